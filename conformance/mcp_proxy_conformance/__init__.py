@@ -1,0 +1,1 @@
+"""Conformance checks for MCP tool proxies, from outside and on the wire."""

@@ -1,0 +1,237 @@
+"""The bench: what a check is given to talk to the target, drive its operator side, and look."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+from mcp_proxy_conformance.arming import Armed
+from mcp_proxy_conformance.discovery.answer import (
+    Answer,
+    Listing,
+    ServerEntry,
+    read_answer,
+    read_listing,
+    server_entry,
+)
+from mcp_proxy_conformance.discovery.surface import FLAG, Surface
+from mcp_proxy_conformance.state import ToolState
+from mcp_proxy_conformance.target.started import Started, poll
+from mcp_proxy_conformance.verdict import Breach, Inconclusive, Misshapen, NotApplicable
+from mcp_proxy_conformance.wire.reply import Reply, ToolReply
+from mcp_proxy_conformance.world import Tool, ToolKey, World
+
+T = TypeVar("T")
+
+
+class _Absent:
+    """The third form of an argument: not sent at all."""
+
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+
+ABSENT: Any = _Absent()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Called:
+    """What one call through the proxy did: the text told, and whether the upstream saw it."""
+
+    key: ToolKey
+    reply: ToolReply
+    reached: bool
+
+    @property
+    def text(self) -> str:
+        """All the words of the answer, an error's message included."""
+        if self.reply.error is not None:
+            return str(self.reply.error.get("message", self.reply.error))
+        return "\n".join(self.reply.texts)
+
+
+class Bench:
+    """One check's view of a started target; `agent` is whose eyes it looks through."""
+
+    def __init__(self, started: Started, armed: Armed, agent: str | None = None) -> None:
+        """Made by the plugin, one a check."""
+        self.started = started
+        self.armed = armed
+        self.agent = agent
+
+    @property
+    def world(self) -> World:
+        """The servers, tools, agents and steps of this check."""
+        return self.started.world
+
+    @property
+    def surface(self) -> Surface:
+        """The target's names."""
+        return self.started.target.surface
+
+    @cached_property
+    def tools(self) -> dict[ToolKey, Tool]:
+        """Every tool of the world."""
+        return self.world.tools()
+
+    @property
+    def states(self) -> dict[ToolKey, ToolState]:
+        """The locks on each tool, as laid and accepted by the operator side."""
+        return self.armed.states
+
+    def as_agent(self, name: str) -> Bench:
+        """The same target seen by one of the world's agents."""
+        return Bench(self.started, self.armed, name)
+
+    # -- what the agent does ---------------------------------------------------------------
+
+    def discover(
+        self, query: str, *, include_disabled: Any = ABSENT, limit: Any = ABSENT, endpoint: str = ""
+    ) -> Answer:
+        """One discovery call, D(query, flag, limit) in the clause tables."""
+        arguments = {self.surface.query: query}
+        if include_disabled is not ABSENT:
+            arguments[FLAG] = include_disabled
+        if limit is not ABSENT:
+            arguments[self.surface.limit] = limit
+        reply = self.tool_call(self.surface.discovery_tool, arguments, endpoint=endpoint)
+        return read_answer(reply, query, self.surface.members, self.tools)
+
+    def revealed(self, query: str, *, limit: Any = ABSENT) -> dict[ToolKey, Any]:
+        """The statuses that the flag reveals for a query."""
+        return self.discover(query, include_disabled=True, limit=limit).statuses()
+
+    def list(self) -> Listing:
+        """One server listing, L in the clause tables."""
+        template = self.surface.listing
+        reply = self.tool_call(template.tool, template.arguments, endpoint=template.endpoint)
+        return read_listing(reply, self.surface.members)
+
+    def inspect(self, server: str) -> ServerEntry:
+        """The single-server view; not applicable when the surface names none."""
+        template = self.surface.inspect
+        if template is None or "inspect" not in self.started.target.capabilities:
+            raise NotApplicable("inspect is not declared")
+        tool, arguments = template.filled(ToolKey(server, ""), {})
+        reply = self.tool_call(tool, arguments, endpoint=template.endpoint)
+        members = self.surface.members
+        body = json.loads(reply.text)
+        if not isinstance(body, dict) or members.inspected not in body:
+            raise Misshapen(f"inspecting a server answers no {members.inspected!r}: {body!r:.200}")
+        return server_entry(body[members.inspected], members)
+
+    def call(
+        self, key: ToolKey, arguments: dict[str, Any] | None = None, *, surface: int = 0
+    ) -> Called:
+        """One call of a tool through the proxy, C in the clause tables."""
+        template = self.surface.calls[surface]
+        tool, filled = template.filled(key, arguments or {})
+        before = self.upstream_calls(key)
+        reply = self.tool_call(tool, filled, endpoint=template.endpoint)
+        return Called(key=key, reply=reply, reached=self.upstream_calls(key) > before)
+
+    def tool_call(self, tool: str, arguments: Any, *, endpoint: str = "") -> ToolReply:
+        """One tools/call of the target's own tools, the raw reply."""
+        return self.started.client(self.agent, endpoint).call_tool(tool, arguments)
+
+    def request(self, method: str, params: Any, *, endpoint: str = "") -> Reply:
+        """Any request of the protocol, the raw reply."""
+        return self.started.client(self.agent, endpoint).request(method, params)
+
+    def discovery_tool(self, endpoint: str = "") -> dict[str, Any]:
+        """The discovery tool's own entry in tools/list."""
+        for tool in self.started.client(self.agent, endpoint).tools():
+            if tool.get("name") == self.surface.discovery_tool:
+                return tool
+        raise Inconclusive(
+            f"no tool {self.surface.discovery_tool!r} on endpoint {endpoint or 'of the target'}"
+        )
+
+    def together(self, acts: Sequence[Callable[[], T]], threads: int = 8) -> list[T]:
+        """Do all acts at once, each thread with sessions of its own."""
+        with ThreadPoolExecutor(threads) as crew:
+            return list(crew.map(lambda act: act(), acts))
+
+    # -- what the upstream saw -------------------------------------------------------------
+
+    def upstream_calls(self, key: ToolKey) -> int:
+        """How many calls of a tool its upstream has counted."""
+        return self.started.servers[key.server].calls(key.tool)
+
+    @contextmanager
+    def untouched(self, *keys: ToolKey) -> Iterator[None]:
+        """The upstream counters of these tools stand still meanwhile, or it is a breach."""
+        before = {key: self.upstream_calls(key) for key in keys}
+        yield
+        moved = {str(k): self.upstream_calls(k) - n for k, n in before.items()}
+        reached = {name: count for name, count in moved.items() if count}
+        if reached:
+            raise Breach(f"calls of locked tools reached their upstream: {reached}")
+
+    # -- the operator side, on fresh targets -----------------------------------------------
+
+    @property
+    def operator(self) -> Started:
+        """lock, unlock, refresh, restart; the adapter itself stays out of sight."""
+        return self.started
+
+    def settled(self, observe: Callable[[], T], expected: T) -> T:
+        """Observe until it equals what is expected or the settle time is over."""
+        return self.until(observe, lambda seen: seen == expected)
+
+    def until(self, observe: Callable[[], T], holds: Callable[[T], bool]) -> T:
+        """Observe until it holds, or the settle time since the last operator action is over."""
+        end = self.started.last_change + self.started.target.settle_s
+        return poll(observe, holds, max(0.0, end - time.monotonic()))
+
+    def refused(self, key: ToolKey) -> bool:
+        """Poll until a call of the tool is refused: the control of every lock (section 0)."""
+        return not self.until(lambda: self.call(key).reached, lambda reached: not reached)
+
+    def reached(self, key: ToolKey) -> bool:
+        """Poll until a call of the tool reaches its upstream: the control of every unlock."""
+        return self.until(lambda: self.call(key).reached, bool)
+
+    # -- controls --------------------------------------------------------------------------
+
+    def require(self, condition: object, reason: str) -> None:
+        """A control: without it the check is inconclusive, for that reason."""
+        if not condition:
+            raise Inconclusive(reason)
+
+    def needs(self, *capabilities: str) -> None:
+        """Not applicable to targets that do not declare all of these."""
+        for word in capabilities:
+            if word not in self.started.target.capabilities:
+                raise NotApplicable(f"{word} is not declared")
+
+    def locked(self, **state: Any) -> tuple[ToolKey, ...]:
+        """The armed tools whose locks are exactly these, e.g. `locked(config=True)`."""
+        want = ToolState(**state)
+        return tuple(k for k in self.armed.refused if self.states[k] == want)
+
+    def relevant(self, key: ToolKey, query: str) -> bool:
+        """Whether this target listed the tool for the query while it was callable."""
+        return key in self.armed.shown.get(query, ()) or query == key.tool
+
+    @cached_property
+    def flag_alive(self) -> bool:
+        """Whether the flag was seen to reveal at least one tool on this stage."""
+        return any(self.revealed(self.tools[k].word or k.tool) for k in self.armed.samples())
+
+    @cached_property
+    def note_alive(self) -> bool:
+        """Whether a note was seen on this stage."""
+        words = (self.tools[k].word or k.tool for k in self.armed.samples())
+        return any(self.discover(word).note for word in words)
+
+    @cached_property
+    def block_alive(self) -> bool:
+        """Whether a counts block was seen on this stage."""
+        return any(entry.has_counts for entry in self.list().servers.values())

@@ -1,0 +1,128 @@
+"""Cases: JSON fixtures of one request and what the source text allows as its answer."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Literal
+
+import msgspec
+import pytest
+
+from mcp_proxy_conformance.requirement import catalogue
+from mcp_proxy_conformance.resources import fixtures_dir
+from mcp_proxy_conformance.stage import stage
+
+
+
+class BadCase(ValueError):
+    """A case file that cannot be read; the message names the file, the place and the repair."""
+
+
+class Given(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The stage that the request is made on, in its final state."""
+
+    stage: str
+
+
+class When(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One request; members left out are not sent."""
+
+    do: Literal["discover", "list", "call"]
+    query: str | None = None
+    include_disabled: bool | None = None
+    limit: Any = msgspec.UNSET
+    agent: str | None = None
+    tool: str | None = None
+
+
+class Members(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the callable part of an answer has, lacks, or is made of."""
+
+    has: tuple[str, ...] | None = None
+    lacks: tuple[str, ...] | None = None
+    only: tuple[str, ...] | None = None
+
+
+class Bounds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An inclusive range, or one number."""
+
+    min: int = 0
+    max: int | None = None
+    equals: int | None = None
+
+    def holds(self, number: int) -> bool:
+        """Whether the number lies inside."""
+        if self.equals is not None:
+            return number == self.equals
+        return self.min <= number and (self.max is None or number <= self.max)
+
+
+class Rejection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the refusal of a call must and must not say and do."""
+
+    reaches_upstream: bool | None = None
+    is_class: str | None = msgspec.field(name="class", default=None)
+    not_class: str | None = None
+    points_to_flag: bool | None = None
+
+
+class Then(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The expectation; a member left out is not judged. Sets of statuses may hold `absent`."""
+
+    tools: Members | None = None
+    disabled: dict[str, tuple[str, ...]] | None = None
+    disabled_only: bool = False
+    disabled_count: Bounds | None = None
+    withheld: tuple[str, ...] = ()
+    described: tuple[str, ...] = ()
+    remediation_keys: Literal["as statuses"] | tuple[str, ...] | None = None
+    remediation_class: tuple[str, ...] = ()
+    note: Literal["due", "absent", "any"] = "any"
+    note_count: Bounds | None = None
+    counts: dict[str, dict[str, int | tuple[int, ...]] | None] | None = None
+    rejection: Rejection | None = None
+
+
+class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One fixture: given, when, then; named for the fault that it finds."""
+
+    id: str
+    area: str
+    title: str
+    source: tuple[str, ...]
+    clauses: tuple[str, ...]
+    given: Given
+    when: When
+    then: Then
+
+
+@cache
+def cases() -> tuple[Case, ...]:
+    """Every discovery case, in order of file name."""
+    found = []
+    for path in sorted((fixtures_dir() / "discovery").glob("*.json")):
+        try:
+            found.append(msgspec.json.decode(path.read_bytes(), type=Case))
+        except msgspec.ValidationError as error:
+            raise BadCase(f"{path.name}: {error}; see schemas/case.schema.json") from None
+    return tuple(found)
+
+
+def each_case(area: str) -> Any:
+    """Parametrise a check with the cases of an area; each brings its clauses and its stage."""
+    return pytest.mark.parametrize("case", [_parameter(one) for one in cases() if one.area == area])
+
+
+def _parameter(case: Case) -> Any:
+    world = stage(case.given.stage)
+    needs = tuple(
+        sorted({word for c in case.clauses for word in catalogue().clause(c).capability})
+    )
+    return pytest.param(
+        case,
+        id=case.id,
+        marks=[
+            pytest.mark.requirement(*case.clauses),
+            pytest.mark.on(world, fresh=False, needs=needs),
+        ],
+    )

@@ -1,0 +1,1 @@
+"""The checks, one folder a profile; shipped with the package and run by pytest."""

@@ -1,0 +1,1 @@
+"""Checks of the discovery profile, one module an area."""

@@ -1,0 +1,54 @@
+"""What checks and cases there are, read from the check modules without running them."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from functools import cache
+
+from mcp_proxy_conformance.case import cases
+from mcp_proxy_conformance.resources import checks_dir
+
+__all__ = ["Check", "cases", "checks"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One check function: where it stands, what it cites, its one sentence."""
+
+    module: str
+    name: str
+    clauses: tuple[str, ...]
+    sentence: str
+
+
+@cache
+def checks() -> tuple[Check, ...]:
+    """Every shipped check, in order of module and line."""
+    found = []
+    for path in sorted(checks_dir().rglob("test_*.py")):
+        module = str(path.relative_to(checks_dir()))
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+                found.append(
+                    Check(
+                        module=module,
+                        name=node.name,
+                        clauses=tuple(_cited(node)),
+                        sentence=(ast.get_docstring(node) or "").partition("\n\n")[0],
+                    )
+                )
+    return tuple(found)
+
+
+def _cited(node: ast.FunctionDef) -> list[str]:
+    found: list[str] = []
+    for call in node.decorator_list:
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+            continue
+        words = [one.value for one in call.args if isinstance(one, ast.Constant)]
+        if call.func.id == "requirement":
+            found += [str(word) for word in words]
+        elif call.func.id == "each_case":
+            found += [c for case in cases() if case.area in words for c in case.clauses]
+    return list(dict.fromkeys(found))

@@ -1,0 +1,32 @@
+"""The command line: one module a command."""
+
+from __future__ import annotations
+
+import click
+
+from mcp_proxy_conformance.cli.explain import explain
+from mcp_proxy_conformance.cli.list import list_
+from mcp_proxy_conformance.cli.run import run
+
+EXIT_CODES = """
+\b
+Exit codes:
+  0    conformant
+  1    violated
+  2    usage, configuration or declaration
+  3    target or adapter could not be started, reached or kept running
+  4    incomplete: nothing violated, but something was not observed
+  70   fault of the suite itself
+  130  interrupted; the partial report is written
+"""
+
+
+@click.group(epilog=EXIT_CODES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="mcp-proxy-conformance")
+def main() -> None:
+    """Check an MCP tool proxy, from outside and on the wire."""
+
+
+main.add_command(run)
+main.add_command(list_)
+main.add_command(explain)

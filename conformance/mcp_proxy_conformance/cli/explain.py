@@ -1,0 +1,44 @@
+"""`explain`: one clause, where it comes from, how it is observed, and what proves it."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from mcp_proxy_conformance.checks_index import cases, checks
+from mcp_proxy_conformance.report.outcome import DECLARATION
+from mcp_proxy_conformance.requirement import UnknownClause, catalogue, interpretations
+
+
+@click.command()
+@click.argument("clause_id", metavar="CLAUSE")
+def explain(clause_id: str) -> None:
+    """Explain a clause, e.g. FR-006.cap."""
+    try:
+        clause = catalogue().clause(clause_id)
+    except UnknownClause as error:
+        click.echo(str(error), err=True)
+        sys.exit(DECLARATION)
+    source = catalogue().source(clause_id)
+    meaning = "a breach fails the target" if clause.judgement == "F" else "advisory"
+    click.echo(f"{clause.id}  ({meaning})\n  {clause.text}")
+    click.echo(f"\nsource: {source.text}, {source.at}\nobserved: {clause.observed}")
+    for label, words in (
+        ("only for targets declaring", ", ".join(clause.capability)),
+        ("advisory because", clause.advisory),
+        ("untested", clause.untested),
+        ("only with the option", clause.asked_by and f"--{clause.asked_by}"),
+    ):
+        if words:
+            click.echo(f"{label}: {words}")
+    proving = [check for check in checks() if clause_id in check.clauses]
+    for check in proving:
+        click.echo(f"\ncheck: {check.module}::{check.name}\n  {check.sentence}")
+    for case in (case for case in cases() if clause_id in case.clauses):
+        click.echo(f"\ncase: {case.id}\n  {case.title}")
+    for row in (row for row in interpretations() if clause_id in row.clauses):
+        click.echo(f"\ninterpretation: {row.id}\n  {row.question}")
+        for reading in row.readings:
+            click.echo(f"  - {reading}")
+        click.echo(f"  ruling: {row.ruling}\n  here: {row.suite}")

@@ -1,0 +1,84 @@
+"""`run`: judge a target and print the verdict of every clause."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from mcp_proxy_conformance.cli.endpoint import endpoint
+from mcp_proxy_conformance.report.outcome import DECLARATION, FAULT, INTERRUPTED
+from mcp_proxy_conformance.report.progress import Progress
+from mcp_proxy_conformance.report.terminal import render
+from mcp_proxy_conformance.resources import checks_dir
+
+INI = """\
+[pytest]
+python_files = test_*.py
+markers =
+filterwarnings =
+    ignore::pytest.PytestConfigWarning
+"""
+CHECK_S = 60
+USAGE_ERROR, NO_TESTS = 4, 5
+
+
+@click.group(invoke_without_command=True)
+@click.option("--profile", default="discovery", show_default=True, help="The profile of clauses.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("mcp-proxy-conformance-out"),
+    show_default=True,
+    help="Folder of the report.",
+)
+@click.option("--timeout", type=float, default=600.0, show_default=True, help="Seconds in all.")
+@click.option("--keep", is_flag=True, help="Keep the targets' scratch folders.")
+@click.pass_context
+def run(context: click.Context, **options: Any) -> None:
+    """Judge a target; without a kind, the bundled reference proxy."""
+    context.obj = options
+    if context.invoked_subcommand is None:
+        sys.exit(judge("reference", options))
+
+
+@run.command()
+@click.pass_obj
+def reference(options: dict[str, Any]) -> None:
+    """Judge the bundled reference proxy, started as a process."""
+    sys.exit(judge("reference", options))
+
+
+run.add_command(endpoint)
+
+
+def judge(kind: str, options: dict[str, Any]) -> int:
+    """Run the installed checks against a kind of target; returns the exit code."""
+    out = options["out"].resolve()
+    out.mkdir(parents=True, exist_ok=True)
+    report = out / "report.json"
+    report.unlink(missing_ok=True)
+    ini = out / "pytest.ini"
+    ini.write_text(INI, encoding="utf-8")
+    arguments = [
+        str(checks_dir() / options["profile"]), "-c", str(ini), "--rootdir", str(out),
+        "-p", "no:cacheprovider", "--disable-plugin-autoload", "-p", "pytest_timeout",
+        "-p", "mcp_proxy_conformance.plugin", "--target", kind, "--profile", options["profile"],
+        "--out", str(out), f"--timeout={CHECK_S}", f"--session-timeout={options['timeout']}",
+        *(["--keep"] if options["keep"] else []),
+    ]  # fmt: skip
+    with Progress(out / "pytest.log", sys.stderr) as progress:
+        code = pytest.main(arguments, plugins=[progress])
+    if code == USAGE_ERROR:
+        click.echo(progress.complaint(), err=True)
+        return DECLARATION
+    if not report.exists():
+        click.echo(f"the run ended without a report; see {progress.log}", err=True)
+        return INTERRUPTED if code == pytest.ExitCode.INTERRUPTED else FAULT
+    document = json.loads(report.read_text(encoding="utf-8"))
+    click.echo(render(document, report))
+    return int(document["exit"])

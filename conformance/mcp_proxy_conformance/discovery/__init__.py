@@ -1,0 +1,1 @@
+"""The discovery specification's own nouns: surface names, answers, listings, remediation texts."""

@@ -1,0 +1,200 @@
+"""Discovery answers and server listings as values, with the raw bytes beside them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mcp_proxy_conformance.discovery.surface import Members
+from mcp_proxy_conformance.verdict import Misshapen
+from mcp_proxy_conformance.wire.reply import ToolReply
+from mcp_proxy_conformance.world import ToolKey
+
+SHOWN = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One entry of `tools` or `disabled`: its canonical key, and its members as told."""
+
+    key: ToolKey
+    name: str
+    members: Mapping[str, Any]
+
+    @property
+    def description(self) -> str | None:
+        """The description told, None when the member is absent."""
+        told = self.members.get("description")
+        return told if told is None or isinstance(told, str) else json.dumps(told)
+
+    @property
+    def status(self) -> Any:
+        """The status told, whatever its type."""
+        return self.members.get("status")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """One discovery answer (FR-001..FR-009), its words normalised through the surface names.
+
+    `error` is the target's text when it answered with an error; then the rest is empty.
+    """
+
+    reply: ToolReply
+    query: str
+    error: str | None = None
+    tools: tuple[Entry, ...] = ()
+    disabled: tuple[Entry, ...] = ()
+    remediation: Mapping[str, Any] | None = None
+    note: str | None = None
+    body: Mapping[str, Any]
+    has_disabled: bool = False
+
+    def callables(self) -> tuple[ToolKey, ...]:
+        """The callable tools, in the order told."""
+        return tuple(entry.key for entry in self.tools)
+
+    def statuses(self) -> dict[ToolKey, Any]:
+        """The status of each locked entry."""
+        return {entry.key: entry.status for entry in self.disabled}
+
+    def status(self, key: ToolKey) -> str:
+        """Where the answer puts a tool: its status word, `callable`, or `absent`."""
+        if key in self.callables():
+            return "callable"
+        return str(self.statuses().get(key, "absent"))
+
+    def text_without_echo(self) -> str:
+        """Everything told, as text, less the request's own query wherever it stands alone."""
+        told = self.reply.result.decode("utf-8", "replace") + "\n" + self.reply.text
+        if not self.query:
+            return told
+        alone = rf"(?<![A-Za-z0-9_]){re.escape(self.query)}(?![A-Za-z0-9_])"
+        return re.sub(alone, "", told)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerEntry:
+    """One server of the listing; `counts` is None when the member is absent."""
+
+    name: str
+    members: Mapping[str, Any]
+    has_counts: bool
+    counts: Any = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """The server listing (FR-010) by server name."""
+
+    reply: ToolReply
+    servers: Mapping[str, ServerEntry]
+
+    def counts(self, server: str) -> Any:
+        """The counts block of a listed server, None when absent."""
+        entry = self.servers.get(server)
+        return entry.counts if entry else None
+
+
+def canonical(server: str, name: str, known: Iterable[ToolKey]) -> ToolKey:
+    """The key of an entry told as `name` of `server`, whatever form the target gives names.
+
+    The bare tool name, or it behind or before the server's name and separators.
+    """
+    best = ""
+    for key in known:
+        if key.server != server or len(key.tool) <= len(best) or key.tool not in name:
+            continue
+        rest = name.replace(key.tool, "", 1).replace(server, "", 1)
+        if not re.search(r"[A-Za-z0-9]", rest):
+            best = key.tool
+    return ToolKey(server, best or name)
+
+
+def read_answer(
+    reply: ToolReply, query: str, members: Members, known: Iterable[ToolKey]
+) -> Answer:
+    """The answer in normal form; raises Misshapen when it has not the shape that was named."""
+    body = _body(reply)
+    if body is None:
+        return Answer(reply=reply, query=query, error=_error_text(reply), body={})
+    known = tuple(known)
+    note = body.get(members.note)
+    if note is not None and not isinstance(note, str):
+        raise Misshapen(f"member {members.note!r} is {note!r:.{SHOWN}}; a note is one string")
+    remediation = body.get(members.remediation)
+    if remediation is not None and not isinstance(remediation, dict):
+        raise Misshapen(f"member {members.remediation!r} is no object: {remediation!r:.{SHOWN}}")
+    return Answer(
+        reply=reply,
+        query=query,
+        tools=_entries(body, members.tools, known),
+        disabled=_entries(body, members.disabled, known),
+        remediation=remediation,
+        note=note,
+        body=body,
+        has_disabled=members.disabled in body,
+    )
+
+
+def read_listing(reply: ToolReply, members: Members) -> Listing:
+    """The listing in normal form; raises Misshapen."""
+    body = _body(reply)
+    if body is None:
+        raise Misshapen(f"the server listing is an error: {_error_text(reply):.{SHOWN}}")
+    told = body.get(members.servers)
+    if not isinstance(told, list):
+        raise Misshapen(f"the server listing has no list {members.servers!r}: {body!r:.{SHOWN}}")
+    entries = [server_entry(one, members) for one in told]
+    return Listing(reply=reply, servers={entry.name: entry for entry in entries})
+
+
+def server_entry(told: Any, members: Members) -> ServerEntry:
+    """One server as listed or inspected; raises Misshapen."""
+    if not isinstance(told, dict) or not isinstance(told.get(members.server_name), str):
+        raise Misshapen(f"a listed server has no name: {told!r:.{SHOWN}}")
+    return ServerEntry(
+        name=told[members.server_name],
+        members=told,
+        has_counts=members.counts in told,
+        counts=told.get(members.counts),
+    )
+
+
+def _entries(body: Mapping[str, Any], member: str, known: tuple[ToolKey, ...]) -> tuple[Entry, ...]:
+    told = body.get(member)
+    if told is None:
+        return ()
+    if not isinstance(told, list):
+        raise Misshapen(f"member {member!r} is no list: {told!r:.{SHOWN}}")
+    found = []
+    for one in told:
+        if not isinstance(one, dict) or not isinstance(one.get("name"), str):
+            raise Misshapen(f"an entry of {member!r} has no name: {one!r:.{SHOWN}}")
+        server = one.get("server")
+        name = one["name"]
+        key = canonical(server if isinstance(server, str) else "", name, known)
+        found.append(Entry(key=key, name=name, members=one))
+    return tuple(found)
+
+
+def _body(reply: ToolReply) -> dict[str, Any] | None:
+    """The JSON document of an answer; None when the answer is an error."""
+    if reply.error is not None or reply.is_error:
+        return None
+    try:
+        body = json.loads(reply.text)
+    except (ValueError, RecursionError):
+        raise Misshapen(f"the text item is no JSON document: {reply.text:.{SHOWN}}") from None
+    if not isinstance(body, dict):
+        raise Misshapen(f"the text item is no JSON object: {reply.text:.{SHOWN}}")
+    return body
+
+
+def _error_text(reply: ToolReply) -> str:
+    if reply.error is not None:
+        return json.dumps(reply.error)
+    return "\n".join(reply.texts)

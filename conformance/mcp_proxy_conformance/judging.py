@@ -1,0 +1,96 @@
+"""Judging: one call of a check turned into a verdict, settled and confirmed."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.target.adapter import AdapterError, Refused, Unsupported
+from mcp_proxy_conformance.verdict import (
+    Breach,
+    DeclarationFault,
+    Inconclusive,
+    Misshapen,
+    NotApplicable,
+    Verdict,
+)
+from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
+
+AGAIN_S = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """How one call of a check ended; `final` endings are neither settled nor confirmed."""
+
+    verdict: Verdict
+    reason: str = ""
+    blame: Literal["target", "adapter", "network", "suite", "declaration", ""] = ""
+    error: BaseException | None = None
+    final: bool = False
+
+
+def attempt(check: Callable[[], Any]) -> Ending:
+    """Call a check once; every way of ending is a value, only interruptions are raised."""
+    try:
+        check()
+    except Breach as error:
+        return Ending(verdict="fail", reason=str(error), blame="target", error=error, final=True)
+    except AssertionError as error:
+        return Ending(verdict="fail", reason=_first_line(error), blame="target", error=error)
+    except (Misshapen, ProtocolFault) as error:
+        return Ending(verdict="fail", reason=str(error), blame="target", error=error)
+    except Inconclusive as error:
+        return Ending(verdict="inconclusive", reason=str(error), error=error)
+    except (NotApplicable, Refused) as error:
+        return Ending(verdict="not_applicable", reason=str(error), error=error)
+    except Unsupported as error:
+        reason = f"the adapter does not support {error}"
+        return Ending(verdict="not_applicable", reason=reason, error=error)
+    except DeclarationFault as error:
+        return Ending(verdict="error", reason=str(error), blame="declaration", error=error)
+    except AdapterError as error:
+        return Ending(verdict="error", reason=str(error), blame="adapter", error=error)
+    except Unreachable as error:
+        return Ending(verdict="error", reason=str(error), blame="network", error=error)
+    except Exception as error:  # noqa: BLE001 - a fault of the suite is a verdict of its own
+        reason = "".join(traceback.format_exception(error)[-6:])
+        return Ending(verdict="error", reason=reason, blame="suite", error=error)
+    return Ending(verdict="pass")
+
+
+def judge(
+    check: Callable[[Bench], Any], bench: Bench, confirm: Callable[[], Bench] | None
+) -> Ending:
+    """The verdict of a check on its bench.
+
+    A check that touched nothing on the operator side is called again until the settle time is
+    over; a failure on a shared stage counts only when a second, fresh target shows it too.
+    """
+    started = bench.started
+    touched_at = started.last_change
+    while True:
+        ending = attempt(lambda: check(bench))
+        open_end = touched_at + started.target.settle_s > time.monotonic()
+        untouched = started.last_change == touched_at
+        if ending.verdict not in ("fail", "inconclusive") or ending.final:
+            break
+        if not (open_end and untouched):
+            break
+        time.sleep(AGAIN_S)
+    if ending.verdict == "fail" and not ending.final and confirm is not None:
+        second = attempt(lambda: check(confirm()))
+        if second.verdict == "pass":
+            reason = f"the target does not agree with itself; first seen: {ending.reason}"
+            return Ending(verdict="inconclusive", reason=reason, error=Inconclusive(reason))
+        if second.verdict == "error":
+            return replace(second, reason=f"{second.reason} (while confirming: {ending.reason})")
+    return ending
+
+
+def _first_line(error: AssertionError) -> str:
+    return str(error) or "the check's comparison does not hold"

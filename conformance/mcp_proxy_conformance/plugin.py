@@ -1,0 +1,204 @@
+"""The pytest plugin: `-p mcp_proxy_conformance.plugin --target reference` judges a target."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Generator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.judging import Ending, judge
+from mcp_proxy_conformance.report.document import write_report
+from mcp_proxy_conformance.requirement import profile
+from mcp_proxy_conformance.resources import checks_dir
+from mcp_proxy_conformance.run import Place, Run, clauses_of, place_of
+from mcp_proxy_conformance.target.adapter import AdapterError
+from mcp_proxy_conformance.target.kinds import BadTarget, target_of
+from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
+
+RUN = pytest.StashKey[Run]()
+ENDING = pytest.StashKey[Ending]()
+BEGAN = pytest.StashKey[tuple[int, float]]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Our options; without `--target` the plugin does nothing."""
+    group = parser.getgroup("mcp-proxy-conformance")
+    group.addoption("--target", help="the implementation under test: reference")
+    group.addoption("--profile", default="discovery", help="the profile of clauses")
+    group.addoption("--out", default="mcp-proxy-conformance-out", help="folder of the report")
+    group.addoption("--keep", action="store_true", help="keep the targets' scratch folders")
+    group.addoption("--no-confirm", action="store_true", help="do not confirm shared failures")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the marks; with a target, set up the run and supply the installed checks."""
+    config.addinivalue_line("markers", "requirement(*clauses): the clauses that a check proves")
+    config.addinivalue_line("markers", "on(world): the world or stage that a check works on")
+    kind = config.getoption("--target")
+    if kind is None:
+        return
+    try:
+        target = target_of(kind)
+        chosen = profile(config.getoption("--profile"))
+    except (BadTarget, LookupError) as error:
+        raise pytest.UsageError(str(error)) from None
+    run = Run(
+        target=target,
+        profile=chosen,
+        out=Path(config.getoption("--out")).resolve(),
+        confirm=not config.getoption("--no-confirm"),
+        keep=config.getoption("--keep"),
+    )
+    config.stash[RUN] = run
+    config.add_cleanup(run.close)
+    if config.args_source is not pytest.Config.ArgsSource.ARGS:
+        config.args = [str(checks_dir() / chosen.id)]
+        config.args_source = pytest.Config.ArgsSource.ARGS
+    signal.signal(signal.SIGTERM, _interrupt)
+
+
+def _interrupt(number: int, frame: object) -> None:
+    del number, frame
+    raise KeyboardInterrupt
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Bring the checks of a stage together, and tell the pool what will be needed."""
+    run = config.stash.get(RUN, None)
+    if run is None:
+        return
+    places = {item: place for item in items if (place := place_of(item)) is not None}
+    order: dict[str, int] = {}
+    for place in places.values():
+        if not place.fresh:
+            order.setdefault(place.name, len(order))
+    items.sort(key=lambda item: order.get(places[item].name, -1) if item in places else -2)
+    run.plan([places[item] for item in items if item in places])
+
+
+def pytest_deselected(items: list[pytest.Item]) -> None:
+    """Remember that a part of the profile was left out."""
+    if items and (run := items[0].config.stash.get(RUN, None)) is not None:
+        run.narrowed = True
+
+
+@pytest.fixture
+def bench(request: pytest.FixtureRequest) -> Bench:
+    """The check's bench, on a started and armed target of its world."""
+    run = request.config.stash.get(RUN, None)
+    place = place_of(request.node)
+    if run is None or place is None:
+        raise pytest.UsageError("a check needs --target and the mark @on(world)")
+    lacking = run.lacking(place)
+    if lacking is not None:
+        pytest.skip(f"not applicable: {lacking} is not declared")
+    found = run.bench(place)
+    request.node.stash[BEGAN] = (found.started.transcript.mark(), time.monotonic())
+    return found
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object:
+    """Call a check through the judge; other tests are none of our business."""
+    run = pyfuncitem.config.stash.get(RUN, None)
+    place = place_of(pyfuncitem)
+    if run is None or place is None or not clauses_of(pyfuncitem):
+        return None
+    arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}  # noqa: SLF001
+    run.comparison = None
+    first: Bench = arguments["bench"]
+    call: Callable[[Bench], Any] = partial(_call, pyfuncitem.obj, arguments)
+    second = None if place.fresh or not run.confirm else partial(run.second_bench, place)
+    ending = judge(call, first, second)
+    pyfuncitem.stash[ENDING] = ending
+    return _tell_pytest(pyfuncitem, ending)
+
+
+def _call(check: Callable[..., Any], arguments: dict[str, Any], bench: Bench) -> None:
+    check(**(arguments | {"bench": bench}))
+
+
+def _tell_pytest(item: pytest.Item, ending: Ending) -> object:
+    from mcp_proxy_conformance.requirement import catalogue  # noqa: PLC0415
+
+    advisory = catalogue().clause(clauses_of(item)[0]).judgement == "A"
+    if ending.verdict == "pass":
+        return True
+    if ending.verdict == "not_applicable":
+        pytest.skip(f"not applicable: {ending.reason}")
+    if advisory and ending.verdict in ("fail", "inconclusive"):
+        item.add_report_section("call", "advisory", f"{ending.verdict}: {ending.reason}")
+        return True
+    if ending.verdict == "inconclusive":
+        pytest.fail(f"Inconclusive: {ending.reason}", pytrace=False)
+    assert ending.error is not None
+    raise ending.error
+
+
+def pytest_assertrepr_compare(config: pytest.Config, left: object, right: object) -> None:
+    """Keep both sides of a failing comparison for the evidence; pytest explains as ever."""
+    run = config.stash.get(RUN, None)
+    if run is not None:
+        run.comparison = (left, right)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[Any]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Turn the end of a check into a result."""
+    report = yield
+    run = item.config.stash.get(RUN, None)
+    place = place_of(item)
+    if run is None or place is None or not clauses_of(item):
+        return report
+    since, began = item.stash.get(BEGAN, (0, time.monotonic()))
+    if call.when == "setup" and call.excinfo is not None:
+        ending = _setup_ending(call.excinfo)
+        run.record(item, place, ending, since=since, seconds=0.0)
+    elif call.when == "call" and ENDING in item.stash:
+        ending = item.stash[ENDING]
+        result = run.record(item, place, ending, since=since, seconds=time.monotonic() - began)
+        report.user_properties.append(("requirements", " ".join(result.clauses)))
+    elif call.when == "call" and call.excinfo is not None:
+        ending = Ending(verdict="error", blame="suite", reason=str(call.excinfo.value))
+        run.record(item, place, ending, since=since, seconds=time.monotonic() - began)
+    elif call.when == "teardown" and run.lacking(place) is None:
+        run.done_with(place)
+    return report
+
+
+def _setup_ending(excinfo: pytest.ExceptionInfo[BaseException]) -> Ending:
+    error = excinfo.value
+    if isinstance(error, pytest.skip.Exception):
+        reason = str(error).removeprefix("not applicable: ")
+        return Ending(verdict="not_applicable", reason=reason)
+    if isinstance(error, AdapterError):
+        return Ending(verdict="error", blame="adapter", reason=str(error))
+    if isinstance(error, Unreachable):
+        return Ending(verdict="error", blame="network", reason=str(error))
+    if isinstance(error, ProtocolFault):
+        return Ending(verdict="error", blame="target", reason=str(error))
+    return Ending(verdict="error", blame="suite", reason=str(excinfo.getrepr(style="short")))
+
+
+def pytest_keyboard_interrupt(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+    """Nothing more is started; the partial report is written at the end of the session."""
+    del excinfo
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Write the report, whatever the run has come to; then end every target."""
+    run = session.config.stash.get(RUN, None)
+    if run is None or session.config.option.collectonly:
+        return
+    run.interrupted = exitstatus == pytest.ExitCode.INTERRUPTED
+    write_report(run)
+    run.close()

@@ -1,0 +1,49 @@
+"""What is expected against what was observed, as differences that name their path."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from typing import Any
+
+from deepdiff import DeepDiff
+
+MOST, WIDTH = 12, 240
+
+
+def difference(observed: Any, expected: Any) -> list[str]:
+    """Lines that name each differing path; the whole values when they are short."""
+    left, right = _plain(observed), _plain(expected)
+    lines = [f"observed: {_short(left)}", f"expected: {_short(right)}"]
+    try:
+        tree = DeepDiff(right, left, ignore_order=False, view="tree", verbose_level=1)
+        rows = [_row(change) for changes in tree.values() for change in changes]
+    except Exception:  # noqa: BLE001 - a difference that cannot be shown is no fault of the target
+        return lines
+    if len(rows) > MOST:
+        rows = [*rows[:MOST], f"... and {len(rows) - MOST} more differences"]
+    return lines + rows
+
+
+def _row(change: Any) -> str:
+    path = change.path(root="at ") or "at the top"
+    return f"{path}: expected {_short(change.t1)}, observed {_short(change.t2)}"
+
+
+def _plain(value: Any) -> Any:
+    """Tuples and our own values as lists, texts and dicts, so that paths read well."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(inner) for name, inner in value.items()}
+    if isinstance(value, Set):
+        return sorted((_plain(inner) for inner in value), key=str)
+    if hasattr(value, "_fields"):
+        return str(value)
+    if isinstance(value, (list, tuple)):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace")
+    return value
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= WIDTH else f"{text[:WIDTH]}... ({len(text)} characters)"

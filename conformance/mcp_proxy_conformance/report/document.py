@@ -1,0 +1,122 @@
+"""The JSON report: one document from which everything else is rendered."""
+
+from __future__ import annotations
+
+import json
+import platform
+import time
+from collections import defaultdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from mcp_proxy_conformance.report.outcome import outcome
+from mcp_proxy_conformance.requirement import catalogue
+from mcp_proxy_conformance.verdict import Result, worst
+
+if TYPE_CHECKING:
+    from mcp_proxy_conformance.run import Run
+    from mcp_proxy_conformance.transcript import Message
+
+FORMAT = "mcp-proxy-conformance-report/1"
+BODY_MOST = 20_000
+
+
+def write_report(run: Run) -> Path:
+    """Write `report.json` into the output folder, in one move; returns its path."""
+    run.out.mkdir(parents=True, exist_ok=True)
+    path = run.out / "report.json"
+    fresh = path.with_suffix(".new")
+    fresh.write_text(json.dumps(document(run), indent=1, ensure_ascii=False), encoding="utf-8")
+    fresh.replace(path)
+    return path
+
+
+def document(run: Run) -> dict[str, Any]:
+    """The report of a run as plain data, valid under schemas/report.schema.json."""
+    clauses = [_clause(run, clause_id) for clause_id in run.profile.clauses]
+    result = outcome(run, clauses)
+    return {
+        "format": FORMAT,
+        "suite": {"name": "mcp-proxy-conformance", "version": version("mcp-proxy-conformance")},
+        "profile": {
+            "id": run.profile.id,
+            "version": run.profile.version,
+            "floor": msgspec.to_builtins(run.profile.floor),
+        },
+        "target": {
+            "kind": run.target.kind,
+            "version": run.target.version,
+            "wire": run.wire,
+            "capabilities": sorted(run.target.capabilities),
+        },
+        "headline": result.headline,
+        "exit": result.exit,
+        "why": result.why,
+        "complete": not (run.interrupted or run.narrowed),
+        "clauses": clauses,
+        "results": [_result(one) for one in run.results],
+        "stages": [_stage(record) for record in run.stages.values()],
+        "messages": {place: _message(one) for place, one in run.messages.items()},
+        "waivers": [],
+        "timing": {
+            "seconds": round(time.monotonic() - run.began, 3),
+            "python": platform.python_version(),
+            "stages": {p: round(s.ready.seconds, 3) for p, s in run.stages.items()},
+            "results": {
+                f"{one.check}[{one.case}]" if one.case else one.check: one.timing
+                for one in run.results
+            },
+        },
+    }
+
+
+def _clause(run: Run, clause_id: str) -> dict[str, Any]:
+    found = [one for one in run.results if clause_id in one.clauses]
+    verdict = worst(one.verdict for one in found)
+    told = defaultdict(list)
+    for one in found:
+        told[one.verdict].append(one.reason)
+    missing = "the run ended before it" if run.interrupted or run.narrowed else "no check saw it"
+    return {
+        "id": clause_id,
+        "judgement": catalogue().clause(clause_id).judgement,
+        "verdict": verdict or "error",
+        "reason": next(iter(told[verdict]), "") if verdict else missing,
+        "results": len(found),
+    }
+
+
+def _result(one: Result) -> dict[str, Any]:
+    told: dict[str, Any] = msgspec.to_builtins(one)
+    del told["timing"]
+    return told
+
+
+def _stage(record: Any) -> dict[str, Any]:
+    armed = record.ready.armed
+    return {
+        "place": record.place,
+        "stage": record.stage,
+        "armed": {
+            "called": sorted(map(str, armed.called)),
+            "refused": sorted(map(str, armed.refused)),
+            "skipped": {str(k): v for k, v in sorted(armed.skipped.items())},
+            "unproven": {str(k): v for k, v in sorted(armed.unproven.items())},
+        },
+    }
+
+
+def _message(one: Message) -> dict[str, Any]:
+    body = one.raw[:BODY_MOST].decode("utf-8", "backslashreplace")
+    return {
+        "edge": one.edge,
+        "direction": one.direction,
+        "peer": one.peer,
+        "note": one.note,
+        "body": body,
+        "cut": max(0, len(one.raw) - BODY_MOST),
+        "at": round(one.at, 4),
+    }

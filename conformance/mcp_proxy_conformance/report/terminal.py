@@ -1,0 +1,88 @@
+"""The report on a terminal: one line a clause, then each failure with its evidence."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from mcp_proxy_conformance.report.inert import inert
+from mcp_proxy_conformance.requirement import catalogue
+
+SHOWN_MESSAGES, BODY_SHOWN = 8, 600
+MARK = {
+    "pass": "pass", "fail": "FAIL", "inconclusive": "open", "not_applicable": "n/a",
+    "error": "ERROR", "waived": "waived",
+}  # fmt: skip
+
+
+def render(report: dict[str, Any], path: Path) -> str:
+    """The whole text; everything a target said is made inert first."""
+    lines = [_clause(one) for one in report["clauses"]]
+    for result in report["results"]:
+        if result["verdict"] in ("fail", "inconclusive", "error"):
+            lines += ["", *_failure(result, report)]
+    return inert("\n".join([*lines, "", *_summary(report, path)]))
+
+
+def _clause(one: dict[str, Any]) -> str:
+    advisory = " (advisory)" if one["judgement"] == "A" else ""
+    line = f"{MARK[one['verdict']]:7}{one['id']}{advisory}"
+    if one["verdict"] in ("pass",) or not one["reason"]:
+        return line
+    return f"{line}  {one['reason'].splitlines()[0][:120]}"
+
+
+def _failure(result: dict[str, Any], report: dict[str, Any]) -> list[str]:
+    case = f" [{result['case']}]" if result["case"] else ""
+    advisory = ", advisory" if result["judgement"] == "A" else ""
+    lines = [f"{MARK[result['verdict']]}{advisory}: {result['check']}{case} on {result['stage']}"]
+    for clause_id in result["clauses"]:
+        source = catalogue().source(clause_id)
+        text = catalogue().clause(clause_id).text
+        lines.append(f"  {clause_id} ({source.text} {source.at}): {text}")
+    lines += [f"  {line}" for line in result["reason"].splitlines()[:12]]
+    lines += [f"  {line}" for line in result["evidence"]]
+    if result["judgement"] == "A":
+        return lines
+    cited = [(place, report["messages"][place]) for place in result["messages"]]
+    if len(cited) > SHOWN_MESSAGES:
+        lines.append(f"  ... {len(cited) - SHOWN_MESSAGES} earlier messages are in the report")
+    for place, message in cited[-SHOWN_MESSAGES:]:
+        arrow = "->" if message["direction"] == "sent" else "<-"
+        body = message["body"][:BODY_SHOWN]
+        lines.append(f"  {arrow} {message['edge']} {message['peer']} {message['note']} ({place})")
+        lines.append(f"     {body}")
+    request = next((m for _, m in reversed(cited) if _is_request(m)), None)
+    if request is not None:
+        lines.append(f"  send again: {_curl(request)}")
+    lines.append(f"  Reproduce with: mcp-proxy-conformance explain {result['clauses'][0]}")
+    return lines
+
+
+def _is_request(message: dict[str, Any]) -> bool:
+    return message["edge"] == "client" and message["direction"] == "sent" and bool(message["body"])
+
+
+def _curl(message: dict[str, Any]) -> str:
+    body = json.dumps(message["body"])[1:-1].replace("'", "'\\''").replace('\\"', '"')
+    return (
+        f"curl -s {message['peer']} -H 'Content-Type: application/json' "
+        f"-H 'Accept: application/json, text/event-stream' -d '{body}'"
+    )
+
+
+def _summary(report: dict[str, Any], path: Path) -> list[str]:
+    target = report["target"]
+    counts = Counter(one["verdict"] for one in report["clauses"] if one["judgement"] == "F")
+    advisory = Counter(one["verdict"] for one in report["clauses"] if one["judgement"] == "A")
+    told = ", ".join(f"{counts[word]} {word}" for word in MARK if counts[word])
+    aside = ", ".join(f"{advisory[word]} {word}" for word in MARK if advisory[word])
+    profile = f"{report['profile']['id']}@{report['profile']['version']}"
+    return [
+        f"target {target['kind']} {target['version']}".rstrip() + f", wire {target['wire']}",
+        f"{profile}: {told} (advisory: {aside})",
+        f"report: {path}",
+        f"{report['headline']}: {report['why']}",
+    ]

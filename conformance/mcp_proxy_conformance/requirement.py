@@ -1,0 +1,188 @@
+"""The requirement catalogue, profiles and interpretations, and how a check cites them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
+from functools import cache, cached_property
+from typing import Literal, TypeVar
+
+import msgspec
+import pytest
+
+from mcp_proxy_conformance.resources import fixtures_dir
+
+Judgement = Literal["F", "A"]
+"""F: a breach fails the target. A: it is reported and never counts."""
+
+Capability = Literal[
+    "config", "user", "server_off", "refresh", "agents", "allow_list", "approval", "quarantine",
+    "inspect", "counter", "state", "indeterminate", "restart",
+]  # fmt: skip
+"""What a target declares that can be set up or looked at on it."""
+
+_Check = TypeVar("_Check", bound=Callable[..., object])
+
+
+class UnknownClause(LookupError):  # noqa: N818 - the fault's own name
+    """No catalogue has a clause of this id."""
+
+
+class UnknownProfile(LookupError):  # noqa: N818 - the fault's own name
+    """There is no profile of this id."""
+
+
+class MixedJudgement(ValueError):  # noqa: N818 - the fault's own name
+    """One check cites clauses that convict and clauses that only report."""
+
+
+class _Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A table of one of the data files; an unknown key is a mistake of ours."""
+
+
+class Source(_Row, frozen=True, kw_only=True):
+    """A pointer to the sentence of a source text that a row rests on."""
+
+    text: str
+    at: str
+
+
+class Clause(_Row, frozen=True, kw_only=True):
+    """One observable sentence about a target; without a `source`, its requirement's holds."""
+
+    id: str
+    judgement: Judgement
+    text: str
+    observed: str
+    source: Source | None = None
+    capability: tuple[Capability, ...] = ()
+    asked_by: Literal["soak", "baseline"] | None = None
+    advisory: str | None = None
+    untested: str | None = None
+
+
+class Requirement(_Row, frozen=True, kw_only=True, rename={"clauses": "clause"}):
+    """One requirement of a source text, and what proves it."""
+
+    id: str
+    keyword: Literal["MUST", "MUST NOT", "SHOULD", "SHOULD NOT", "MAY", "—"]
+    text: str
+    source: Source
+    clauses: tuple[Clause, ...] = ()
+    proved_by: tuple[str, ...] = ()
+    untested: str | None = None
+
+
+class Catalogue(_Row, frozen=True, kw_only=True, dict=True, rename={"requirements": "requirement"}):
+    """Requirements of one file, or of all of them."""
+
+    requirements: tuple[Requirement, ...]
+
+    @cached_property
+    def clauses(self) -> dict[str, Clause]:
+        """Every clause by its id, in the order of the files."""
+        return {clause.id: clause for row in self.requirements for clause in row.clauses}
+
+    def clause(self, clause_id: str) -> Clause:
+        """Return the clause of this id.
+
+        Raises:
+            UnknownClause: No catalogue has it; the message names the nearest id.
+        """
+        if clause_id not in self.clauses:
+            raise UnknownClause(_unknown("clause", clause_id, self.clauses))
+        return self.clauses[clause_id]
+
+    def source(self, clause_id: str) -> Source:
+        """Return the clause's own pointer, or that of its requirement."""
+        clause = self.clause(clause_id)
+        owner = next(row for row in self.requirements if clause in row.clauses)
+        return clause.source or owner.source
+
+
+class Floor(_Row, frozen=True, kw_only=True):
+    """What a conformant target must declare, and the clauses that must really pass on it."""
+
+    capabilities: tuple[Capability, ...] = ()
+    passes: tuple[str, ...] = ()
+
+
+class Profile(_Row, frozen=True, kw_only=True):
+    """A frozen, versioned set of clauses."""
+
+    id: str
+    version: int
+    text: str
+    clauses: tuple[str, ...]
+    floor: Floor
+
+
+class Interpretation(_Row, frozen=True, kw_only=True):
+    """A ruling on a sentence that can be read in more than one way."""
+
+    id: str
+    clauses: tuple[str, ...]
+    source: Source
+    question: str
+    readings: tuple[str, ...]
+    ruling: str
+    suite: str
+
+
+class _Interpretations(_Row, frozen=True, kw_only=True, rename={"rows": "interpretation"}):
+    rows: tuple[Interpretation, ...]
+
+
+@cache
+def catalogue() -> Catalogue:
+    """Return the requirements of every file in fixtures/requirements, in order of file name."""
+    files = sorted((fixtures_dir() / "requirements").glob("*.toml"))
+    parts = [msgspec.toml.decode(file.read_bytes(), type=Catalogue) for file in files]
+    return Catalogue(requirements=tuple(row for part in parts for row in part.requirements))
+
+
+@cache
+def profile(profile_id: str) -> Profile:
+    """Return the profile of this id.
+
+    Raises:
+        UnknownProfile: There is none; the message names the nearest one.
+    """
+    files = {file.stem: file for file in (fixtures_dir() / "profiles").glob("*.toml")}
+    if profile_id not in files:
+        raise UnknownProfile(_unknown("profile", profile_id, files))
+    return msgspec.toml.decode(files[profile_id].read_bytes(), type=Profile)
+
+
+@cache
+def interpretations() -> tuple[Interpretation, ...]:
+    """Return the interpretation register."""
+    data = (fixtures_dir() / "interpretations.toml").read_bytes()
+    return msgspec.toml.decode(data, type=_Interpretations).rows
+
+
+def requirement(*ids: str) -> Callable[[_Check], _Check]:
+    """Mark a check with the clauses that it judges, all convicting or all advisory.
+
+    Raises:
+        UnknownClause: An id is in no catalogue.
+        MixedJudgement: Some clauses convict and others do not.
+    """
+    judgements = {clause_id: catalogue().clause(clause_id).judgement for clause_id in ids}
+    if len(set(judgements.values())) != 1:
+        cited = ", ".join(f"{name} ({kind})" for name, kind in judgements.items()) or "nothing"
+        raise MixedJudgement(
+            f"A check cites clauses of one judgement, and this one cites {cited}: split it.",
+        )
+
+    def mark(check: _Check) -> _Check:
+        marked: _Check = pytest.mark.requirement(*ids)(check)
+        return marked
+
+    return mark
+
+
+def _unknown(noun: str, wanted: str, known: Iterable[str]) -> str:
+    nearest = get_close_matches(wanted, list(known), n=1, cutoff=0.0)
+    hint = f"the nearest is {nearest[0]!r}" if nearest else "there are none"
+    return f"There is no {noun} {wanted!r}; {hint}."

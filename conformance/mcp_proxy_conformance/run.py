@@ -1,0 +1,161 @@
+"""One run: the target, its pool of started stages, and the results gathered so far."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.judging import Ending
+from mcp_proxy_conformance.requirement import Profile, catalogue
+from mcp_proxy_conformance.target.adapter import Target
+from mcp_proxy_conformance.target.pool import Pool, Ready, Wanted
+from mcp_proxy_conformance.transcript import Message
+from mcp_proxy_conformance.verdict import Result
+from mcp_proxy_conformance.world import World
+
+PASS_EXCERPT = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a check works: its world, shared or fresh, and the capabilities it needs."""
+
+    name: str
+    world: World
+    fresh: bool
+    needs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageRecord:
+    """What the report says of one started stage."""
+
+    place: str
+    stage: str
+    ready: Ready
+
+
+@dataclass(slots=True)
+class Run:
+    """The state of one run, made by the plugin and read by the report."""
+
+    target: Target
+    profile: Profile
+    out: Path
+    confirm: bool = True
+    keep: bool = False
+    results: list[Result] = field(default_factory=list)
+    stages: dict[str, StageRecord] = field(default_factory=dict)
+    messages: dict[str, Message] = field(default_factory=dict)
+    comparison: tuple[Any, Any] | None = None
+    interrupted: bool = False
+    narrowed: bool = False
+    began: float = field(default_factory=time.monotonic)
+    wire: str = ""
+    _uses: Counter[str] = field(default_factory=Counter)
+    _pool: Pool | None = None
+
+    @property
+    def pool(self) -> Pool:
+        """The pool of this run, made when first asked for."""
+        if self._pool is None:
+            self._pool = Pool(self.target, self.out / "scratch")
+        return self._pool
+
+    def plan(self, places: list[Place]) -> None:
+        """What the collected checks will need, in their order."""
+        runnable = [p for p in places if not self.lacking(p)]
+        self._uses = Counter(place.name for place in runnable)
+        self.pool.plan([Wanted(p.name, p.world) for p in {p.name: p for p in runnable}.values()])
+
+    def lacking(self, place: Place) -> str | None:
+        """The first capability that the target does not declare."""
+        return next((w for w in place.needs if w not in self.target.capabilities), None)
+
+    def bench(self, place: Place) -> Bench:
+        """A bench on the target of that place; raises AdapterError when it cannot be had."""
+        ready = self.pool.get(place.name, place.world)
+        self.stages.setdefault(
+            place.name,
+            StageRecord(place=place.name, stage=place.world.id or place.name, ready=ready),
+        )
+        return Bench(ready.started, ready.armed)
+
+    def second_bench(self, place: Place) -> Bench:
+        """A bench on another target of the same stage, kept for later confirmations."""
+        ready = self.pool.get(place.name + "#second", place.world)
+        return Bench(ready.started, ready.armed)
+
+    def done_with(self, place: Place) -> None:
+        """One check less needs that place; the last one ends its target."""
+        self._uses[place.name] -= 1
+        if self._uses[place.name] <= 0:
+            self.pool.release(place.name, keep=self.keep)
+            self.pool.release(place.name + "#second", keep=self.keep)
+
+    def record(
+        self, item: pytest.Item, place: Place, ending: Ending, *, since: int, seconds: float
+    ) -> Result:
+        """Turn an ending into a result and remember the messages it rests on."""
+        clauses = clauses_of(item)
+        record = self.stages.get(place.name)
+        cited: tuple[str, ...] = ()
+        if record is not None:
+            seen = record.ready.started.transcript.since(since)
+            if ending.verdict == "pass":
+                seen = seen[-PASS_EXCERPT:]
+            cited = tuple(f"{place.name}/{message.id}" for message in seen)
+            self.messages |= dict(zip(cited, seen, strict=True))
+            client = record.ready.started.client()
+            self.wire = self.wire or client.wire
+        case = item.callspec.params.get("case") if hasattr(item, "callspec") else None
+        result = Result(
+            check=getattr(item, "originalname", None) or item.name,
+            case=getattr(case, "id", None),
+            clauses=clauses,
+            judgement=catalogue().clause(clauses[0]).judgement,
+            verdict=ending.verdict,
+            reason=ending.reason,
+            blame=ending.blame,
+            stage=place.world.id or place.name,
+            evidence=self._evidence(ending),
+            messages=cited,
+            reproduce=item.nodeid.rpartition("/")[2],
+            timing={"seconds": round(seconds, 4)},
+        )
+        self.results.append(result)
+        return result
+
+    def _evidence(self, ending: Ending) -> tuple[str, ...]:
+        from mcp_proxy_conformance.report.difference import difference  # noqa: PLC0415
+
+        if ending.verdict != "fail" or self.comparison is None:
+            return ()
+        return tuple(difference(*self.comparison))
+
+    def close(self) -> None:
+        """End every target."""
+        if self._pool is not None:
+            self._pool.close(keep=self.keep)
+
+
+def clauses_of(item: pytest.Item) -> tuple[str, ...]:
+    """The clauses that a check, or its case, cites."""
+    return tuple(dict.fromkeys(c for mark in item.iter_markers("requirement") for c in mark.args))
+
+
+def place_of(item: pytest.Item) -> Place | None:
+    """Where a check works, from its `on` mark."""
+    mark = item.get_closest_marker("on")
+    if mark is None:
+        return None
+    (world,) = mark.args
+    fresh = mark.kwargs["fresh"]
+    name = item.nodeid.rpartition("/")[2] if fresh else world.id
+    return Place(name=name, world=world, fresh=fresh, needs=tuple(mark.kwargs["needs"]))

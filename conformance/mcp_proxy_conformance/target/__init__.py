@@ -1,0 +1,1 @@
+"""Targets: how each kind of implementation under test is started, locked and ended."""

@@ -1,0 +1,108 @@
+"""The adapter protocol: what the suite asks of the thin code that drives a target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from mcp_proxy_conformance.discovery.surface import Surface
+from mcp_proxy_conformance.world import LockKind, World
+
+CAPABILITIES = frozenset(
+    {
+        "config", "user", "server_off", "refresh", "agents", "allow_list", "approval",
+        "quarantine", "inspect", "counter", "state", "indeterminate", "restart",
+    }
+)  # fmt: skip
+
+
+class AdapterError(Exception):
+    """The adapter or the target broke while it was set up; one sentence, no blame on a clause."""
+
+
+class TargetNotStarted(AdapterError):  # noqa: N818 - says what happened
+    """The target did not start or did not stay up; the message ends with the tail of its log."""
+
+
+class Refused(Exception):  # noqa: N818 - the protocol's own word
+    """The operator surface legally refused that combination: it is not applicable."""
+
+
+class Unsupported(Exception):  # noqa: N818 - the protocol's own word
+    """The adapter does not know that optional operation."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """How to reach the started target: its URL, the admin's headers, each agent's headers."""
+
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    agents: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upstream:
+    """Where one upstream of the world listens: a URL, or a command line for stdio."""
+
+    url: str | None = None
+    command: tuple[str, ...] | None = None
+
+
+class Adapter(Protocol):
+    """One started target. Each operation returns a new Access when the way in has changed.
+
+    `lock` and the others mean *accepted*, not *visible*: the suite polls. They raise Refused
+    (a legal refusal), Unsupported, or AdapterError.
+    """
+
+    def start(self, world: World, upstreams: Mapping[str, Upstream], folder: Path) -> Access:
+        """Start the target with the world's servers, lists and agents; `folder` is its state."""
+
+    def lock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
+        """Lay a lock of that kind; quarantine and server take no tools."""
+
+    def unlock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
+        """Lift a lock; kind approval approves the tools."""
+
+    def restart(self) -> Access | None:
+        """End the target and start it again on the same state."""
+
+    def refresh(self, server: str) -> None:
+        """Let the target look at the upstream's tools again."""
+
+    def counter(self) -> int:
+        """The opt-in counter."""
+
+    def indeterminate(self, server: str, tools: Sequence[str], *, on: bool) -> None:
+        """Make the reason of these tools undeterminable, or mend it again."""
+
+    def alive(self) -> bool:
+        """Whether the target still runs."""
+
+    def log(self) -> str:
+        """The tail of the target's own log."""
+
+    def stop(self) -> None:
+        """End the target and all its children; never raises."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """A kind of implementation under test, and how to make an adapter for one instance of it.
+
+    Seconds: `settle_s` until a claim must follow an enforced lock, `enforce_s` until a lock must
+    be enforced, `ready_s` until the tools of a fresh target must be callable and listed.
+    """
+
+    kind: str
+    make: Callable[[], Adapter]
+    surface: Surface = field(default_factory=Surface)
+    capabilities: frozenset[str] = CAPABILITIES
+    settle_s: float = 1.0
+    ready_s: float = 15.0
+    enforce_s: float = 5.0
+    safe_s: float | None = None
+    version: str = ""

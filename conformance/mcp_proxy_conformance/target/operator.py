@@ -1,0 +1,247 @@
+"""The built-in adapter for targets driven by a config file and a REST operator API."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import socket
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mcp_proxy_conformance.target.adapter import (
+    Access,
+    AdapterError,
+    TargetNotStarted,
+    Unsupported,
+    Upstream,
+)
+from mcp_proxy_conformance.target.operator_config import OperatorConfig
+from mcp_proxy_conformance.target.process import Process
+from mcp_proxy_conformance.target.rest import OperatorApi
+from mcp_proxy_conformance.world import LockKind, World
+
+GENERAL = {
+    "enable_socket": False,
+    "tools_limit": 15,
+    "tool_response_limit": 0,
+    "quarantine_enabled": True,
+    "check_server_repo": False,
+    "docker_isolation": {"enabled": False},
+    "telemetry": {"enabled": False},
+    "update_check": {"enabled": False},
+    "tokenizer": {"enabled": False},
+}
+QUIET = {
+    "MCPPROXY_TELEMETRY": "false",
+    "DO_NOT_TRACK": "1",
+    "CI": "true",
+    "MCPPROXY_DISABLE_AUTO_UPDATE": "true",
+    "MCPPROXY_DISABLE_OAUTH": "true",
+}
+START_S = 15.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """What differs between the programs behind this adapter.
+
+    `command` precedes `serve`; `says_address` programs choose their port and print it;
+    `first_action_s` is how long after start the first control action has to wait, and
+    `after_config_s` how long after a new config file, because a late reload may undo it.
+    """
+
+    command: tuple[str, ...]
+    says_address: bool
+    first_action_s: float = 0.0
+    after_config_s: float = 0.0
+    has_counter: bool = False
+    breakable_store: str | None = None
+    approve_first_contact: bool = False
+
+
+REFERENCE = Launch(
+    command=(sys.executable, "-m", "mcp_proxy_reference"),
+    says_address=True,
+    has_counter=True,
+    breakable_store="store.sqlite",
+)
+
+
+class OperatorAdapter:
+    """One target process with a config file, a data folder and a REST API of its own."""
+
+    def __init__(self, launch: Launch) -> None:
+        """Nothing is started yet."""
+        self._launch = launch
+        self._key = secrets.token_hex(16)
+        self._agents: dict[str, dict[str, str]] = {}
+        self._quiet_until = 0.0
+        self._untrusted: list[str] = []
+        self._process: Process | None = None
+
+    def start(self, world: World, upstreams: Mapping[str, Upstream], folder: Path) -> Access:
+        """Write the config, start the program, wait until ready, make the agents' tokens."""
+        self._folder = folder
+        self._data = folder / "data"
+        self._data.mkdir(mode=0o700, parents=True)
+        port = 0 if self._launch.says_address else _free_port()
+        base = {
+            "listen": f"127.0.0.1:{port}",
+            "data_dir": str(self._data),
+            "api_key": self._key,
+            **GENERAL,
+        }
+        self._config = OperatorConfig(folder / "config.json", world, upstreams, base)
+        self._config.write()
+        self._run(port)
+        if self._launch.approve_first_contact:
+            self._untrusted = [one.name for one in world.servers if not one.trusted]
+        for agent, servers in world.agents.items():
+            token = self._api.token(agent, servers)
+            self._agents[agent] = {"Authorization": f"Bearer {token}"}
+        return self._access()
+
+    def lock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
+        """Config locks rewrite the file; the others are REST actions."""
+        self._wait_until_quiet()
+        if kind == "config":
+            self._config.deny(server, tools)
+            self._write_config()
+        elif kind == "user":
+            for tool in tools:
+                self._api.tool(server, tool, enabled=False)
+        elif kind == "quarantine":
+            self._api.server(server, "quarantine")
+            self._config.switch(server, "quarantined", to=True)
+        elif kind == "server":
+            self._api.server(server, "disable")
+            self._config.switch(server, "enabled", to=False)
+        else:
+            raise AdapterError(f"a lock of kind {kind!r} cannot be laid, only lifted")
+        return None
+
+    def unlock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
+        """Lift a lock, or approve tools."""
+        self._wait_until_quiet()
+        if kind == "config":
+            self._config.permit(server, tools)
+            self._write_config()
+        elif kind == "user":
+            for tool in tools:
+                self._api.tool(server, tool, enabled=True)
+        elif kind == "approval":
+            self._api.server(server, "tools/approve", {"tools": list(tools)})
+        elif kind == "quarantine":
+            self._api.server(server, "unquarantine")
+            self._config.switch(server, "quarantined", to=False)
+        else:
+            self._api.server(server, "enable")
+            self._config.switch(server, "enabled", to=True)
+        return None
+
+    def restart(self) -> Access | None:
+        """End the program and start it again on the same config and data."""
+        self._running().end()
+        self._run(0 if self._launch.says_address else _free_port())
+        return self._access()
+
+    def refresh(self, server: str) -> None:
+        """Ask for a discovery pass; it may do nothing while another one runs."""
+        self._wait_until_quiet()
+        self._api.server(server, "discover-tools")
+
+    def counter(self) -> int:
+        """The opt-in counter of programs that show it."""
+        if not self._launch.has_counter:
+            raise Unsupported("counter")
+        return int(self._api.ask("GET", "/discovery/opt-ins")["count"])
+
+    def indeterminate(self, server: str, tools: Sequence[str], *, on: bool) -> None:
+        """Take the approvals store away from under the program, or put it back."""
+        del server, tools
+        if self._launch.breakable_store is None:
+            raise Unsupported("indeterminate")
+        store = self._data / self._launch.breakable_store
+        hidden = self._folder / "store.hidden"
+        if on:
+            shutil.move(store, hidden)
+            store.mkdir()
+        else:
+            store.rmdir()
+            shutil.move(hidden, store)
+
+    def alive(self) -> bool:
+        """Whether the program still runs."""
+        return self._process is not None and self._process.alive()
+
+    def log(self) -> str:
+        """The tail of what the program printed."""
+        return self._process.tail() if self._process else ""
+
+    def stop(self) -> None:
+        """End the program and its process group."""
+        if self._process is not None:
+            self._process.end()
+
+    def _running(self) -> Process:
+        if self._process is None:
+            raise AdapterError("the target was not started")
+        return self._process
+
+    def _access(self) -> Access:
+        return Access(url=f"http://127.0.0.1:{self._port}/mcp", agents=dict(self._agents))
+
+    def _run(self, port: int) -> None:
+        deadline = time.monotonic() + START_S
+        home = self._folder / "home"
+        home.mkdir(exist_ok=True)
+        command = [
+            *self._launch.command, "serve",
+            f"--config={self._folder / 'config.json'}", f"--data-dir={self._data}",
+            f"--listen=127.0.0.1:{port}", "--enable-socket=false", "--log-level=warn",
+        ]  # fmt: skip
+        env = {"PATH": os.environ.get("PATH", ""), "HOME": str(home), "MCPPROXY_API_KEY": self._key}
+        log = self._folder / f"target-{time.monotonic_ns()}.log"
+        self._process = Process(command, env=env | QUIET, log=log)
+        self._quiet_until = time.monotonic() + self._launch.first_action_s
+        if self._launch.says_address:
+            port = _port_of(self._process.first_line(deadline))
+        self._port = port
+        self._api = OperatorApi(port, self._key)
+        while not self._api.ready():
+            self._process.check(deadline, "did not become ready")
+            time.sleep(0.01)
+
+    def _write_config(self) -> None:
+        self._config.write()
+        self._quiet_until = time.monotonic() + self._launch.after_config_s
+
+    def _wait_until_quiet(self) -> None:
+        early = self._quiet_until - time.monotonic()
+        if early > 0:
+            time.sleep(early)
+        if self._launch.approve_first_contact and self._untrusted:
+            for server in self._untrusted:
+                with contextlib.suppress(AdapterError):
+                    self._api.server(server, "tools/approve", {"approve_all": True})
+            self._untrusted = []
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
+
+
+def _port_of(line: str) -> int:
+    try:
+        return int(json.loads(line)["url"].split("/")[2].rpartition(":")[2])
+    except (ValueError, KeyError, IndexError, TypeError):
+        raise TargetNotStarted(f"the target's first line is not its address: {line!r}") from None

@@ -1,0 +1,117 @@
+"""Started targets ahead of their use: shared stages once, fresh worlds one for each check."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from mcp_proxy_conformance.arming import Armed, arm
+from mcp_proxy_conformance.target.adapter import Target
+from mcp_proxy_conformance.target.started import Started
+from mcp_proxy_conformance.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A started and armed target, and how long that took in seconds."""
+
+    started: Started
+    armed: Armed
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One target that the run will need: the world, and the place it is asked for under."""
+
+    place: str
+    world: World
+
+
+class Pool:
+    """Starts and arms up to `ahead` wanted targets before they are asked for."""
+
+    def __init__(self, target: Target, scratch: Path, *, ahead: int = 3) -> None:
+        """Nothing is started until `plan` says what is wanted."""
+        self._target = target
+        self._scratch = scratch
+        self._ahead = ahead
+        self._queue: list[Wanted] = []
+        self._made: dict[str, Future[Ready]] = {}
+        self._crew = ThreadPoolExecutor(2, thread_name_prefix="pool")
+        self._open: set[Started] = set()
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def plan(self, wanted: Sequence[Wanted]) -> None:
+        """The targets in the order in which they will be asked for."""
+        self._queue = list(wanted)
+        self._start_ahead()
+
+    def get(self, place: str, world: World) -> Ready:
+        """The target of that place, waited for; raises AdapterError when it did not start."""
+        future = self._made.get(place)
+        if future is None:
+            self._queue = [one for one in self._queue if one.place != place]
+            future = self._submit(Wanted(place, world))
+        ready = future.result()
+        self._start_ahead()
+        return ready
+
+    def release(self, place: str, *, keep: bool = False) -> None:
+        """End the target of that place."""
+        future = self._made.pop(place, None)
+        if future is not None and not future.cancel() and future.exception() is None:
+            started = future.result().started
+            with self._lock:
+                self._open.discard(started)
+            started.close(keep=keep)
+        self._start_ahead()
+
+    def close(self, *, keep: bool = False) -> None:
+        """End every target, those still being started included."""
+        self._closed = True
+        self._queue = []
+        for future in self._made.values():
+            future.cancel()
+        with self._lock:
+            remaining, self._open = list(self._open), set()
+        for started in remaining:
+            started.close(keep=keep)
+        self._crew.shutdown(wait=True, cancel_futures=True)
+        with self._lock:
+            late, self._open = list(self._open), set()
+        for started in late:
+            started.close(keep=keep)
+
+    def _start_ahead(self) -> None:
+        waiting = sum(not future.done() for future in self._made.values())
+        while self._queue and len(self._made) < self._ahead + 1 and waiting < self._ahead:
+            self._submit(self._queue.pop(0))
+            waiting += 1
+
+    def _submit(self, wanted: Wanted) -> Future[Ready]:
+        future = self._crew.submit(self._make, wanted.world)
+        self._made[wanted.place] = future
+        return future
+
+    def _make(self, world: World) -> Ready:
+        if self._closed:
+            raise RuntimeError("the run is over")
+        started = Started(self._target, world, self._scratch)
+        with self._lock:
+            self._open.add(started)
+        try:
+            armed = arm(started)
+        except BaseException:
+            with self._lock:
+                self._open.discard(started)
+            started.close()
+            raise
+
+
+        return Ready(started, armed, time.monotonic() - started.started_at)

@@ -1,0 +1,79 @@
+"""Child processes of targets: started in a group of their own, watched, and ended with it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from mcp_proxy_conformance.target.adapter import TargetNotStarted
+
+LOG_TAIL = 4000
+
+
+class Process:
+    """One program, its output in a file, its process group ended as a whole."""
+
+    def __init__(self, command: Sequence[str], *, env: Mapping[str, str], log: Path) -> None:
+        """Start `command` with exactly `env`; both output streams go to `log`."""
+        self._log = log
+        with log.open("ab") as sink:
+            try:
+                self._child = subprocess.Popen(  # noqa: S603 - the target is the user's own program
+                    list(command),
+                    env=dict(env),
+                    stdin=subprocess.DEVNULL,
+                    stdout=sink,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise TargetNotStarted(
+                    f"cannot start {command[0]!r}: {error.strerror}; name an executable program"
+                ) from None
+
+    def alive(self) -> bool:
+        """Whether the program still runs."""
+        return self._child.poll() is None
+
+    def tail(self) -> str:
+        """The last part of what the program printed."""
+        with contextlib.suppress(OSError):
+            return self._log.read_bytes()[-LOG_TAIL:].decode("utf-8", "replace")
+        return ""
+
+    def first_line(self, deadline: float) -> str:
+        """The first line the program prints, waited for until the monotonic `deadline`."""
+        while True:
+            text = self.tail()
+            if "\n" in text:
+                return text.partition("\n")[0]
+            self.check(deadline, "printed no address line")
+            time.sleep(0.005)
+
+    def check(self, deadline: float, complaint: str) -> None:
+        """Raise TargetNotStarted when the program has ended or the deadline has passed."""
+        if not self.alive():
+            code = self._child.returncode
+            raise TargetNotStarted(f"the target ended with exit code {code}; {self._said()}")
+        if time.monotonic() > deadline:
+            raise TargetNotStarted(f"the target {complaint} in time; {self._said()}")
+
+    def _said(self) -> str:
+        tail = self.tail().strip()
+        return f"its log ends with:\n{tail}" if tail else "its log is empty"
+
+    def end(self, patience_s: float = 3.0) -> None:
+        """Ask the group to end, then end it."""
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._child.pid, number)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._child.wait(patience_s)
+                break
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._child.pid, signal.SIGKILL)

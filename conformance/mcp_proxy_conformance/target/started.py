@@ -1,0 +1,148 @@
+"""One started target: its adapter, upstreams, clients and transcript, ended together."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import urljoin
+
+from mcp_proxy_conformance.target.adapter import Access, Target, Upstream
+from mcp_proxy_conformance.transcript import Transcript
+from mcp_proxy_conformance.upstream import Upstreams, UpstreamServer, UpstreamTool
+from mcp_proxy_conformance.wire.client import Client
+from mcp_proxy_conformance.world import LockKind, Step, Tool, World
+
+T = TypeVar("T")
+EVERY_S = 0.02
+
+
+def poll(observe: Callable[[], T], until: Callable[[T], bool], within_s: float) -> T:
+    """Observe until the predicate holds or the time is up; the last observation either way."""
+    deadline = time.monotonic() + within_s
+    while True:
+        seen = observe()
+        if until(seen) or time.monotonic() >= deadline:
+            return seen
+        time.sleep(EVERY_S)
+
+
+class Started:
+    """A running target in its world. `last_change` is when the operator side was last touched."""
+
+    def __init__(self, target: Target, world: World, scratch: Path) -> None:
+        """Start the upstreams, then the target; raises AdapterError after cleaning up."""
+        self.target = target
+        self.world = world
+        self.transcript = Transcript()
+        scratch.mkdir(parents=True, exist_ok=True)
+        self.folder = Path(tempfile.mkdtemp(prefix=f"{world.id or 'world'}-", dir=scratch))
+        self.upstreams = Upstreams(transcript=self.transcript)
+        self.servers: dict[str, UpstreamServer] = {}
+        self.adapter = target.make()
+        self.started_at = self.last_change = time.monotonic()
+        self._clients: dict[tuple[int, str, str], Client] = {}
+        self._lock = threading.Lock()
+        try:
+            self.access = self._start()
+        except BaseException:
+            self.close()
+            raise
+
+    def _start(self) -> Access:
+        self.upstreams.start()
+        places = {}
+        for one in self.world.servers:
+            made = self.upstreams.add(
+                UpstreamServer(
+                    one.name,
+                    tools=[_upstream_tool(tool) for tool in one.tools],
+                    page_size=one.page_size or None,
+                )
+            )
+            self.servers[one.name] = made
+            stdio = one.transport == "stdio"
+            places[one.name] = (
+                Upstream(command=tuple(made.command)) if stdio else Upstream(url=made.url)
+            )
+        return self.adapter.start(self.world, places, self.folder / "target")
+
+    def client(self, agent: str | None = None, endpoint: str = "") -> Client:
+        """This thread's client for an agent (None: the admin) and an endpoint path."""
+        place = (threading.get_ident(), agent or "", endpoint)
+        with self._lock:
+            found = self._clients.get(place)
+            if found is None:
+                headers = dict(self.access.headers)
+                if agent is not None:
+                    headers |= self.access.agents[agent]
+                url = urljoin(self.access.url, endpoint) if endpoint else self.access.url
+                found = Client(url, headers=headers, transcript=self.transcript)
+                self._clients[place] = found
+        return found
+
+    def forget_clients(self) -> None:
+        """Drop all sessions, as after a restart; the next request opens a new one."""
+        with self._lock:
+            old, self._clients = list(self._clients.values()), {}
+        for client in old:
+            with contextlib.suppress(Exception):
+                client.close()
+
+    def moved(self, access: Access | None) -> None:
+        """Note an operator action, and the new way in where there is one."""
+        self.last_change = time.monotonic()
+        if access is not None:
+            self.access = access
+            self.forget_clients()
+
+    def lock(self, kind: LockKind, server: str, tools: Sequence[str] = ()) -> None:
+        """Lay a lock; raises Refused, Unsupported, AdapterError."""
+        self.moved(self.adapter.lock(kind, server, tools))
+
+    def unlock(self, kind: LockKind, server: str, tools: Sequence[str] = ()) -> None:
+        """Lift a lock; raises Refused, Unsupported, AdapterError."""
+        self.moved(self.adapter.unlock(kind, server, tools))
+
+    def refresh(self, server: str) -> None:
+        """Let the target look at an upstream again."""
+        self.adapter.refresh(server)
+        self.moved(None)
+
+    def restart(self) -> None:
+        """Restart the target on its state; all sessions are gone."""
+        access = self.adapter.restart()
+        self.forget_clients()
+        self.moved(access)
+
+    def change_upstream(self, step: Step) -> None:
+        """Take an `add` or `change` step at the upstream; the target is not told."""
+        upstream = self.servers[step.server]
+        if step.add is not None:
+            upstream.add_tool(_upstream_tool(step.add))
+        elif step.change is not None:
+            upstream.change_tool(
+                step.change, description=step.description, input_schema=step.input_schema
+            )
+
+    def close(self, *, keep: bool = False) -> None:
+        """End everything; the scratch folder goes too unless it is to be kept."""
+        for end in (self.forget_clients, self.adapter.stop, self.upstreams.close):
+            with contextlib.suppress(Exception):
+                end()
+        if not keep:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _upstream_tool(tool: Tool) -> UpstreamTool:
+    return UpstreamTool(
+        name=tool.name,
+        description=tool.description,
+        input_schema=tool.input_schema,
+        annotations=tool.annotations,
+    )

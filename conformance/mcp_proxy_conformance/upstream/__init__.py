@@ -1,0 +1,23 @@
+"""Scripted MCP servers behind the target, and what they saw."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mcp_proxy_conformance.upstream.hub import Upstreams
+    from mcp_proxy_conformance.upstream.server import UpstreamServer
+    from mcp_proxy_conformance.upstream.tools import UpstreamTool
+
+__all__ = ["UpstreamServer", "UpstreamTool", "Upstreams"]
+
+_HOMES = {"UpstreamServer": "server", "UpstreamTool": "tools", "Upstreams": "hub"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for, and no sooner: the stdio shim's process imports this package."""
+    if name not in _HOMES:
+        raise AttributeError(name)
+    from importlib import import_module  # noqa: PLC0415
+
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

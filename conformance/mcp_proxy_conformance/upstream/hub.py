@@ -1,0 +1,107 @@
+"""All upstream servers of a world, on one loop in one background thread."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import TYPE_CHECKING, Protocol, Self, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+    from mcp_proxy_conformance.transcript import Transcript
+
+PATIENCE = 10.0
+"""Seconds within which a listener opens or closes; both take far less than one millisecond."""
+
+_T = TypeVar("_T")
+
+
+class Upstream(Protocol):
+    """Whatever can stand behind a target: a scripted server, or one that misbehaves."""
+
+    async def open(self, transcript: Transcript, host: str, advertised_host: str) -> None:
+        """Listen."""
+
+    async def close(self) -> None:
+        """Stop, with every connection."""
+
+
+_U = TypeVar("_U", bound=Upstream)
+
+
+class Upstreams:
+    """A context manager: `start`, then `add` servers at any time, then `close`.
+
+    Args:
+        transcript: Takes every message of every server.
+        host: The address to bind to.
+        advertised_host: What the servers' URLs say, if a target reaches them by another name.
+    """
+
+    def __init__(
+        self, transcript: Transcript, *, host: str = "127.0.0.1", advertised_host: str | None = None
+    ) -> None:
+        self._transcript = transcript
+        self._host = host
+        self._advertised = advertised_host or host
+        self._added: list[Upstream] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> Self:
+        """Start the loop, unless it runs."""
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            self._thread = threading.Thread(
+                target=self._loop.run_forever, name="upstreams", daemon=True
+            )
+            self._thread.start()
+        return self
+
+    def add(self, server: _U) -> _U:
+        """Let the server listen; when this returns, it answers."""
+        self._run(server.open(self._transcript, self._host, self._advertised))
+        self._added.append(server)
+        return server
+
+    def remove(self, server: Upstream) -> None:
+        """End one server: its port refuses from now on."""
+        self._added.remove(server)
+        self._run(server.close())
+
+    def close(self) -> None:
+        """End every server and the loop. Calling it twice is harmless."""
+        loop, thread = self._loop, self._thread
+        if loop is None or thread is None:
+            return
+        try:
+            for server in self._added:
+                self._run(server.close())
+            self._run(_end_tasks())
+        finally:
+            self._added.clear()
+            self._loop = self._thread = None
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join(PATIENCE)
+            loop.close()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _run(self, work: Coroutine[None, None, _T]) -> _T:
+        if self._loop is None:
+            work.close()
+            raise RuntimeError("Upstreams was not started")
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(PATIENCE)
+
+
+async def _end_tasks() -> None:
+    """End what the loop itself had begun, such as a connection accepted a moment ago."""
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

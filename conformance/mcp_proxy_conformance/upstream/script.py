@@ -1,0 +1,135 @@
+"""What a scripted server answers, whatever carries the messages."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from mcp_proxy_conformance.wire import era
+from mcp_proxy_conformance.wire.jsonrpc import dumps
+
+if TYPE_CHECKING:
+    from mcp_proxy_conformance.upstream.state import ServerState
+
+Eras = Literal["both", "handshake", "stateless"]
+PARSE_ERROR, INVALID_REQUEST = -32700, -32600
+_STATUS = {era.METHOD_NOT_FOUND: 404, era.INVALID_PARAMS: 400, era.UNSUPPORTED_REVISION: 400}
+_COMPLETE = b'"resultType":"complete"'
+_CACHING = b',"ttlMs":0,"cacheScope":"private"'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scripted:
+    """The answer to one message; no body where none is due."""
+
+    method: str
+    status: int = 200
+    body: bytes = b""
+
+
+class _Refusal(Exception):  # noqa: N818
+    def __init__(self, *, code: int, message: str, data: Any = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data
+
+
+class Script:
+    """A server's answers over its state; it keeps nothing of a connection."""
+
+    def __init__(self, state: ServerState, eras: Eras, *, list_changed: bool) -> None:
+        self._state = state
+        self._eras = eras
+        self._capabilities = {"tools": {"listChanged": True} if list_changed else {}}
+
+    def answer(self, raw: bytes, revision: str | None = None) -> Scripted:
+        """Answer one message. `revision` is what a header says, where there are headers."""
+        try:
+            message = json.loads(raw)
+        except (ValueError, RecursionError):
+            return _refused("", None, _Refusal(code=PARSE_ERROR, message="Parse error"), 400)
+        if not isinstance(message, dict):
+            refusal = _Refusal(code=INVALID_REQUEST, message="Invalid request")
+            return _refused("", None, refusal, 400)
+        method, params = message.get("method"), message.get("params")
+        if not isinstance(method, str) or "id" not in message:
+            return Scripted(method=str(method or "answer"), status=202)
+        params = params if isinstance(params, dict) else {}
+        meta = params.get("_meta")
+        if isinstance(meta, dict) and era.META_VERSION in meta:
+            revision = meta[era.META_VERSION]
+        stateless = revision is not None and revision not in era.HANDSHAKE_REVISIONS
+        try:
+            result = self._result(method, params, revision if stateless else None)
+        except _Refusal as refusal:
+            status = _STATUS.get(refusal.code, 200) if stateless else 200
+            return _refused(method, message["id"], refusal, status)
+        head = b'{"jsonrpc":"2.0","id":' + dumps(message["id"])
+        return Scripted(method=method, body=head + b',"result":{' + result + b"}}")
+
+    def _result(self, method: str, params: dict[str, Any], stateless: str | None) -> bytes:
+        """The members of the result object."""
+        if stateless is not None and (
+            stateless != era.LATEST_STATELESS or self._eras == "handshake"
+        ):
+            raise self._unsupported(stateless)
+        lead = _COMPLETE + b"," if stateless else b""
+        tail = _CACHING if stateless else b""
+        match method:
+            case "tools/list":
+                return lead + self._listed(params.get("cursor")) + tail
+            case "tools/call":
+                return lead + self._called(params)
+            case "initialize" if not stateless:
+                return self._initialized(params)
+            case "ping" if not stateless:
+                return b""
+            case "server/discover" if stateless:
+                versions = {"supportedVersions": self._versions(), **self._identity()}
+                return lead + dumps(versions)[1:-1] + tail
+        raise _Refusal(code=era.METHOD_NOT_FOUND, message="Method not found")
+
+    def _initialized(self, params: dict[str, Any]) -> bytes:
+        asked = params.get("protocolVersion")
+        if self._eras == "stateless":
+            raise self._unsupported(asked)
+        granted = asked if asked in era.HANDSHAKE_REVISIONS else era.LATEST_HANDSHAKE
+        return dumps({"protocolVersion": granted, **self._identity()})[1:-1]
+
+    def _listed(self, cursor: Any) -> bytes:
+        page = self._state.page(cursor)
+        if page is None:
+            raise _Refusal(code=era.INVALID_PARAMS, message="Unknown cursor")
+        return page
+
+    def _called(self, params: dict[str, Any]) -> bytes:
+        name = params.get("name")
+        if not isinstance(name, str):
+            raise _Refusal(code=era.INVALID_PARAMS, message="A tool's name is required")
+        if not self._state.called(name):
+            raise _Refusal(code=era.INVALID_PARAMS, message=f"Unknown tool: {name}")
+        return b'"content":[{"type":"text","text":' + dumps(f"ok {name}") + b"}]"
+
+    def _identity(self) -> dict[str, Any]:
+        info = {"name": self._state.name, "version": "1"}
+        return {"capabilities": self._capabilities, "serverInfo": info}
+
+    def _versions(self) -> list[str]:
+        handshake = [] if self._eras == "stateless" else list(era.HANDSHAKE_REVISIONS)
+        return handshake if self._eras == "handshake" else [*handshake, era.LATEST_STATELESS]
+
+    def _unsupported(self, requested: Any) -> _Refusal:
+        data = {"supported": self._versions(), "requested": requested}
+        return _Refusal(
+            code=era.UNSUPPORTED_REVISION, message="Unsupported protocol version", data=data
+        )
+
+
+def _refused(method: str, request_id: Any, refusal: _Refusal, status: int) -> Scripted:
+    error: dict[str, Any] = {"code": refusal.code, "message": refusal.message}
+    if refusal.data is not None:
+        error["data"] = refusal.data
+    body = dumps({"jsonrpc": "2.0", "id": request_id, "error": error})
+    return Scripted(method=method, status=status, body=body)

@@ -1,0 +1,123 @@
+"""A scripted MCP server: streamable HTTP on a port of its own, and stdio through a shim."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mcp_proxy_conformance.upstream.http import read_request, render_response
+from mcp_proxy_conformance.upstream.lines import LineServer
+from mcp_proxy_conformance.upstream.listener import Listener
+from mcp_proxy_conformance.upstream.script import Eras, Script
+from mcp_proxy_conformance.upstream.state import ServerState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mcp_proxy_conformance.transcript import Direction, Headers, Transcript
+    from mcp_proxy_conformance.upstream.http import HttpRequest
+    from mcp_proxy_conformance.upstream.tools import UpstreamTool
+
+PATH = "/mcp"
+_JSON = ("Content-Type", "application/json")
+
+
+class UpstreamServer(ServerState):
+    """One server. It answers once it was added to `Upstreams`; its tools may change at any time."""
+
+    def __init__(
+        self,
+        name: str,
+        tools: Iterable[UpstreamTool] = (),
+        *,
+        page_size: int | None = None,
+        eras: Eras = "both",
+    ) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._transcript: Transcript | None = None
+        self._origin = ""
+        self._sessions = 0
+        super().__init__(name, tools, page_size)
+        self._script = Script(self, eras, list_changed=False)
+        self._http = Listener(self._serve)
+        self._lines = LineServer(name, Script(self, eras, list_changed=True))
+
+    @property
+    def url(self) -> str:
+        """Where it speaks streamable HTTP."""
+        if not self._origin:
+            raise RuntimeError(f"the upstream {self.name} was not added to Upstreams")
+        return f"{self._origin}{PATH}"
+
+    @property
+    def port(self) -> int:
+        """The port of its streamable HTTP."""
+        return self._http.port
+
+    @property
+    def command(self) -> list[str]:
+        """A command line that speaks for it on stdio, light to start and free of imports."""
+        shim = Path(__file__).with_name("stdio.py")
+        connect = f"127.0.0.1:{self._lines.port}"
+        return [sys.executable, "-I", "-S", str(shim), "--connect", connect]
+
+    async def open(self, transcript: Transcript, host: str, advertised_host: str) -> None:
+        """Listen; called on the loop of `Upstreams`."""
+        self._transcript = transcript
+        await self._http.open(host)
+        await self._lines.open(transcript)
+        self._loop = asyncio.get_running_loop()
+        shown = f"[{advertised_host}]" if ":" in advertised_host else advertised_host
+        self._origin = f"http://{shown}:{self._http.port}"
+
+    async def close(self) -> None:
+        """Stop listening and end every connection; called on the loop of `Upstreams`."""
+        self._loop = None
+        await self._http.close()
+        await self._lines.close()
+
+    def changed(self) -> None:
+        """Tell the stdio sessions. Over HTTP there is no stream to tell anyone on."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._lines.announce)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while await self.one(reader, writer):
+            await writer.drain()
+
+    async def one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        """Answer one request; whether the connection goes on."""
+        request = await read_request(reader)
+        method, status, body, headers = self._respond(request)
+        line = f"{request.method} {request.path}"
+        self._record("received", request.body, f"{line} {method}".rstrip(), request.headers)
+        self._record("sent", body, f"{line} {status}", headers)
+        writer.write(render_response(status, body, headers))
+        return request.keeps
+
+    def _respond(self, request: HttpRequest) -> tuple[str, int, bytes, Headers]:
+        if request.path.partition("?")[0] != PATH:
+            return "", 404, b"", ()
+        if request.method == "DELETE":
+            return "", 200, b"", ()
+        if request.method != "POST":
+            return "", 405, b"", (("Allow", "POST, DELETE"),)
+        answer = self._script.answer(request.body, request.header("mcp-protocol-version"))
+        headers: Headers = (_JSON,) if answer.body else ()
+        if answer.method == "initialize":
+            self._sessions += 1
+            headers = (*headers, ("Mcp-Session-Id", f"upstream-{self._sessions}"))
+        return answer.method, answer.status, answer.body, headers
+
+    def _record(self, direction: Direction, raw: bytes, note: str, headers: Headers) -> None:
+        if self._transcript is not None:
+            self._transcript.record(
+                edge="upstream",
+                direction=direction,
+                peer=self.name,
+                raw=raw,
+                note=note,
+                headers=headers,
+            )

@@ -1,0 +1,55 @@
+"""Verdicts, and the ways in which a check can end other than by passing or failing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+import msgspec
+
+Verdict = Literal["pass", "fail", "inconclusive", "not_applicable", "error", "waived"]
+WORST_FIRST: tuple[Verdict, ...] = (
+    "error", "fail", "inconclusive", "waived", "pass", "not_applicable",
+)  # fmt: skip
+
+
+class Inconclusive(Exception):  # noqa: N818 - the verdict's own word
+    """The control failed: what the check would judge was not shown to be observable."""
+
+
+class NotApplicable(Exception):  # noqa: N818 - the verdict's own word
+    """The target does not declare, or legally refuses, what the check needs."""
+
+
+class Misshapen(Exception):  # noqa: N818 - the answer is, not the suite
+    """The target's answer has not the shape that its surface names: the target's fault."""
+
+
+class Breach(AssertionError):
+    """A failure that needs no second look: a moved upstream counter, a leaked canary."""
+
+
+class DeclarationFault(Exception):  # noqa: N818 - the declaration is at fault
+    """The target showed a kind that it does not declare: its declaration must be mended."""
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """What one check (or one case of it) found; `messages` are transcript ids of its stage."""
+
+    check: str
+    case: str | None
+    clauses: tuple[str, ...]
+    judgement: Literal["F", "A"]
+    verdict: Verdict
+    reason: str
+    stage: str
+    evidence: tuple[str, ...] = ()
+    messages: tuple[str, ...] = ()
+    blame: Literal["target", "adapter", "network", "suite", "declaration", ""] = ""
+    reproduce: str = ""
+    timing: dict[str, Any] = {}
+
+
+def worst(verdicts: Iterable[Verdict]) -> Verdict | None:
+    """The verdict of a clause from its results; None when there are none."""
+    return min(verdicts, key=WORST_FIRST.index, default=None)

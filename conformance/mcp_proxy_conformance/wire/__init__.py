@@ -1,0 +1,22 @@
+"""The client's side of the wire, exact to the byte. Nothing here knows what is being checked."""
+
+from mcp_proxy_conformance.wire.client import Client, Wire
+from mcp_proxy_conformance.wire.faults import ProtocolFault, SessionLost, Unreachable
+from mcp_proxy_conformance.wire.http import Answer
+from mcp_proxy_conformance.wire.jsonrpc import Envelope
+from mcp_proxy_conformance.wire.reply import Reply, ToolReply
+from mcp_proxy_conformance.wire.spans import Malformed, Span
+
+__all__ = [
+    "Answer",
+    "Client",
+    "Envelope",
+    "Malformed",
+    "ProtocolFault",
+    "Reply",
+    "SessionLost",
+    "Span",
+    "ToolReply",
+    "Unreachable",
+    "Wire",
+]

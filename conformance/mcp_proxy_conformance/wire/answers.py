@@ -1,0 +1,116 @@
+"""Which of the messages that came back is the answer, and which are none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mcp_proxy_conformance.wire import jsonrpc
+from mcp_proxy_conformance.wire.faults import ProtocolFault, SessionLost
+from mcp_proxy_conformance.wire.reply import Reply
+
+if TYPE_CHECKING:
+    from mcp_proxy_conformance.wire.http import Answer
+    from mcp_proxy_conformance.wire.jsonrpc import Envelope
+    from mcp_proxy_conformance.wire.sse import Event
+
+OK, NOT_FOUND, REFUSED = 200, 404, 400
+
+
+class Awaited:
+    """The answer to one request: looked for in a stream as it comes, or in a whole body."""
+
+    def __init__(self, request_id: int) -> None:
+        self._id = request_id
+        self._before: list[Envelope] = []
+        self._found: Envelope | None = None
+        self._fault: ProtocolFault | None = None
+
+    def arrived(self, event: Event) -> bool:
+        """Whether this event ends the waiting: the answer, or nonsense."""
+        try:
+            message = jsonrpc.parse(event.data)
+        except ProtocolFault as fault:
+            self._fault = fault
+            return True
+        if self._answers(message):
+            self._found = message
+            return True
+        if message.method is None:
+            self._fault = self._wrong_id(message)
+            return True
+        self._before.append(message)
+        return False
+
+    def reply(self, answer: Answer, *, in_session: bool) -> Reply:
+        """The answer as a value.
+
+        Raises:
+            SessionLost: HTTP 404 for a session that the target gave out.
+            ProtocolFault: There is no answer in what came back.
+        """
+        if (encoding := answer.header("content-encoding") or "identity") != "identity":
+            seen = f"the content encoding {encoding!r}"
+            raise ProtocolFault("http", "no content encoding, as asked", seen, status=answer.status)
+        if answer.status >= REFUSED:
+            found = self._refusal(answer, in_session=in_session)
+        elif answer.status != OK:
+            seen = f"HTTP {answer.status}"
+            raise ProtocolFault("http", "HTTP 200", seen, answer.body, status=answer.status)
+        elif answer.media_type == "text/event-stream":
+            found = self._of_stream(answer)
+        elif answer.media_type == "application/json":
+            found = self._of_body(answer.body)
+        else:
+            seen = f"the content type {answer.header('content-type')!r}"
+            expected = "application/json or text/event-stream"
+            raise ProtocolFault("http", expected, seen, answer.body, status=answer.status)
+        return Reply(
+            envelope=found,
+            status=answer.status,
+            headers=answer.headers,
+            seconds=answer.seconds,
+            sent=answer.sent,
+            received=answer.received,
+            before=tuple(self._before),
+        )
+
+    def _answers(self, message: Envelope) -> bool:
+        if message.method is not None:
+            return False
+        return message.id == self._id or (message.id is None and message.error is not None)
+
+    def _of_body(self, body: bytes) -> Envelope:
+        message = jsonrpc.parse(body)
+        if not self._answers(message):
+            raise self._wrong_id(message)
+        return message
+
+    def _of_stream(self, answer: Answer) -> Envelope:
+        if self._fault is not None:
+            raise self._fault
+        if self._found is None:
+            seen = f"a stream of {len(answer.events)} events that ended without it"
+            raise ProtocolFault("stream", f"an answer to {self._id}", seen, answer.body[-200:])
+        return self._found
+
+    def _refusal(self, answer: Answer, *, in_session: bool) -> Envelope:
+        """A refusal may carry its JSON-RPC error; one that names another id is about the HTTP."""
+        message = None
+        if answer.media_type == "application/json":
+            try:
+                message = jsonrpc.parse(answer.body)
+            except ProtocolFault:
+                message = None
+        if message is not None and message.error is not None and message.id == self._id:
+            return message
+        if in_session and answer.status == NOT_FOUND:
+            expected = "the session that it gave out to be known"
+            raise SessionLost("session", expected, "HTTP 404", answer.body, status=NOT_FOUND)
+        if message is None or message.error is None or isinstance(message.id, int):
+            seen = f"HTTP {answer.status}"
+            raise ProtocolFault("http", "HTTP 200", seen, answer.body, status=answer.status)
+        return message
+
+    def _wrong_id(self, message: Envelope) -> ProtocolFault:
+        seen = "a request" if message.method else f"one to {message.id!r}"
+        return ProtocolFault("id", f"an answer to {self._id}", seen, message.raw)

@@ -1,0 +1,101 @@
+"""A socket whose every wait is measured against one deadline, so that no drip outlives it."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import select
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import socket
+
+    from _typeshed import WriteableBuffer
+
+
+class Overdue(TimeoutError):  # noqa: N818
+    """The deadline has passed."""
+
+
+class Deadline:
+    """A point in time on the monotonic clock."""
+
+    def __init__(self, seconds: float) -> None:
+        self._began = time.monotonic()
+        self._ends = self._began + seconds
+
+    def left(self) -> float:
+        """Seconds left, more than zero.
+
+        Raises:
+            Overdue: None is left.
+        """
+        left = self._ends - time.monotonic()
+        if left <= 0:
+            raise Overdue("no answer in time")
+        return left
+
+    def spent(self) -> float:
+        """Seconds since it was set."""
+        return time.monotonic() - self._began
+
+    def shorten(self, seconds: float) -> None:
+        """Let it end in `seconds`, if that is sooner."""
+        self._ends = min(self._ends, time.monotonic() + seconds)
+
+
+class DeadlineSocket:
+    """What `http.client` needs of a socket, under a deadline that each request sets anew."""
+
+    def __init__(self, sock: socket.socket, deadline: Deadline) -> None:
+        self._sock = sock
+        self.deadline = deadline
+        self.received = 0
+
+    def begin(self, deadline: Deadline) -> None:
+        """Start a request: a new deadline, nothing received yet."""
+        self.deadline = deadline
+        self.received = 0
+
+    def sendall(self, data: bytes) -> None:
+        """Send all of it before the deadline."""
+        self._sock.settimeout(self.deadline.left())
+        self._sock.sendall(data)
+
+    def makefile(self, mode: str) -> io.BufferedReader:
+        """A buffered reader of its own for one response."""
+        if mode != "rb":
+            raise ValueError(mode)
+        return io.BufferedReader(_Reader(self))
+
+    def recv_into(self, buffer: bytearray | memoryview) -> int:
+        """Receive what there is before the deadline."""
+        self._sock.settimeout(self.deadline.left())
+        count = self._sock.recv_into(buffer)
+        self.received += count
+        return count
+
+    def stale(self) -> bool:
+        """Whether an idle connection was closed, or spoke out of turn."""
+        if not hasattr(select, "poll"):
+            return bool(select.select([self._sock], [], [], 0)[0])
+        poll = select.poll()
+        poll.register(self._sock, select.POLLIN)
+        return bool(poll.poll(0))
+
+    def close(self) -> None:
+        """Close it, whatever its state."""
+        with contextlib.suppress(OSError):
+            self._sock.close()
+
+
+class _Reader(io.RawIOBase):
+    def __init__(self, sock: DeadlineSocket) -> None:
+        self._sock = sock
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        return self._sock.recv_into(memoryview(buffer))

@@ -1,0 +1,80 @@
+"""The protocol's revisions: which are known, and what each request of the stateless one carries."""
+
+from __future__ import annotations
+
+import base64
+import re
+from typing import Any
+
+from mcp_proxy_conformance.wire import jsonrpc, spans
+
+HANDSHAKE_REVISIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+STATELESS_REVISIONS = ("2026-07-28",)
+LATEST_HANDSHAKE = HANDSHAKE_REVISIONS[-1]
+LATEST_STATELESS = STATELESS_REVISIONS[-1]
+
+_META = "io.modelcontextprotocol/"
+META_VERSION = _META + "protocolVersion"
+META_CLIENT = _META + "clientInfo"
+META_CAPABILITIES = _META + "clientCapabilities"
+
+UNSUPPORTED_REVISION = -32022
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+
+_PLAIN = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
+_WRAPPED = re.compile(r"=\?base64\?.*\?=")
+_NAME_OF = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+
+
+def client_info(name: str) -> dict[str, str]:
+    """Who asks."""
+    return {"name": name, "version": "1"}
+
+
+def with_meta(params: bytes | None, name: str) -> bytes:
+    """The params with the stateless revision's `_meta` before their own members.
+
+    Params that are no object, or that bring a `_meta`, are left as they are: someone means it.
+    """
+    if params is None:
+        params = b"{}"
+    try:
+        node = spans.parse(params)
+    except spans.Malformed:
+        return params
+    if node.kind != "object" or node.get("_meta") is not None:
+        return params
+    meta = {
+        META_VERSION: LATEST_STATELESS,
+        META_CLIENT: client_info(name),
+        META_CAPABILITIES: {},
+    }
+    rest = params[node.start + 1 :]
+    return b'{"_meta":' + jsonrpc.dumps(meta) + (b"," if node.members else b"") + rest
+
+
+def stateless_headers(method: str, params: bytes | None) -> list[tuple[str, str]]:
+    """The routing headers of one request of the stateless revision."""
+    headers = [("MCP-Protocol-Version", LATEST_STATELESS), ("Mcp-Method", header_value(method))]
+    name = _routed_name(method, params)
+    return headers if name is None else [*headers, ("Mcp-Name", header_value(name))]
+
+
+def _routed_name(method: str, params: bytes | None) -> str | None:
+    key = _NAME_OF.get(method)
+    if key is None or params is None:
+        return None
+    try:
+        node = spans.parse(params).get(key)
+    except spans.Malformed:
+        return None
+    value: Any = None if node is None else node.value()
+    return value if isinstance(value, str) else None
+
+
+def header_value(text: str) -> str:
+    """The text as a header value: as it is if it survives, else wrapped in base64."""
+    if _PLAIN.fullmatch(text) and not _WRAPPED.fullmatch(text):
+        return text
+    return f"=?base64?{base64.b64encode(text.encode('utf-8', 'replace')).decode('ascii')}?="

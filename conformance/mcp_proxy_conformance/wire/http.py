@@ -1,0 +1,277 @@
+"""One HTTP exchange at a time over a kept connection: exact bytes out, exact bytes in."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import ssl
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from mcp_proxy_conformance.wire.deadline import Deadline, DeadlineSocket
+from mcp_proxy_conformance.wire.faults import Phase, ProtocolFault, Unreachable
+from mcp_proxy_conformance.wire.sse import Event, EventReader
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from mcp_proxy_conformance.transcript import Message, Transcript
+
+MAX_BODY = 64 << 20
+GRACE = 0.05
+"""Seconds granted to a stream for ending after its answer, so that the connection can be kept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What came back, whatever it is.
+
+    Attributes:
+        status: The HTTP status.
+        headers: The response headers, as sent.
+        body: The exact bytes, chunking undone; of a stream, all that was read of it.
+        events: The events of a `text/event-stream`, else nothing.
+        unended: What a stream held besides whole events.
+        seconds: From the start of the request to the last byte that mattered.
+        sent: The request in the transcript.
+        received: The response in the transcript.
+    """
+
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+    events: tuple[Event, ...]
+    unended: bytes
+    seconds: float
+    sent: Message
+    received: Message
+
+    def header(self, name: str) -> str | None:
+        """The first header of that name, in any case."""
+        return next((v for k, v in self.headers if k.lower() == name.lower()), None)
+
+    @property
+    def media_type(self) -> str:
+        """The media type in lower case, without parameters."""
+        return (self.header("content-type") or "").partition(";")[0].strip().lower()
+
+
+_REASONS: tuple[tuple[type[OSError], str], ...] = (
+    (TimeoutError, "no answer in time"),
+    (socket.gaierror, "the name cannot be resolved"),
+    (ConnectionRefusedError, "the connection was refused"),
+    (http.client.RemoteDisconnected, "the connection was closed"),
+    (ConnectionResetError, "the connection was reset"),
+)
+
+
+class _Body:
+    """The bytes of a response as they come in; it survives the failure of the connection."""
+
+    def __init__(self) -> None:
+        self.chunks: list[bytes] = []
+        self.size = 0
+        self.events: list[Event] = []
+        self.reader = EventReader()
+        self.seconds = 0.0
+
+    @property
+    def raw(self) -> bytes:
+        return b"".join(self.chunks)
+
+
+def check_header(name: str, value: str) -> None:
+    """Refuse a header that would break the request's head.
+
+    Raises:
+        ValueError: It holds a control character, or one beyond Latin-1.
+    """
+    if any(ord(c) < 32 or 127 <= ord(c) < 160 or ord(c) > 255 for c in name + value):  # noqa: PLR2004
+        raise ValueError(f"the header {name!r} holds a character that HTTP cannot carry")
+
+
+class Http:
+    """A kept connection to one URL. No redirects, no proxies, no cookies, no compression."""
+
+    def __init__(self, url: str, transcript: Transcript) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(f"not an http or https URL: {url!r}")
+        self.url = url
+        self._host = parts.hostname
+        self._port = parts.port or (443 if parts.scheme == "https" else 80)
+        self._authority = parts.netloc.rpartition("@")[2]
+        self._tls = parts.scheme == "https"
+        self._target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        check_header("URL", url)
+        if not url.isascii() or " " in url:
+            raise ValueError(f"a URL must be percent-encoded: {url!r}")
+        self._transcript = transcript
+        self._sock: DeadlineSocket | None = None
+        self._phase: Phase = "connect"
+
+    def close(self) -> None:
+        """Close the connection, if there is one."""
+        if self._sock is not None:
+            self._sock.close()
+            self._sock = None
+
+    def exchange(
+        self,
+        method: str,
+        body: bytes,
+        headers: Sequence[tuple[str, str]],
+        *,
+        note: str,
+        timeout: float,
+        until: Callable[[Event], bool] = lambda _: False,
+    ) -> Answer:
+        """Send one request and read its answer, of a stream up to the event that `until` accepts.
+
+        A kept connection that was closed before any byte of an answer is replaced once.
+
+        Raises:
+            Unreachable: No answer, or not all of it in `timeout` seconds.
+            ProtocolFault: Something that is not HTTP, or more than 64 MiB.
+        """
+        deadline = Deadline(timeout)
+        all_headers = (("Host", self._authority), *headers)
+        if self._sock is not None and self._sock.stale():
+            self.close()
+        while True:
+            kept = self._sock is not None
+            sent = self._transcript.record(
+                edge="client",
+                direction="sent",
+                peer=self.url,
+                raw=body,
+                note=f"{method} {self._target} {note}".rstrip(),
+                headers=all_headers,
+            )
+            try:
+                response = self._begin(deadline, method, body, all_headers)
+                return self._read(response, deadline, sent, method, until)
+            except OSError as error:
+                unanswered = self._sock is not None and self._sock.received == 0
+                self.close()
+                if kept and unanswered and not isinstance(error, TimeoutError):
+                    continue
+                reason = _reason(error)
+                raise Unreachable(self.url, self._phase, reason, deadline.spent()) from None
+            except http.client.HTTPException as error:
+                self.close()
+                raise ProtocolFault("http", "a whole HTTP response", repr(error)) from None
+            except BaseException:
+                self.close()  # half an exchange: what else comes would be taken for a later answer
+                raise
+
+    def _begin(
+        self, deadline: Deadline, method: str, body: bytes, headers: Sequence[tuple[str, str]]
+    ) -> http.client.HTTPResponse:
+        self._phase = "connect"
+        if self._sock is None:
+            self._sock = self._connect(deadline)
+        self._sock.begin(deadline)
+        self._phase = "send"
+        line = f"{method} {self._target} HTTP/1.1"
+        head = [line, *(f"{name}: {value}" for name, value in headers)]
+        if body:
+            head.append(f"Content-Length: {len(body)}")
+        self._sock.sendall("\r\n".join([*head, "", ""]).encode("latin-1") + body)
+        self._phase = "wait"
+        response = http.client.HTTPResponse(self._sock, method=method)  # type: ignore[arg-type]
+        response.begin()
+        self._phase = "read"
+        return response
+
+    def _connect(self, deadline: Deadline) -> DeadlineSocket:
+        sock = socket.create_connection((self._host, self._port), timeout=deadline.left())
+        try:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if self._tls:
+                context = ssl.create_default_context()
+                sock = context.wrap_socket(sock, server_hostname=self._host)
+        except BaseException:
+            sock.close()
+            raise
+        return DeadlineSocket(sock, deadline)
+
+    def _read(
+        self,
+        response: http.client.HTTPResponse,
+        deadline: Deadline,
+        sent: Message,
+        method: str,
+        until: Callable[[Event], bool],
+    ) -> Answer:
+        headers = tuple(response.getheaders())
+        media = (response.getheader("content-type") or "").partition(";")[0].strip().lower()
+        body = _Body()
+        note, whole = "cut off", False
+        try:
+            whole = _fill(response, deadline, body, until if "event-stream" in media else None)
+            note = ""
+        finally:
+            received = self._transcript.record(
+                edge="client",
+                direction="received",
+                peer=self.url,
+                raw=body.raw,
+                note=f"{method} {self._target} {response.status} {media} {note}".rstrip(),
+                headers=headers,
+            )
+            response.close()
+            if not whole or response.will_close:
+                self.close()
+        return Answer(
+            status=response.status,
+            headers=headers,
+            body=received.raw,
+            events=tuple(body.events),
+            unended=body.reader.pending(),
+            seconds=body.seconds,
+            sent=sent,
+            received=received,
+        )
+
+
+def _fill(
+    response: http.client.HTTPResponse,
+    deadline: Deadline,
+    body: _Body,
+    until: Callable[[Event], bool] | None,
+) -> bool:
+    """Read the response into `body`; whether it was read to its end."""
+    while True:
+        try:
+            chunk = response.read1(65536)
+        except (TimeoutError, OSError, http.client.HTTPException):
+            if body.seconds:
+                return False  # the answer is there; only its stream did not end in the grace
+            raise
+        if not chunk:
+            break
+        body.chunks.append(chunk)
+        body.size += len(chunk)
+        if body.size > MAX_BODY:
+            raise ProtocolFault("size", f"at most {MAX_BODY} bytes", "more", chunk)
+        if until is not None and not body.seconds:
+            events = body.reader.feed(chunk)
+            body.events += events
+            if any(until(event) for event in events):
+                body.seconds = deadline.spent()
+                deadline.shorten(GRACE)
+    if response.length:
+        promised = response.length + body.size
+        seen = f"{body.size} and the end of the connection"
+        raise ProtocolFault("http", f"a body of {promised} bytes", seen, body.raw)
+    body.seconds = body.seconds or deadline.spent()
+    return True
+
+
+def _reason(error: OSError) -> str:
+    for kind, reason in _REASONS:
+        if isinstance(error, kind):
+            return reason
+    return error.strerror or str(error) or type(error).__name__

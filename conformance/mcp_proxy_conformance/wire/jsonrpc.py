@@ -1,0 +1,119 @@
+"""JSON-RPC envelopes: written compactly, read to the byte."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import secrets
+from dataclasses import dataclass, field
+from typing import Any
+
+from mcp_proxy_conformance.wire import spans
+from mcp_proxy_conformance.wire.faults import ProtocolFault
+
+_ids = itertools.count(secrets.randbelow(1 << 30) + 1)
+
+
+def fresh_id() -> int:
+    """An id that this process has never used: a reply cache would fake byte identity."""
+    return next(_ids)
+
+
+def dumps(value: Any) -> bytes:
+    """Compact JSON in UTF-8; escaped throughout where a lone surrogate forbids plain UTF-8."""
+    try:
+        return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":")).encode("ascii")
+
+
+def request(method: str, params: bytes | None, request_id: int | None) -> bytes:
+    """The bytes of a request, or of a notification when there is no id."""
+    members = [b'"jsonrpc":"2.0"']
+    if request_id is not None:
+        members.append(b'"id":%d' % request_id)
+    members.append(b'"method":' + dumps(method))
+    if params is not None:
+        members.append(b'"params":' + params)
+    return b"{" + b",".join(members) + b"}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Envelope:
+    """One message from the target.
+
+    Attributes:
+        raw: Its exact bytes.
+        id: The id, nothing if absent or null.
+        method: Its method, if it is a request or a notification.
+        error: The error object, if it is a refusal.
+        node: The `result` member, placed in `raw`, if it is an answer.
+    """
+
+    raw: bytes
+    id: int | str | None
+    method: str | None = None
+    error: dict[str, Any] | None = None
+    node: spans.Node | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def result(self) -> bytes | None:
+        """The exact bytes of `result`, if it is an answer."""
+        return None if self.node is None else self.node.raw
+
+
+def parse(raw: bytes) -> Envelope:
+    """Read one message.
+
+    Raises:
+        ProtocolFault: Not one JSON-RPC 2.0 message, or one that reads in two ways.
+    """
+    try:
+        node = spans.parse(raw)
+    except spans.Malformed as error:
+        raise ProtocolFault("json", "a JSON document", str(error), raw) from None
+    if node.kind != "object":
+        raise _fault("a JSON-RPC message", f"a JSON {node.kind}", raw)
+    if twice := node.duplicates():
+        raise _fault("each member once", f"{twice[0]!r} more than once", raw)
+    members = {member.key: member.value for member in node.members}
+    if "jsonrpc" not in members or members["jsonrpc"].value() != "2.0":
+        raise _fault("'jsonrpc':'2.0'", "a message without it", raw)
+    return _envelope(raw, members)
+
+
+def _envelope(raw: bytes, members: dict[str, spans.Node]) -> Envelope:
+    message_id = _id(raw, members.get("id"))
+    if method := members.get("method"):
+        if method.kind != "string" or "result" in members or "error" in members:
+            raise _fault("a request or an answer", "something between them", raw)
+        return Envelope(raw=raw, id=message_id, method=method.value())
+    if ("result" in members) == ("error" in members):
+        both = "both" if "result" in members else "neither"
+        raise _fault("either 'result' or 'error'", both, raw)
+    if refusal := members.get("error"):
+        return Envelope(raw=raw, id=message_id, error=_error(raw, refusal))
+    if members["result"].kind != "object":
+        raise _fault("an object as 'result'", f"a {members['result'].kind}", raw)
+    return Envelope(raw=raw, id=message_id, node=members["result"])
+
+
+def _id(raw: bytes, node: spans.Node | None) -> int | str | None:
+    value = None if node is None else node.value()
+    if isinstance(value, bool) or not isinstance(value, int | str | None):
+        raise _fault("a string or an integer as 'id'", json.dumps(value), raw)
+    return value
+
+
+def _error(raw: bytes, node: spans.Node) -> dict[str, Any]:
+    code, message = node.get("code"), node.get("message")
+    if code is None or message is None or not isinstance(code.value(), int):
+        raise _fault("an error with 'code' and 'message'", "one without", raw)
+    if message.kind != "string":
+        raise _fault("a string as the error's 'message'", f"a {message.kind}", raw)
+    value: dict[str, Any] = node.value()
+    return value
+
+
+def _fault(expected: str, seen: str, raw: bytes) -> ProtocolFault:
+    return ProtocolFault("envelope", expected, seen, raw)

@@ -1,0 +1,147 @@
+"""Answers as values: the exact bytes beside what they say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from mcp_proxy_conformance.wire.faults import ProtocolFault
+
+if TYPE_CHECKING:
+    from mcp_proxy_conformance.transcript import Headers, Message
+    from mcp_proxy_conformance.wire import spans
+    from mcp_proxy_conformance.wire.jsonrpc import Envelope
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """The answer to one request; a JSON-RPC error is an answer too.
+
+    Attributes:
+        envelope: The JSON-RPC message that bore the request's id.
+        status: The HTTP status.
+        headers: The response headers.
+        seconds: How long the answer took.
+        sent: The request in the transcript.
+        received: The response in the transcript.
+        before: The messages that came before the answer on its stream.
+    """
+
+    envelope: Envelope
+    status: int
+    headers: Headers
+    seconds: float
+    sent: Message
+    received: Message
+    before: tuple[Envelope, ...] = ()
+
+    @property
+    def raw(self) -> bytes:
+        """The exact bytes of the envelope."""
+        return self.envelope.raw
+
+    @property
+    def error(self) -> dict[str, Any] | None:
+        """The JSON-RPC error object, nothing if the request was answered."""
+        return self.envelope.error
+
+    @property
+    def result(self) -> bytes:
+        """The exact bytes of `result`.
+
+        Raises:
+            ProtocolFault: The request was refused.
+        """
+        return self.node.raw
+
+    @property
+    def node(self) -> spans.Node:
+        """The result as a tree whose spans are places in `raw`; raises as `result` does."""
+        if self.envelope.node is None:
+            raise self.fault("a result", "an error")
+        return self.envelope.node
+
+    def value(self) -> dict[str, Any]:
+        """The result as Python data; raises as `result` does."""
+        data: dict[str, Any] = self.node.value()
+        return data
+
+    def fault(self, expected: str, seen: str) -> ProtocolFault:
+        """What to raise when this answer is not what the method promises."""
+        return ProtocolFault("result", expected, seen, self.raw, status=self.status)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolReply(Reply):
+    """The answer to `tools/call`. Every property raises `ProtocolFault` for a malformed result."""
+
+    @classmethod
+    def of(cls, reply: Reply) -> ToolReply:
+        """Read a reply as one to `tools/call`."""
+        return cls(**{each.name: getattr(reply, each.name) for each in fields(reply)})
+
+    def _text_literals(self) -> tuple[spans.Node, ...]:
+        content = self.node.get("content")
+        if content is None or content.kind != "array":
+            raise self.fault("an array as 'content'", content.kind if content else "none")
+        texts = []
+        for item in content.items:
+            kind = item.get("type")
+            if kind is None or kind.kind != "string":
+                raise self.fault("a 'type' in each content item", "an item without")
+            if kind.value() == "text":
+                text = item.get("text")
+                if text is None or text.kind != "string":
+                    raise self.fault("a string as the item's 'text'", text.kind if text else "none")
+                texts.append(text)
+        return tuple(texts)
+
+    def _literal(self) -> spans.Node:
+        literals = self._text_literals()
+        if len(literals) != 1:
+            raise self.fault("exactly one text item", f"{len(literals)}")
+        return literals[0]
+
+    def _with_text(self, by: bytes) -> bytes:
+        result, literal = self.node, self._literal()
+        return self.raw[result.start : literal.start] + by + self.raw[literal.end : result.end]
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the tool reported an error; absent means it did not."""
+        flag = self.node.get("isError")
+        if flag is not None and flag.kind != "boolean":
+            raise self.fault("a boolean as 'isError'", f"a {flag.kind}")
+        return flag is not None and bool(flag.value())
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The decoded strings of all text items, in order."""
+        return tuple(literal.value() for literal in self._text_literals())
+
+    @property
+    def text(self) -> str:
+        """The decoded string of the one text item."""
+        text: str = self._literal().value()
+        return text
+
+    @property
+    def document(self) -> bytes:
+        """D: the UTF-8 bytes of the one text item's decoded string."""
+        return self.text.encode("utf-8")
+
+    @property
+    def frame(self) -> bytes:
+        """The exact bytes of the result with the one text item's literal replaced by `""`."""
+        return self._with_text(b'""')
+
+    @property
+    def exact(self) -> bytes:
+        """R: the exact bytes of the result with D in the place of the text item's literal."""
+        return self._with_text(self.document)
+
+    @property
+    def structured(self) -> Any:
+        """The value of `structuredContent`, nothing if absent."""
+        node = self.node.get("structuredContent")
+        return None if node is None else node.value()

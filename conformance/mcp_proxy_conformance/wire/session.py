@@ -1,0 +1,134 @@
+"""One session with one endpoint: what each of its messages must carry, in either era."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from typing import TYPE_CHECKING
+
+from mcp_proxy_conformance.wire import era, jsonrpc
+from mcp_proxy_conformance.wire.answers import Awaited
+from mcp_proxy_conformance.wire.faults import ProtocolFault, SessionLost, Unreachable
+from mcp_proxy_conformance.wire.http import Http, check_header
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mcp_proxy_conformance.transcript import Transcript
+    from mcp_proxy_conformance.wire.http import Answer
+    from mcp_proxy_conformance.wire.reply import Reply
+    from mcp_proxy_conformance.wire.sse import Event
+
+CLOSE_TIMEOUT = 1.0
+NOT_FOUND = 404
+ACKNOWLEDGED = range(200, 300)
+_SESSION_ID = re.compile(r"[\x21-\x7e]+")
+_STANDING = [
+    ("Accept", "application/json, text/event-stream"),
+    ("Accept-Encoding", "identity"),
+    ("Content-Type", "application/json"),
+]
+
+
+class Session:
+    """The wire's state: the revision in use, empty before it is settled, and the session's id."""
+
+    def __init__(
+        self, url: str, *, transcript: Transcript, headers: Mapping[str, str], name: str
+    ) -> None:
+        for header, value in headers.items():
+            check_header(header, value)
+        self.name = name
+        self.revision = ""
+        self.id: str | None = None
+        self._own = headers
+        self._http = Http(url, transcript)
+
+    @property
+    def stateless(self) -> bool:
+        """Whether every request carries its own envelope."""
+        return self.revision in era.STATELESS_REVISIONS
+
+    def ask(self, method: str, params: bytes | None, timeout: float) -> Reply:
+        """Send a request and wait for its answer."""
+        request_id = jsonrpc.fresh_id()
+        if self.stateless:
+            params = era.with_meta(params, self.name)
+        awaited = Awaited(request_id)
+        answer = self._http.exchange(
+            "POST",
+            jsonrpc.request(method, params, request_id),
+            self._headers(method, params),
+            note=method,
+            timeout=timeout,
+            until=awaited.arrived,
+        )
+        return awaited.reply(answer, in_session=self.id is not None)
+
+    def tell(self, method: str, params: bytes | None, timeout: float) -> None:
+        """Send a notification and take its acknowledgement."""
+        if self.stateless:
+            params = era.with_meta(params, self.name)
+        body = jsonrpc.request(method, params, None)
+        headers = self._headers(method, params)
+        answer = self._http.exchange("POST", body, headers, note=method, timeout=timeout)
+        if answer.status == NOT_FOUND and self.id is not None:
+            expected = "the session that it gave out to be known"
+            raise SessionLost("session", expected, "HTTP 404", answer.body, status=NOT_FOUND)
+        if answer.status not in ACKNOWLEDGED:
+            seen = f"HTTP {answer.status}"
+            raise ProtocolFault("http", "HTTP 202", seen, answer.body, status=answer.status)
+
+    def post(
+        self,
+        body: bytes,
+        headers: Mapping[str, str],
+        timeout: float,
+        until: Callable[[Event], bool] = lambda _: False,
+    ) -> Answer:
+        """Send any bytes; `headers` stand in for those of the same name."""
+        wanted = _overridden(self._headers("", None), headers)
+        return self._http.exchange("POST", body, wanted, note="raw", timeout=timeout, until=until)
+
+    def granted(self, reply: Reply, revision: str) -> None:
+        """Take the revision and the session's id that the handshake gave."""
+        given = next((v for k, v in reply.headers if k.lower() == "mcp-session-id"), None)
+        if given is not None and not _SESSION_ID.fullmatch(given):
+            raise refused(reply, "a session id of visible ASCII characters", repr(given))
+        self.revision, self.id = revision, given
+
+    def forget(self) -> None:
+        """Be as new, with the connection kept."""
+        self.revision, self.id = "", None
+
+    def end(self, timeout: float) -> None:
+        """Give the session back, if there is one, and close the connection. It never raises."""
+        if self.id is not None:
+            headers = self._headers("", None)
+            with contextlib.suppress(Unreachable, ProtocolFault):
+                seconds = min(CLOSE_TIMEOUT, timeout)
+                self._http.exchange("DELETE", b"", headers, note="", timeout=seconds)
+        self._http.close()
+        self.forget()
+
+    def _headers(self, method: str, params: bytes | None) -> list[tuple[str, str]]:
+        headers = [*_STANDING]
+        if self.stateless:
+            headers += era.stateless_headers(method, params)
+        elif self.revision:
+            headers.append(("MCP-Protocol-Version", self.revision))
+        if self.id is not None:
+            headers.append(("Mcp-Session-Id", self.id))
+        return _overridden(headers, self._own)
+
+
+def refused(reply: Reply, expected: str, seen: str) -> ProtocolFault:
+    """What to raise when the two ends could not agree on how to speak."""
+    return ProtocolFault("handshake", expected, seen, reply.raw, status=reply.status)
+
+
+def _overridden(headers: list[tuple[str, str]], by: Mapping[str, str]) -> list[tuple[str, str]]:
+    for name, value in by.items():
+        check_header(name, value)
+    named = {name.lower() for name in by}
+    return [header for header in headers if header[0].lower() not in named] + [*by.items()]

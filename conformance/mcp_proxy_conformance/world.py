@@ -1,0 +1,152 @@
+"""Worlds: the servers, tools, agents and locks that a check needs, as plain values."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+LockKind = Literal["config", "user", "approval", "quarantine", "server"]
+"""How a tool is locked; `approval` is only ever unlocked, `quarantine` and `server` take no tools."""
+
+CONFIG: LockKind = "config"
+USER: LockKind = "user"
+
+
+class ToolKey(NamedTuple):
+    """The owning server and the bare tool name: what a tool is called everywhere in the suite."""
+
+    server: str
+    tool: str
+
+    def __str__(self) -> str:
+        """`server:tool`, the spelling of cases and messages."""
+        return f"{self.server}:{self.tool}"
+
+
+def key(text: str) -> ToolKey:
+    """Read `server:tool`."""
+    server, _, tool = text.partition(":")
+    return ToolKey(server, tool)
+
+
+class Tool(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One upstream tool; `word` and `groups` are the made-up query words that its text holds.
+
+    `word` belongs to this tool alone and stands in its name and its description; `groups` are
+    words shared with other tools, or words that stand in the description only.
+    """
+
+    name: str
+    description: str
+    word: str = ""
+    groups: tuple[str, ...] = ()
+    input_schema: dict[str, Any] = msgspec.field(default_factory=lambda: {"type": "object"})
+    annotations: dict[str, Any] | None = None
+    canaries: tuple[str, ...] = ()
+
+
+class Server(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One upstream server; `deny` or `allow` is the operator's list at start, never both."""
+
+    name: str
+    tools: tuple[Tool, ...]
+    trusted: bool = True
+    transport: Literal["http", "stdio"] = "http"
+    deny: tuple[str, ...] = ()
+    allow: tuple[str, ...] | None = None
+    page_size: int = 0
+
+    def __post_init__(self) -> None:
+        if self.deny and self.allow is not None:
+            raise ValueError(f"server {self.name} has both deny and allow; keep one of them")
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One thing done after start: exactly one of lock, unlock, add, change or refresh."""
+
+    lock: LockKind | None = None
+    unlock: LockKind | None = None
+    add: Tool | None = None
+    change: str | None = None
+    refresh: str | None = None
+    server: str = ""
+    tools: tuple[str, ...] = ()
+    description: str | None = None
+    input_schema: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        verbs = [self.lock, self.unlock, self.add, self.change, self.refresh]
+        if sum(verb is not None for verb in verbs) != 1:
+            raise ValueError("a step is exactly one of lock, unlock, add, change, refresh")
+        if self.refresh is None and not self.server:
+            raise ValueError("a step names its server")
+
+
+class World(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Everything a target is started with, and the steps that lead to the state under test."""
+
+    servers: tuple[Server, ...]
+    agents: dict[str, tuple[str, ...]] = {}
+    steps: tuple[Step, ...] = ()
+    id: str = ""
+    version: int = 0
+    about: str = ""
+    words: tuple[str, ...] = ()
+    requests: tuple[dict[str, Any], ...] = ()
+
+    def server(self, name: str) -> Server:
+        """The server of that name; KeyError when the world has none."""
+        for one in self.servers:
+            if one.name == name:
+                return one
+        raise KeyError(name)
+
+    def tools(self) -> dict[ToolKey, Tool]:
+        """Every tool that ever exists in this world, those of `add` steps included."""
+        found = {ToolKey(s.name, t.name): t for s in self.servers for t in s.tools}
+        found |= {ToolKey(s.server, s.add.name): s.add for s in self.steps if s.add is not None}
+        return found
+
+    def queries(self) -> tuple[str, ...]:
+        """Every declared one-word query: each tool's word, its groups, and the extra words."""
+        declared: dict[str, None] = {}
+        for one in self.tools().values():
+            declared |= dict.fromkeys([*([one.word] if one.word else []), *one.groups])
+        return tuple(declared | dict.fromkeys(self.words))
+
+
+def tool(
+    name: str, description: str = "", *, word: str = "", groups: tuple[str, ...] = (), locked: Any = ()
+) -> tuple[Tool, tuple[LockKind, ...]]:
+    """A tool of a literal world and the locks laid on it; its word is its name's first part."""
+    word = word or name.partition("_")[0]
+    text = description or " ".join([*name.split("_"), *groups]).capitalize()
+    kinds = (locked,) if isinstance(locked, str) else tuple(locked)
+    return Tool(name=name, description=text, word=word, groups=groups), kinds
+
+
+def server(
+    name: str,
+    *tools: tuple[Tool, tuple[LockKind, ...]],
+    trusted: bool = True,
+    allow: tuple[str, ...] | None = None,
+) -> tuple[Server, tuple[Step, ...]]:
+    """A server of a literal world and the steps that lock its tools, user before config."""
+    made = Server(name=name, tools=tuple(t for t, _ in tools), trusted=trusted, allow=allow)
+    steps: list[Step] = []
+    for kind in (USER, CONFIG):
+        names = tuple(t.name for t, kinds in tools if kind in kinds)
+        steps += [Step(lock=kind, server=name, tools=names)] if names else []
+    return made, tuple(steps)
+
+
+def world(
+    *servers: tuple[Server, tuple[Step, ...]], agents: dict[str, tuple[str, ...]] | None = None
+) -> World:
+    """A literal world, laid in a check: `world(server("forge", tool("list_repos")))`."""
+    return World(
+        servers=tuple(s for s, _ in servers),
+        steps=tuple(step for _, steps in servers for step in steps),
+        agents=agents or {},
+    )

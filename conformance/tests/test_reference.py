@@ -1,0 +1,326 @@
+"""The reference proxy, over real sockets, in front of a scripted upstream."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import json
+import shutil
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from mcp_proxy_reference import Policy, Proxy
+
+Json = dict[str, Any]
+FLAG: Json = {"include_disabled": True}
+
+
+def tool(name: str, text: str = "", **more: Any) -> Json:
+    return {"name": name, "description": text, "inputSchema": {"type": "object"}, **more}
+
+
+@dataclass
+class Upstream:
+    """A scripted MCP server: it lists `tools` and keeps the names that were called."""
+
+    tools: list[Json]
+    calls: list[str] = field(default_factory=list)
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).lower()
+                size = int(head.split(b"content-length:")[1].split(b"\r\n")[0])
+                message = json.loads(await reader.readexactly(size))
+                if "id" not in message:
+                    writer.write(b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n")
+                    continue
+                answer = {"jsonrpc": "2.0", "id": message["id"], "result": self.result(message)}
+                body = json.dumps(answer).encode()
+                head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d"
+                writer.write(head % len(body) + b"\r\n\r\n" + body)
+        except (asyncio.IncompleteReadError, asyncio.CancelledError, ConnectionError):
+            writer.close()
+
+    def result(self, message: Json) -> Json:
+        if message["method"] == "initialize":
+            return {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {}}
+        if message["method"] == "tools/list":
+            return {"tools": self.tools}
+        self.calls.append(message["params"]["name"])
+        return {"content": [{"type": "text", "text": "called"}]}
+
+
+@dataclass
+class World:
+    """A running proxy with its upstreams, and a client with a session."""
+
+    proxy: Proxy
+    upstreams: dict[str, Upstream]
+    http: httpx2.AsyncClient
+    config: Path
+    headers: dict[str, str] = field(default_factory=dict)
+
+    async def post(self, message: Json, **headers: str) -> httpx2.Response:
+        message = {"jsonrpc": "2.0", "id": 1, **message}
+        return await self.http.post(self.proxy.url, json=message, headers=self.headers | headers)
+
+    async def open_session(self) -> None:
+        answer = await self.post({"method": "initialize", "params": {}})
+        self.headers["mcp-session-id"] = answer.headers["mcp-session-id"]
+
+    async def tool(self, name: str, arguments: Json, **headers: str) -> Json:
+        params = {"name": name, "arguments": arguments}
+        answer = await self.post({"method": "tools/call", "params": params}, **headers)
+        result = answer.json()["result"]
+        return {"isError": False, "text": result["content"][0]["text"]} | result
+
+    async def discover(self, query: str, arguments: Json = {}, **headers: str) -> Json:  # noqa: B006
+        result = await self.tool("retrieve_tools", {"query": query, **arguments}, **headers)
+        document: Json = json.loads(result["text"])
+        return document
+
+    async def statuses(self, query: str, **headers: str) -> dict[str, str]:
+        document = await self.discover(query, FLAG, **headers)
+        callables = {entry["name"]: "callable" for entry in document["tools"]}
+        return callables | {e["name"]: e["status"] for e in document.get("disabled", [])}
+
+    async def call(self, name: str, **headers: str) -> Json:
+        return await self.tool("call_tool_read", {"name": name, "args_json": "{}"}, **headers)
+
+    async def counts(self, server: str) -> Json | None:
+        arguments = {"operation": "get", "name": server}
+        entry = json.loads((await self.tool("upstream_servers", arguments))["text"])["server"]
+        counts: Json | None = entry.get("tools")
+        return counts
+
+    async def operate(self, path: str, body: Json | None = None) -> Json:
+        url = self.proxy.url.replace("/mcp", f"/api/v1/{path}")
+        method = "GET" if body is None else "POST"
+        answer = await self.http.request(method, url, json=body, headers={"x-api-key": "K"})
+        return {"status": answer.status_code, **answer.json()}
+
+    async def agent(self, *servers: str) -> str:
+        body = {"name": "junior", "allowed_servers": servers, "permissions": ["read"]}
+        return f"Bearer {(await self.operate('tokens', body))['data']['token']}"
+
+
+@asynccontextmanager
+async def world(
+    folder: Path, servers: dict[str, Json], policy: Policy | None = None
+) -> AsyncIterator[World]:
+    """Servers by name; `offers` are a server's tools, the other members are its configuration."""
+    upstreams, listeners, entries = {}, [], []
+    for name, server in servers.items():
+        upstreams[name] = Upstream(server["offers"])
+        listener = await asyncio.start_server(upstreams[name].serve, "127.0.0.1", 0)
+        listeners.append(listener)
+        url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/mcp"
+        given = {key: value for key, value in server.items() if key != "offers"}
+        entries.append({"name": name, "url": url, **given})
+    config = folder / "config.json"
+    config.write_text(json.dumps({"api_key": "K", "mcpServers": entries}), encoding="utf-8")
+    async with httpx2.AsyncClient(trust_env=False) as http:
+        async with Proxy.open(config, folder / "data", policy=policy) as proxy:
+            await proxy.settled()
+            ready = World(proxy, upstreams, http, config)
+            await ready.open_session()
+            yield ready
+    for listener in listeners:
+        listener.close()
+
+
+def asynchronous(check: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    @functools.wraps(check)
+    def run(*args: Any, **kwargs: Any) -> None:
+        asyncio.run(check(*args, **kwargs))
+
+    return run
+
+
+ZEBRAS = [tool("zebra_ride", "Ride"), tool("zebra_feed", "Feed hay"), tool("zebra_sell", "Sell")]
+TRUSTED: Json = {"offers": ZEBRAS, "skip_quarantine": True}
+
+
+@asynchronous
+async def test_locks_are_told_apart_and_never_reach_the_upstream(tmp_path: Path) -> None:
+    """A config and a user lock are revealed with their reasons; both calls are refused."""
+    async with world(tmp_path, {"zoo": TRUSTED | {"disabled_tools": ["zebra_sell"]}}) as zoo:
+        lock = await zoo.operate("servers/zoo/tools/zebra_feed/enabled", {"enabled": False})
+        answer = await zoo.discover("zebra hay", FLAG)
+        refused = [await zoo.call("zoo:zebra_sell"), await zoo.call("zoo:zebra_feed")]
+        passed = await zoo.call("zoo:zebra_ride")
+
+        assert lock["data"] == {"enabled": False, "server_name": "zoo", "tool_name": "zebra_feed"}
+        assert [entry["name"] for entry in answer["tools"]] == ["zoo:zebra_ride"]
+        assert {e["name"]: (e["status"], e["description"]) for e in answer["disabled"]} == {
+            "zoo:zebra_feed": ("disabled_by_user", "Feed hay"),
+            "zoo:zebra_sell": ("disabled_by_config", "Sell"),
+        }
+        assert set(answer["remediation"]) == {"disabled_by_user", "disabled_by_config"}
+        assert [result["isError"] for result in refused] == [True, True]
+        assert "operator policy" in refused[0]["text"]
+        assert "ask the user to re-enable" in refused[1]["text"]
+        assert passed["text"] == "called"
+        assert zoo.upstreams["zoo"].calls == ["zebra_ride"]
+        assert await zoo.counts("zoo") == {
+            "callable": 1,
+            "disabled_by_config": 1,
+            "disabled_by_user": 1,
+        }
+
+
+@asynchronous
+async def test_without_the_flag_nothing_is_added_but_the_note(tmp_path: Path) -> None:
+    """A callable hit silences the note; with none it counts the locked hits, even at limit 1."""
+    denied = TRUSTED | {"disabled_tools": ["zebra_feed", "zebra_sell"]}
+    async with world(tmp_path, {"zoo": denied}) as zoo:
+        mixed = await zoo.discover("zebra")
+        none = await zoo.discover("feed sell", {"limit": 1})
+
+        assert set(mixed) == {"query", "tools", "total", "usage_instructions"}
+        assert none["tools"] == []
+        assert none["notice"].startswith("2 matching tools")
+        assert "include_disabled" in none["notice"]
+        assert "notice" not in await zoo.discover("feed sell", FLAG)
+        assert "notice" not in await zoo.discover("nothing like it")
+
+
+@asynchronous
+async def test_locked_tools_are_capped_and_leave_the_callables_their_places(tmp_path: Path) -> None:
+    """Of many locked hits min(limit, 10) are listed, after as many callables as without them."""
+    offers = [tool(f"lock_{n}", "gnu") for n in range(30)] + [tool("open_1", "gnu")]
+    denied = {"offers": offers, "skip_quarantine": True, "enabled_tools": ["open_1"]}
+    async with world(tmp_path, {"zoo": denied}) as zoo:
+        answers = [await zoo.discover("gnu", FLAG | {"limit": limit}) for limit in (1, 5, 50)]
+
+        assert [len(answer["disabled"]) for answer in answers] == [1, 5, 10]
+        assert [len(answer["tools"]) for answer in answers] == [1, 1, 1]
+
+
+@asynchronous
+async def test_unapproved_tools_are_withheld_until_they_are_approved(tmp_path: Path) -> None:
+    """A new and a changed tool are named without text, refused, and callable once approved."""
+    async with world(tmp_path, {"zoo": {"offers": ZEBRAS[:2]}}) as zoo:
+        zoo.upstreams["zoo"].tools = [tool("zebra_ride", "POISON"), *ZEBRAS[1:]]
+        await zoo.operate("servers/zoo/discover-tools", {})
+        answer = await zoo.discover("zebra", FLAG)
+        refused = await zoo.call("zoo:zebra_ride")
+        shown = (await zoo.operate("servers/zoo/tools"))["data"]["tools"]
+        await zoo.operate("servers/zoo/tools/approve", {"approve_all": True})
+
+        assert answer["disabled"] == [
+            {"name": f"zoo:{name}", "server": "zoo", "status": "pending_approval"}
+            for name in ("zebra_ride", "zebra_sell")
+        ]
+        assert "POISON" not in json.dumps(answer)
+        assert [one["approval_status"] for one in shown] == ["changed", "approved", "pending"]
+        assert refused["isError"]
+        assert set((await zoo.statuses("zebra")).values()) == {"callable"}
+        assert await zoo.counts("zoo") is None
+
+
+@asynchronous
+async def test_a_quarantined_and_a_switched_off_server(tmp_path: Path) -> None:
+    """Quarantine withholds, off comes first, and both are kept in the file."""
+    servers = {"zoo": TRUSTED | {"disabled_tools": ["zebra_sell"]}}
+    async with world(tmp_path, servers) as zoo:
+        await zoo.operate("servers/zoo/quarantine", {})
+        quarantined = await zoo.discover("zebra", FLAG)
+        refused = await zoo.call("zoo:zebra_ride")
+        counts = await zoo.counts("zoo")
+        await zoo.operate("servers/zoo/unquarantine", {})
+        released = await zoo.call("zoo:zebra_ride")
+        await zoo.operate("servers/zoo/disable", {})
+
+        assert {e["name"]: e["status"] for e in quarantined["disabled"]} == {
+            "zoo:zebra_ride": "server_quarantined",
+            "zoo:zebra_feed": "server_quarantined",
+        }
+        assert not any("description" in entry for entry in quarantined["disabled"])
+        assert "quarantine" in refused["text"]
+        assert counts == {"callable": 0, "disabled_by_config": 1, "pending_approval": 2}
+        assert released["text"] == "called"
+        assert set((await zoo.statuses("zebra")).values()) == {"server_disabled"}
+        written = json.loads(zoo.config.read_text(encoding="utf-8"))["mcpServers"][0]
+        assert (written["enabled"], written["quarantined"]) == (False, False)
+
+
+@asynchronous
+async def test_the_configuration_is_followed_and_a_broken_one_is_not(tmp_path: Path) -> None:
+    """A deny list written at run time locks; a file that cannot be used changes nothing."""
+    async with world(tmp_path, {"zoo": TRUSTED}) as zoo:
+        document = json.loads(zoo.config.read_text(encoding="utf-8"))
+        document["mcpServers"][0]["disabled_tools"] = ["zebra_ride"]
+        zoo.config.write_text(json.dumps(document), encoding="utf-8")
+        locked = await zoo.statuses("ride")
+        zoo.config.write_text("{", encoding="utf-8")
+
+        assert locked == {"zoo:zebra_ride": "disabled_by_config"}
+        assert await zoo.statuses("ride") == locked
+        assert (await zoo.operate("servers/zoo/tools/zebra_ride/enabled", {"enabled": True}))[
+            "status"
+        ] == 409
+
+
+@asynchronous
+async def test_an_agent_knows_nothing_of_servers_out_of_its_scope(tmp_path: Path) -> None:
+    """Neither entry, note, listing nor rejection tells of a hidden server; a bad token is 401."""
+    servers = {"zoo": TRUSTED, "farm": TRUSTED | {"disabled_tools": ["zebra_sell"]}}
+    async with world(tmp_path, servers) as zoo:
+        token = await zoo.agent("zoo")
+        hidden = await zoo.call("farm:zebra_sell", authorization=token)
+        missing = await zoo.call("farm:nothing", authorization=token)
+        listing = await zoo.tool("upstream_servers", {"operation": "list"}, authorization=token)
+        wrong = await zoo.post({"method": "ping"}, authorization="Bearer mcp_agt_wrong")
+
+        assert await zoo.statuses("sell", authorization=token) == {"zoo:zebra_sell": "callable"}
+        assert hidden["text"] == missing["text"].replace("nothing", "zebra_sell")
+        assert json.loads(listing["text"])["total"] == 1
+        assert wrong.status_code == 401
+
+
+@asynchronous
+async def test_locks_outlive_a_restart_and_the_opt_in_counter_does_not(tmp_path: Path) -> None:
+    """The user's lock is read back from the store; the counter starts at zero again."""
+    async with world(tmp_path, {"zoo": TRUSTED}) as zoo:
+        await zoo.operate("servers/zoo/tools/zebra_feed/enabled", {"enabled": False})
+        await zoo.discover("zebra")
+        await zoo.discover("zebra", FLAG)
+        counted = await zoo.operate("discovery/opt-ins")
+    async with world(tmp_path, {"zoo": TRUSTED}) as zoo:
+        assert counted["count"] == 1
+        assert (await zoo.operate("discovery/opt-ins"))["count"] == 0
+        assert (await zoo.statuses("feed"))["zoo:zebra_feed"] == "disabled_by_user"
+
+
+@asynchronous
+async def test_an_unreadable_store_leaves_the_reason_unknown(tmp_path: Path) -> None:
+    """Missing, replaced or garbled: nothing is callable for an unknown reason, until mended."""
+    async with world(tmp_path, {"zoo": TRUSTED}) as zoo:
+        store, away = tmp_path / "data" / "proxy.db", tmp_path / "away.db"
+        seen = []
+        for spoil in (lambda: None, store.mkdir, lambda: store.write_bytes(b"garbage" * 999)):
+            shutil.move(store, away)
+            spoil()
+            seen.append((await zoo.statuses("ride"), (await zoo.call("zoo:zebra_ride"))["isError"]))
+            if store.is_dir():
+                store.rmdir()
+            shutil.move(away, store)
+
+        assert seen == [({"zoo:zebra_ride": "disabled_unknown"}, True)] * 3
+        assert await zoo.statuses("ride") == {"zoo:zebra_ride": "callable"}
+
+
+@asynchronous
+async def test_one_replaced_decision_makes_one_deviation(tmp_path: Path) -> None:
+    """A proxy given a policy with another cap answers by it, and is otherwise the same."""
+    policy = replace(Policy(), cap=lambda limit: limit)
+    offers = [tool(f"lock_{n}", "gnu") for n in range(15)]
+    denied = {"offers": offers, "skip_quarantine": True, "enabled_tools": ["none"]}
+    async with world(tmp_path, {"zoo": denied}, policy) as zoo:
+        assert len((await zoo.discover("gnu", FLAG))["disabled"]) == 15

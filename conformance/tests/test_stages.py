@@ -1,0 +1,210 @@
+"""The stages keep the rules that make a one-word query and a lock provable."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from functools import cache
+from itertools import combinations
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from mcp_proxy_conformance.resources import fixtures_dir, schemas_dir
+from mcp_proxy_conformance.stage import stage
+from mcp_proxy_conformance.world import Step, Tool, ToolKey, World
+
+FILES = {path.stem: path for path in sorted((fixtures_dir() / "stages").glob("*.json"))}
+ORDER = ("add", "approval", "user", "change", "config", "quarantine", "server")
+COMMON = re.compile(
+    r"an?|and|are|as|at|be|but|by|for|i[fnst]|into|no|not|o[fnr]|such|th(at|e[ny]?)"
+)
+
+each_stage = pytest.mark.parametrize("name", FILES)
+
+
+def _tokens(text: str) -> list[str]:
+    return re.findall(r"[^\W_]+", text.lower())
+
+
+def _texts(tool: Tool) -> set[str]:
+    sent = (tool.name, tool.description, tool.input_schema, tool.annotations)
+    return {word for part in sent for word in _tokens(str(part))}
+
+
+@cache
+def _edits(one: str, other: str) -> int:
+    """How many letters to insert, delete or replace until one word is the other."""
+    if not one or not other:
+        return len(one) + len(other)
+    swap = _edits(one[1:], other[1:]) + (one[0] != other[0])
+    return min(swap, _edits(one[1:], other) + 1, _edits(one, other[1:]) + 1)
+
+
+def _near(one: str, other: str) -> bool:
+    return (Counter(one) - Counter(other)).total() <= 2 and _edits(one, other) <= 2
+
+
+def _touched(world: World, step: Step) -> tuple[str, list[ToolKey]]:
+    """What a step does, in the words of ORDER, and to which tools."""
+    if step.add is not None:
+        return "add", [ToolKey(step.server, step.add.name)]
+    if step.change is not None:
+        return "change", [ToolKey(step.server, step.change)]
+    kind = step.lock or step.unlock or "refresh"
+    if kind in {"quarantine", "server"}:
+        return kind, [one for one in world.tools() if one.server == step.server]
+    return kind, [ToolKey(step.server, one) for one in step.tools]
+
+
+@cache
+def _locks(name: str, steps: int | None = None) -> dict[ToolKey, list[str]]:
+    """The locks on every tool, in the order they were laid, after so many steps."""
+    world = stage(name)
+    denied = {ToolKey(server.name, tool) for server in world.servers for tool in server.deny}
+    held = {one: ["config"] if one in denied else [] for one in world.tools()}
+    for step in world.steps[:steps]:
+        kind, tools = _touched(world, step)
+        held |= {one: [] if step.unlock else [*held[one], kind] for one in tools}
+    return held
+
+
+@pytest.mark.parametrize("name", ["stage", "case"])
+def test_the_schemas_are_themselves_valid(name: str) -> None:
+    """Both schemas pass the meta-schema and carry the project's id."""
+    schema = json.loads((schemas_dir() / f"{name}.schema.json").read_bytes())
+
+    Draft202012Validator.check_schema(schema)
+    assert schema["$id"] == f"https://mcp-proxy-conformance.dev/schemas/{name}.schema.json"
+
+
+@each_stage
+def test_a_stage_is_valid_and_can_be_read(name: str) -> None:
+    """The file fits its schema, decodes to a world, and is called what it says."""
+    schema = json.loads((schemas_dir() / "stage.schema.json").read_bytes())
+    faults = Draft202012Validator(schema).iter_errors(json.loads(FILES[name].read_bytes()))
+
+    assert [fault.message for fault in faults] == []
+    assert stage(name).id == name
+
+
+@each_stage
+def test_words_are_unlike_each_other_and_all_other_text(name: str) -> None:
+    """No made-up word is near another or inside it, near a filler word, or folds in a stemmer."""
+    world, tools = stage(name), stage(name).tools().values()
+    made = [
+        *world.queries(),
+        *(s.name for s in world.servers),
+        *(c for t in tools for c in t.canaries),
+    ]
+    said = {word for tool in tools for word in _texts(tool)}
+    filler = said.union(*(_tokens(step.description or "") for step in world.steps)) - set(made)
+
+    assert [(a, b) for a, b in combinations(made, 2) if a in b or b in a or _near(a, b)] == []
+    assert [(a, b) for a in made for b in filler if a in b or (len(b) > 3 and _near(a, b))] == []
+    assert [one for one in made if one.endswith(("s", "ing", "ed", "ly", "er"))] == []
+
+
+@each_stage
+def test_a_word_finds_exactly_the_tools_that_declare_it(name: str) -> None:
+    """A tool's word is in its name and description, a group word in the description only."""
+    world = stage(name)
+    reserved = {*world.queries(), *(one.name for one in world.servers)}
+    for one, tool in world.tools().items():
+        parts, said = set(tool.name.split("_")), set(_tokens(tool.description))
+
+        assert _texts(tool) & reserved == {tool.word, *tool.groups}
+        assert {tool.word, *tool.groups} <= said
+        assert parts & reserved == {tool.word}
+        assert len(one.server) + len(one.tool) <= 40
+
+
+@each_stage
+def test_an_exact_name_is_a_query_for_one_tool(name: str) -> None:
+    """No part of a tool's name stands in another tool; in `plain` this holds for its word."""
+    tools = stage(name).tools().values()
+    spread = Counter(word for tool in tools for word in _texts(tool))
+    parts = [p for t in tools for p in ([t.word] if name == "plain" else t.name.split("_"))]
+
+    assert [part for part in parts if spread[part] > 1] == []
+
+
+@each_stage
+def test_canaries_lie_in_texts_that_end_up_locked(name: str) -> None:
+    """Each canary stands in its own tool, or in the changed text, and that tool is locked."""
+    world = stage(name)
+    new = {ToolKey(s.server, s.change): s for s in world.steps if s.change is not None}
+    for one, tool in world.tools().items():
+        step = new.get(one)
+        texts = _tokens(f"{step.description} {step.input_schema}") if step else _texts(tool)
+
+        assert set(tool.canaries) <= set(texts)
+        assert _locks(name)[one] or not tool.canaries
+        assert step is None or not set(tool.canaries) & _texts(tool)
+
+
+@each_stage
+def test_locks_come_in_order_and_new_texts_are_looked_at_first(name: str) -> None:
+    """Add, approve, user, change, config, quarantine, off; a refresh follows adds and changes."""
+    world, stale = stage(name), set[str]()
+    past: dict[ToolKey, list[int]] = {one: [] for one in world.tools()}
+    for step in world.steps:
+        kind, tools = _touched(world, step)
+        for one in tools:
+            past[one].append(ORDER.index(kind))
+
+        assert step.server not in stale or kind in {"add", "change"}
+        stale = stale | {step.server} if kind in {"add", "change"} else stale - {step.refresh or ""}
+
+    assert stale == set()
+    assert [one for one, ranks in past.items() if ranks != sorted(ranks)] == []
+
+
+@each_stage
+def test_every_lock_is_provable(name: str) -> None:
+    """Each kind has a tool callable until then (save after a quarantine), a new one a sibling."""
+    world, unproven, proven = stage(name), set[tuple[str, str]](), set[tuple[str, str]]()
+    added = [ToolKey(step.server, step.add.name) for step in world.steps if step.add is not None]
+    pending = {one.server for one in added if "add" in _locks(name)[one]}
+    for i, step in enumerate(world.steps):
+        kind, tools = _touched(world, step)
+        before = [_locks(name, i)[one] for one in tools]
+        pure = [] in before or all("quarantine" in held for held in before)
+        (proven if pure or step.unlock else unproven).add((step.server, kind))
+
+    assert unproven - proven == set()
+    assert pending <= {one.server for one in added if "add" not in _locks(name)[one]}
+
+
+def test_nothing_but_the_crowd_is_locked_at_start() -> None:
+    """Deny lists at start belong to `crowd`; an allow list starts full."""
+    lists = [one for name in FILES for one in stage(name).servers if one.allow is not None]
+
+    assert [name for name in FILES if any(_locks(name, 0).values())] == ["crowd"]
+    assert [one for one in lists if set(one.allow or ()) != {t.name for t in one.tools}] == []
+
+
+def test_alone_and_crowd_have_words_for_every_size() -> None:
+    """Group words match so many locked tools, and in `alone` no callable one."""
+    alone = stage("alone").tools()
+    denied = max(stage("crowd").servers, key=lambda one: len(one.tools)).tools
+    sizes = [
+        Counter(g for tool in every for g in tool.groups) for every in (alone.values(), denied)
+    ]
+
+    assert sorted(sizes[0].values()) == [1, 1, 2, 3, 3, 15, 15]
+    assert sorted(sizes[1].values()) == [1, 9, 10, 11, 12, 15, 500]
+    assert [one for one in alone if alone[one].groups and not _locks("alone")[one]] == []
+
+
+def test_no_two_tools_tie_in_plain() -> None:
+    """All its tools differ in length, with and without the commonest words; requests differ."""
+    world = stage("plain")
+    texts = [_tokens(tool.description) for tool in world.tools().values()]
+    asked = {json.dumps(one, sort_keys=True) for one in world.requests}
+
+    assert len({len(text) for text in texts}) == len(texts)
+    assert len({sum(not COMMON.fullmatch(word) for word in text) for text in texts}) == len(texts)
+    assert len(asked) == len(world.requests) >= 60
+    assert {one.get("agent") for one in world.requests} <= {None, *world.agents}

@@ -1,0 +1,213 @@
+"""The client against the suite's own scripted servers, over real sockets."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mcp_proxy_conformance.transcript import Transcript
+from mcp_proxy_conformance.upstream import Upstreams, UpstreamServer, UpstreamTool
+from mcp_proxy_conformance.wire import Client, ProtocolFault, Unreachable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TOOLS = [UpstreamTool(name=f"tool_{i}", description="caf\u00e9") for i in range(5)]
+
+
+@pytest.fixture(scope="module")
+def upstreams() -> Iterator[Upstreams]:
+    """One loop for all tests of this file."""
+    with Upstreams(Transcript()) as running:
+        yield running
+
+
+@pytest.fixture
+def forge(upstreams: Upstreams) -> UpstreamServer:
+    """A server of five tools in pages of two."""
+    return upstreams.add(UpstreamServer("forge", TOOLS, page_size=2))
+
+
+@pytest.mark.parametrize(
+    ("wire", "spoken"),
+    [
+        ("auto", "handshake 2025-11-25 (http)"),
+        ("handshake", "handshake 2025-11-25 (http)"),
+        ("stateless", "stateless 2026-07-28 (http)"),
+    ],
+)
+def test_either_wire_lists_and_calls(forge: UpstreamServer, wire: str, spoken: str) -> None:
+    """Pages are joined, the call arrives once, the text comes back exactly."""
+    with Client(forge.url, transcript=Transcript(), wire=wire) as client:  # type: ignore[arg-type]
+        names = [tool["name"] for tool in client.tools()]
+        reply = client.call_tool("tool_1", {"x": 1})
+
+        assert client.wire == spoken
+    assert names == [tool.name for tool in TOOLS]
+    assert (reply.text, reply.document, reply.is_error, reply.structured) == (
+        "ok tool_1",
+        b"ok tool_1",
+        False,
+        None,
+    )
+    assert reply.exact == reply.result.replace(b'"ok tool_1"', b"ok tool_1")
+    assert reply.frame == reply.result.replace(b'"ok tool_1"', b'""')
+    assert forge.calls("tool_1") == forge.calls() == 1
+    assert forge.lists == 3
+
+
+def test_a_stateless_only_server_is_found_out(upstreams: Upstreams) -> None:
+    """The handshake is refused, so the stateless wire is taken; unless one wire was asked for."""
+    server = upstreams.add(UpstreamServer("modern", TOOLS, eras="stateless"))
+
+    with Client(server.url, transcript=Transcript()) as client:
+        client.open()
+
+        assert client.wire == "stateless 2026-07-28 (http)"
+        assert client.session is None
+    with pytest.raises(ProtocolFault, match="to be let in"):
+        Client(server.url, transcript=Transcript(), wire="handshake").open()
+
+
+def test_a_handshake_only_server_refuses_the_other_wire(upstreams: Upstreams) -> None:
+    """The stateless probe fails by a fault, not by a crash."""
+    server = upstreams.add(UpstreamServer("old", TOOLS, eras="handshake"))
+
+    with pytest.raises(ProtocolFault, match="to be let in"):
+        Client(server.url, transcript=Transcript(), wire="stateless").open()
+
+
+def test_both_edges_are_in_the_transcript(upstreams: Upstreams) -> None:
+    """The same bytes are seen leaving and arriving."""
+    transcript = Transcript()
+    with (
+        Upstreams(transcript) as own,
+        Client(own.add(UpstreamServer("forge", TOOLS)).url, transcript=transcript) as client,
+    ):
+        client.open()
+        mark = transcript.mark()
+        reply = client.call_tool("tool_2")
+
+    seen = transcript.since(mark)[:4]
+    assert [(m.edge, m.direction, m.peer) for m in sorted(seen, key=lambda m: m.edge)] == [
+        ("client", "sent", client.url),
+        ("client", "received", client.url),
+        ("upstream", "received", "forge"),
+        ("upstream", "sent", "forge"),
+    ]
+    assert {m.raw for m in seen} == {reply.sent.raw, reply.received.raw}
+    assert reply.sent.note == "POST /mcp tools/call"
+    assert reply.received.note == "POST /mcp 200 application/json"
+
+
+def test_a_session_is_kept_and_given_back(upstreams: Upstreams) -> None:
+    """The id and the revision travel with each request, and DELETE ends it."""
+    transcript = Transcript()
+    server = upstreams.add(UpstreamServer("forge", TOOLS))
+    client = Client(server.url, transcript=transcript, headers={"Authorization": "Bearer x"})
+
+    client.request("ping")
+    session = client.session
+    client.close()
+
+    sent = [m for m in transcript.since(0) if m.direction == "sent"]
+    assert [m.note.split()[-1] for m in sent] == [
+        "initialize",
+        "notifications/initialized",
+        "ping",
+        "/mcp",
+    ]
+    assert session is not None
+    for message in sent[1:]:
+        headers = dict(message.headers)
+        assert headers["Mcp-Session-Id"] == session
+        assert headers["MCP-Protocol-Version"] == "2025-11-25"
+        assert headers["Authorization"] == "Bearer x"
+    assert client.wire == "unopened"
+
+
+def test_a_json_rpc_error_is_a_value(forge: UpstreamServer) -> None:
+    """On both wires, whatever the HTTP status; only its missing result is a fault."""
+    statuses = []
+    for wire in ("handshake", "stateless"):
+        with Client(forge.url, transcript=Transcript(), wire=wire) as client:  # type: ignore[arg-type]
+            reply = client.request("no/such")
+            unknown = client.call_tool("nobody")
+        assert reply.error == {"code": -32601, "message": "Method not found"}
+        assert unknown.error is not None
+        with pytest.raises(ProtocolFault, match="a result"):
+            _ = unknown.text
+        statuses.append(reply.status)
+
+    assert statuses == [200, 404]
+    assert forge.calls("nobody") == 2
+
+
+def test_raw_params_arrive_byte_for_byte(forge: UpstreamServer) -> None:
+    """Even spellings that no serialiser writes."""
+    params = b'{ "name" : "tool_0","arguments":{"n":1.0e0,"n":2} }'
+    with Client(forge.url, transcript=Transcript()) as client:
+        reply = client.request("tools/call", raw_params=params)
+
+    assert params in reply.sent.raw
+    assert reply.error is None
+
+
+def test_any_body_can_be_posted(forge: UpstreamServer) -> None:
+    """Nonsense gets its answer, headers can be replaced, and the next request works."""
+    with Client(forge.url, transcript=Transcript()) as client:
+        answer = client.post(b"{nonsense", headers={"content-type": "text/plain"})
+        again = client.call_tool("tool_0")
+
+    assert answer.status == 400
+    assert b"-32700" in answer.body
+    assert ("content-type", "text/plain") in answer.sent.headers
+    assert again.text == "ok tool_0"
+
+
+def test_a_sibling_has_a_session_of_its_own(forge: UpstreamServer) -> None:
+    """Same settings, other session; threads work side by side."""
+    first = Client(forge.url, transcript=Transcript(), timeout=5)
+    siblings = [first.sibling() for _ in range(8)]
+
+    def work(client: Client) -> None:
+        for _ in range(10):
+            client.call_tool("tool_3")
+
+    threads = [threading.Thread(target=work, args=(client,)) for client in siblings]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert len({client.session for client in siblings}) == 8
+    assert forge.calls("tool_3") == 80
+    assert first.wire == "unopened"
+    for client in siblings:
+        client.close()
+
+
+def test_a_closed_port_is_unreachable(upstreams: Upstreams) -> None:
+    """Refused at once, with the phase; so is a server that went away."""
+    server = upstreams.add(UpstreamServer("gone", TOOLS))
+    client = Client(server.url, transcript=Transcript())
+    client.open()
+    upstreams.remove(server)
+
+    for attempt in (client, client.sibling()):
+        with pytest.raises(Unreachable, match="refused while connecting") as caught:
+            attempt.call_tool("tool_0")
+        assert caught.value.phase == "connect"
+    client.close()
+
+
+def test_headers_and_urls_that_http_cannot_carry_are_refused() -> None:
+    """Before anything is sent."""
+    for headers in ({"X": "a\r\nB: c"}, {"X": "\u2028"}, {"a\nb": ""}):
+        with pytest.raises(ValueError, match="cannot carry"):
+            Client("http://127.0.0.1:1/", transcript=Transcript(), headers=headers)
+    for url in ("ftp://x/", "http:///mcp", "http://127.0.0.1/a b", "http://127.0.0.1/\u00e9"):
+        with pytest.raises(ValueError, match="URL|URI|header"):
+            Client(url, transcript=Transcript())

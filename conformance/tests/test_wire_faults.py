@@ -1,0 +1,309 @@
+"""The client against servers that say anything at all, byte by byte."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from mcp_proxy_conformance.transcript import Transcript
+from mcp_proxy_conformance.wire import Client, ProtocolFault, SessionLost, Unreachable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    Answers = Callable[[dict[str, Any]], list[bytes | float | None]]
+    Serve = Callable[[Answers], "RawServer"]
+
+
+def http(body: bytes, *, status: str = "200 OK", kind: str = "application/json") -> bytes:
+    """A whole response."""
+    head = f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
+    return head.encode() + body
+
+
+def chunked(*events: bytes, end: bool = True) -> bytes:
+    """A stream in chunks, one an event."""
+    head = (
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+    )
+    chunks = b"".join(b"%x\r\n%b\r\n" % (len(event), event) for event in events)
+    return head + chunks + (b"0\r\n\r\n" if end else b"")
+
+
+def result(message: dict[str, Any], members: bytes = b'"content":[]') -> bytes:
+    """An answer to that message."""
+    return b'{"jsonrpc":"2.0","id":%d,"result":{%b}}' % (message.get("id", 0), members)
+
+
+class RawServer:
+    """Answers each POST with the bytes that `answers` gives: a pause is a float, a cut is None."""
+
+    def __init__(self, answers: Answers) -> None:
+        self._answers = answers
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}/mcp"
+        self.connections = 0
+        self.methods: list[str] = []
+        self._live: list[socket.socket] = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                sock, _ = self._listener.accept()
+            except OSError:
+                return
+            self.connections += 1
+            self._live.append(sock)
+            threading.Thread(target=self._serve, args=(sock,), daemon=True).start()
+
+    def _serve(self, sock: socket.socket) -> None:
+        try:
+            with sock, sock.makefile("rb") as reader:
+                while self._one(sock, reader):
+                    pass
+        except (OSError, ValueError):
+            pass  # the client hung up, or the test is over
+
+    def _one(self, sock: socket.socket, reader: Any) -> bool:
+        length, method = 0, reader.readline().split(b" ")[0]
+        while (line := reader.readline()).strip():
+            if line.lower().startswith(b"content-length:"):
+                length = int(line.partition(b":")[2])
+        if not method:
+            return False
+        message = json.loads(reader.read(length) or b"{}")
+        self.methods.append(message.get("method", method.decode()))
+        for part in self._parts(message):
+            if part is None:
+                return False
+            if isinstance(part, float):
+                time.sleep(part)
+            else:
+                sock.sendall(part)
+        return True
+
+    def _parts(self, message: dict[str, Any]) -> list[bytes | float | None]:
+        match message.get("method"):
+            case "initialize" if not hasattr(self._answers, "opens"):
+                body = result(message, b'"protocolVersion":"2025-06-18"')
+                head, _, rest = http(body).partition(b"\r\n\r\n")
+                return [head + b"\r\nMcp-Session-Id: s1\r\n\r\n" + rest]
+            case "notifications/initialized":
+                return [http(b"", status="202 Accepted")]
+            case None:
+                return [http(b"")]
+        return self._answers(message)
+
+    def close(self) -> None:
+        """Stop, with every connection."""
+        self._listener.close()
+        for sock in self._live:
+            sock.close()
+
+
+@pytest.fixture
+def serve() -> Iterator[Serve]:
+    """Start servers that end with the test."""
+    servers: list[RawServer] = []
+
+    def start(answers: Answers) -> RawServer:
+        servers.append(RawServer(answers))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.close()
+
+
+NOTE = b'event: message\ndata: {"jsonrpc":"2.0","method":"notifications/prompts/list_changed"}\n\n'
+
+
+def _event(message: dict[str, Any]) -> bytes:
+    return b"event: message\ndata: " + result(message) + b"\n\n"
+
+
+def test_the_answer_is_found_in_a_stream(serve: Serve) -> None:
+    """A notification before it is kept beside it, and the connection is used again."""
+    server = serve(lambda m: [chunked(NOTE, _event(m))])
+    with Client(server.url, transcript=Transcript()) as client:
+        replies = [client.request("tools/call") for _ in range(3)]
+
+    assert [reply.result for reply in replies] == [b'{"content":[]}'] * 3
+    assert [e.method for e in replies[0].before] == ["notifications/prompts/list_changed"]
+    assert replies[0].received.raw == NOTE + b"event: message\ndata: " + replies[0].raw + b"\n\n"
+    assert client.wire == "unopened"
+    assert server.connections == 1
+    assert server.methods[-1] == "DELETE"
+
+
+def test_a_stream_that_stays_open_does_not_delay_its_answer(serve: Serve) -> None:
+    """The answer counts when it is there; the connection is dropped."""
+    server = serve(lambda m: [chunked(_event(m), end=False), 2.0])
+    with Client(server.url, transcript=Transcript()) as client:
+        client.open()
+        began = time.monotonic()
+        reply = client.request("tools/call")
+
+    assert reply.seconds < 0.5
+    assert time.monotonic() - began < 1.0
+
+
+NONSENSE: list[tuple[str, Answers]] = [
+    ("http", lambda _: [http(b"<html>", status="502 Bad Gateway", kind="text/html")]),
+    ("http", lambda _: [http(b"<html>", kind="text/html")]),
+    ("http", lambda _: [http(b"", status="202 Accepted")]),
+    ("http", lambda _: [http(b"", status="307 Away")]),
+    ("http", lambda _: [http(b"{}", status="401 No")]),
+    ("http", lambda _: [b"SSH-2.0-OpenSSH\r\n", None]),
+    ("http", lambda _: [b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+                        b"Content-Length: 99\r\n\r\n{", None]),
+    ("http", lambda _: [chunked(b"data: x", end=False), None]),
+    ("http", lambda m: [http(result(m)).replace(b"\r\n\r\n", b"\r\nContent-Encoding: br\r\n\r\n")]),
+    ("json", lambda _: [http(b"")]),
+    ("json", lambda m: [http(result(m)[:-1])]),
+    ("json", lambda m: [http(b"\xef\xbb\xbf" + result(m))]),
+    ("json", lambda m: [http(result(m, b'"a":NaN'))]),
+    ("json", lambda m: [http(result(m, b'"a":' + b"[" * 5000 + b"]" * 5000))]),
+    ("json", lambda _: [chunked(b"data: nonsense\n\n")]),
+    ("envelope", lambda _: [http(b"{}")]),
+    ("envelope", lambda _: [http(b"[]")]),
+    ("id", lambda _: [http(result({"id": 0}))]),
+    ("id", lambda _: [http(b'{"jsonrpc":"2.0","id":"1","result":{}}')]),
+    ("id", lambda _: [http(b'{"jsonrpc":"2.0","id":null,"result":{}}')]),
+    ("id", lambda m: [http(json.dumps(m).encode())]),
+    ("id", lambda _: [chunked(_event({"id": 0}), end=False), 2.0]),
+    ("stream", lambda _: [chunked(NOTE)]),
+    ("stream", lambda m: [chunked(NOTE, _event(m)[:-2])]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "answers"), NONSENSE)
+def test_nonsense_is_the_target_s_fault(serve: Serve, kind: str, answers: Answers) -> None:
+    """A fault of the named layer, at once, with what was seen in the transcript."""
+    transcript = Transcript()
+    client = Client(serve(answers).url, transcript=transcript).open()
+    mark = transcript.mark()
+
+    with pytest.raises(ProtocolFault) as caught:
+        client.request("tools/call", {})
+
+    assert caught.value.kind == kind
+    assert transcript.since(mark)[0].note == "POST /mcp tools/call"
+    client.close()
+
+
+def test_a_lost_session_is_named(serve: Serve) -> None:
+    """HTTP 404 inside a session, unless the body is the answer to this very request."""
+    lost = b'{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"?"}}'
+    for body in (b"Invalid session ID", lost):
+        server = serve(lambda _, body=body: [http(body, status="404 Not Found")])  # type: ignore[misc]
+        with Client(server.url, transcript=Transcript()) as client, pytest.raises(SessionLost):
+            client.request("tools/list")
+
+
+def test_an_error_with_its_http_status_is_a_value(serve: Serve) -> None:
+    """A 400 that carries a JSON-RPC error is an answer."""
+    error = b'{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"?"}}'
+    server = serve(lambda _: [http(error, status="400 Bad Request")])
+    with Client(server.url, transcript=Transcript()) as client:
+        reply = client.request("tools/call")
+
+    assert (reply.status, reply.error) == (400, {"code": -32600, "message": "?"})
+
+
+DRIPS: list[tuple[str, Answers]] = [
+    ("wait", lambda _: [5.0]),
+    ("wait", lambda _: [b"HTTP/1.1 200 OK\r\n", *[b"A: b\r\n", 0.05] * 60]),
+    ("read", lambda _: [http(b" " * 99)[:-99], *[b" ", 0.05] * 60]),
+    ("read", lambda _: [chunked(end=False), *[b"3\r\n:\n\n\r\n", 0.05] * 60]),
+]
+
+
+@pytest.mark.parametrize(("phase", "answers"), DRIPS)
+def test_no_drip_outlives_the_deadline(serve: Serve, phase: str, answers: Answers) -> None:
+    """The deadline is for the whole request, wherever the bytes come one by one."""
+    client = Client(serve(answers).url, transcript=Transcript()).open()
+    began = time.monotonic()
+
+    with pytest.raises(Unreachable, match="no answer in time") as caught:
+        client.request("tools/call", timeout=0.3)
+
+    assert caught.value.phase == phase
+    assert 0.25 < caught.value.seconds < 1.0
+    assert time.monotonic() - began < 1.0
+    client.close()
+
+
+def test_a_connection_that_idled_out_is_replaced_unseen(serve: Serve) -> None:
+    """A kept connection, closed after an answer, costs no request."""
+    server = serve(lambda m: [http(result(m)), None])
+    with Client(server.url, transcript=Transcript()) as client:
+        for _ in range(3):
+            client.request("tools/call")
+
+    assert server.methods.count("tools/call") == 3
+
+
+def test_a_connection_closed_without_an_answer_is_tried_once_more(serve: Serve) -> None:
+    """Once on a new connection; then it is unreachable."""
+    server = serve(lambda _: [None])
+    transcript = Transcript()
+    client = Client(server.url, transcript=transcript).open()
+    mark = transcript.mark()
+
+    with pytest.raises(Unreachable, match="closed while waiting"):
+        client.request("tools/call")
+
+    assert len(transcript.since(mark)) == 2
+    client.close()
+
+
+def test_a_cursor_that_leads_in_a_circle_is_a_fault(serve: Serve) -> None:
+    """Paging ends, and the tools must be what they are said to be."""
+    for members in (b'"tools":[],"nextCursor":"a"', b'"tools":[{}]', b'"tools":{}', b""):
+        server = serve(lambda m, members=members: [http(result(m, members))])  # type: ignore[misc]
+        with Client(server.url, transcript=Transcript()) as client, pytest.raises(ProtocolFault):
+            client.tools()
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        b"",
+        b'"content":{}',
+        b'"content":[]',
+        b'"content":[7]',
+        b'"content":[{"type":"text"}]',
+        b'"content":[{"type":"text","text":7}]',
+        b'"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]',
+    ],
+)
+def test_a_result_without_one_text_is_a_fault_when_asked(serve: Serve, members: bytes) -> None:
+    """Only when asked for the text."""
+    server = serve(lambda m: [http(result(m, members))])
+    with Client(server.url, transcript=Transcript()) as client:
+        reply = client.call_tool("x")
+
+    assert reply.is_error is False
+    for member in ("text", "document", "frame", "exact"):
+        with pytest.raises(ProtocolFault):
+            getattr(reply, member)
+
+
+def test_the_text_is_exact(serve: Serve) -> None:
+    """Escapes are undone in D, and everything around the literal is as it was sent."""
+    members = b' "content":[{"type":"image"},{"text":"\\u00e9\\n{}","type":"text"}] ,"isError":true'
+    server = serve(lambda m: [http(result(m, members + b',"structuredContent":[1]'))])
+    with Client(server.url, transcript=Transcript()) as client:
+        reply = client.call_tool("x")
+
+    assert (reply.texts, reply.is_error, reply.structured) == (("\u00e9\n{}",), True, [1])
+    assert reply.document == "\u00e9\n{}".encode()
+    assert reply.frame == reply.result.replace(b'"\\u00e9\\n{}"', b'""')
+    assert reply.exact == reply.result.replace(b'"\\u00e9\\n{}"', reply.document)

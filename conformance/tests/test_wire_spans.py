@@ -1,0 +1,168 @@
+"""Spans agree with the json module, and what it tolerates beyond JSON is malformed."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mcp_proxy_conformance.wire import spans
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_TEXT = st.text(st.characters(codec="utf-8"))
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False),
+    lambda inner: st.lists(inner) | st.dictionaries(_TEXT, inner) | _TEXT,
+    max_leaves=30,
+)
+_STYLE = st.sampled_from(
+    [
+        {"separators": (",", ":")},
+        {"indent": "\t"},
+        {"ensure_ascii": False},
+        {"separators": (" ,\r\n", " : "), "ensure_ascii": False},
+    ]
+)
+
+
+def _walk(node: spans.Node, value: Any) -> Iterator[tuple[spans.Node, Any]]:
+    yield node, value
+    for i, item in enumerate(node.items):
+        yield from _walk(item, value[i])
+    for member in node.members:
+        yield from _walk(member.value, value[member.key])
+
+
+@settings(max_examples=200, deadline=None)
+@given(_JSON, _STYLE)
+def test_every_node_s_bytes_are_its_value(value: Any, style: dict[str, Any]) -> None:
+    """Each span holds exactly the text of the value that the json module finds there."""
+    raw = json.dumps(value, **style).encode("utf-8")
+
+    root = spans.parse(raw)
+
+    assert [json.loads(node.raw) for node, _ in _walk(root, value)] == [
+        v for _, v in _walk(root, value)
+    ]
+    assert root.value() == value
+    assert raw[root.start : root.end].strip() == root.raw
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.binary(max_size=40)
+    | st.text('[]{}",:01-.eE tfn\\u\ud800', max_size=30).map(
+        lambda t: t.encode("utf-8", "surrogatepass")
+    )
+)
+def test_what_json_refuses_is_malformed(raw: bytes) -> None:
+    """Nothing that the json module refuses is read, and nothing else is raised."""
+    try:
+        value = spans.parse(raw).value()
+    except spans.Malformed as error:
+        assert 0 <= error.offset <= len(raw)
+        return
+
+    assert json.dumps(value) == json.dumps(json.loads(raw))
+
+
+@pytest.mark.parametrize(
+    ("raw", "offset"),
+    [
+        (b"", 0),
+        (b"\xef\xbb\xbf{}", 0),
+        (b'{"a":NaN}', 5),
+        (b"[Infinity]", 1),
+        (b"{} {}", 3),
+        (b'"\xff"', 1),
+        (b'"\xed\xa0\x80"', 1),
+        (b'["\\ud800"]', 1),
+        (b'{"\\udc00x":1}', 1),
+        (b'{"a":1,}', 7),
+        (b"[1 2]", 3),
+        (b'{"a" 1}', 1),
+        (b"01", 1),
+        (b'"\n"', 0),
+        (b'"open', 0),
+        (b"[" * 500, 400),
+        (b"[" * 100_000, 400),
+        (b"9" * 5_000, 0),
+    ],
+)
+def test_a_malformed_document_names_its_byte(raw: bytes, offset: int) -> None:
+    """The error says where."""
+    with pytest.raises(spans.Malformed) as caught:
+        spans.parse(raw)
+
+    assert caught.value.offset == offset
+
+
+def test_a_nesting_of_400_is_read() -> None:
+    """The bound itself is inside."""
+    raw = b"[" * 400 + b"]" * 400
+
+    assert spans.parse(raw).span == (0, 800)
+
+
+def test_member_finds_the_exact_bytes() -> None:
+    """A path leads to the bytes, spelling and spaces kept."""
+    raw = b'{"a" : [ 1, {"caf\\u00e9": 1.50e2} ]}'
+
+    span = spans.member(raw, ["a", 1, "caf\u00e9"])
+
+    assert span is not None
+    assert raw[span.start : span.end] == b"1.50e2"
+    assert [spans.member(raw, path) for path in (["b"], ["a", 2], ["a", 0, "x"], [0])] == [None] * 4
+
+
+def test_duplicates_are_kept_and_the_last_wins() -> None:
+    """Both members are there; reading takes the later one, as the json module does."""
+    node = spans.parse(b'{"a":1,"b":2,"\\u0061":3}')
+
+    assert [member.key for member in node.members] == ["a", "b", "a"]
+    assert node.duplicates() == ("a",)
+    assert node.value() == {"a": 3, "b": 2}
+    assert node.at(["a"]) == node.members[2].value
+
+
+def test_cut_takes_overlapping_spans_in_any_order() -> None:
+    """What lies in any span is gone, the rest stands."""
+    assert spans.cut(b"0123456789", [(6, 8), (1, 3), (2, 4), (7, 7)]) == b"04589"
+    assert spans.cut(b"0123", []) == b"0123"
+    assert spans.replace(b"0123", (1, 3), b"-") == b"0-3"
+
+
+@given(_TEXT)
+def test_a_string_literal_decodes_to_its_text(text: str) -> None:
+    """Escaped or not."""
+    plain = json.dumps(text, ensure_ascii=False).encode("utf-8")
+
+    assert spans.decode_string(plain) == text
+    assert spans.decode_string(json.dumps(text).encode("ascii")) == text
+
+
+def test_a_string_literal_must_be_one() -> None:
+    """Other values, and texts that no UTF-8 carries, are malformed."""
+    for literal in (b"1", b'"', b'"\\ud800"', b""):
+        with pytest.raises(spans.Malformed):
+            spans.decode_string(literal)
+
+
+def test_a_hundred_kilobytes_take_no_time() -> None:
+    """The best of five readings of 100 KB stays far below what a check would notice."""
+    entry = {"name": "s:t", "description": "word " * 20, "inputSchema": {"type": "object"}, "n": 1}
+    raw = json.dumps({"tools": [entry] * 600}).encode("ascii")
+    times = []
+    for _ in range(5):
+        began = time.perf_counter()
+        spans.parse(raw)
+        times.append(time.perf_counter() - began)
+
+    assert len(raw) > 100_000
+    assert min(times) < 0.06 * len(raw) / 100_000

@@ -1,0 +1,88 @@
+"""What is known of a tool, of the agent that asks and of its request when a decision is taken."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mcp_proxy_reference.store import Store
+
+Json = dict[str, Any]
+Status = Literal[
+    "server_disabled",
+    "disabled_by_config",
+    "disabled_by_user",
+    "pending_approval",
+    "disabled_unknown",
+    "server_quarantined",
+]
+Approval = Literal["approved", "pending", "changed"]
+Surface = Literal["search", "quarantine", "note", "listing", "call"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """A tool as its server describes it; `digest` covers all that an approval vouches for."""
+
+    server: str
+    name: str
+    description: str
+    schema: Json
+    annotations: Json
+    digest: str
+
+    @property
+    def key(self) -> str:
+        """The tool's address: server and name."""
+        return f"{self.server}:{self.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """All that bears on whether a tool may be called; `approval` is None when it cannot be read."""
+
+    tool: Tool
+    enabled: bool
+    quarantined: bool
+    denied: bool
+    approval: Approval | None
+    disabled_by_user: bool
+    approved_description: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agent:
+    """Who asks; `servers` None means every server, as for the administrator."""
+
+    name: str
+    servers: frozenset[str] | None
+    permissions: frozenset[str]
+
+
+ADMINISTRATOR = Agent(
+    name="administrator", servers=None, permissions=frozenset({"read", "write", "destructive"})
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Match:
+    """One tool that matches a query; `score` is None outside the search index."""
+
+    facts: Facts
+    score: float | None
+    may_call: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One discovery request, checked; `store` and `arguments` serve deviating answers only."""
+
+    agent: Agent
+    query: str
+    limit: int
+    flag: bool
+    arguments: Mapping[str, Any]
+    store: Store

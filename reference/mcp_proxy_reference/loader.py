@@ -1,0 +1,210 @@
+"""Loads the tools of one upstream MCP server and classifies how that ended.
+
+Errors become typed signals first; one table turns a signal into a status. Nothing is classified
+by a URL, a server name or an exception's text, and no outcome carries a secret.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import socket
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+from urllib.parse import urlsplit
+
+import httpx2
+
+Status = Literal["available", "transient", "permanent", "denied"]
+Json = dict[str, Any]
+
+REVISION = "2025-11-25"
+MAX_PAGES = 100
+REQUESTS_PER_ATTEMPT = 3
+AUTHORIZATION = (b"ext_authz", b"authorization service")
+SLOW = (b"timeout", b"timed out", b"deadline", b"unavailable")
+
+MEANING: Mapping[str, tuple[Status, str]] = {
+    "timeout": ("transient", "The server did not answer in time."),
+    "reset": ("transient", "The connection was closed before the answer was complete."),
+    "http_5xx": ("transient", "The server reported an internal error."),
+    "http_429": ("transient", "The server asked for fewer requests."),
+    "authz_timeout": ("transient", "The authorization service in front did not answer in time."),
+    "denied": ("denied", "The server denied access."),
+    "refused": ("permanent", "Nothing listens at the server's address."),
+    "dns": ("permanent", "The server's host name is unknown."),
+    "redirect": ("permanent", "The server redirects elsewhere."),
+    "http_404": ("permanent", "The server has nothing at this path."),
+    "http_4xx": ("permanent", "The server refused the request."),
+    "malformed": ("permanent", "The server's answer is not a valid MCP message."),
+    "rpc_error": ("permanent", "The server answered with a JSON-RPC error."),
+    "configuration": ("permanent", "The connection has no usable URL and no usable command."),
+    "command": ("permanent", "The server's command could not be started."),
+}
+
+
+class Signal(Exception):  # noqa: N818 - a typed observation, not always an error
+    """What was observed on the wire: a key of `MEANING`, and the HTTP status if any."""
+
+    def __init__(self, kind: str, code: int | None = None, detail: str = "") -> None:
+        super().__init__(kind)
+        self.kind = kind
+        self.code = code
+        self.detail = detail
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connection:
+    """How to reach one server: a URL (streamable HTTP) or a command (stdio)."""
+
+    server_id: str
+    url: str | None = None
+    command: str | None = None
+    args: Sequence[str] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    timeout: float = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """How a load ended: tools only when available, an error text in every other case."""
+
+    server_id: str
+    status: Status
+    attempts: int
+    tools: Sequence[Json] = ()
+    error: str | None = None
+
+
+class Session(Protocol):
+    """A connection to one server: JSON-RPC calls that raise `Signal`, and an end."""
+
+    async def request(self, method: str, params: Json) -> Json:
+        """The result of one JSON-RPC call."""
+        ...
+
+    async def notify(self, method: str) -> None:
+        """Send one notification."""
+        ...
+
+    async def close(self) -> None:
+        """End the connection."""
+        ...
+
+
+Connect = Callable[[Connection], Awaitable[Session]]
+
+
+def by_status(code: int, body: bytes) -> Signal:
+    """The signal of an HTTP error; the only place that reads an upstream's words."""
+    authorization = any(word in body for word in AUTHORIZATION)
+    if code == httpx2.codes.FORBIDDEN and authorization and any(word in body for word in SLOW):
+        return Signal("authz_timeout", code)
+    kind = {401: "denied", 403: "denied", 404: "http_404", 429: "http_429"}.get(code)
+    if kind is None:
+        kind = "http_5xx" if code >= 500 else "redirect" if code < 400 else "http_4xx"  # noqa: PLR2004
+    return Signal(kind, code)
+
+
+def by_error(error: BaseException) -> Signal:
+    """The signal of a transport error; the client hides the operating system's error in a chain."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, (httpx2.TimeoutException, TimeoutError)):
+            return Signal("timeout")
+        if isinstance(cause, socket.gaierror):
+            return Signal("dns")
+        if isinstance(cause, ConnectionRefusedError):
+            return Signal("refused")
+        cause = cause.__cause__ or cause.__context__
+    if isinstance(error, (httpx2.InvalidURL, httpx2.UnsupportedProtocol)):
+        return Signal("configuration")
+    return Signal("refused" if isinstance(error, httpx2.ConnectError) else "reset")
+
+
+async def handshake(session: Session) -> list[Json]:
+    """Open the session and fetch every page of its tools."""
+    client = {"name": "mcp-proxy-reference", "version": "1"}
+    hello = {"protocolVersion": REVISION, "capabilities": {}, "clientInfo": client}
+    await session.request("initialize", hello)
+    await session.notify("notifications/initialized")
+    return await list_tools(session)
+
+
+async def list_tools(session: Session) -> list[Json]:
+    """Every page of an open session's tools; one ill-formed tool makes the list malformed."""
+    tools: list[Json] = []
+    seen: set[str] = set()
+    cursor: str | None = None
+    while len(seen) <= MAX_PAGES:
+        page = await session.request("tools/list", {} if cursor is None else {"cursor": cursor})
+        listed, cursor = page.get("tools"), page.get("nextCursor")
+        if not isinstance(listed, list) or not all(map(_is_tool, listed)):
+            break
+        tools += listed
+        if cursor is None:  # an empty string is a cursor, not the end
+            return tools
+        if not isinstance(cursor, str) or cursor in seen:
+            break
+        seen.add(cursor)
+    raise Signal("malformed")
+
+
+def _is_tool(tool: object) -> bool:
+    return (
+        isinstance(tool, dict)
+        and isinstance(tool.get("name"), str)
+        and isinstance(tool.get("description") or "", str)
+        and isinstance(tool.get("inputSchema"), dict)
+    )
+
+
+async def load(
+    connection: Connection,
+    connect: Connect,
+    *,
+    max_attempts: int = 3,
+    base_backoff: float = 0.25,
+) -> tuple[Outcome, Session | None]:
+    """Try until available, not transient or out of attempts; an open session comes with success."""
+    name, signal, attempt = connection.server_id, Signal("configuration"), 0
+    while _is_usable(connection) and attempt < max_attempts:
+        attempt += 1
+        try:
+            tools, session = await _attempt(connection, connect)
+        except Signal as seen:
+            signal = seen
+        except TimeoutError:
+            signal = Signal("timeout")
+        else:
+            done = Outcome(server_id=name, status="available", attempts=attempt, tools=tools)
+            return done, session
+        if MEANING[signal.kind][0] != "transient":
+            break
+        if attempt < max_attempts:
+            await asyncio.sleep(base_backoff * 2 ** (attempt - 1) * random.uniform(0.8, 1.2))  # noqa: S311 - jitter
+    status, error = MEANING[signal.kind]
+    return Outcome(server_id=name, status=status, attempts=attempt, error=error), None
+
+
+async def _attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+    """One connection within a deadline of its own: a drip outlives every timeout of a read."""
+    async with asyncio.timeout(REQUESTS_PER_ATTEMPT * connection.timeout):
+        session = await connect(connection)
+        try:
+            return await handshake(session), session
+        except BaseException:
+            await session.close()
+            raise
+
+
+def _is_usable(connection: Connection) -> bool:
+    if not connection.url:
+        return bool(connection.command)
+    try:
+        url = urlsplit(connection.url)
+        return url.scheme in {"http", "https"} and bool(url.hostname) and url.port != 0
+    except ValueError:
+        return False

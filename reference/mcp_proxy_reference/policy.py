@@ -1,0 +1,261 @@
+"""Every decision of locked-tool discovery: pure functions, gathered in one frozen value.
+
+A deviating or a differently worded proxy is `dataclasses.replace(Policy(), member=…)`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal
+
+from mcp_proxy_reference.search import terms
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from mcp_proxy_reference.facts import Agent, Facts, Json, Match, Request, Status, Surface
+
+POINTER = (
+    "Call retrieve_tools with include_disabled=true to see locked tools and why they are locked."
+)
+REMEDIATION: Mapping[Status, str] = MappingProxyType(
+    {
+        "server_disabled": "The server is turned off: the server has to be enabled first.",
+        "disabled_by_config": (
+            "Locked by operator policy: the user cannot override this. "
+            "Only the operator can lift it, by editing the proxy's configuration file."
+        ),
+        "disabled_by_user": "Turned off by the user: ask the user to re-enable it in the UI.",
+        "pending_approval": "Not approved yet: ask the user to review and approve it in the UI.",
+        "disabled_unknown": "The reason could not be determined: check the server logs.",
+        "server_quarantined": (
+            "The server is in quarantine: ask the user to review the server in the UI "
+            "and to release it from quarantine."
+        ),
+    }
+)
+FLAG_SCHEMA: Mapping[str, Any] = MappingProxyType(
+    {
+        "type": "boolean",
+        "default": False,
+        "description": "Also list matching tools that exist but cannot be called, each with why.",
+    }
+)
+LOCKED_CAP = 10
+MAX_LIMIT = 100
+
+
+class ArgumentError(ValueError):
+    """An argument of a built-in tool is not usable; the message is one sentence for the caller."""
+
+
+def may_call(facts: Facts, _surface: str) -> bool:
+    """Whether the tool may be called: the one decision behind calls, discovery and counts."""
+    return (
+        facts.enabled
+        and not facts.quarantined
+        and not facts.denied
+        and facts.approval == "approved"
+        and not facts.disabled_by_user
+    )
+
+
+def classify(facts: Facts) -> Status:
+    """The single reason why a tool is not callable; the first match wins."""
+    if not facts.enabled:
+        return "server_disabled"
+    if facts.denied:
+        return "disabled_by_config"
+    if facts.disabled_by_user:
+        return "disabled_by_user"
+    if facts.quarantined or facts.approval in {"pending", "changed"}:
+        return "pending_approval"
+    return "disabled_unknown"
+
+
+def indexed(facts: Facts) -> bool:
+    """Whether the tool's text may be searched: only what somebody has vouched for."""
+    return not facts.quarantined and facts.approval == "approved"
+
+
+def withheld_status(facts: Facts) -> Status | None:
+    """The status of a tool outside the search index; None keeps it out of discovery altogether."""
+    if not facts.enabled or facts.denied:
+        return None  # neither approval nor release would make it callable
+    if facts.quarantined:
+        return "server_quarantined"
+    return "disabled_unknown" if facts.approval is None else "pending_approval"
+
+
+def matches(query: str, facts: Facts) -> bool:
+    """Whether a tool outside the search index answers the query: by its name alone."""
+    name = facts.tool.name
+    if query.strip().casefold() in {name.casefold(), facts.tool.key.casefold()}:
+        return True
+    return not set(terms(query)).isdisjoint(terms(name))
+
+
+def window(found: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
+    """The callable hits up to the limit, and all locked ones: these never take up its places."""
+    callables = [hit for hit in found if hit.may_call]
+    return callables[:limit], [hit for hit in found if not hit.may_call]
+
+
+def cap(limit: int) -> int:
+    """How many locked entries one answer may hold."""
+    return min(limit, LOCKED_CAP)
+
+
+def callable_entry(hit: Match) -> Json:
+    """How a callable tool is listed."""
+    tool = hit.facts.tool
+    return {
+        "call_with": f"call_tool_{permission(tool.annotations)}",
+        "description": tool.description,
+        "inputSchema": tool.schema,
+        "name": tool.key,
+        "score": hit.score,
+        "server": tool.server,
+    }
+
+
+def locked_entry(facts: Facts, status: Status, withheld: bool) -> Json:
+    """How a locked tool is listed; withheld ones without the server's own text."""
+    tool = facts.tool
+    entry: Json = {"name": tool.key, "server": tool.server}
+    if not withheld:
+        entry["description"] = tool.description
+    return entry | {"status": status}
+
+
+def permission(annotations: Mapping[str, Any]) -> Literal["read", "write", "destructive"]:
+    """Which kind of call the tool's annotations ask for; without any it is reading."""
+    if annotations.get("destructiveHint") is True:
+        return "destructive"
+    return "write" if annotations.get("readOnlyHint") is False else "read"
+
+
+def remediation_map(
+    shown: Sequence[Status], _matched: Sequence[Status], texts: Mapping[Status, str]
+) -> Json:
+    """One text for each status among the entries shown, that is, after the cap."""
+    return {status: texts[status] for status in sorted(set(shown))}
+
+
+def sections(entries: Sequence[Json], remediation: Mapping[str, str]) -> Json:
+    """The members that join an answer under the flag: none when nothing is locked."""
+    return {"disabled": list(entries), "remediation": dict(remediation)} if entries else {}
+
+
+def note(flag: bool, callables: int, locked: int) -> str | None:
+    """The one-line hint of an answer that would otherwise say that nothing exists."""
+    if flag or callables or not locked:
+        return None
+    found = "1 matching tool exists" if locked == 1 else f"{locked} matching tools exist"
+    return f"{found} but cannot be called; search again with include_disabled=true to see why."
+
+
+def counts(tools: Sequence[tuple[Facts, Status | None]]) -> Json | None:
+    """Tools of a server by reason, None standing for callable; absent when all are callable."""
+    tally: Counter[str] = Counter(status for _, status in tools if status is not None)
+    if not tally:
+        return None
+    return {"callable": len(tools) - tally.total(), **tally}
+
+
+def scope(agent: Agent, server: str, _surface: Surface) -> bool:
+    """Whether the agent may know of the server at all."""
+    return agent.servers is None or server in agent.servers
+
+
+def rejection(facts: Facts, texts: Mapping[Status, str]) -> str:
+    """Why a locked tool was not called, what can be done, and where the full picture is."""
+    status = classify(facts)
+    if status not in {"server_disabled", "disabled_by_config"} and facts.quarantined:
+        status = "server_quarantined"
+    return f"The tool {facts.tool.key} was not called. {texts[status]} {POINTER}"
+
+
+def unknown(name: str) -> str:
+    """The answer to a call of a tool that does not exist, or not for this agent."""
+    return f"There is no tool {name}. Call retrieve_tools to find the tools that exist."
+
+
+def flag(arguments: Mapping[str, Any]) -> bool:
+    """The opt-in flag of a discovery request."""
+    value = arguments.get("include_disabled")
+    if value is not None and not isinstance(value, bool):
+        raise ArgumentError("include_disabled must be true or false.")
+    return bool(value)
+
+
+def limit(arguments: Mapping[str, Any], default: int) -> int:
+    """The result limit of a discovery request, kept within 1 and 100."""
+    value = arguments.get("limit")
+    if value is None:
+        return default
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ArgumentError("limit must be a number between 1 and 100.")
+    return int(max(1, min(value, MAX_LIMIT)))
+
+
+def description(_endpoint: str) -> str:
+    """The sentence about the flag in the discovery tool's own description."""
+    return "Set include_disabled to true to also list matching tools that are locked, and why."
+
+
+def opted_in(flagged: bool) -> int:
+    """By how much one discovery request moves the opt-in counter."""
+    return int(flagged)
+
+
+def answer(document: Json, _request: Request) -> Json:
+    """The last word on a discovery answer: as it is."""
+    return document
+
+
+def render(document: Json) -> str:
+    """An answer as text: its members in the order given, everything inside them sorted."""
+    members = (f"{_dump(name)}:{_dump(value)}" for name, value in document.items())
+    return "{" + ",".join(members) + "}"
+
+
+def _dump(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """The decisions a proxy is given; the defaults are the conforming ones."""
+
+    may_call: Callable[[Facts, str], bool] = may_call
+    classify: Callable[[Facts], Status] = classify
+    indexed: Callable[[Facts], bool] = indexed
+    withheld_status: Callable[[Facts], Status | None] = withheld_status
+    matches: Callable[[str, Facts], bool] = matches
+    window: Callable[[Sequence[Match], int], tuple[Sequence[Match], Sequence[Match]]] = window
+    cap: Callable[[int], int] = cap
+    callable_entry: Callable[[Match], Json] = callable_entry
+    locked_entry: Callable[[Facts, Status, bool], Json] = locked_entry
+    remediation: Mapping[Status, str] = field(default_factory=lambda: REMEDIATION)
+    remediation_map: Callable[[Sequence[Status], Sequence[Status], Mapping[Status, str]], Json] = (
+        remediation_map
+    )
+    sections: Callable[[Sequence[Json], Mapping[str, str]], Json] = sections
+    note: Callable[[bool, int, int], str | None] = note
+    counts: Callable[[Sequence[tuple[Facts, Status | None]]], Json | None] = counts
+    scope: Callable[[Agent, str, Surface], bool] = scope
+    rejection: Callable[[Facts, Mapping[Status, str]], str] = rejection
+    rejection_is_error: bool = True
+    unknown: Callable[[str], str] = unknown
+    flag: Callable[[Mapping[str, Any]], bool] = flag
+    flag_schema: Mapping[str, Any] | None = field(default_factory=lambda: FLAG_SCHEMA)
+    limit: Callable[[Mapping[str, Any], int], int] = limit
+    description: Callable[[str], str] = description
+    opted_in: Callable[[bool], int] = opted_in
+    answer: Callable[[Json, Request], Json] = answer
+    render: Callable[[Json], str] = render
+    answers: Literal["json", "sse"] = "json"
