@@ -153,7 +153,7 @@ class Bench:
             f"no tool {self.surface.discovery_tool!r} on endpoint {endpoint or 'of the target'}"
         )
 
-    def together(self, acts: Sequence[Callable[[], T]], threads: int = 8) -> list[T]:
+    def together(self, acts: Sequence[Callable[[], T]], threads: int = 8) -> Sequence[T]:
         """Do all acts at once, each thread with sessions of its own."""
         with ThreadPoolExecutor(threads) as crew:
             return list(crew.map(lambda act: act(), acts))
@@ -198,6 +198,20 @@ class Bench:
         """Poll until a call of the tool reaches its upstream: the control of every unlock."""
         return self.until(lambda: self.call(key).reached, bool)
 
+    def ready(self, *keys: ToolKey) -> bool:
+        """Poll, as after a restart, until these callable tools are listed and reached again.
+
+        Then the settle time begins anew; False when the target's ready time was over first.
+        """
+
+        def back(key: ToolKey) -> bool:
+            word = self.tools[key].word or key.tool
+            return key in self.discover(word).callables() and self.call(key).reached
+
+        seen = poll(lambda: all(back(key) for key in keys), bool, self.started.target.ready_s)
+        self.started.moved(None)
+        return seen
+
     # -- controls --------------------------------------------------------------------------
 
     def require(self, condition: object, reason: str) -> None:
@@ -220,18 +234,33 @@ class Bench:
         """Whether this target listed the tool for the query while it was callable."""
         return key in self.armed.shown.get(query, ()) or query == key.tool
 
-    @cached_property
+    @property
     def flag_alive(self) -> bool:
         """Whether the flag was seen to reveal at least one tool on this stage."""
-        return any(self.revealed(self.tools[k].word or k.tool) for k in self.armed.samples())
+        return self._seen(
+            "flag", lambda: any(self.revealed(word) for word in self._sample_words())
+        )
 
-    @cached_property
+    @property
     def note_alive(self) -> bool:
         """Whether a note was seen on this stage."""
-        words = (self.tools[k].word or k.tool for k in self.armed.samples())
-        return any(self.discover(word).note for word in words)
+        return self._seen(
+            "note", lambda: any(self.discover(word).note for word in self._sample_words())
+        )
 
-    @cached_property
+    @property
     def block_alive(self) -> bool:
         """Whether a counts block was seen on this stage."""
-        return any(entry.has_counts for entry in self.list().servers.values())
+        return self._seen(
+            "block", lambda: any(entry.has_counts for entry in self.list().servers.values())
+        )
+
+    def _sample_words(self) -> Iterator[str]:
+        return (self.tools[k].word or k.tool for k in self.armed.samples())
+
+    def _seen(self, what: str, look: Callable[[], bool]) -> bool:
+        """A thing once seen alive on a started target need not be looked for again."""
+        place = f"{what} {self.agent}"
+        if place not in self.started.seen and look():
+            self.started.seen.add(place)
+        return place in self.started.seen

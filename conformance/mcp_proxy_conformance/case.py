@@ -13,7 +13,6 @@ from mcp_proxy_conformance.resources import fixtures_dir
 from mcp_proxy_conformance.stage import stage
 
 
-
 class BadCase(ValueError):
     """A case file that cannot be read; the message names the file, the place and the repair."""
 
@@ -108,16 +107,14 @@ def cases() -> tuple[Case, ...]:
     return tuple(found)
 
 
-def each_case(area: str) -> Any:
+def each_case(area: str) -> pytest.MarkDecorator:
     """Parametrise a check with the cases of an area; each brings its clauses and its stage."""
     return pytest.mark.parametrize("case", [_parameter(one) for one in cases() if one.area == area])
 
 
 def _parameter(case: Case) -> Any:
     world = stage(case.given.stage)
-    needs = tuple(
-        sorted({word for c in case.clauses for word in catalogue().clause(c).capability})
-    )
+    needs = tuple(sorted({word for c in case.clauses for word in catalogue().clause(c).capability}))
     return pytest.param(
         case,
         id=case.id,

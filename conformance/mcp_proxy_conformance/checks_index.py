@@ -25,20 +25,23 @@ class Check:
 @cache
 def checks() -> tuple[Check, ...]:
     """Every shipped check, in order of module and line."""
-    found = []
+    found: list[Check] = []
     for path in sorted(checks_dir().rglob("test_*.py")):
         module = str(path.relative_to(checks_dir()))
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
-                found.append(
-                    Check(
-                        module=module,
-                        name=node.name,
-                        clauses=tuple(_cited(node)),
-                        sentence=(ast.get_docstring(node) or "").partition("\n\n")[0],
-                    )
-                )
+        nodes = ast.parse(path.read_text(encoding="utf-8")).body
+        functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
+        found += [_check(module, one) for one in functions if one.name.startswith("test_")]
     return tuple(found)
+
+
+def _check(module: str, node: ast.FunctionDef) -> Check:
+    sentence = (ast.get_docstring(node) or "").partition("\n\n")[0]
+    return Check(
+        module=module,
+        name=node.name,
+        clauses=tuple(_cited(node)),
+        sentence=" ".join(sentence.split()),
+    )
 
 
 def _cited(node: ast.FunctionDef) -> list[str]:

@@ -6,11 +6,12 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from mcp_proxy_conformance.bench import Bench
 from mcp_proxy_conformance.target.adapter import AdapterError, Refused, Unsupported
 from mcp_proxy_conformance.verdict import (
+    Blame,
     Breach,
     DeclarationFault,
     Inconclusive,
@@ -25,13 +26,17 @@ AGAIN_S = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """How one call of a check ended; `final` endings are neither settled nor confirmed."""
+    """How one call of a check ended; `final` endings are neither settled nor confirmed.
+
+    `since` is where in the transcript the call that counted began.
+    """
 
     verdict: Verdict
     reason: str = ""
-    blame: Literal["target", "adapter", "network", "suite", "declaration", ""] = ""
+    blame: Blame = ""
     error: BaseException | None = None
     final: bool = False
+    since: int | None = None
 
 
 def attempt(check: Callable[[], Any]) -> Ending:
@@ -74,7 +79,8 @@ def judge(
     started = bench.started
     touched_at = started.last_change
     while True:
-        ending = attempt(lambda: check(bench))
+        mark = started.transcript.mark()
+        ending = replace(attempt(lambda: check(bench)), since=mark)
         open_end = touched_at + started.target.settle_s > time.monotonic()
         untouched = started.last_change == touched_at
         if ending.verdict not in ("fail", "inconclusive") or ending.final:
@@ -86,11 +92,12 @@ def judge(
         second = attempt(lambda: check(confirm()))
         if second.verdict == "pass":
             reason = f"the target does not agree with itself; first seen: {ending.reason}"
-            return Ending(verdict="inconclusive", reason=reason, error=Inconclusive(reason))
+            error = Inconclusive(reason)
+            return Ending(verdict="inconclusive", reason=reason, error=error, since=ending.since)
         if second.verdict == "error":
             return replace(second, reason=f"{second.reason} (while confirming: {ending.reason})")
     return ending
 
 
 def _first_line(error: AssertionError) -> str:
-    return str(error) or "the check's comparison does not hold"
+    return str(error).partition("\n")[0] or "the check's comparison does not hold"

@@ -16,14 +16,16 @@ from mcp_proxy_conformance.judging import Ending, judge
 from mcp_proxy_conformance.report.document import write_report
 from mcp_proxy_conformance.requirement import profile
 from mcp_proxy_conformance.resources import checks_dir
-from mcp_proxy_conformance.run import Place, Run, clauses_of, place_of
+from mcp_proxy_conformance.run import Run, clauses_of, place_of
 from mcp_proxy_conformance.target.adapter import AdapterError
 from mcp_proxy_conformance.target.kinds import BadTarget, target_of
+from mcp_proxy_conformance.verdict import Blame
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 
 RUN = pytest.StashKey[Run]()
 ENDING = pytest.StashKey[Ending]()
-BEGAN = pytest.StashKey[tuple[int, float]]()
+BEGAN = pytest.StashKey[float]()
+FAULTS: list[str] = []
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -99,7 +101,7 @@ def bench(request: pytest.FixtureRequest) -> Bench:
     if lacking is not None:
         pytest.skip(f"not applicable: {lacking} is not declared")
     found = run.bench(place)
-    request.node.stash[BEGAN] = (found.started.transcript.mark(), time.monotonic())
+    request.node.stash[BEGAN] = time.monotonic()
     return found
 
 
@@ -112,7 +114,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object:
         return None
     arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}  # noqa: SLF001
     run.comparison = None
-    first: Bench = arguments["bench"]
+    first = arguments["bench"]
+    assert isinstance(first, Bench)
     call: Callable[[Bench], Any] = partial(_call, pyfuncitem.obj, arguments)
     second = None if place.fresh or not run.confirm else partial(run.second_bench, place)
     ending = judge(call, first, second)
@@ -141,11 +144,11 @@ def _tell_pytest(item: pytest.Item, ending: Ending) -> object:
     raise ending.error
 
 
-def pytest_assertrepr_compare(config: pytest.Config, left: object, right: object) -> None:
+def pytest_assertrepr_compare(config: pytest.Config, op: str, left: object, right: object) -> None:
     """Keep both sides of a failing comparison for the evidence; pytest explains as ever."""
     run = config.stash.get(RUN, None)
     if run is not None:
-        run.comparison = (left, right)
+        run.comparison = (op, left, right)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -158,17 +161,19 @@ def pytest_runtest_makereport(
     place = place_of(item)
     if run is None or place is None or not clauses_of(item):
         return report
-    since, began = item.stash.get(BEGAN, (0, time.monotonic()))
+    seconds = time.monotonic() - item.stash.get(BEGAN, time.monotonic())
     if call.when == "setup" and call.excinfo is not None:
         ending = _setup_ending(call.excinfo)
-        run.record(item, place, ending, since=since, seconds=0.0)
+        run.record(item, place, ending, seconds=0.0)
     elif call.when == "call" and ENDING in item.stash:
         ending = item.stash[ENDING]
-        result = run.record(item, place, ending, since=since, seconds=time.monotonic() - began)
+        result = run.record(item, place, ending, seconds=seconds)
         report.user_properties.append(("requirements", " ".join(result.clauses)))
     elif call.when == "call" and call.excinfo is not None:
-        ending = Ending(verdict="error", blame="suite", reason=str(call.excinfo.value))
-        run.record(item, place, ending, since=since, seconds=time.monotonic() - began)
+        late = isinstance(call.excinfo.value, pytest.fail.Exception)  # pytest-timeout's way
+        blame: Blame = "network" if late else "suite"
+        ending = Ending(verdict="error", blame=blame, reason=str(call.excinfo.value))
+        run.record(item, place, ending, seconds=seconds)
     elif call.when == "teardown" and run.lacking(place) is None:
         run.done_with(place)
     return report
@@ -188,9 +193,10 @@ def _setup_ending(excinfo: pytest.ExceptionInfo[BaseException]) -> Ending:
     return Ending(verdict="error", blame="suite", reason=str(excinfo.getrepr(style="short")))
 
 
-def pytest_keyboard_interrupt(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-    """Nothing more is started; the partial report is written at the end of the session."""
-    del excinfo
+def pytest_collectreport(report: pytest.CollectReport) -> None:
+    """Checks that cannot be imported are a fault of the suite."""
+    if report.failed:
+        FAULTS.append(f"{report.nodeid}: {str(report.longrepr).strip().rpartition(chr(10))[2]}")
 
 
 @pytest.hookimpl(trylast=True)
@@ -199,6 +205,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     run = session.config.stash.get(RUN, None)
     if run is None or session.config.option.collectonly:
         return
-    run.interrupted = exitstatus == pytest.ExitCode.INTERRUPTED
+    run.faults, FAULTS[:] = list(FAULTS), []
+    run.interrupted = exitstatus == pytest.ExitCode.INTERRUPTED and not run.faults
     write_report(run)
     run.close()

@@ -24,15 +24,15 @@ Capability = Literal[
 _Check = TypeVar("_Check", bound=Callable[..., object])
 
 
-class UnknownClause(LookupError):  # noqa: N818 - the fault's own name
+class UnknownClause(LookupError):
     """No catalogue has a clause of this id."""
 
 
-class UnknownProfile(LookupError):  # noqa: N818 - the fault's own name
+class UnknownProfile(LookupError):
     """There is no profile of this id."""
 
 
-class MixedJudgement(ValueError):  # noqa: N818 - the fault's own name
+class MixedJudgement(ValueError):
     """One check cites clauses that convict and clauses that only report."""
 
 

@@ -53,7 +53,8 @@ class Run:
     results: list[Result] = field(default_factory=list)
     stages: dict[str, StageRecord] = field(default_factory=dict)
     messages: dict[str, Message] = field(default_factory=dict)
-    comparison: tuple[Any, Any] | None = None
+    comparison: tuple[str, Any, Any] | None = None
+    faults: list[str] = field(default_factory=list)
     interrupted: bool = False
     narrowed: bool = False
     began: float = field(default_factory=time.monotonic)
@@ -99,25 +100,24 @@ class Run:
             self.pool.release(place.name, keep=self.keep)
             self.pool.release(place.name + "#second", keep=self.keep)
 
-    def record(
-        self, item: pytest.Item, place: Place, ending: Ending, *, since: int, seconds: float
-    ) -> Result:
+    def record(self, item: pytest.Item, place: Place, ending: Ending, *, seconds: float) -> Result:
         """Turn an ending into a result and remember the messages it rests on."""
         clauses = clauses_of(item)
         record = self.stages.get(place.name)
         cited: tuple[str, ...] = ()
         if record is not None:
-            seen = record.ready.started.transcript.since(since)
+            seen: tuple[Message, ...] = ()
+            if ending.since is not None:
+                seen = record.ready.started.transcript.since(ending.since)
             if ending.verdict == "pass":
                 seen = seen[-PASS_EXCERPT:]
             cited = tuple(f"{place.name}/{message.id}" for message in seen)
             self.messages |= dict(zip(cited, seen, strict=True))
             client = record.ready.started.client()
             self.wire = self.wire or client.wire
-        case = item.callspec.params.get("case") if hasattr(item, "callspec") else None
         result = Result(
             check=getattr(item, "originalname", None) or item.name,
-            case=getattr(case, "id", None),
+            case=item.callspec.id if hasattr(item, "callspec") else None,
             clauses=clauses,
             judgement=catalogue().clause(clauses[0]).judgement,
             verdict=ending.verdict,

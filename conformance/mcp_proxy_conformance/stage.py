@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
-from typing import Any, TypeVar
+from typing import TypeVar, cast
 
 import msgspec
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from mcp_proxy_conformance.resources import fixtures_dir
 from mcp_proxy_conformance.world import World
 
-F = TypeVar("F")
+Check = TypeVar("Check", bound=Callable[..., object])
 
 
 class BadStage(ValueError):
@@ -31,10 +32,13 @@ def stage(name: str) -> World:
         raise BadStage(f"{path.name}: {error}; see schemas/stage.schema.json") from None
 
 
-def on(world: World, *, fresh: bool = False, needs: tuple[str, ...] = ()) -> Any:
+def on(
+    world: World, *, fresh: bool = False, needs: tuple[str, ...] = ()
+) -> Callable[[Check], Check]:
     """Give a check its world: shared for a named stage, a target of its own when `fresh`.
 
     A literal world (one without an id) is always fresh. `needs` are the capabilities without
     which the check is not applicable.
     """
-    return pytest.mark.on(world, fresh=fresh or not world.id, needs=needs)
+    mark = pytest.mark.on(world, fresh=fresh or not world.id, needs=needs)
+    return cast("Callable[[Check], Check]", mark)

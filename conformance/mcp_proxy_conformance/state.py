@@ -51,9 +51,7 @@ def final(world: World) -> dict[ToolKey, ToolState]:
     return after(world, world.steps, initial(world))
 
 
-def _step(
-    world: World, step: Step, states: dict[ToolKey, ToolState]
-) -> dict[ToolKey, ToolState]:
+def _step(world: World, step: Step, states: dict[ToolKey, ToolState]) -> dict[ToolKey, ToolState]:
     if step.add is not None:
         server = world.server(step.server)
         beside = next((s for k, s in states.items() if k.server == step.server), ToolState())
@@ -80,7 +78,14 @@ def _step(
     }
     if kind == "approval":
         return {name: replace(state, approval=None) for name, state in touched.items()}
-    member = {"config": "config", "user": "user", "quarantine": "quarantined"}.get(
-        kind or "", "server_off"
-    )
-    return {name: replace(state, **{member: on}) for name, state in touched.items()}
+    return {name: _locked(state, kind, on=on) for name, state in touched.items()}
+
+
+def _locked(state: ToolState, kind: str | None, *, on: bool) -> ToolState:
+    if kind == "config":
+        return replace(state, config=on)
+    if kind == "user":
+        return replace(state, user=on)
+    if kind == "quarantine":
+        return replace(state, quarantined=on)
+    return replace(state, server_off=on)

@@ -7,21 +7,22 @@ from typing import Any, Literal
 
 import msgspec
 
+Blame = Literal["target", "adapter", "network", "suite", "declaration", ""]
 Verdict = Literal["pass", "fail", "inconclusive", "not_applicable", "error", "waived"]
 WORST_FIRST: tuple[Verdict, ...] = (
     "error", "fail", "inconclusive", "waived", "pass", "not_applicable",
 )  # fmt: skip
 
 
-class Inconclusive(Exception):  # noqa: N818 - the verdict's own word
+class Inconclusive(Exception):
     """The control failed: what the check would judge was not shown to be observable."""
 
 
-class NotApplicable(Exception):  # noqa: N818 - the verdict's own word
+class NotApplicable(Exception):
     """The target does not declare, or legally refuses, what the check needs."""
 
 
-class Misshapen(Exception):  # noqa: N818 - the answer is, not the suite
+class Misshapen(Exception):
     """The target's answer has not the shape that its surface names: the target's fault."""
 
 
@@ -29,7 +30,7 @@ class Breach(AssertionError):
     """A failure that needs no second look: a moved upstream counter, a leaked canary."""
 
 
-class DeclarationFault(Exception):  # noqa: N818 - the declaration is at fault
+class DeclarationFault(Exception):
     """The target showed a kind that it does not declare: its declaration must be mended."""
 
 
@@ -45,7 +46,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     stage: str
     evidence: tuple[str, ...] = ()
     messages: tuple[str, ...] = ()
-    blame: Literal["target", "adapter", "network", "suite", "declaration", ""] = ""
+    blame: Blame = ""
     reproduce: str = ""
     timing: dict[str, Any] = {}
 

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 LockKind = Literal["config", "user", "approval", "quarantine", "server"]
-"""How a tool is locked; `approval` is only ever unlocked, `quarantine` and `server` take no tools."""
+"""How a tool is locked; approval is only ever unlocked, quarantine and server take no tools."""
 
 CONFIG: LockKind = "config"
 USER: LockKind = "user"
@@ -117,7 +117,12 @@ class World(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 def tool(
-    name: str, description: str = "", *, word: str = "", groups: tuple[str, ...] = (), locked: Any = ()
+    name: str,
+    description: str = "",
+    *,
+    word: str = "",
+    groups: tuple[str, ...] = (),
+    locked: Any = (),
 ) -> tuple[Tool, tuple[LockKind, ...]]:
     """A tool of a literal world and the locks laid on it; its word is its name's first part."""
     word = word or name.partition("_")[0]

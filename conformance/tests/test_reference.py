@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import json
-import shutil
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -13,18 +12,20 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import pytest
+
 from mcp_proxy_reference import Policy, Proxy
 
 Json = dict[str, Any]
 FLAG: Json = {"include_disabled": True}
 
 
-def tool(name: str, text: str = "", **more: Any) -> Json:
-    return {"name": name, "description": text, "inputSchema": {"type": "object"}, **more}
+def _tool(name: str, text: str = "") -> Json:
+    return {"name": name, "description": text, "inputSchema": {"type": "object"}}
 
 
 @dataclass
-class Upstream:
+class _Upstream:
     """A scripted MCP server: it lists `tools` and keeps the names that were called."""
 
     tools: list[Json]
@@ -36,31 +37,26 @@ class Upstream:
                 head = (await reader.readuntil(b"\r\n\r\n")).lower()
                 size = int(head.split(b"content-length:")[1].split(b"\r\n")[0])
                 message = json.loads(await reader.readexactly(size))
-                if "id" not in message:
-                    writer.write(b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n")
-                    continue
-                answer = {"jsonrpc": "2.0", "id": message["id"], "result": self.result(message)}
+                answer = {"jsonrpc": "2.0", "id": message.get("id"), "result": self.result(message)}
                 body = json.dumps(answer).encode()
-                head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d"
-                writer.write(head % len(body) + b"\r\n\r\n" + body)
+                head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: "
+                writer.write(head + b"%d\r\n\r\n" % len(body) + body)
         except (asyncio.IncompleteReadError, asyncio.CancelledError, ConnectionError):
             writer.close()
 
     def result(self, message: Json) -> Json:
-        if message["method"] == "initialize":
-            return {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {}}
-        if message["method"] == "tools/list":
-            return {"tools": self.tools}
-        self.calls.append(message["params"]["name"])
-        return {"content": [{"type": "text", "text": "called"}]}
+        if message["method"] == "tools/call":
+            self.calls.append(message["params"]["name"])
+            return {"content": [{"type": "text", "text": "called"}]}
+        return {"tools": self.tools} if message["method"] == "tools/list" else {}
 
 
 @dataclass
-class World:
+class _World:
     """A running proxy with its upstreams, and a client with a session."""
 
     proxy: Proxy
-    upstreams: dict[str, Upstream]
+    upstreams: dict[str, _Upstream]
     http: httpx2.AsyncClient
     config: Path
     headers: dict[str, str] = field(default_factory=dict)
@@ -69,34 +65,27 @@ class World:
         message = {"jsonrpc": "2.0", "id": 1, **message}
         return await self.http.post(self.proxy.url, json=message, headers=self.headers | headers)
 
-    async def open_session(self) -> None:
-        answer = await self.post({"method": "initialize", "params": {}})
-        self.headers["mcp-session-id"] = answer.headers["mcp-session-id"]
-
     async def tool(self, name: str, arguments: Json, **headers: str) -> Json:
         params = {"name": name, "arguments": arguments}
         answer = await self.post({"method": "tools/call", "params": params}, **headers)
-        result = answer.json()["result"]
-        return {"isError": False, "text": result["content"][0]["text"]} | result
+        result: Json = answer.json()["result"]
+        return {"isError": False, "text": result["content"][0]["text"], **result}
 
     async def discover(self, query: str, arguments: Json = {}, **headers: str) -> Json:  # noqa: B006
-        result = await self.tool("retrieve_tools", {"query": query, **arguments}, **headers)
-        document: Json = json.loads(result["text"])
-        return document
+        found = await self.tool("retrieve_tools", {"query": query, **arguments}, **headers)
+        return dict(json.loads(found["text"]))
 
     async def statuses(self, query: str, **headers: str) -> dict[str, str]:
         document = await self.discover(query, FLAG, **headers)
-        callables = {entry["name"]: "callable" for entry in document["tools"]}
-        return callables | {e["name"]: e["status"] for e in document.get("disabled", [])}
+        locked = {entry["name"]: entry["status"] for entry in document.get("disabled", [])}
+        return {entry["name"]: "callable" for entry in document["tools"]} | locked
 
     async def call(self, name: str, **headers: str) -> Json:
         return await self.tool("call_tool_read", {"name": name, "args_json": "{}"}, **headers)
 
-    async def counts(self, server: str) -> Json | None:
-        arguments = {"operation": "get", "name": server}
-        entry = json.loads((await self.tool("upstream_servers", arguments))["text"])["server"]
-        counts: Json | None = entry.get("tools")
-        return counts
+    async def counts(self, server: str) -> Any:
+        got = await self.tool("upstream_servers", {"operation": "get", "name": server})
+        return json.loads(got["text"])["server"].get("tools")
 
     async def operate(self, path: str, body: Json | None = None) -> Json:
         url = self.proxy.url.replace("/mcp", f"/api/v1/{path}")
@@ -104,59 +93,49 @@ class World:
         answer = await self.http.request(method, url, json=body, headers={"x-api-key": "K"})
         return {"status": answer.status_code, **answer.json()}
 
-    async def agent(self, *servers: str) -> str:
-        body = {"name": "junior", "allowed_servers": servers, "permissions": ["read"]}
-        return f"Bearer {(await self.operate('tokens', body))['data']['token']}"
-
 
 @asynccontextmanager
-async def world(
-    folder: Path, servers: dict[str, Json], policy: Policy | None = None
-) -> AsyncIterator[World]:
-    """Servers by name; `offers` are a server's tools, the other members are its configuration."""
+async def _running(
+    folder: Path, servers: Json, policy: Policy | None = None
+) -> AsyncIterator[_World]:
     upstreams, listeners, entries = {}, [], []
     for name, server in servers.items():
-        upstreams[name] = Upstream(server["offers"])
-        listener = await asyncio.start_server(upstreams[name].serve, "127.0.0.1", 0)
-        listeners.append(listener)
-        url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/mcp"
-        given = {key: value for key, value in server.items() if key != "offers"}
-        entries.append({"name": name, "url": url, **given})
+        upstreams[name] = _Upstream(server["offers"])
+        listeners.append(await asyncio.start_server(upstreams[name].serve, "127.0.0.1", 0))
+        url = f"http://127.0.0.1:{listeners[-1].sockets[0].getsockname()[1]}/mcp"
+        entries.append({**server, "name": name, "url": url, "offers": None})
     config = folder / "config.json"
     config.write_text(json.dumps({"api_key": "K", "mcpServers": entries}), encoding="utf-8")
-    async with httpx2.AsyncClient(trust_env=False) as http:
-        async with Proxy.open(config, folder / "data", policy=policy) as proxy:
-            await proxy.settled()
-            ready = World(proxy, upstreams, http, config)
-            await ready.open_session()
-            yield ready
+    opened = Proxy.open(config, folder / "data", policy=policy)
+    async with httpx2.AsyncClient(verify=False, trust_env=False) as http, opened as proxy:
+        await proxy.settled()
+        ready = _World(proxy, upstreams, http, config)
+        started = await ready.post({"method": "initialize", "params": {}})
+        ready.headers["mcp-session-id"] = started.headers["mcp-session-id"]
+        yield ready
     for listener in listeners:
         listener.close()
 
 
-def asynchronous(check: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
-    @functools.wraps(check)
-    def run(*args: Any, **kwargs: Any) -> None:
-        asyncio.run(check(*args, **kwargs))
-
-    return run
+def _asynchronous(check: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    return functools.wraps(check)(lambda *args, **kwargs: asyncio.run(check(*args, **kwargs)))
 
 
-ZEBRAS = [tool("zebra_ride", "Ride"), tool("zebra_feed", "Feed hay"), tool("zebra_sell", "Sell")]
+ZEBRAS = [_tool("zebra_ride", "Ride"), _tool("zebra_feed", "Feed hay"), _tool("zebra_sell", "Sell")]
 TRUSTED: Json = {"offers": ZEBRAS, "skip_quarantine": True}
 
 
-@asynchronous
+@_asynchronous
 async def test_locks_are_told_apart_and_never_reach_the_upstream(tmp_path: Path) -> None:
     """A config and a user lock are revealed with their reasons; both calls are refused."""
-    async with world(tmp_path, {"zoo": TRUSTED | {"disabled_tools": ["zebra_sell"]}}) as zoo:
+    async with _running(tmp_path, {"zoo": TRUSTED | {"disabled_tools": ["zebra_sell"]}}) as zoo:
         lock = await zoo.operate("servers/zoo/tools/zebra_feed/enabled", {"enabled": False})
         answer = await zoo.discover("zebra hay", FLAG)
         refused = [await zoo.call("zoo:zebra_sell"), await zoo.call("zoo:zebra_feed")]
         passed = await zoo.call("zoo:zebra_ride")
+        counts = await zoo.counts("zoo")
 
         assert lock["data"] == {"enabled": False, "server_name": "zoo", "tool_name": "zebra_feed"}
-        assert [entry["name"] for entry in answer["tools"]] == ["zoo:zebra_ride"]
         assert {e["name"]: (e["status"], e["description"]) for e in answer["disabled"]} == {
             "zoo:zebra_feed": ("disabled_by_user", "Feed hay"),
             "zoo:zebra_sell": ("disabled_by_config", "Sell"),
@@ -167,46 +146,47 @@ async def test_locks_are_told_apart_and_never_reach_the_upstream(tmp_path: Path)
         assert "ask the user to re-enable" in refused[1]["text"]
         assert passed["text"] == "called"
         assert zoo.upstreams["zoo"].calls == ["zebra_ride"]
-        assert await zoo.counts("zoo") == {
-            "callable": 1,
-            "disabled_by_config": 1,
-            "disabled_by_user": 1,
-        }
+        assert counts == {"callable": 1, "disabled_by_config": 1, "disabled_by_user": 1}
 
 
-@asynchronous
+@_asynchronous
 async def test_without_the_flag_nothing_is_added_but_the_note(tmp_path: Path) -> None:
     """A callable hit silences the note; with none it counts the locked hits, even at limit 1."""
     denied = TRUSTED | {"disabled_tools": ["zebra_feed", "zebra_sell"]}
-    async with world(tmp_path, {"zoo": denied}) as zoo:
+    async with _running(tmp_path, {"zoo": denied}) as zoo:
         mixed = await zoo.discover("zebra")
         none = await zoo.discover("feed sell", {"limit": 1})
 
         assert set(mixed) == {"query", "tools", "total", "usage_instructions"}
-        assert none["tools"] == []
         assert none["notice"].startswith("2 matching tools")
         assert "include_disabled" in none["notice"]
         assert "notice" not in await zoo.discover("feed sell", FLAG)
         assert "notice" not in await zoo.discover("nothing like it")
 
 
-@asynchronous
-async def test_locked_tools_are_capped_and_leave_the_callables_their_places(tmp_path: Path) -> None:
-    """Of many locked hits min(limit, 10) are listed, after as many callables as without them."""
-    offers = [tool(f"lock_{n}", "gnu") for n in range(30)] + [tool("open_1", "gnu")]
+@pytest.mark.parametrize(
+    ("policy", "listed"),
+    [(Policy(), [1, 5, 10]), (replace(Policy(), cap=lambda limit: limit), [1, 5, 30])],
+)
+@_asynchronous
+async def test_the_cap_is_one_decision_of_the_policy(
+    tmp_path: Path, policy: Policy, listed: list[int]
+) -> None:
+    """Of many locked hits min(limit, 10) are listed, and no callable one gives way to them."""
+    offers = [_tool(f"lock_{n}", "gnu") for n in range(30)] + [_tool("open_1", "gnu")]
     denied = {"offers": offers, "skip_quarantine": True, "enabled_tools": ["open_1"]}
-    async with world(tmp_path, {"zoo": denied}) as zoo:
+    async with _running(tmp_path, {"zoo": denied}, policy) as zoo:
         answers = [await zoo.discover("gnu", FLAG | {"limit": limit}) for limit in (1, 5, 50)]
 
-        assert [len(answer["disabled"]) for answer in answers] == [1, 5, 10]
+        assert [len(answer["disabled"]) for answer in answers] == listed
         assert [len(answer["tools"]) for answer in answers] == [1, 1, 1]
 
 
-@asynchronous
+@_asynchronous
 async def test_unapproved_tools_are_withheld_until_they_are_approved(tmp_path: Path) -> None:
     """A new and a changed tool are named without text, refused, and callable once approved."""
-    async with world(tmp_path, {"zoo": {"offers": ZEBRAS[:2]}}) as zoo:
-        zoo.upstreams["zoo"].tools = [tool("zebra_ride", "POISON"), *ZEBRAS[1:]]
+    async with _running(tmp_path, {"zoo": {"offers": ZEBRAS[:2]}}) as zoo:
+        zoo.upstreams["zoo"].tools = [_tool("zebra_ride", "POISON"), *ZEBRAS[1:]]
         await zoo.operate("servers/zoo/discover-tools", {})
         answer = await zoo.discover("zebra", FLAG)
         refused = await zoo.call("zoo:zebra_ride")
@@ -219,16 +199,16 @@ async def test_unapproved_tools_are_withheld_until_they_are_approved(tmp_path: P
         ]
         assert "POISON" not in json.dumps(answer)
         assert [one["approval_status"] for one in shown] == ["changed", "approved", "pending"]
-        assert refused["isError"]
+        assert refused["isError"] is True
         assert set((await zoo.statuses("zebra")).values()) == {"callable"}
         assert await zoo.counts("zoo") is None
 
 
-@asynchronous
+@_asynchronous
 async def test_a_quarantined_and_a_switched_off_server(tmp_path: Path) -> None:
     """Quarantine withholds, off comes first, and both are kept in the file."""
     servers = {"zoo": TRUSTED | {"disabled_tools": ["zebra_sell"]}}
-    async with world(tmp_path, servers) as zoo:
+    async with _running(tmp_path, servers) as zoo:
         await zoo.operate("servers/zoo/quarantine", {})
         quarantined = await zoo.discover("zebra", FLAG)
         refused = await zoo.call("zoo:zebra_ride")
@@ -250,29 +230,29 @@ async def test_a_quarantined_and_a_switched_off_server(tmp_path: Path) -> None:
         assert (written["enabled"], written["quarantined"]) == (False, False)
 
 
-@asynchronous
+@_asynchronous
 async def test_the_configuration_is_followed_and_a_broken_one_is_not(tmp_path: Path) -> None:
     """A deny list written at run time locks; a file that cannot be used changes nothing."""
-    async with world(tmp_path, {"zoo": TRUSTED}) as zoo:
+    async with _running(tmp_path, {"zoo": TRUSTED}) as zoo:
         document = json.loads(zoo.config.read_text(encoding="utf-8"))
         document["mcpServers"][0]["disabled_tools"] = ["zebra_ride"]
         zoo.config.write_text(json.dumps(document), encoding="utf-8")
         locked = await zoo.statuses("ride")
         zoo.config.write_text("{", encoding="utf-8")
+        unlock = await zoo.operate("servers/zoo/tools/zebra_ride/enabled", {"enabled": True})
 
         assert locked == {"zoo:zebra_ride": "disabled_by_config"}
         assert await zoo.statuses("ride") == locked
-        assert (await zoo.operate("servers/zoo/tools/zebra_ride/enabled", {"enabled": True}))[
-            "status"
-        ] == 409
+        assert unlock["status"] == 409
 
 
-@asynchronous
+@_asynchronous
 async def test_an_agent_knows_nothing_of_servers_out_of_its_scope(tmp_path: Path) -> None:
     """Neither entry, note, listing nor rejection tells of a hidden server; a bad token is 401."""
     servers = {"zoo": TRUSTED, "farm": TRUSTED | {"disabled_tools": ["zebra_sell"]}}
-    async with world(tmp_path, servers) as zoo:
-        token = await zoo.agent("zoo")
+    async with _running(tmp_path, servers) as zoo:
+        junior = {"name": "junior", "allowed_servers": ["zoo"], "permissions": ["read"]}
+        token = f"Bearer {(await zoo.operate('tokens', junior))['data']['token']}"
         hidden = await zoo.call("farm:zebra_sell", authorization=token)
         missing = await zoo.call("farm:nothing", authorization=token)
         listing = await zoo.tool("upstream_servers", {"operation": "list"}, authorization=token)
@@ -284,43 +264,33 @@ async def test_an_agent_knows_nothing_of_servers_out_of_its_scope(tmp_path: Path
         assert wrong.status_code == 401
 
 
-@asynchronous
+@_asynchronous
 async def test_locks_outlive_a_restart_and_the_opt_in_counter_does_not(tmp_path: Path) -> None:
     """The user's lock is read back from the store; the counter starts at zero again."""
-    async with world(tmp_path, {"zoo": TRUSTED}) as zoo:
+    async with _running(tmp_path, {"zoo": TRUSTED}) as zoo:
         await zoo.operate("servers/zoo/tools/zebra_feed/enabled", {"enabled": False})
         await zoo.discover("zebra")
         await zoo.discover("zebra", FLAG)
         counted = await zoo.operate("discovery/opt-ins")
-    async with world(tmp_path, {"zoo": TRUSTED}) as zoo:
+    async with _running(tmp_path, {"zoo": TRUSTED}) as zoo:
         assert counted["count"] == 1
         assert (await zoo.operate("discovery/opt-ins"))["count"] == 0
         assert (await zoo.statuses("feed"))["zoo:zebra_feed"] == "disabled_by_user"
 
 
-@asynchronous
+@_asynchronous
 async def test_an_unreadable_store_leaves_the_reason_unknown(tmp_path: Path) -> None:
     """Missing, replaced or garbled: nothing is callable for an unknown reason, until mended."""
-    async with world(tmp_path, {"zoo": TRUSTED}) as zoo:
+    async with _running(tmp_path, {"zoo": TRUSTED}) as zoo:
         store, away = tmp_path / "data" / "proxy.db", tmp_path / "away.db"
         seen = []
         for spoil in (lambda: None, store.mkdir, lambda: store.write_bytes(b"garbage" * 999)):
-            shutil.move(store, away)
+            store.rename(away)
             spoil()
             seen.append((await zoo.statuses("ride"), (await zoo.call("zoo:zebra_ride"))["isError"]))
             if store.is_dir():
                 store.rmdir()
-            shutil.move(away, store)
+            away.rename(store)
 
         assert seen == [({"zoo:zebra_ride": "disabled_unknown"}, True)] * 3
         assert await zoo.statuses("ride") == {"zoo:zebra_ride": "callable"}
-
-
-@asynchronous
-async def test_one_replaced_decision_makes_one_deviation(tmp_path: Path) -> None:
-    """A proxy given a policy with another cap answers by it, and is otherwise the same."""
-    policy = replace(Policy(), cap=lambda limit: limit)
-    offers = [tool(f"lock_{n}", "gnu") for n in range(15)]
-    denied = {"offers": offers, "skip_quarantine": True, "enabled_tools": ["none"]}
-    async with world(tmp_path, {"zoo": denied}, policy) as zoo:
-        assert len((await zoo.discover("gnu", FLAG))["disabled"]) == 15

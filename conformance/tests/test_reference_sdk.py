@@ -49,7 +49,7 @@ def config(tmp_path: Path) -> Path:
     return path
 
 
-def command(config: Path, listen: str = "127.0.0.1:0") -> list[str]:
+def _command(config: Path, listen: str = "127.0.0.1:0") -> list[str]:
     flags = [f"--config={config}", "--data-dir", str(config.parent), f"--listen={listen}"]
     more = ["--enable-socket=false", "--log-level=warn"]
     return [sys.executable, "-m", "mcp_proxy_reference", "serve", *flags, *more]
@@ -59,8 +59,8 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(REFERENCE)}
 
 
 @contextmanager
-def running(config: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
-    with subprocess.Popen(command(config), env=ENVIRONMENT, stdout=subprocess.PIPE) as process:
+def _running(config: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+    with subprocess.Popen(_command(config), env=ENVIRONMENT, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         try:
             yield process, json.loads(process.stdout.readline())["url"]
@@ -68,7 +68,7 @@ def running(config: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
             process.terminate()
 
 
-async def found(client: Client, **arguments: Any) -> dict[str, Any]:
+async def _found(client: Client, **arguments: Any) -> dict[str, Any]:
     """What discovery answers once the upstream has been loaded."""
     while True:
         result = await client.call_tool("retrieve_tools", {"query": "zebra", **arguments})
@@ -78,12 +78,12 @@ async def found(client: Client, **arguments: Any) -> dict[str, Any]:
             return document
 
 
-async def use(client: Client) -> None:
+async def _use(client: Client) -> None:
     names = [tool.name for tool in (await client.list_tools()).tools]
-    before = await found(client)
+    before = await _found(client)
     call = {"name": "zoo:zebra_ride", "args_json": "{}"}
     called = await client.call_tool("call_tool_read", call)
-    after = await found(client, include_disabled=True)
+    after = await _found(client, include_disabled=True)
 
     assert "retrieve_tools" in names
     assert [entry["name"] for entry in before["tools"]] == ["zoo:zebra_ride"]
@@ -100,9 +100,9 @@ def test_the_stock_client_uses_the_proxy_over_http(config: Path, mode: str) -> N
 
     async def session(url: str) -> None:
         async with asyncio.timeout(20), Client(url, mode=mode) as client:
-            await use(client)
+            await _use(client)
 
-    with running(config) as (_, url):
+    with _running(config) as (_, url):
         asyncio.run(session(url))
 
 
@@ -111,17 +111,17 @@ def test_the_stock_client_uses_the_proxy_over_stdio(config: Path, mode: str) -> 
     """The same works over standard input and output, where no address line is printed."""
 
     async def session() -> None:
-        program, *arguments = command(config, ":0")
+        program, *arguments = _command(config, ":0")
         server = StdioServerParameters(command=program, args=arguments, env=ENVIRONMENT)
         async with asyncio.timeout(20), Client(stdio_client(server), mode=mode) as client:
-            await use(client)
+            await _use(client)
 
     asyncio.run(session())
 
 
 def test_a_terminated_proxy_ends_cleanly_and_with_its_children(config: Path) -> None:
     """Ready at once, and a termination signal ends it with exit code 0."""
-    with running(config) as (process, url):
+    with _running(config) as (process, url):
         with urllib.request.urlopen(url.replace("/mcp", "/readyz")) as answer:  # noqa: S310
             ready = json.load(answer)
         process.send_signal(signal.SIGTERM)
@@ -174,9 +174,9 @@ def test_a_malformed_request_is_refused_by_its_kind(
     config: Path, status: int, headers: dict[str, str], body: bytes
 ) -> None:
     """The HTTP status tells what was wrong, and the answer is JSON without inner details."""
-    method = headers.pop("method", "POST")
+    method = headers.get("method", "POST")
     headers = {"content-type": "application/json", **headers}
-    with running(config) as (_, url):
+    with _running(config) as (_, url):
         request = urllib.request.Request(url, body, headers, method=method)  # noqa: S310
         with pytest.raises(urllib.request.HTTPError) as refused:
             urllib.request.urlopen(request)  # noqa: S310

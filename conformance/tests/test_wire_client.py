@@ -79,7 +79,7 @@ def test_a_handshake_only_server_refuses_the_other_wire(upstreams: Upstreams) ->
         Client(server.url, transcript=Transcript(), wire="stateless").open()
 
 
-def test_both_edges_are_in_the_transcript(upstreams: Upstreams) -> None:
+def test_both_edges_are_in_the_transcript() -> None:
     """The same bytes are seen leaving and arriving."""
     transcript = Transcript()
     with (
@@ -132,7 +132,7 @@ def test_a_json_rpc_error_is_a_value(forge: UpstreamServer) -> None:
     """On both wires, whatever the HTTP status; only its missing result is a fault."""
     statuses = []
     for wire in ("handshake", "stateless"):
-        with Client(forge.url, transcript=Transcript(), wire=wire) as client:  # type: ignore[arg-type]
+        with Client(forge.url, transcript=Transcript(), wire=wire) as client:
             reply = client.request("no/such")
             unknown = client.call_tool("nobody")
         assert reply.error == {"code": -32601, "message": "Method not found"}
@@ -209,5 +209,5 @@ def test_headers_and_urls_that_http_cannot_carry_are_refused() -> None:
         with pytest.raises(ValueError, match="cannot carry"):
             Client("http://127.0.0.1:1/", transcript=Transcript(), headers=headers)
     for url in ("ftp://x/", "http:///mcp", "http://127.0.0.1/a b", "http://127.0.0.1/\u00e9"):
-        with pytest.raises(ValueError, match="URL|URI|header"):
+        with pytest.raises(ValueError, match=r"URL|URI|header"):
             Client(url, transcript=Transcript())

@@ -90,7 +90,7 @@ class RawServer:
 
     def _parts(self, message: dict[str, Any]) -> list[bytes | float | None]:
         match message.get("method"):
-            case "initialize" if not hasattr(self._answers, "opens"):
+            case "initialize":
                 body = result(message, b'"protocolVersion":"2025-06-18"')
                 head, _, rest = http(body).partition(b"\r\n\r\n")
                 return [head + b"\r\nMcp-Session-Id: s1\r\n\r\n" + rest]
@@ -119,6 +119,11 @@ def serve() -> Iterator[Serve]:
     yield start
     for server in servers:
         server.close()
+
+
+def dripping(part: bytes) -> list[bytes | float | None]:
+    """The same again and again, for three seconds."""
+    return [part, 0.05] * 60
 
 
 NOTE = b'event: message\ndata: {"jsonrpc":"2.0","method":"notifications/prompts/list_changed"}\n\n'
@@ -161,8 +166,7 @@ NONSENSE: list[tuple[str, Answers]] = [
     ("http", lambda _: [http(b"", status="307 Away")]),
     ("http", lambda _: [http(b"{}", status="401 No")]),
     ("http", lambda _: [b"SSH-2.0-OpenSSH\r\n", None]),
-    ("http", lambda _: [b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
-                        b"Content-Length: 99\r\n\r\n{", None]),
+    ("http", lambda _: [http(b"{}" + b" " * 97)[:-90], None]),
     ("http", lambda _: [chunked(b"data: x", end=False), None]),
     ("http", lambda m: [http(result(m)).replace(b"\r\n\r\n", b"\r\nContent-Encoding: br\r\n\r\n")]),
     ("json", lambda _: [http(b"")]),
@@ -198,13 +202,18 @@ def test_nonsense_is_the_target_s_fault(serve: Serve, kind: str, answers: Answer
     client.close()
 
 
-def test_a_lost_session_is_named(serve: Serve) -> None:
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"Invalid session ID",
+        b'{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"?"}}',
+    ],
+)
+def test_a_lost_session_is_named(serve: Serve, body: bytes) -> None:
     """HTTP 404 inside a session, unless the body is the answer to this very request."""
-    lost = b'{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"?"}}'
-    for body in (b"Invalid session ID", lost):
-        server = serve(lambda _, body=body: [http(body, status="404 Not Found")])  # type: ignore[misc]
-        with Client(server.url, transcript=Transcript()) as client, pytest.raises(SessionLost):
-            client.request("tools/list")
+    server = serve(lambda _: [http(body, status="404 Not Found")])
+    with Client(server.url, transcript=Transcript()) as client, pytest.raises(SessionLost):
+        client.request("tools/list")
 
 
 def test_an_error_with_its_http_status_is_a_value(serve: Serve) -> None:
@@ -219,9 +228,9 @@ def test_an_error_with_its_http_status_is_a_value(serve: Serve) -> None:
 
 DRIPS: list[tuple[str, Answers]] = [
     ("wait", lambda _: [5.0]),
-    ("wait", lambda _: [b"HTTP/1.1 200 OK\r\n", *[b"A: b\r\n", 0.05] * 60]),
-    ("read", lambda _: [http(b" " * 99)[:-99], *[b" ", 0.05] * 60]),
-    ("read", lambda _: [chunked(end=False), *[b"3\r\n:\n\n\r\n", 0.05] * 60]),
+    ("wait", lambda _: [b"HTTP/1.1 200 OK\r\n", *dripping(b"A: b\r\n")]),
+    ("read", lambda _: [http(b" " * 99)[:-99], *dripping(b" ")]),
+    ("read", lambda _: [chunked(end=False), *dripping(b"3\r\n:\n\n\r\n")]),
 ]
 
 
@@ -264,46 +273,11 @@ def test_a_connection_closed_without_an_answer_is_tried_once_more(serve: Serve) 
     client.close()
 
 
-def test_a_cursor_that_leads_in_a_circle_is_a_fault(serve: Serve) -> None:
-    """Paging ends, and the tools must be what they are said to be."""
-    for members in (b'"tools":[],"nextCursor":"a"', b'"tools":[{}]', b'"tools":{}', b""):
-        server = serve(lambda m, members=members: [http(result(m, members))])  # type: ignore[misc]
-        with Client(server.url, transcript=Transcript()) as client, pytest.raises(ProtocolFault):
-            client.tools()
-
-
 @pytest.mark.parametrize(
-    "members",
-    [
-        b"",
-        b'"content":{}',
-        b'"content":[]',
-        b'"content":[7]',
-        b'"content":[{"type":"text"}]',
-        b'"content":[{"type":"text","text":7}]',
-        b'"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]',
-    ],
+    "members", [b'"tools":[],"nextCursor":"a"', b'"tools":[{}]', b'"tools":{}', b""]
 )
-def test_a_result_without_one_text_is_a_fault_when_asked(serve: Serve, members: bytes) -> None:
-    """Only when asked for the text."""
+def test_a_cursor_that_leads_in_a_circle_is_a_fault(serve: Serve, members: bytes) -> None:
+    """Paging ends, and the tools must be what they are said to be."""
     server = serve(lambda m: [http(result(m, members))])
-    with Client(server.url, transcript=Transcript()) as client:
-        reply = client.call_tool("x")
-
-    assert reply.is_error is False
-    for member in ("text", "document", "frame", "exact"):
-        with pytest.raises(ProtocolFault):
-            getattr(reply, member)
-
-
-def test_the_text_is_exact(serve: Serve) -> None:
-    """Escapes are undone in D, and everything around the literal is as it was sent."""
-    members = b' "content":[{"type":"image"},{"text":"\\u00e9\\n{}","type":"text"}] ,"isError":true'
-    server = serve(lambda m: [http(result(m, members + b',"structuredContent":[1]'))])
-    with Client(server.url, transcript=Transcript()) as client:
-        reply = client.call_tool("x")
-
-    assert (reply.texts, reply.is_error, reply.structured) == (("\u00e9\n{}",), True, [1])
-    assert reply.document == "\u00e9\n{}".encode()
-    assert reply.frame == reply.result.replace(b'"\\u00e9\\n{}"', b'""')
-    assert reply.exact == reply.result.replace(b'"\\u00e9\\n{}"', reply.document)
+    with Client(server.url, transcript=Transcript()) as client, pytest.raises(ProtocolFault):
+        client.tools()

@@ -92,7 +92,7 @@ def test_an_envelope_keeps_the_bytes_of_its_result() -> None:
 )
 def test_what_is_no_envelope_is_the_target_s_fault(raw: bytes) -> None:
     """Every shape that is none is named as such, in one sentence."""
-    with pytest.raises(ProtocolFault, match="^expected .*, but the target sent "):
+    with pytest.raises(ProtocolFault, match=r"^expected .*, but the target sent "):
         jsonrpc.parse(raw)
 
 

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
+from mcp_proxy_reference.facts import Agent, Json, Tool
+from mcp_proxy_reference.gateway import Gateway, Records
 from mcp_proxy_reference.policy import ArgumentError, permission
 from mcp_proxy_reference.store import StoreError
 from mcp_proxy_reference.upstream import UpstreamError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from mcp_proxy_reference.facts import Agent, Json, Tool
-    from mcp_proxy_reference.gateway import Gateway, Records
 
 
 async def call_tool(
@@ -41,7 +37,7 @@ async def call_tool(
     if wanted == "destructive" != kind:
         raise ArgumentError("This tool is destructive: call it with call_tool_destructive.")
     try:
-        return await gateway.upstreams[tool.server].call(tool.name, _passed_on(arguments))
+        return await gateway.upstream(tool.server).call(tool.name, _passed_on(arguments))
     except UpstreamError as error:
         return text_result(str(error), is_error=True)
 

@@ -9,17 +9,15 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Coroutine, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mcp_proxy_reference import config as configuration
 from mcp_proxy_reference import stdio_front
 from mcp_proxy_reference.policy import Policy
 from mcp_proxy_reference.proxy import Proxy, gateway_open
-
-if TYPE_CHECKING:
-    from collections.abc import Coroutine, Sequence
 
 LOOPBACK = {"localhost", "127.0.0.1", "::1", ""}
 STDIO = ":0"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
+from pathlib import Path
+from typing import Any
 
 Json = dict[str, Any]
 Signature = tuple[int, int, int]
@@ -70,8 +69,8 @@ class Server:
     enabled: bool = True
     quarantined: bool = False
     skip_quarantine: bool = False
-    disabled_tools: tuple[str, ...] = ()
-    enabled_tools: tuple[str, ...] = ()
+    disabled_tools: frozenset[str] = frozenset()
+    enabled_tools: frozenset[str] = frozenset()
 
     def denies(self, tool: str) -> bool:
         """Whether the operator's lists lock the tool."""
@@ -133,11 +132,12 @@ def signature(path: Path) -> Signature:
 
 def rewrite(config: Config, server: str, **changes: bool) -> Config:
     """The configuration with members of one server changed, in the file as well."""
-    for entry in config.document["mcpServers"]:
+    document = copy.deepcopy(config.document)
+    for entry in document["mcpServers"]:
         if entry["name"] == server:
             entry.update(changes)
     scratch = config.path.with_name(f".{config.path.name}.{os.getpid()}")
-    scratch.write_text(json.dumps(config.document, indent=1), encoding="utf-8")
+    scratch.write_text(json.dumps(document, indent=1), encoding="utf-8")
     scratch.replace(config.path)
     return read(config.path)
 
@@ -150,10 +150,11 @@ def _server(entry: object, where: str) -> Server:
     name = known.get("name", "")
     if not name or ":" in name:
         raise ConfigError(f"{where}.name must be a name without a colon.")
-    for key in ("args", "disabled_tools", "enabled_tools"):
-        known[key] = tuple(known.get(key, ()))
-        if not all(isinstance(item, str) for item in known[key]):
+    for key, kind in (("args", tuple), ("disabled_tools", frozenset), ("enabled_tools", frozenset)):
+        items = known.get(key, [])
+        if not all(isinstance(item, str) for item in items):
             raise ConfigError(f"{where}.{key} must be a list of strings.")
+        known[key] = kind(items)
     for key in ("env", "headers"):
         if not all(isinstance(item, str) for item in known.get(key, {}).values()):
             raise ConfigError(f"{where}.{key} must be an object of strings.")

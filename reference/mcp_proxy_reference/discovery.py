@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
-from mcp_proxy_reference.facts import Facts, Json, Match, Request, Status
-from mcp_proxy_reference.policy import ArgumentError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from mcp_proxy_reference.facts import Agent, Surface
-    from mcp_proxy_reference.gateway import Gateway, Records
+from mcp_proxy_reference.facts import Agent, Facts, Json, Match, Request, Status, Surface
+from mcp_proxy_reference.gateway import Gateway, Records
+from mcp_proxy_reference.policy import EXACT, ArgumentError
 
 USAGE = (
     "Call a tool by its name through the tool named in call_with, "
@@ -83,14 +78,21 @@ def _locked(
     hits: Sequence[Match],
     surface: Surface,
 ) -> list[Locked]:
-    """The locked hits, then the matching tools that the search index does not hold."""
+    """The locked hits, then the matching tools that the search index does not hold, best first.
+
+    A tool that is asked for by its name comes before all others: the cap must not hide it.
+    """
     policy = gateway.policy
-    locked: list[Locked] = [(hit.facts, policy.classify(hit.facts), False) for hit in hits]
+    named: list[tuple[float, Locked]] = []
     for tool in gateway.withheld(_visible(gateway, request.agent, surface)):
         facts = gateway.facts(tool, records)
-        if policy.matches(request.query, facts) and (status := policy.withheld_status(facts)):
-            locked.append((facts, status, True))
-    return locked
+        relevance = policy.matches(request.query, facts)
+        if relevance and (status := policy.withheld_status(facts)):
+            named.append((relevance, (facts, status, True)))
+    named.sort(key=lambda one: -one[0])
+    found: list[Locked] = [(hit.facts, policy.classify(hit.facts), False) for hit in hits]
+    exact = [one for relevance, one in named if relevance == EXACT]
+    return exact + found + [one for relevance, one in named if relevance != EXACT]
 
 
 def _sections(gateway: Gateway, locked: Sequence[Locked], limit: int) -> Json:

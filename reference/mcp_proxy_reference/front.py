@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import logging
 import secrets
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 from urllib.parse import urlsplit
 
 from mcp_proxy_reference import operator_api, protocol
-from mcp_proxy_reference.facts import ADMINISTRATOR
+from mcp_proxy_reference.facts import ADMINISTRATOR, Agent, Json
+from mcp_proxy_reference.gateway import Gateway
 from mcp_proxy_reference.protocol import Caller, RpcError
 from mcp_proxy_reference.store import StoreError
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
-
-    from mcp_proxy_reference.facts import Agent, Json
-    from mcp_proxy_reference.gateway import Gateway
-
-    Receive = Callable[[], Awaitable[Mapping[str, Any]]]
-    Send = Callable[[dict[str, Any]], Awaitable[None]]
+Receive = Callable[[], Awaitable[Mapping[str, Any]]]
+Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 ENDPOINTS = {"/mcp", "/mcp/call"}
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
@@ -33,6 +31,7 @@ HTTP_STATUS = {
     protocol.UNSUPPORTED: 400,
     protocol.NO_METHOD: 404,
 }
+log = logging.getLogger("mcp_proxy_reference")
 Reply = tuple[int, dict[str, str], bytes]
 
 
@@ -61,6 +60,11 @@ class Front:
         except HttpError as error:
             status, headers, body = _json(error.status, {"error": str(error)})
             headers |= error.headers
+        except asyncio.CancelledError:
+            return  # the proxy ends, and the connection with it
+        except Exception:
+            log.exception("a request failed")
+            status, headers, body = _json(500, {"error": "Internal error"})
         head = [(name.encode(), value.encode()) for name, value in headers.items()]
         head.append((b"content-length", str(len(body)).encode()))
         await send({"type": "http.response.start", "status": status, "headers": head})

@@ -6,22 +6,19 @@ import asyncio
 import hashlib
 import json
 import logging
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from mcp_proxy_reference import config as configuration
+from mcp_proxy_reference.config import Config
 from mcp_proxy_reference.facts import Approval, Facts, Json, Tool
+from mcp_proxy_reference.loader import Outcome
+from mcp_proxy_reference.policy import Policy
 from mcp_proxy_reference.search import Index
 from mcp_proxy_reference.store import Record, Store, StoreError
 from mcp_proxy_reference.upstream import Upstream, connection
-
-if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterable, Mapping, Sequence
-    from pathlib import Path
-
-    from mcp_proxy_reference.config import Config
-    from mcp_proxy_reference.loader import Outcome
-    from mcp_proxy_reference.policy import Policy
 
 Records = dict[tuple[str, str], Record]
 
@@ -40,7 +37,8 @@ class Gateway:
         self.upstreams: dict[str, Upstream] = {}
         self.opt_ins = 0
         self._tools: dict[str, dict[str, Tool]] = {}
-        self._indexed: set[tuple[str, str]] = set()
+        self._searchable: dict[str, list[Tool]] = {}
+        self._withheld: dict[str, list[Tool]] = {}
         self._indexes: dict[tuple[str, ...], Index] = {}
         self._unrecorded: set[str] = set()
         self._stale = False
@@ -117,14 +115,13 @@ class Gateway:
         """The search index over these servers' searchable tools."""
         key = tuple(servers)
         if key not in self._indexes:
-            tools = (tool for name in key for tool in self.tools(name).values())
-            self._indexes[key] = Index(t for t in tools if (t.key, t.digest) in self._indexed)
+            tools = (tool for name in key for tool in self._searchable.get(name, ()))
+            self._indexes[key] = Index(tools)
         return self._indexes[key]
 
     def withheld(self, servers: Iterable[str]) -> list[Tool]:
         """These servers' tools that are kept out of the search index."""
-        tools = (tool for name in servers for tool in self.tools(name).values())
-        return [tool for tool in tools if (tool.key, tool.digest) not in self._indexed]
+        return [tool for name in servers for tool in self._withheld.get(name, ())]
 
     def records(self) -> Records | None:
         """Every approval record, read from the file; None when that is not possible."""
@@ -145,7 +142,7 @@ class Gateway:
             quarantined=server.quarantined,
             denied=server.denies(tool.name),
             approval=None if records is None else _approval(tool, record, trusted=trusted),
-            disabled_by_user=record is not None and record.disabled,
+            disabled_by_user=record is not None and bool(record.disabled),
             approved_description=record.description if record else None,
         )
 
@@ -153,14 +150,16 @@ class Gateway:
         """Decide anew which tools may be searched; without records nothing new gets in."""
         records = self.records()
         self._stale = records is None or bool(self._unrecorded)
-        kept: set[tuple[str, str]] = set()
-        for tool in (tool for name in self.config.servers for tool in self.tools(name).values()):
-            facts = self.facts(tool, records)
-            if records is None and (tool.key, tool.digest) in self._indexed:
-                facts = replace(facts, approval="approved")
-            if self.policy.indexed(facts):
-                kept.add((tool.key, tool.digest))
-        self._indexed = kept
+        before, self._searchable, self._withheld = self._searchable, {}, {}
+        for name in self.config.servers:
+            kept = {(tool.name, tool.digest) for tool in before.get(name, ())}
+            parted: dict[bool, list[Tool]] = {True: [], False: []}
+            for tool in self.tools(name).values():
+                facts = self.facts(tool, records)
+                if records is None and (tool.name, tool.digest) in kept:
+                    facts = replace(facts, approval="approved")
+                parted[self.policy.indexed(facts)].append(tool)
+            self._searchable[name], self._withheld[name] = parted[True], parted[False]
         self._forget_indexes()
 
     def _record(self, servers: set[str]) -> None:
@@ -174,13 +173,18 @@ class Gateway:
                 self._unrecorded.add(name)
         self.reindex()
 
-    def _attach(self, name: str) -> None:
+    def upstream(self, name: str) -> Upstream:
+        """The way to a server."""
+        return self.upstreams.get(name) or self._attach(name)
+
+    def _attach(self, name: str) -> Upstream:
         def changed() -> None:
             self._spawn(self._load(name, upstream, once=True))
 
         upstream = Upstream(connection(self.config.servers[name]), changed)
         self.upstreams[name] = upstream
         self._loading[name] = self._spawn(self._load(name, upstream, once=False))
+        return upstream
 
     def _detach(self, name: str) -> None:
         self._loading.pop(name).cancel()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
 import httpx2
@@ -21,18 +22,18 @@ class HttpSession:
         self._http = httpx2.AsyncClient(
             verify=(connection.url or "").startswith("https:"),
             trust_env=False,
-            timeout=connection.timeout,
+            timeout=None,
         )
-
-    @classmethod
-    async def connect(cls, connection: Connection) -> HttpSession:
-        """A session that has not sent anything yet."""
-        return cls(connection)
 
     async def request(self, method: str, params: Json) -> Json:
         """The result of one JSON-RPC call, taken from a JSON or an SSE answer."""
         self._sent += 1
-        result = await self._post({"id": self._sent, "method": method, "params": params})
+        message = {"id": self._sent, "method": method, "params": params}
+        try:
+            async with asyncio.timeout(self._connection.allows(method)):
+                result = await self._post(message)
+        except TimeoutError:
+            raise Signal("timeout") from None
         if method == "initialize":
             revision = result.get("protocolVersion")
             self._session["mcp-protocol-version"] = str(revision or REVISION)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
+from mcp_proxy_reference.config import Server
+from mcp_proxy_reference.facts import Agent, Json
+from mcp_proxy_reference.gateway import Gateway, Records
 from mcp_proxy_reference.policy import ArgumentError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from mcp_proxy_reference.config import Server
-    from mcp_proxy_reference.facts import Agent, Json
-    from mcp_proxy_reference.gateway import Gateway, Records
 
 
 def upstream_servers(gateway: Gateway, agent: Agent, arguments: Mapping[str, object]) -> Json:

@@ -44,7 +44,7 @@ MEANING: Mapping[str, tuple[Status, str]] = {
 }
 
 
-class Signal(Exception):  # noqa: N818 - a typed observation, not always an error
+class Signal(Exception):
     """What was observed on the wire: a key of `MEANING`, and the HTTP status if any."""
 
     def __init__(self, kind: str, code: int | None = None, detail: str = "") -> None:
@@ -65,6 +65,11 @@ class Connection:
     env: Mapping[str, str] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
     timeout: float = 5.0
+    call_timeout: float = 60.0
+
+    def allows(self, method: str) -> float:
+        """How many seconds one request may take."""
+        return self.call_timeout if method == "tools/call" else self.timeout
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

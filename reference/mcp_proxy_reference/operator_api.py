@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 from urllib.parse import unquote
 
 from mcp_proxy_reference import listing
-from mcp_proxy_reference.facts import Agent
+from mcp_proxy_reference.config import Server
+from mcp_proxy_reference.facts import Agent, Json, Tool
+from mcp_proxy_reference.gateway import Gateway
 from mcp_proxy_reference.store import StoreError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from mcp_proxy_reference.config import Server
-    from mcp_proxy_reference.facts import Json, Tool
-    from mcp_proxy_reference.gateway import Gateway
 
 PREFIX = "/api/v1/"
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -29,7 +24,7 @@ SWITCHES = {
 Answer = tuple[int, "Json"]
 
 
-class Refusal(Exception):  # noqa: N818 - an answer, not a failure of this program
+class Refusal(Exception):
     """A request that is not carried out: HTTP status and one sentence."""
 
     def __init__(self, status: int, message: str) -> None:
@@ -55,9 +50,7 @@ async def handle(gateway: Gateway, method: str, path: str, body: bytes) -> Answe
         return 500, failed(f"The configuration cannot be written: {error.strerror}.")
 
 
-async def _route(  # noqa: PLR0911 - one line a route
-    gateway: Gateway, method: str, parts: Sequence[str], body: bytes
-) -> Answer:
+async def _route(gateway: Gateway, method: str, parts: Sequence[str], body: bytes) -> Answer:
     match [method, *parts]:
         case ["GET", "discovery", "opt-ins"]:
             return 200, {"count": gateway.opt_ins}

@@ -6,17 +6,15 @@ A deviating or a differently worded proxy is `dataclasses.replace(Policy(), memb
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+from mcp_proxy_reference.facts import Agent, Facts, Json, Match, Request, Status, Surface
 from mcp_proxy_reference.search import terms
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from mcp_proxy_reference.facts import Agent, Facts, Json, Match, Request, Status, Surface
 
 POINTER = (
     "Call retrieve_tools with include_disabled=true to see locked tools and why they are locked."
@@ -45,6 +43,7 @@ FLAG_SCHEMA: Mapping[str, Any] = MappingProxyType(
     }
 )
 LOCKED_CAP = 10
+EXACT = math.inf
 MAX_LIMIT = 100
 
 
@@ -90,12 +89,12 @@ def withheld_status(facts: Facts) -> Status | None:
     return "disabled_unknown" if facts.approval is None else "pending_approval"
 
 
-def matches(query: str, facts: Facts) -> bool:
-    """Whether a tool outside the search index answers the query: by its name alone."""
+def matches(query: str, facts: Facts) -> float:
+    """How well a tool outside the search index answers the query, by its name alone; 0: not."""
     name = facts.tool.name
     if query.strip().casefold() in {name.casefold(), facts.tool.key.casefold()}:
-        return True
-    return not set(terms(query)).isdisjoint(terms(name))
+        return EXACT
+    return len(set(terms(query)) & set(terms(name)))
 
 
 def window(found: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
@@ -235,7 +234,7 @@ class Policy:
     classify: Callable[[Facts], Status] = classify
     indexed: Callable[[Facts], bool] = indexed
     withheld_status: Callable[[Facts], Status | None] = withheld_status
-    matches: Callable[[str, Facts], bool] = matches
+    matches: Callable[[str, Facts], float] = matches
     window: Callable[[Sequence[Match], int], tuple[Sequence[Match], Sequence[Match]]] = window
     cap: Callable[[int], int] = cap
     callable_entry: Callable[[Match], Json] = callable_entry

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mcp_proxy_reference import surface
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from mcp_proxy_reference.facts import Agent, Json
-    from mcp_proxy_reference.gateway import Gateway
+from mcp_proxy_reference.facts import Agent, Json
+from mcp_proxy_reference.gateway import Gateway
 
 HANDSHAKE = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 STATELESS = "2026-07-28"

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from pathlib import Path
+from typing import cast
 
 import uvicorn
+from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
@@ -16,11 +19,7 @@ from mcp_proxy_reference.front import Front
 from mcp_proxy_reference.gateway import Gateway
 from mcp_proxy_reference.policy import Policy
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from uvicorn._types import ASGI3Application
+IDLE_S = 600  # an idle client finds its connection still open
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +51,13 @@ class Proxy:
         async with gateway_open(config, data_dir, policy) as gateway:
             app = cast("ASGI3Application", Front(gateway))
             settings = uvicorn.Config(
-                app, http="h11", ws="none", lifespan="off", log_config=None, access_log=False
+                app,
+                http="h11",
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                timeout_keep_alive=IDLE_S,
             )
             settings.load()
             state = ServerState()
@@ -68,6 +73,10 @@ class Proxy:
                 listener.close()
                 for connection in list(state.connections):
                     connection.transport.abort()
+                await asyncio.sleep(0)  # the connections learn of it before their requests do
+                for task in list(state.tasks):
+                    task.cancel()
+                await asyncio.gather(*state.tasks, return_exceptions=True)
 
 
 @asynccontextmanager

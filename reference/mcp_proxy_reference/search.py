@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from mcp_proxy_reference.facts import Tool
+from mcp_proxy_reference.facts import Tool
 
 MAX_TERMS = 64
 CJK = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"

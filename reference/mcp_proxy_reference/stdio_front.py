@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from typing import TYPE_CHECKING
 
 from mcp_proxy_reference import protocol
 from mcp_proxy_reference.facts import ADMINISTRATOR, Json
+from mcp_proxy_reference.gateway import Gateway
 from mcp_proxy_reference.protocol import Caller, RpcError
-
-if TYPE_CHECKING:
-    from mcp_proxy_reference.gateway import Gateway
 
 MAX_LINE = 8 << 20
 

@@ -7,14 +7,11 @@ import contextlib
 import json
 import os
 import signal
-from typing import TYPE_CHECKING
+from asyncio.subprocess import Process
+from collections.abc import Callable
 
 from mcp_proxy_reference.http_session import MAX_BYTES, result_of
 from mcp_proxy_reference.loader import Connection, Json, Signal
-
-if TYPE_CHECKING:
-    from asyncio.subprocess import Process
-    from collections.abc import Callable
 
 CHANGED = "notifications/tools/list_changed"
 
@@ -25,7 +22,7 @@ class StdioSession:
     def __init__(
         self, connection: Connection, process: Process, changed: Callable[[], None]
     ) -> None:
-        self._timeout = connection.timeout
+        self._connection = connection
         self._process = process
         self._changed = changed
         self._waiting: dict[int, asyncio.Future[Json]] = {}
@@ -44,7 +41,7 @@ class StdioSession:
                 stdin=pipe,
                 stdout=pipe,
                 stderr=asyncio.subprocess.DEVNULL,
-                env={**os.environ, **connection.env},
+                env={**_environment(), **connection.env},
                 limit=MAX_BYTES,
                 start_new_session=True,
             )
@@ -60,7 +57,7 @@ class StdioSession:
         self._waiting[request_id] = answer
         try:
             await self._write({"id": request_id, "method": method, "params": params})
-            async with asyncio.timeout(self._timeout):
+            async with asyncio.timeout(self._connection.allows(method)):
                 return result_of(await answer, request_id)
         except TimeoutError:
             raise Signal("timeout") from None
@@ -89,7 +86,9 @@ class StdioSession:
             pipe.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
             await pipe.drain()
         except (ConnectionError, RuntimeError):
-            raise Signal("reset") from None
+            if asyncio.current_task() is not self._reader:
+                await asyncio.wait([self._reader], timeout=1)  # it knows how the process ended
+            raise self._ended or Signal("reset") from None
 
     async def _read(self) -> None:
         pipe = self._process.stdout
@@ -118,3 +117,8 @@ class StdioSession:
             await self._write({"id": request_id, "error": error})
         elif (answer := self._waiting.get(request_id or 0)) and not answer.done():
             answer.set_result(message)
+
+
+def _environment() -> dict[str, str]:
+    """This process's environment without the operator's key."""
+    return {key: value for key, value in os.environ.items() if key != "MCPPROXY_API_KEY"}

@@ -8,16 +8,11 @@ import json
 import secrets
 import sqlite3
 import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from mcp_proxy_reference.facts import Agent
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from mcp_proxy_reference.facts import Tool
+from mcp_proxy_reference.facts import Agent, Tool
 
 TABLES = """
 create table if not exists contacts (server text primary key);
@@ -42,8 +37,7 @@ class StoreError(Exception):
     """The store cannot be read or written right now; it may be mended while the proxy runs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
     """What was decided on a tool: digest and text that were approved (or none), the user's lock."""
 
     digest: str | None
@@ -67,7 +61,7 @@ class Store:
             found = rows.execute(
                 "select server, tool, digest, description, disabled from approvals"
             )
-            return {(row[0], row[1]): Record(row[2], row[3], bool(row[4])) for row in found}
+            return {row[:2]: Record(*row[2:]) for row in found}
 
     def record(self, tool: Tool) -> Record | None:
         """One tool's record."""
@@ -76,7 +70,7 @@ class Store:
                 "select digest, description, disabled from approvals where server = ? and tool = ?",
                 (tool.server, tool.name),
             ).fetchone()
-        return Record(row[0], row[1], bool(row[2])) if row else None
+        return Record(*row) if row else None
 
     def contact(self, server: str, tools: Sequence[Tool], *, trusted: bool) -> None:
         """Take note of what a server offers: all approved at first contact and when trusted."""

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from mcp_proxy_reference.calls import call_tool, text_result
 from mcp_proxy_reference.discovery import retrieve_tools
+from mcp_proxy_reference.facts import Agent, Json
+from mcp_proxy_reference.gateway import Gateway
 from mcp_proxy_reference.listing import upstream_servers
-from mcp_proxy_reference.policy import MAX_LIMIT, ArgumentError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from mcp_proxy_reference.facts import Agent, Json
-    from mcp_proxy_reference.gateway import Gateway
-    from mcp_proxy_reference.policy import Policy
+from mcp_proxy_reference.policy import MAX_LIMIT, ArgumentError, Policy
 
 CALLS = {
     "call_tool_read": "Call a tool that reads.",

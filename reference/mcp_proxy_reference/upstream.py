@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
+from mcp_proxy_reference.config import Server
 from mcp_proxy_reference.http_session import HttpSession
 from mcp_proxy_reference.loader import (
     MEANING,
@@ -18,12 +19,33 @@ from mcp_proxy_reference.loader import (
 )
 from mcp_proxy_reference.stdio_session import StdioSession
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from mcp_proxy_reference.config import Server
-
 SESSION_LOST = {"http_404", "http_4xx"}
+
+
+async def connect(connection: Connection, changed: Callable[[], None]) -> Session:
+    """A session over the connection's transport that has not sent anything yet."""
+    if connection.url:
+        return HttpSession(connection)
+    return await StdioSession.connect(connection, changed)
+
+
+async def load_all(
+    connections: Sequence[Connection], *, max_attempts: int = 3, base_backoff: float = 0.25
+) -> list[Outcome]:
+    """One outcome for each server, in order; all are loaded at once and closed again."""
+
+    async def one(connection: Connection) -> Outcome:
+        async def plain(connection: Connection) -> Session:
+            return await connect(connection, lambda: None)
+
+        outcome, session = await load(
+            connection, plain, max_attempts=max_attempts, base_backoff=base_backoff
+        )
+        if session is not None:
+            await session.close()
+        return outcome
+
+    return list(await asyncio.gather(*map(one, connections)))
 
 
 class UpstreamError(Exception):
@@ -91,9 +113,7 @@ class Upstream:
             await session.close()
 
     async def _connect(self, connection: Connection) -> Session:
-        if connection.url:
-            return await HttpSession.connect(connection)
-        return await StdioSession.connect(connection, self._changed)
+        return await connect(connection, self._changed)
 
     async def _open(self) -> Session:
         async with self._lock:

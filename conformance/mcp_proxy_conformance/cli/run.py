@@ -37,9 +37,10 @@ USAGE_ERROR, NO_TESTS = 4, 5
     help="Folder of the report.",
 )
 @click.option("--timeout", type=float, default=600.0, show_default=True, help="Seconds in all.")
+@click.option("--check", metavar="NAME", help="Run this check only; the run is then partial.")
 @click.option("--keep", is_flag=True, help="Keep the targets' scratch folders.")
 @click.pass_context
-def run(context: click.Context, **options: Any) -> None:
+def run(context: click.Context, /, **options: Any) -> None:
     """Judge a target; without a kind, the bundled reference proxy."""
     context.obj = options
     if context.invoked_subcommand is None:
@@ -70,6 +71,7 @@ def judge(kind: str, options: dict[str, Any]) -> int:
         "-p", "mcp_proxy_conformance.plugin", "--target", kind, "--profile", options["profile"],
         "--out", str(out), f"--timeout={CHECK_S}", f"--session-timeout={options['timeout']}",
         *(["--keep"] if options["keep"] else []),
+        *(["-k", options["check"]] if options["check"] else []),
     ]  # fmt: skip
     with Progress(out / "pytest.log", sys.stderr) as progress:
         code = pytest.main(arguments, plugins=[progress])

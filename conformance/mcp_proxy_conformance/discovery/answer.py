@@ -114,9 +114,7 @@ def canonical(server: str, name: str, known: Iterable[ToolKey]) -> ToolKey:
     return ToolKey(server, best or name)
 
 
-def read_answer(
-    reply: ToolReply, query: str, members: Members, known: Iterable[ToolKey]
-) -> Answer:
+def read_answer(reply: ToolReply, query: str, members: Members, known: Iterable[ToolKey]) -> Answer:
     """The answer in normal form; raises Misshapen when it has not the shape that was named."""
     body = _body(reply)
     if body is None:

@@ -1,20 +1,22 @@
 """Judges a remediation or rejection text: does it convey its lock's remedy, or name a wrong one?"""
 
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
 from mcp_proxy_conformance.discovery import remediation_grammar as grammar
-from mcp_proxy_conformance.discovery.remediation_grammar import pattern
+from mcp_proxy_conformance.discovery.remediation_reading import (
+    Deed,
+    Reading,
+    accusable,
+    convicting,
+)
 from mcp_proxy_conformance.discovery.remediation_words import (
+    Phrases,
     all_found,
     any_stem,
     any_word,
-    clauses,
-    every_word,
-    is_english,
     mask,
     words,
 )
@@ -29,9 +31,6 @@ __all__ = [
 ]
 
 Judgement = Literal["conveys", "convicted", "unrecognised"]
-Phrases = tuple[str, ...]
-Kind = Literal["enable", "approve", "review"]
-KINDS: tuple[Kind, ...] = ("enable", "approve", "review")
 LONGEST_READ = 20_000
 """Characters; a longer text is not read but left unrecognised."""
 
@@ -43,17 +42,6 @@ class TextJudgement:
     outcome: Judgement
     reason: str
     found: Phrases = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Deed:
-    kind: Kind
-    phrase: str
-    clause: str
-
-    @property
-    def on_server(self) -> bool:
-        return pattern(r"\bservers?\b(?! tools?)").search(self.phrase) is not None
 
 
 def judge(
@@ -73,115 +61,39 @@ def judge(
         return _verdict("unrecognised", "not one of the six status words", (status,))
     if len(text) > LONGEST_READ:
         return _verdict("unrecognised", f"longer than {LONGEST_READ} characters")
-    return _JUDGES[status](_Reading(text))
+    return _JUDGES[status](Reading(text))
 
 
 def claims_operator_policy(text: str) -> bool:
     """Whether the text affirms that the operator, a policy or the configuration set the lock."""
-    return bool(_Reading(text[:LONGEST_READ]).claims())
+    return bool(Reading(text[:LONGEST_READ]).claims())
 
 
 def tells_user_act(text: str) -> bool:
     """Whether the text tells the user or the agent to enable, approve or review something."""
-    return bool(_Reading(text[:LONGEST_READ]).deeds(grammar.TOLD))
+    return bool(Reading(text[:LONGEST_READ]).deeds(grammar.TOLD))
 
 
 def _verdict(outcome: Judgement, reason: str, found: Phrases = ()) -> TextJudgement:
     return TextJudgement(outcome=outcome, reason=reason, found=tuple(dict.fromkeys(found)))
 
 
-class _Reading:
-    """One text, asked what it says."""
-
-    def __init__(self, text: str) -> None:
-        self.clauses = clauses(text)
-        self.whole = every_word(text)
-        self.english = is_english(text)
-
-    def says(self, templates: Phrases, *, affirmed: bool = False) -> Phrases:
-        """The places where a template matches; affirmed ones have no negator shortly before."""
-        return tuple(
-            found[0]
-            for clause in self.clauses
-            for template in templates
-            for found in pattern(template).finditer(clause)
-            if not (affirmed and _negators(" ".join(clause[: found.start()].split()[-3:])))
-        )
-
-    def speaks_of(self, *stems: str) -> Phrases:
-        """Words anywhere in the text that hold one of the stems."""
-        return all_found(any_stem(stems), " | ".join(self.clauses))
-
-    def policy_hints(self) -> Phrases:
-        """Words anywhere in the text that could stand for the operator."""
-        listed = words()
-        return all_found(any_stem(listed.policy_guard_stems), self.whole) + all_found(
-            any_word(listed.policy_guard_words), self.whole
-        )
-
-    def deeds(self, templates: Phrases) -> tuple[_Deed, ...]:
-        """The acts the templates find and nothing before them in the same breath denies."""
-        return tuple(deed for clause in self.clauses for deed in _deeds(clause, templates))
-
-    def claims(self) -> Phrases:
-        """Where the text affirms operator policy."""
-        if self.says(grammar.DENIALS) or any_word(("if", "unless", "whether")).search(self.whole):
-            return ()
-        return self.says(grammar.CLAIMS, affirmed=True)
-
-
-def _deeds(clause: str, templates: Phrases) -> Iterator[_Deed]:
-    for template in templates:
-        for kind in KINDS:
-            for found in pattern(grammar.of_kind(template, kind)).finditer(clause):
-                breath = re.split(
-                    r", |\b(?:so|therefore|hence|because|but) ", clause[: found.start(1)]
-                )
-                if template in grammar.AWAITED or not _negators(breath[-1]):
-                    yield _Deed(kind=kind, phrase=found[1], clause=clause)
-
-
-def _negators(text: str) -> Phrases:
-    return all_found(any_word(words().negators), text)
-
-
-def _accusable(said: _Reading, *, strict: bool = True) -> bool:
-    """Whether the text is read well enough to be accused: English and unconditional."""
-    sure = said.english and not any_word(words().hedges).search(
-        grammar.HARMLESS_CONDITION.sub(" ", said.whole)
-    )
-    return sure and not (strict and _negators(said.whole))
-
-
-def _convicting(said: _Reading) -> tuple[_Deed, ...]:
-    """The acts that may convict: told outright, by a strong verb, not in a pointer to discovery."""
-    if said.says(grammar.TO_SOMEBODY_ELSE):
-        return ()
-    return tuple(
-        deed
-        for deed in said.deeds(grammar.TOLD)
-        if deed.phrase.startswith(words().convicting_verbs)
-        and not any_word(words().pointers).search(deed.clause)
-    )
-
-
-def _phrases(deeds: tuple[_Deed, ...]) -> Phrases:
+def _phrases(deeds: tuple[Deed, ...]) -> Phrases:
     return tuple(deed.phrase for deed in deeds)
 
 
-def _of_config(said: _Reading) -> TextJudgement:
+def _of_config(said: Reading) -> TextJudgement:
     """Operator policy, not the user's to lift; convicted only in the strict core."""
-    hints = said.policy_hints()
-    accused = _convicting(said)
-    if accused and not hints and _accusable(said):
+    accused = convicting(said)
+    if accused and not said.policy_hints() and accusable(said):
         return _verdict("convicted", "a user act, no operator and no limit", _phrases(accused))
     policy = all_found(any_word(words().policy), " | ".join(said.clauses))
     if not policy:
         return _verdict("unrecognised", "names no operator, policy or configuration")
     if denials := said.says(grammar.DENIALS):
         return _verdict("unrecognised", "denies being operator policy", denials)
-    offers = said.deeds(grammar.TOLD + grammar.NAMED + grammar.AWAITED)
-    offered = tuple(d for d in offers if not any_word(words().policy).search(d.clause))
+    acts = said.deeds(grammar.OF_THE_USER)
+    offered = tuple(deed for deed in acts if not any_word(words().policy).search(deed.clause))
     if offered:
         return _verdict("unrecognised", "operator policy and a user act", _phrases(offered))
     limits = said.says(grammar.NOT_BY_USER) + said.says(grammar.ASKS_OPERATOR, affirmed=True)
@@ -191,90 +103,96 @@ def _of_config(said: _Reading) -> TextJudgement:
     return _verdict("unrecognised", "does not say who may lift the lock", policy)
 
 
-def _names_operator(said: _Reading) -> bool:
+def _names_operator(said: Reading) -> bool:
     whose = (*words().operators, "policy", "policies")
     return any(any_word(whose).search(clause) for clause in said.clauses)
 
 
-def _of_user(said: _Reading) -> TextJudgement:
+def _of_user(said: Reading) -> TextJudgement:
     """The user turned it off and can turn it on."""
-    told = said.deeds(grammar.TOLD + grammar.NAMED + grammar.AWAITED)
+    told = said.deeds(grammar.OF_THE_USER)
     acts = tuple(deed for deed in told if deed.kind == "enable" and not deed.on_server)
     if acts and not said.claims():
         return _verdict("conveys", "tells the user to enable it", _phrases(acts))
     if said.says(grammar.USER_DID):
         return _verdict("unrecognised", "the user's lock, but no act that lifts it")
-    return _wrong_class(said, words().enable_stems, told)
+    own = words().enable_stems
+    return _config_remedy(said, told, own, edits_count=True) or _server_remedy(said, told, own)
 
 
-def _of_pending(said: _Reading) -> TextJudgement:
+def _of_pending(said: Reading) -> TextJudgement:
     """Waits for the user's approval."""
-    return _of_approval(said, ("approve",), grammar.NEEDS_APPROVAL)
-
-
-def _of_quarantined(said: _Reading) -> TextJudgement:
-    """Waits for a review of the server."""
-    return _of_approval(said, ("approve", "review"), grammar.NEEDS_APPROVAL + grammar.NEEDS_REVIEW)
-
-
-def _of_approval(said: _Reading, kinds: Phrases, needs: Phrases) -> TextJudgement:
-    told = said.deeds(grammar.TOLD + grammar.NAMED + grammar.BY_ANYONE + grammar.AWAITED)
-    acts = tuple(d.phrase for d in told if d.kind in kinds) + said.says(needs, affirmed=True)
-    if kinds == ("approve",):
-        acts += tuple(
-            d.phrase for d in told if d.kind == "review" and d.phrase.startswith("review")
-        )
+    told = said.deeds(grammar.OF_ANYONE)
+    acts = tuple(d.phrase for d in told if d.phrase.startswith((*words().approve_stems, "review")))
+    acts += said.says(grammar.NEEDS_APPROVAL, affirmed=True)
     if acts:
         return _verdict("conveys", "names the approval that lifts it", acts)
-    return _wrong_class(said, words().approve_stems + words().review_stems, told)
+    own = words().approve_stems + words().review_stems
+    return _config_remedy(said, told, own, edits_count=True) or _server_remedy(said, told, own)
 
 
-def _of_server_off(said: _Reading) -> TextJudgement:
+def _of_quarantined(said: Reading) -> TextJudgement:
+    """Waits for a review of the server."""
+    told = said.deeds(grammar.OF_ANYONE)
+    acts = tuple(deed.phrase for deed in told if deed.kind != "enable")
+    acts += said.says(grammar.NEEDS_APPROVAL + grammar.NEEDS_REVIEW, affirmed=True)
+    if acts:
+        return _verdict("conveys", "names the review that lifts it", acts)
+    own = words().approve_stems + words().review_stems
+    return _config_remedy(said, told, own, edits_count=False) or _server_remedy(said, told, own)
+
+
+def _of_server_off(said: Reading) -> TextJudgement:
     """The server is to be enabled first."""
-    told = said.deeds(grammar.TOLD + grammar.NAMED + grammar.BY_ANYONE + grammar.AWAITED)
+    told = said.deeds(grammar.OF_ANYONE)
     off = said.says(grammar.SERVER_OFF)
     acts = tuple(d.phrase for d in told if d.kind == "enable" and (d.on_server or off))
     acts += said.says(grammar.SERVER_ACTS, affirmed=True)
     if acts:
         return _verdict("conveys", "tells to enable the server", acts)
-    return _wrong_class(said, (*words().enable_stems, "server"), told)
+    own = (*words().enable_stems, "server")
+    return _config_remedy(said, told, own, edits_count=False) or _verdict(
+        "unrecognised", "does not tell to enable the server", _phrases(told)
+    )
 
 
-def _wrong_class(said: _Reading, own: Phrases, told: tuple[_Deed, ...]) -> TextJudgement:
-    """Convicts a text that orders another class's act and has no word of its own class."""
-    edits = said.says(grammar.EDITS_CONFIG, affirmed=True)
-    policy = said.claims() if said.says(grammar.NOT_BY_USER) else ()
-    if (
-        not told
-        and (edits or policy)
-        and not said.speaks_of(*own)
-        and _accusable(said, strict=False)
-    ):
-        return _verdict("convicted", "orders what only lifts a config lock", edits + policy)
-    accused = _convicting(said)
-    servers = all(deed.on_server and deed.kind == "enable" for deed in (*accused, *told))
-    spent = len(accused) if own == words().enable_stems else 0
-    own_left = len(said.speaks_of(*own)) > spent
-    sure = _accusable(said) and not said.policy_hints()
-    if accused and servers and "server" not in own and sure and not own_left:
+def _of_unknown(said: Reading) -> TextJudgement:
+    """Undetermined: neither toggle nor approve nor edit the configuration."""
+    told = said.deeds(grammar.OF_THE_USER)
+    accused = tuple(deed.phrase for deed in convicting(said) if deed.kind != "review")
+    accused += said.says(grammar.EDITS_TOLD, affirmed=True)
+    if accused and accusable(said):
+        return _verdict("convicted", "orders an act although the reason is unknown", accused)
+    ordered = _phrases(told) + said.says(grammar.EDITS_CONFIG, affirmed=True)
+    undetermined = said.says((r"\b<undetermined>\b",))
+    if undetermined and not ordered:
+        return _verdict("conveys", "the reason is not known, no act is ordered", undetermined)
+    return _verdict("unrecognised", "not a neutral text", ordered)
+
+
+def _config_remedy(
+    said: Reading, told: tuple[Deed, ...], own: Phrases, *, edits_count: bool
+) -> TextJudgement | None:
+    """Convicts a text that gives a config lock's remedy and has no word of its own class."""
+    found = said.claims() if said.says(grammar.NOT_BY_USER) else ()
+    found += said.says(grammar.EDITS_TOLD, affirmed=True) if edits_count else ()
+    if told or not found or said.speaks_of(*own) or not accusable(said, negators_count=False):
+        return None
+    return _verdict("convicted", "gives only the remedy of a config lock", found)
+
+
+def _server_remedy(said: Reading, told: tuple[Deed, ...], own: Phrases) -> TextJudgement:
+    """Convicts a text that tells to enable the server and has no further word of its class."""
+    accused = convicting(said)
+    on_server = all(deed.on_server and deed.kind == "enable" for deed in (*accused, *told))
+    further = len(said.speaks_of(*own)) - sum(bool(any_stem(own).search(d.phrase)) for d in accused)
+    sure = accusable(said) and not said.policy_hints()
+    if accused and on_server and sure and not further:
         return _verdict("convicted", "only tells to enable the server", _phrases(accused))
     return _verdict("unrecognised", "names no act of its class", _phrases(told))
 
 
-def _of_unknown(said: _Reading) -> TextJudgement:
-    """Undetermined: neither toggle nor approve nor edit the configuration."""
-    told = said.deeds(grammar.TOLD + grammar.NAMED + grammar.AWAITED)
-    edits = said.says(grammar.EDITS_CONFIG, affirmed=True)
-    accused = tuple(deed.phrase for deed in _convicting(said) if deed.kind != "review") + edits
-    if accused and _accusable(said):
-        return _verdict("convicted", "orders an act although the reason is unknown", accused)
-    undetermined = said.says((r"\b<undetermined>\b",))
-    if undetermined and not (told or edits):
-        return _verdict("conveys", "the reason is not known, no act is ordered", undetermined)
-    return _verdict("unrecognised", "not a neutral text", _phrases(told) + edits)
-
-
-_JUDGES: dict[str, Callable[[_Reading], TextJudgement]] = {
+_JUDGES: dict[str, Callable[[Reading], TextJudgement]] = {
     "disabled_by_config": _of_config,
     "disabled_by_user": _of_user,
     "pending_approval": _of_pending,

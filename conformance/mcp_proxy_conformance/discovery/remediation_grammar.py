@@ -11,13 +11,16 @@ _FRAGMENTS = {
     "unrelated": r"in|on|from|for|of|to|and|or|by|with|log\w*|debug\w*|flag|option|mode",
     "name": rf"{MASKED_NAME}|(?!include_disabled)\w+[_:]\w[\w:.-]*",
     "noun": r"(?:<article> )?(?:(?!<unrelated>\b)[\w'-]+ ){0,2}?(?:<objects>|<name>)",
+    "itself": r"(?:it|this|that|them|these|those)(?: <objects>)?|(?:(?:the|its|your|owning) )?"
+    r"(?:(?:locked|disabled|mcp|whole|owning|upstream|<name>) )*"
+    r"(?:tool|server|access|capability|<name>)",
     "target": r"it|this|that|them|these|those|<noun>",
     "adverb": r"again|first|now|then|simply|just|easily|manually|also|always|directly|kindly"
     r"|please",
     "joint": r"<prepositions>|<adverb>|with|on|at|back|before|for|to|and|or|so|by|here|there|as"
     r"|later|because|since|within|inside|please|yourself|themselves|once|if|when|until|unless|after",
     "after": r"(?=$|[^\w\s'-]| <joint>\b)",
-    "place": r"<prepositions> (?:<article> )?(?:[\w'-]+ ){0,2}?<places>\b",
+    "place": r"<prepositions> (?:<article> )?(?:[\w-]+ ){0,2}?<places>\b(?!')",
     "bare": r"(?: again| first| now| manually)?(?=$|[^\w\s'-]| <prepositions> )",
     "aimed": r"(?: on| back on)? <target>(?: back on| on| again)?<after>|(?= <place>)",
     "split": r"(?:turn|switch|flip|toggle) <target> (?:back )?on(?: again)?<after>",
@@ -35,10 +38,9 @@ _FRAGMENTS = {
     "start": r"(?:^|, )(?:<fillers>,? )*|\b(?:<fillers>|and|<modal>) ",
     "lead": r"(?:(?:check|open|find|locate|select|scan|<review_verbs>|<approve_verbs>"
     r"|<enable_verbs>)(?: <target>)? (?:and|or|then|and then) )?",
-    "walk": r"(?:(?:go to|open|visit|navigate to|head to|use|click|press)"
-    r"(?: (?!<asks>)[\w'/-]+){1,6} (?:and|to|then) )?",
-    "elsewhere": r"<asks>|<contacts>|who|whose|that|to(?! (?:the|your|their|a|settings)\b)",
-    "step": r"(?:(?!<elsewhere>\b)[\w'/-]+,? ){0,8}?",
+    "walk": r"(?:(?:go to|open|visit|navigate to|head to|use|click|press) <step>(?:and|to|then) )?",
+    "aim": r"to (?:use|call|run|access|fix|lift|resolve|unlock|continue|proceed)\b[^,]{0,60}, ",
+    "step": r"(?:(?:<navigation>|<places>|<objects>),? ){0,8}?",
     "lifted": r"overridden|overruled|bypassed|lifted|circumvented|undone|reversed",
     "freed": r"(?:<enable_participles>|<approve_participles>|changed|altered|modified"
     r"|removed|fixed)",
@@ -68,10 +70,10 @@ TOLD = (
         r"(?:(?:^|, )(?:<fillers>,? )*|\b(?:and|so|then|but|only|because|since) )"
         r"(?:<person>|you) <modal> (?:<adverb> ){0,2}<lead>({act})"
     ),
-    r"^(?:<fillers>,? )*(?:to [^,]{1,60}, )?<walk><lead>({aimed})",
+    r"^(?:<fillers>,? )*(?:<aim>)?<walk><lead>({aimed})",
     (
-        r"^(?:(?!that\b)[\w'-]+ ){0,8}?<be> ({participles})(?: again)?"
-        r" (?:by (?:<person>|you)<after>|<place>)"
+        r"^(?:<fillers>,? )*<itself>(?: (?:is|was) [\w-]+ and)? <be> ({participles})(?: again)?"
+        r" (?:by (?:<person>|you)<after>|<place>$)"
     ),
 )
 # Acts named at all: these only convey, or spoil what else a text conveys.
@@ -88,6 +90,8 @@ AWAITED = (
         r"(?: (?:is|are|has|have|been|explicitly|manually))* ([\w-]*<{kind}_stems>\w*)"
     ),
 )
+OF_THE_USER = (*TOLD, *NAMED, *AWAITED)
+OF_ANYONE = (*OF_THE_USER, *BY_ANYONE)
 SERVER_ACTS = (
     r"\b(start <noun>)",
     r"\b(servers?(?: [\w'-]+){0,3}? (?:<be>|to be) (?:<enable_participles>|started))\b",
@@ -123,7 +127,10 @@ NOT_BY_USER = (
     r"\bunable to (?:\w+ )?<lift_stems>",
 )
 ASKS_OPERATOR = (
-    r"\b<contacts> (?:<article> )?(?:(?!<us>\b|is\b|was\b|why\b|if\b)[\w'-]+ ){0,2}?<operators>\b",
+    (
+        r"\b<contacts> (?:<article> )?(?:(?!<us>\b|is\b|was\b|why\b|if\b)[\w'-]+ ){0,2}?"
+        r"<operators>\b(?!')"
+    ),
     (
         r"\b<operators>(?: [\w'-]+){0,2}? (?:<modal>|could) (?!not\b)(?:\w+ ){0,2}?"
         r"(?:<lift_stems>|<edit_verbs>|help|decide|permit|grant|lift)"
@@ -133,8 +140,13 @@ ASKS_OPERATOR = (
     r"\bup to (?:<article> )?(?:\w+ )?<operators>\b",
     r"\bwithout (?:<article> )?<operators>",
 )
+EDITS_TOLD = (
+    r"(?:^|, )(?:<fillers>,? )*<edit_verbs> <gap>{0,5}?<config_names>\b",
+    r"\b(?:you|<person>) (?:must|should) <edit_verbs> <gap>{0,5}?<config_names>\b",
+)
 EDITS_CONFIG = (
-    r"(?:^|, |\b(?:to|must|should|can|please|and|or) )<edit_verbs> <gap>{0,5}?<config_names>\b",
+    *EDITS_TOLD,
+    r"\b(?:to|must|should|can|please|and|or) <edit_verbs> <gap>{0,5}?<config_names>\b",
 )
 CLAIMS = (
     r"\b<operators>'?s? (?:\w+ )?(?:policy|policies|rules?|lock|decision|restriction|config\w*)\b",
@@ -165,8 +177,8 @@ USER_DID = (
 )
 TO_SOMEBODY_ELSE = (
     (
-        r"\b(?:ask|contact|consult|email|notify|petition|escalat|speak|talk)\w* "
-        r"(?!(?:to |with |kindly |politely )*<person>\b)"
+        r"\b(?:ask|contact|consult|email|notify|petition|escalat|speak|talk|write|phone|ring)\w*"
+        r" (?!(?:to |with |kindly |politely )*<person>\b)"
     ),
     r"\b(?:reach out|turn) to\b",
 )
@@ -174,7 +186,8 @@ TO_SOMEBODY_ELSE = (
 NEEDS_APPROVAL = (
     (
         r"\b(?:needs?|requires?|awaits?|awaiting|waiting for|pending|without) (?:<article> )?"
-        r"(?:your|manual|human|explicit|<users>)(?:'s?)? (?:\w+ )?(?:approval|consent|confirmation)\b"
+        r"(?:your|manual|human|explicit|<users>)(?:'s?)? (?:\w+ )?"
+        r"(?:approval|consent|confirmation)\b"
     ),
     r"\bapproval (?:by|from|of) (?:<person>|you)\b",
     r"\bapproval (?:<place>|is required <place>)",
@@ -190,9 +203,23 @@ NEEDS_REVIEW = (
     ),
     r"\b(?:lift|remove|release|clear|take)\w* (?:[\w'-]+ ){0,5}?quarantine\b",
 )
-HARMLESS_CONDITION = re.compile(
-    r"\bif (?:it is |this is |you |they |the user |the task |it |this |that )?"
-    r"(?:really |still |do )?(?:needs?|needed|wants?|wanted|wish|wishes|requires?|required|necessary|desired|likes?)\b"
+ON_ITSELF = (
+    r"(?:turn|switch|flip|toggle|<enable_verbs>|<approve_verbs>|<review_verbs>)(?: back)?(?: on)? "
+    r"<itself>(?: back on| on| again)*|<enable_verbs>|<approve_verbs>|<review_verbs>"
+    r"|<enable_participles>|<approve_participles>|<review_participles>"
+)
+IN_PLACE = r"^(?:$|[^\w\s'-]| <place>| by (?:<person>|you)\b)"
+DETOUR = (
+    (
+        r"\b(?:by|with|via|through|from|using)\b"
+        r"(?! (?:<article> )?(?:[\w'-]+ ){0,2}?(?:<places>|<users>|you)\b)"
+        r"(?! (?:toggling|clicking|flipping|opening|going))"
+    ),
+)
+HARMLESS = re.compile(
+    r"\bif (?:it is |this is |you |they |the user |the task |it |this |that )?(?:really |do )?"
+    r"(?:needs?|needed|wants?|wanted|wish|requires?|required|necessary|desired|likes?)\b"
+    r"|\b(?:exists?|found|present|available|matches),? but\b"
 )
 
 

@@ -48,6 +48,7 @@ class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     convicting_verbs: Phrases
     edit_verbs: Phrases
     config_names: Phrases
+    navigation: Phrases
 
 
 @cache
@@ -127,7 +128,7 @@ _CONTRACTIONS = (
 )
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|([nrt])|([\"'\\/]))")
 _QUOTED_WORD = re.compile(r"""(?<!\w)(["'])(\w[\w.:/-]*)\1(?!\w)""")
-_QUOTED_PROSE = re.compile(r"""(?<=[\w,)] )"([^"\n]{1,200})"(?!\s*:)""")
+_QUOTED_PROSE = re.compile(r"""(?:(?<=[\w,)] )|^)"([^"\n]{1,200})"(?=$|[\s.,;!?)])""")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _SEPARATOR = re.compile(r"[_/-]")
 _CLAUSE_END = re.compile(
@@ -168,6 +169,7 @@ def clauses(text: str) -> tuple[str, ...]:
     """The clauses of a text in their plain form, parted where a new statement starts."""
     dequoted = _QUOTED_WORD.sub(r" \2 ", plain(unescaped(text)))
     dequoted = _QUOTED_PROSE.sub(r"\1", dequoted)
+    dequoted = any_word(words().idioms).sub(" ", dequoted)
     parts = (" ".join(part.split()).strip(" ,-'") for part in _CLAUSE_END.split(dequoted))
     return tuple(part for part in parts if part)
 

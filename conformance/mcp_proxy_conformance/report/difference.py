@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from deepdiff import DeepDiff
@@ -10,10 +11,13 @@ from deepdiff import DeepDiff
 MOST, WIDTH = 12, 240
 
 
-def difference(observed: Any, expected: Any) -> list[str]:
-    """Lines that name each differing path; the whole values when they are short."""
+def difference(op: str, observed: Any, expected: Any) -> list[str]:
+    """Lines that name each differing path of an equation; both sides of any other comparison."""
     left, right = _plain(observed), _plain(expected)
-    lines = [f"observed: {_short(left)}", f"expected: {_short(right)}"]
+    relation = "" if op == "==" else f"{op} "
+    lines = [f"observed: {_short(left)}", f"expected: {relation}{_short(right)}"]
+    if op != "==" or not isinstance(left, (list, dict)):
+        return lines
     try:
         tree = DeepDiff(right, left, ignore_order=False, view="tree", verbose_level=1)
         rows = [_row(change) for changes in tree.values() for change in changes]
@@ -33,7 +37,7 @@ def _plain(value: Any) -> Any:
     """Tuples and our own values as lists, texts and dicts, so that paths read well."""
     if isinstance(value, Mapping):
         return {str(name): _plain(inner) for name, inner in value.items()}
-    if isinstance(value, Set):
+    if isinstance(value, AbstractSet):
         return sorted((_plain(inner) for inner in value), key=str)
     if hasattr(value, "_fields"):
         return str(value)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 FORMAT = "mcp-proxy-conformance-report/1"
 BODY_MOST = 20_000
+SECRET = frozenset({"authorization", "cookie", "set-cookie", "x-api-key"})
 
 
 def write_report(run: Run) -> Path:
@@ -63,6 +64,7 @@ def document(run: Run) -> dict[str, Any]:
         "waivers": [],
         "timing": {
             "seconds": round(time.monotonic() - run.began, 3),
+            "messages": {place: round(one.at, 4) for place, one in run.messages.items()},
             "python": platform.python_version(),
             "stages": {p: round(s.ready.seconds, 3) for p, s in run.stages.items()},
             "results": {
@@ -79,11 +81,13 @@ def _clause(run: Run, clause_id: str) -> dict[str, Any]:
     told = defaultdict(list)
     for one in found:
         told[one.verdict].append(one.reason)
-    missing = "the run ended before it" if run.interrupted or run.narrowed else "no check saw it"
+    missing = "left out" if run.narrowed else "no check saw it"
+    if run.interrupted:
+        missing = "the run ended before it"
     return {
         "id": clause_id,
         "judgement": catalogue().clause(clause_id).judgement,
-        "verdict": verdict or "error",
+        "verdict": verdict or ("not_applicable" if run.narrowed else "error"),
         "reason": next(iter(told[verdict]), "") if verdict else missing,
         "results": len(found),
     }
@@ -109,6 +113,10 @@ def _stage(record: Any) -> dict[str, Any]:
     }
 
 
+def _shown(name: str, value: str) -> str:
+    return "(redacted)" if name.lower() in SECRET else value
+
+
 def _message(one: Message) -> dict[str, Any]:
     body = one.raw[:BODY_MOST].decode("utf-8", "backslashreplace")
     return {
@@ -116,7 +124,7 @@ def _message(one: Message) -> dict[str, Any]:
         "direction": one.direction,
         "peer": one.peer,
         "note": one.note,
+        "headers": {name: _shown(name, value) for name, value in one.headers},
         "body": body,
         "cut": max(0, len(one.raw) - BODY_MOST),
-        "at": round(one.at, 4),
     }

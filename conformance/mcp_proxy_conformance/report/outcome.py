@@ -30,6 +30,8 @@ def outcome(run: Run, clauses: list[dict[str, Any]]) -> Outcome:
     open_ = [one["id"] for one in firm if one["verdict"] in ("inconclusive", "error")]
     if run.interrupted:
         return Outcome("interrupted", INTERRUPTED, "the run was interrupted; the report is partial")
+    if run.faults:
+        return Outcome("fault of the suite", FAULT, run.faults[0])
     if "suite" in blamed:
         first = next(one for one in errors if one.blame == "suite")
         return Outcome("fault of the suite", FAULT, f"{first.check}: {_last(first.reason)}")
@@ -38,6 +40,8 @@ def outcome(run: Run, clauses: list[dict[str, Any]]) -> Outcome:
         return Outcome("error in the declaration", DECLARATION, first.reason)
     if errors:
         return Outcome("target or adapter broke", BROKEN, errors[0].reason)
+    if run.narrowed and not failed:
+        return Outcome("partial", INCOMPLETE, "a part of the profile was left out")
     if failed:
         return Outcome("violated", VIOLATED, f"broken: {', '.join(failed)}")
     missing = sorted(set(run.profile.floor.capabilities) - run.target.capabilities)

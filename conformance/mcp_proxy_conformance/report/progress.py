@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 from types import TracebackType
-from typing import TextIO
+from typing import Self, TextIO
 
 import pytest
 
@@ -19,7 +19,7 @@ class Progress:
         self._to = to
         self._all = self._done = 0
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> Self:
         """Take standard output away from pytest."""
         self._sink = self.log.open("w", encoding="utf-8")
         self._streams = sys.stdout, sys.stderr
@@ -27,7 +27,10 @@ class Progress:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
     ) -> None:
         """Give the streams back."""
         sys.stdout, sys.stderr = self._streams

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from mcp_proxy_conformance.report.inert import inert
 from mcp_proxy_conformance.requirement import catalogue
 
+SENT = {"content-type", "accept", "mcp-session-id", "mcp-protocol-version", "authorization"}
 SHOWN_MESSAGES, BODY_SHOWN = 8, 600
 MARK = {
     "pass": "pass", "fail": "FAIL", "inconclusive": "open", "not_applicable": "n/a",
@@ -28,8 +28,9 @@ def render(report: dict[str, Any], path: Path) -> str:
 
 def _clause(one: dict[str, Any]) -> str:
     advisory = " (advisory)" if one["judgement"] == "A" else ""
-    line = f"{MARK[one['verdict']]:7}{one['id']}{advisory}"
-    if one["verdict"] in ("pass",) or not one["reason"]:
+    mark = MARK[one["verdict"]].lower() if advisory else MARK[one["verdict"]]
+    line = f"{mark:7}{one['id']}{advisory}"
+    if one["verdict"] == "pass" or not one["reason"]:
         return line
     return f"{line}  {one['reason'].splitlines()[0][:120]}"
 
@@ -57,7 +58,9 @@ def _failure(result: dict[str, Any], report: dict[str, Any]) -> list[str]:
     request = next((m for _, m in reversed(cited) if _is_request(m)), None)
     if request is not None:
         lines.append(f"  send again: {_curl(request)}")
-    lines.append(f"  Reproduce with: mcp-proxy-conformance explain {result['clauses'][0]}")
+    kind = report["target"]["kind"]
+    again = f"mcp-proxy-conformance run --check {result['check']} {kind}"
+    lines.append(f"  Reproduce with: {again}   (more: explain {result['clauses'][0]})")
     return lines
 
 
@@ -66,11 +69,13 @@ def _is_request(message: dict[str, Any]) -> bool:
 
 
 def _curl(message: dict[str, Any]) -> str:
-    body = json.dumps(message["body"])[1:-1].replace("'", "'\\''").replace('\\"', '"')
-    return (
-        f"curl -s {message['peer']} -H 'Content-Type: application/json' "
-        f"-H 'Accept: application/json, text/event-stream' -d '{body}'"
+    body = message["body"].replace("'", "'\\''")
+    headers = "".join(
+        f"-H '{name}: {value}' "
+        for name, value in message["headers"].items()
+        if name.lower() in SENT
     )
+    return f"curl -s {message['peer']} {headers}-d '{body}'"
 
 
 def _summary(report: dict[str, Any], path: Path) -> list[str]:

@@ -22,15 +22,15 @@ class AdapterError(Exception):
     """The adapter or the target broke while it was set up; one sentence, no blame on a clause."""
 
 
-class TargetNotStarted(AdapterError):  # noqa: N818 - says what happened
+class TargetNotStarted(AdapterError):
     """The target did not start or did not stay up; the message ends with the tail of its log."""
 
 
-class Refused(Exception):  # noqa: N818 - the protocol's own word
+class Refused(Exception):
     """The operator surface legally refused that combination: it is not applicable."""
 
 
-class Unsupported(Exception):  # noqa: N818 - the protocol's own word
+class Unsupported(Exception):
     """The adapter does not know that optional operation."""
 
 
@@ -95,6 +95,7 @@ class Target:
 
     Seconds: `settle_s` until a claim must follow an enforced lock, `enforce_s` until a lock must
     be enforced, `ready_s` until the tools of a fresh target must be callable and listed.
+    `pins` are exact remediation and rejection texts and the status each is declared to convey.
     """
 
     kind: str
@@ -106,3 +107,4 @@ class Target:
     enforce_s: float = 5.0
     safe_s: float | None = None
     version: str = ""
+    pins: Mapping[str, str] = field(default_factory=dict)

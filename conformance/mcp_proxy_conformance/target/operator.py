@@ -69,7 +69,7 @@ REFERENCE = Launch(
     command=(sys.executable, "-m", "mcp_proxy_reference"),
     says_address=True,
     has_counter=True,
-    breakable_store="store.sqlite",
+    breakable_store="proxy.db",
 )
 
 

@@ -21,9 +21,7 @@ class OperatorConfig:
         """Lay out the servers of `world` after the general settings of `base`."""
         self._path = path
         self._base = base
-        self._servers = {
-            one.name: _server_entry(one, upstreams[one.name]) for one in world.servers
-        }
+        self._servers = {one.name: _server_entry(one, upstreams[one.name]) for one in world.servers}
 
     def write(self) -> None:
         """Replace the file in one move, so that no reader sees half of it."""

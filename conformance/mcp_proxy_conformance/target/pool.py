@@ -113,5 +113,4 @@ class Pool:
             started.close()
             raise
 
-
         return Ready(started, armed, time.monotonic() - started.started_at)

@@ -19,16 +19,17 @@ class Process:
     """One program, its output in a file, its process group ended as a whole."""
 
     def __init__(self, command: Sequence[str], *, env: Mapping[str, str], log: Path) -> None:
-        """Start `command` with exactly `env`; both output streams go to `log`."""
+        """Start `command` with exactly `env`; standard error goes to `log`, output beside it."""
         self._log = log
-        with log.open("ab") as sink:
+        self._told = log.with_suffix(".out")
+        with log.open("ab") as sink, self._told.open("ab") as told:
             try:
                 self._child = subprocess.Popen(  # noqa: S603 - the target is the user's own program
                     list(command),
                     env=dict(env),
                     stdin=subprocess.DEVNULL,
-                    stdout=sink,
-                    stderr=subprocess.STDOUT,
+                    stdout=told,
+                    stderr=sink,
                     start_new_session=True,
                 )
             except OSError as error:
@@ -42,14 +43,12 @@ class Process:
 
     def tail(self) -> str:
         """The last part of what the program printed."""
-        with contextlib.suppress(OSError):
-            return self._log.read_bytes()[-LOG_TAIL:].decode("utf-8", "replace")
-        return ""
+        return "".join(_end_of(path) for path in (self._told, self._log))
 
     def first_line(self, deadline: float) -> str:
         """The first line the program prints, waited for until the monotonic `deadline`."""
         while True:
-            text = self.tail()
+            text = self._told.read_text(encoding="utf-8", errors="replace")
             if "\n" in text:
                 return text.partition("\n")[0]
             self.check(deadline, "printed no address line")
@@ -77,3 +76,9 @@ class Process:
                 break
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._child.pid, signal.SIGKILL)
+
+
+def _end_of(path: Path) -> str:
+    with contextlib.suppress(OSError):
+        return path.read_bytes()[-LOG_TAIL:].decode("utf-8", "replace")
+    return ""

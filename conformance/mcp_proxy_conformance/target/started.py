@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import urljoin
@@ -44,6 +44,7 @@ class Started:
         self.folder = Path(tempfile.mkdtemp(prefix=f"{world.id or 'world'}-", dir=scratch))
         self.upstreams = Upstreams(transcript=self.transcript)
         self.servers: dict[str, UpstreamServer] = {}
+        self.seen: set[str] = set()
         self.adapter = target.make()
         self.started_at = self.last_change = time.monotonic()
         self._clients: dict[tuple[int, str, str], Client] = {}
@@ -119,6 +120,17 @@ class Started:
         access = self.adapter.restart()
         self.forget_clients()
         self.moved(access)
+
+    @contextlib.contextmanager
+    def undetermined(self, server: str, tools: Sequence[str]) -> Iterator[None]:
+        """Meanwhile the target cannot tell why these tools are locked; mended in any case."""
+        self.adapter.indeterminate(server, tools, on=True)
+        self.moved(None)
+        try:
+            yield
+        finally:
+            self.adapter.indeterminate(server, tools, on=False)
+            self.moved(None)
 
     def change_upstream(self, step: Step) -> None:
         """Take an `add` or `change` step at the upstream; the target is not told."""

@@ -78,7 +78,7 @@ class Upstreams:
         try:
             for server in self._added:
                 self._run(server.close())
-            self._run(_end_tasks())
+            self._run(asyncio.sleep(0))  # aborted connections give their sockets back
         finally:
             self._added.clear()
             self._loop = self._thread = None
@@ -97,11 +97,3 @@ class Upstreams:
             work.close()
             raise RuntimeError("Upstreams was not started")
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(PATIENCE)
-
-
-async def _end_tasks() -> None:
-    """End what the loop itself had begun, such as a connection accepted a moment ago."""
-    tasks = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)

@@ -28,7 +28,7 @@ class Scripted:
     body: bytes = b""
 
 
-class _Refusal(Exception):  # noqa: N818
+class _Refusal(Exception):
     def __init__(self, *, code: int, message: str, data: Any = None) -> None:
         super().__init__(message)
         self.code = code

@@ -63,20 +63,13 @@ class Client:
 
     def open(self) -> Self:
         """Settle how to speak, unless that is done: the handshake, or else the stateless wire."""
-        if self._session.revision:
-            return self
-        if self._asked == "stateless":
-            self._discover()
-            return self
-        try:
-            self._shake_hands()
-        except ProtocolFault as refusal:
-            if self._asked == "handshake" or refusal.status in FORBIDDEN:
-                raise
+        if not self._session.revision:
             try:
-                self._discover()
-            except ProtocolFault:
-                raise refusal from None
+                self._settle()
+            except BaseException:
+                self._session.forget()
+                self._session.end(self.timeout)
+                raise
         return self
 
     def close(self) -> None:
@@ -177,6 +170,21 @@ class Client:
     def _seconds(self, timeout: float | None) -> float:
         return self.timeout if timeout is None else timeout
 
+    def _settle(self) -> None:
+        if self._asked == "stateless":
+            self._discover()
+            return
+        try:
+            self._shake_hands()
+        except ProtocolFault as refusal:
+            if self._asked == "handshake" or refusal.status in FORBIDDEN:
+                raise
+            self._session.forget()
+            try:
+                self._discover()
+            except ProtocolFault:
+                raise refusal from None
+
     def _shake_hands(self) -> None:
         info = era.client_info(self._session.name)
         params = {"protocolVersion": era.LATEST_HANDSHAKE, "capabilities": {}, "clientInfo": info}
@@ -185,21 +193,15 @@ class Client:
         if revision not in era.HANDSHAKE_REVISIONS:
             raise refused(reply, "a known revision of the handshake", f"{revision!r}")
         self._session.granted(reply, revision)
-        try:
-            self._session.tell("notifications/initialized", None, self.timeout)
-        except BaseException:
-            self._session.forget()
-            raise
+        self._session.tell("notifications/initialized", None, self.timeout)
         self.opening = reply
 
     def _discover(self) -> None:
         self._session.revision = era.LATEST_STATELESS
-        try:
-            reply = self._session.ask("server/discover", None, self.timeout)
-            _check_offer(reply)
-        except BaseException:
-            self._session.forget()
-            raise
+        reply = self._session.ask("server/discover", None, self.timeout)
+        versions = _let_in(reply).get("supportedVersions")
+        if not isinstance(versions, list) or era.LATEST_STATELESS not in versions:
+            raise refused(reply, f"support for {era.LATEST_STATELESS}", f"{versions!r}")
         self.opening = reply
 
 
@@ -213,9 +215,3 @@ def _let_in(reply: Reply) -> dict[str, Any]:
     if reply.error is not None:
         raise refused(reply, "the client to be let in", "a refusal")
     return reply.value()
-
-
-def _check_offer(reply: Reply) -> None:
-    versions = _let_in(reply).get("supportedVersions")
-    if not isinstance(versions, list) or era.LATEST_STATELESS not in versions:
-        raise refused(reply, f"support for {era.LATEST_STATELESS}", f"{versions!r}")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 
-class Overdue(TimeoutError):  # noqa: N818
+class Overdue(TimeoutError):
     """The deadline has passed."""
 
 

@@ -15,7 +15,7 @@ _PHASES = {
 }
 
 
-class ProtocolFault(Exception):  # noqa: N818
+class ProtocolFault(Exception):
     """The target answered something that the protocol does not allow: the target's fault.
 
     Attributes:
@@ -42,7 +42,7 @@ class SessionLost(ProtocolFault):
     """The target no longer knows the session it gave out (HTTP 404)."""
 
 
-class Unreachable(Exception):  # noqa: N818
+class Unreachable(Exception):
     """No answer came: refused, reset, closed or too late. The network's fault, or a dead target's.
 
     Attributes:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-class Malformed(ValueError):  # noqa: N818
+class Malformed(ValueError):
     """The bytes are no JSON document that can be read in one way only.
 
     Attributes:

@@ -2,27 +2,217 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from mcp_proxy_conformance.bench import ABSENT, Bench
+from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.requirement import requirement
 from mcp_proxy_conformance.stage import on, stage
+from mcp_proxy_conformance.wire.spans import Span, member
+from mcp_proxy_conformance.world import ToolKey
 
-CROWD = stage("crowd")
-BULK = max(CROWD.queries(), key=lambda word: sum(word in t.groups for t in CROWD.tools().values()))
+CROWD, PLAIN = stage("crowd"), stage("plain")
+MEMBERS = {
+    word: tuple(k for k, t in CROWD.tools().items() if word in t.groups)
+    for word in dict.fromkeys([g for t in CROWD.tools().values() for g in t.groups])
+}
+BULK = max(MEMBERS, key=lambda word: len(MEMBERS[word]))
+TEN = next(word for word, keys in MEMBERS.items() if len(keys) == 10)
+REQUESTS = tuple(r["query"] for r in PLAIN.requests if r.keys() == {"query"})
 
 
 @requirement("FR-006.cap")
 @on(CROWD)
 @pytest.mark.parametrize("limit", [1, 2, 5, 9, 10, 11, 50, 100, ABSENT])
 def test_no_more_locked_tools_come_back_than_the_limit_or_ten(bench: Bench, limit: object) -> None:
-    """Of hundreds of locked matches at most min(limit, 10) are listed."""
-    shown = bench.armed.shown[BULK]
-    bench.require(len(shown) >= 11, "fewer than 11 tools matched while callable")
-
+    """Of none to hundreds of locked matches at most min(limit, 10) are listed."""
+    large = [word for word, keys in MEMBERS.items() if len(keys) > 10]
+    unshown = [word for word in large if len(bench.armed.shown[word]) < 11]
+    bench.require(not unshown, f"fewer than 11 tools matched while callable: {unshown}")
     bench.require(bench.flag_alive, "the feature was not seen")
 
-    answer = bench.discover(BULK, include_disabled=True, limit=limit)
+    words = (*MEMBERS, *CROWD.words)
+    told = {w: len(bench.discover(w, include_disabled=True, limit=limit).disabled) for w in words}
 
     most = 10 if limit is ABSENT else min(int(str(limit)), 10)
-    assert len(answer.disabled) <= most
+    over = {word: count for word, count in told.items() if count > most}
+    assert over == {}
+
+
+@requirement("FR-006.cap")
+@on(CROWD)
+def test_the_cap_holds_on_every_endpoint(bench: Bench) -> None:
+    """Wherever the discovery tool is offered, hundreds of locked matches stay within ten."""
+    bench.require(len(bench.armed.shown[BULK]) >= 11, "fewer than 11 tools matched while callable")
+    bench.require(bench.flag_alive, "the feature was not seen")
+    places = [place for place in bench.surface.endpoints if _offered(bench, place)]
+
+    told = {
+        place: len(bench.discover(BULK, include_disabled=True, limit=100, endpoint=place).disabled)
+        for place in places
+    }
+
+    over = {place: count for place, count in told.items() if count > 10}
+    assert over == {}
+
+
+@requirement("FR-006.callables")
+@on(PLAIN)
+def test_the_flag_keeps_the_callable_tools_and_their_order(bench: Bench) -> None:
+    """Answers with and without the flag list the same callable tools in the same order."""
+    default = {query: _callables(bench, query, ABSENT) for query in REQUESTS}
+
+    answers = {query: bench.discover(query, include_disabled=True) for query in REQUESTS}
+
+    bench.require(any(a.tools and a.disabled for a in answers.values()), "no answer held both")
+    bench.require(any(len(a.tools) > 1 for a in answers.values()), "no answer has an order")
+    flagged = {query: answer.callables() for query, answer in answers.items()}
+    again = default if flagged == default else {q: _callables(bench, q, ABSENT) for q in REQUESTS}
+    bench.require(again == default, "the target does not agree with itself")
+    assert flagged == default
+
+
+@requirement("FR-006.callables")
+@on(CROWD)
+def test_locked_matches_displace_no_callable_one(bench: Bench) -> None:
+    """However many locked tools match, the flag leaves as many callable ones in the answer."""
+    asked = [(word, limit) for word in _shared(bench) for limit in (1, 2, 3, 5, 15, 100)]
+    default = {(w, n): len(bench.discover(w, limit=n).tools) for w, n in asked}
+    bench.require(any(default.values()), "no callable tool was listed")
+
+    answers = {(w, n): bench.discover(w, include_disabled=True, limit=n) for w, n in asked}
+
+    bench.require(any(a.tools and a.disabled for a in answers.values()), "no answer held both")
+    assert {place: len(answer.tools) for place, answer in answers.items()} == default
+
+
+@requirement("FR-006.callables")
+@on(PLAIN)
+def test_callables_stay_in_place_when_both_forms_are_asked_at_once(bench: Bench) -> None:
+    """Eight threads with and without the flag are told the same callable tools in one order."""
+    query = next((q for q in REQUESTS if _holds_both(bench, q)), "")
+    bench.require(query, "no answer held locked tools beside callable ones")
+    alone = bench.discover(query).callables()
+
+    forms = (True, ABSENT, False, True) * 6
+    told = bench.together([partial(_callables, bench, query, flag) for flag in forms])
+
+    assert list(told) == [alone] * len(forms)
+
+
+@requirement("FR-006.callables~bytes")
+@on(PLAIN)
+def test_the_flag_keeps_every_byte_of_the_callable_part(bench: Bench) -> None:
+    """The member of the callable tools is the same string with and without the flag."""
+    asked = REQUESTS[::3]
+    default = {query: _part(bench, bench.discover(query)) for query in asked}
+    again = {query: _part(bench, bench.discover(query)) for query in asked}
+    bench.require(default == again, "the target does not agree with itself")
+    bench.require(bench.flag_alive, "the feature was not seen")
+
+    flagged = {q: _part(bench, bench.discover(q, include_disabled=True)) for q in asked}
+
+    assert flagged == default
+
+
+@requirement("FR-006.fills")
+@on(CROWD)
+@pytest.mark.parametrize("limit", [1, 5, 10, 100])
+def test_as_many_locked_matches_are_listed_as_the_cap_allows(bench: Bench, limit: int) -> None:
+    """Each word fills the section up to its cap or to the number of its locked matches."""
+    proven = {word: _locked_shown(bench, word) for word in MEMBERS}
+    bench.require(all(proven.values()), "a word's locked tools were not shown while callable")
+
+    told = {w: len(bench.discover(w, include_disabled=True, limit=limit).disabled) for w in proven}
+
+    want = {word: min(limit, 10, count) for word, count in proven.items()}
+    short = {word: f"{told[word]} of {want[word]}" for word in want if told[word] < want[word]}
+    assert short == {}
+
+
+@requirement("FR-006.section-order")
+@on(CROWD)
+def test_the_callable_section_stands_before_the_locked_one(bench: Bench) -> None:
+    """In the document, the member of callable tools comes before that of locked tools."""
+    answers = [bench.discover(word, include_disabled=True) for word in _shared(bench)]
+    both = [answer for answer in answers if answer.tools and answer.disabled]
+    bench.require(both, "no answer held locked tools beside callable ones")
+    names = bench.surface.members
+
+    order = {a.query: sorted((names.tools, names.disabled), key=partial(_start, a)) for a in both}
+
+    assert order == {answer.query: [names.tools, names.disabled] for answer in both}
+
+
+@requirement("FR-006.window")
+@on(CROWD)
+@pytest.mark.parametrize("limit", [1, 2, 3, 15])
+def test_locked_hits_take_no_place_of_a_callable_one_in_default_answers(
+    bench: Bench, limit: int
+) -> None:
+    """Without the flag, as many callable matches come back as the limit and the matches allow."""
+    callables = {word: [k for k in MEMBERS[word] if bench.states[k].callable] for word in MEMBERS}
+    shared = {word: len(keys) for word, keys in callables.items() if keys}
+    alone = [k for k in bench.tools if bench.relevant(k, bench.tools[k].word)]
+    unshown = {k for word in shared for k in callables[word]} - set(alone)
+    bench.require(not unshown, f"not listed by their own word: {sorted(map(str, unshown))}")
+
+    told = {word: len(bench.discover(word, limit=limit).tools) for word in shared}
+
+    want = {word: min(limit, count) for word, count in shared.items()}
+    short = {word: f"{told[word]} of {want[word]}" for word in want if told[word] < want[word]}
+    assert short == {}
+
+
+@requirement("SC-004.bounded")
+@on(CROWD)
+def test_an_answer_over_hundreds_of_locked_tools_is_no_longer_than_over_ten(bench: Bench) -> None:
+    """Less its callable tools, an answer over 500 locked matches is as long as one over ten."""
+    few, many = (bench.discover(w, include_disabled=True, limit=100) for w in (TEN, BULK))
+    bench.require(few.disabled and many.disabled, "the feature was not seen")
+
+    lengths = {a.query: len(a.reply.document) - len(_part(bench, a)) for a in (few, many)}
+
+    longer = {query: n for query, n in lengths.items() if n > 1.25 * lengths[TEN]}
+    assert longer == {}
+
+
+def _offered(bench: Bench, endpoint: str) -> bool:
+    """Whether the discovery tool is among the tools of that endpoint."""
+    listed = bench.started.client(bench.agent, endpoint).tools()
+    return any(one["name"] == bench.surface.discovery_tool for one in listed)
+
+
+def _callables(bench: Bench, query: str, flag: object) -> tuple[ToolKey, ...]:
+    return bench.discover(query, include_disabled=flag).callables()
+
+
+def _holds_both(bench: Bench, query: str) -> bool:
+    answer = bench.discover(query, include_disabled=True)
+    return bool(answer.tools and answer.disabled)
+
+
+def _shared(bench: Bench) -> tuple[str, ...]:
+    """The words that callable and locked tools have in common."""
+    return tuple(w for w, keys in MEMBERS.items() if any(bench.states[k].callable for k in keys))
+
+
+def _locked_shown(bench: Bench, word: str) -> int:
+    """How many of the tools listed for a word while callable are locked now."""
+    return sum(not bench.states[key].callable for key in bench.armed.shown[word])
+
+
+def _span(answer: Answer, name: str) -> Span:
+    return member(answer.reply.document, [name]) or Span(0, 0)
+
+
+def _start(answer: Answer, name: str) -> int:
+    return _span(answer, name).start
+
+
+def _part(bench: Bench, answer: Answer) -> bytes:
+    """The exact bytes of the callable tools' member."""
+    start, end = _span(answer, bench.surface.members.tools)
+    return answer.reply.document[start:end]

@@ -1,0 +1,166 @@
+"""What a locked entry is made of: FR-003."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.discovery.answer import Answer, Entry
+from mcp_proxy_conformance.discovery.locked import (
+    ask,
+    named,
+    own_answers,
+    own_entries,
+    repeated,
+    schemas,
+)
+from mcp_proxy_conformance.requirement import requirement
+from mcp_proxy_conformance.stage import on, stage
+from mcp_proxy_conformance.world import ToolKey
+
+MIXED = stage("mixed")
+MEMBERS = ("name", "server", "description", "status")
+LONG = 1000
+
+
+@requirement("FR-003.members")
+@on(MIXED)
+def test_a_locked_entry_has_name_server_description_and_one_status(bench: Bench) -> None:
+    """Every entry of a config- or user-locked tool has the four strings, no schema, no remedy."""
+    answers = own_answers(bench, _vouched(bench))
+    _expect_config(bench, answers)
+
+    faults = {str(key): _faults(answer, key) for key, answer in answers.items()}
+
+    assert faults == {name: [] for name in faults}
+
+
+@requirement("FR-003.members~extras")
+@on(MIXED)
+def test_a_locked_entry_has_no_other_members(bench: Bench) -> None:
+    """The members of all locked entries are name, server, description and status."""
+    entries = own_entries(bench, bench.armed.refused)
+    _expect_config(bench, entries)
+
+    extras = {name for entry in entries.values() for name in entry.members} - {*MEMBERS}
+
+    assert extras == set()
+
+
+@requirement("FR-003.name")
+@on(MIXED)
+def test_a_locked_entry_names_the_tool_as_callable_entries_do_or_barely(bench: Bench) -> None:
+    """No locked entry has a name of another form than those seen while tools were callable."""
+    shown = {entry.name for entry in bench.armed.entries.values()}
+    forms = {"{tool}"} | {_form(entry) for entry in bench.armed.entries.values()}
+    known = shown | {_spelled(form, key) for form in forms for key in bench.tools}
+
+    told = {entry.name for key in _vouched(bench) for entry in ask(bench, key).disabled}
+    bench.require(shown and told, "no locked entry was seen")
+
+    assert told - known == set()
+
+
+@requirement("FR-003.name~one-form")
+@on(MIXED)
+def test_callable_and_locked_entries_of_one_answer_name_tools_in_one_form(bench: Bench) -> None:
+    """A word shared by callable and locked tools brings names of a single form."""
+    word = _shared_word(bench)
+
+    answer = bench.discover(word, include_disabled=True)
+    bench.require(answer.tools and answer.disabled, "no answer has entries of both kinds")
+
+    callable_forms = {_form(entry) for entry in answer.tools}
+    locked_forms = {_form(entry) for entry in answer.disabled}
+    assert locked_forms == callable_forms
+
+
+@requirement("FR-003.server")
+@on(MIXED)
+def test_a_locked_entry_names_the_server_that_owns_the_tool(bench: Bench) -> None:
+    """The server told is the tool's own, for every kind of lock that is revealed."""
+    entries = own_entries(bench, bench.armed.refused)
+    _expect_config(bench, entries)
+
+    told = {str(key): entry.members.get("server") for key, entry in entries.items()}
+
+    assert told == {str(key): key.server for key in entries}
+
+
+@requirement("FR-003.description")
+@on(MIXED)
+def test_a_locked_entry_has_the_description_of_the_callable_tool(bench: Bench) -> None:
+    """Plain, marked-up, non-Latin and emoji descriptions are the same as before the lock."""
+    told, expected = _descriptions(bench, lambda text: len(text) <= LONG and "\n" not in text)
+    marked = [text for text in expected.values() if text and not text.isascii()]
+    bench.require(marked, "no marked-up, non-Latin or emoji text was told")
+
+    assert told == expected
+
+
+@requirement("FR-003.description~long")
+@on(MIXED)
+def test_a_long_description_is_the_same_when_locked(bench: Bench) -> None:
+    """More than a thousand characters are told of the locked tool as of the callable one."""
+    told, expected = _descriptions(bench, lambda text: len(text) > LONG)
+    bench.require(expected, "no long description was told")
+
+    assert told == expected
+
+
+@requirement("FR-003.description~multiline")
+@on(MIXED)
+def test_a_description_of_many_lines_is_the_same_when_locked(bench: Bench) -> None:
+    """Line breaks are told of the locked tool as of the callable one."""
+    told, expected = _descriptions(bench, lambda text: "\n" in text)
+    bench.require(expected, "no description with line breaks was told")
+
+    assert told == expected
+
+
+def _vouched(bench: Bench) -> tuple[ToolKey, ...]:
+    """The tools whose text nobody withholds: locked by config alone or by the user alone."""
+    return (*bench.locked(config=True), *bench.locked(user=True))
+
+
+def _expect_config(bench: Bench, found: Collection[ToolKey]) -> None:
+    expected = len(bench.locked(config=True))
+    seen = len(set(found) & set(bench.locked(config=True)))
+    bench.require(expected > 1 and seen == expected, f"{seen} of {expected} config locks revealed")
+
+
+def _faults(answer: Answer, key: ToolKey) -> list[str]:
+    entry = named(answer, key)
+    members = entry.members if entry is not None else {}
+    faults = [f"{m} is {members.get(m)!r}" for m in MEMBERS if not isinstance(members.get(m), str)]
+    faults += [f"{name} is a schema" for name in schemas(members)]
+    faults += [f"{name} is a remedy" for name in members if "remediation" in name.lower()]
+    texts = (answer.remediation or {}).values()
+    return faults + [f"holds the remedy {text!r}" for text in repeated(texts, members)]
+
+
+def _form(entry: Entry) -> str:
+    form = entry.name.replace(entry.key.tool, "{tool}")
+    return form.replace(entry.key.server, "{server}") if entry.key.server else form
+
+
+def _spelled(form: str, key: ToolKey) -> str:
+    return form.replace("{tool}", key.tool).replace("{server}", key.server)
+
+
+def _shared_word(bench: Bench) -> str:
+    """The word that most tools share, callable and locked ones among them."""
+    shown = bench.armed.shown
+    return max(bench.world.queries(), key=lambda word: len(shown.get(word, ())))
+
+
+def _descriptions(
+    bench: Bench, chosen: Callable[[str], bool]
+) -> tuple[dict[str, str | None], dict[str, str | None]]:
+    """The descriptions of locked entries, and those of the same tools while callable."""
+    entries = own_entries(bench, _vouched(bench))
+    before = bench.armed.entries
+    keys = [k for k in entries if k in before and chosen(bench.tools[k].description)]
+    keys = [key for key in keys if before[key].description]
+    told = {str(key): entries[key].description for key in keys}
+    return told, {str(key): before[key].description for key in keys}

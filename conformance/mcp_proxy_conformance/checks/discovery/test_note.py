@@ -1,0 +1,137 @@
+"""The note of a default answer without callable tools, what it says and leaves out: FR-009."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.discovery.notes import (
+    counts_right,
+    leads_on,
+    numbers_allowed,
+    owed,
+    queries_of,
+)
+from mcp_proxy_conformance.discovery.numbers import numbers_in
+from mcp_proxy_conformance.discovery.remediation_words import is_english
+from mcp_proxy_conformance.requirement import requirement
+from mcp_proxy_conformance.stage import stage
+from mcp_proxy_conformance.wire import spans
+
+SHARED = {"fresh": False, "needs": ()}
+# A search that finds something callable for any query owes its note only where nothing is.
+everywhere = pytest.mark.parametrize(
+    "queries",
+    [
+        pytest.param(queries_of(world), marks=pytest.mark.on(world, **SHARED), id=world.id)
+        for world in (stage("alone"), stage("shut"))
+    ],
+)
+
+
+@requirement("FR-009.note")
+@everywhere
+def test_an_answer_without_callable_tools_tells_of_locked_ones(
+    bench: Bench, queries: tuple[str, ...]
+) -> None:
+    """The note has a number and names the flag, for every query that only locked tools match."""
+    answers = owed(bench, queries)
+
+    lacking = {query: one.note for query, one in answers.items() if not leads_on(one)}
+    for note in (one.note or "" for query, one in answers.items() if query not in lacking):
+        bench.require(numbers_in(note) or is_english(note), f"a number not understood: {note!r}")
+    lacking |= {query: one.note for query, one in answers.items() if not numbers_in(one.note or "")}
+
+    assert lacking == {}
+
+
+@requirement("FR-009.count")
+@everywhere
+def test_the_number_in_the_note_is_that_of_the_locked_matches(
+    bench: Bench, queries: tuple[str, ...]
+) -> None:
+    """As many as the flag shows, or no fewer where the section may be full."""
+    answers = {query: one.note for query, one in owed(bench, queries).items() if one.note}
+    bench.require(any(map(numbers_in, answers.values())), "no note tells a number")
+    allowed = {query: numbers_allowed(bench, query) for query in answers}
+    fullest = max(max(numbers) for numbers, _ in allowed.values())
+
+    wrong = {
+        note: f"allowed {sorted(numbers)}, full at {fullest}"
+        for note, (numbers, least) in zip(answers.values(), allowed.values(), strict=True)
+        if least and not counts_right(note, numbers, least, full=max(numbers) == fullest)
+    }
+
+    assert wrong == {}
+
+
+@requirement("FR-009.no-entries")
+@everywhere
+def test_the_note_does_not_give_the_locked_tools_away(
+    bench: Bench, queries: tuple[str, ...]
+) -> None:
+    """No name of a match and no word of its description stands in the answer."""
+    answers = owed(bench, queries)
+    bench.require(any(one.note for one in answers.values()), "no note was seen")
+
+    given_away = {
+        query: words
+        for query, one in answers.items()
+        if (words := [w for w in _own_words(bench, query) if w in one.text_without_echo()])
+    }
+
+    assert given_away == {}
+
+
+@requirement("FR-009.no-entries~server-names")
+@everywhere
+def test_the_note_does_not_name_servers(bench: Bench, queries: tuple[str, ...]) -> None:
+    """No server's name stands in an answer with the note."""
+    answers = owed(bench, queries)
+    bench.require(any(one.note for one in answers.values()), "no note was seen")
+
+    names = [server.name for server in bench.world.servers]
+    named = {n for one in answers.values() for n in names if n in one.text_without_echo()}
+
+    assert named == set()
+
+
+@requirement("FR-009.one-line")
+@everywhere
+def test_the_note_is_a_single_line(bench: Bench, queries: tuple[str, ...]) -> None:
+    """The answer has one member for it, a string without a line break."""
+    answers = owed(bench, queries)
+    bench.require(any(one.note for one in answers.values()), "no note was seen")
+
+    note = bench.surface.members.note
+    told = {query: one for query, one in answers.items() if one.note}
+    broken = {query: one.note for query, one in told.items() if len(_lines(one.note)) > 1}
+    repeated = {q: note for q, one in told.items() if note in _repeated(one.reply.document)}
+
+    assert (broken, repeated) == ({}, {})
+
+
+@requirement("FR-009.tight-limit")
+@everywhere
+def test_the_note_appears_at_limit_one_too(bench: Bench, queries: tuple[str, ...]) -> None:
+    """The tightest limit does not take the note away."""
+    answers = owed(bench, queries, limit=1)
+
+    lacking = {query: one.note for query, one in answers.items() if not leads_on(one)}
+
+    assert lacking == {}
+
+
+def _own_words(bench: Bench, query: str) -> list[str]:
+    """The names and made-up words of the query's matches, less those that the query told."""
+    matches = [bench.tools[k] for k in bench.revealed(query, limit=100) if k in bench.tools]
+    words = {w for t in matches for w in (t.name, t.word, *t.groups, *t.canaries)}
+    return sorted(word for word in words if word and word not in query)
+
+
+def _lines(note: str | None) -> list[str]:
+    return (note or "").strip().splitlines()
+
+
+def _repeated(document: bytes) -> tuple[str, ...]:
+    return spans.parse(document).duplicates()

@@ -1,0 +1,51 @@
+"""Limits that are no whole number above zero: FR-006, SC-004."""
+
+from __future__ import annotations
+
+from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.requirement import requirement
+from mcp_proxy_conformance.stage import on
+from mcp_proxy_conformance.verdict import Misshapen
+from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
+from mcp_proxy_conformance.world import CONFIG, server, tool, world
+
+ODD = (0, -1, 2.7, "5", "abc", None, 1e300)
+NAMES = (
+    "zorvik", "mobela", "tunrag", "felopi", "kadrus", "wibnot",
+    "jolmek", "rastip", "cundov", "hepgal", "vimbok", "nastru",
+)  # fmt: skip
+QUARRY = world(
+    server(
+        "quarry",
+        tool("lidful_open"),
+        *(tool(f"{name}_dig", groups=("gremtol",), locked=CONFIG) for name in NAMES),
+    )
+)
+
+
+@requirement("FR-006.odd-limits")
+@on(QUARRY)
+def test_an_odd_limit_neither_lifts_the_cap_nor_stops_the_target(bench: Bench) -> None:
+    """Each odd limit gets an error or at most ten locked tools, and the next call is answered."""
+    bench.require(len(bench.armed.shown["gremtol"]) >= 11, "fewer than 11 matched while callable")
+    bench.require(bench.flag_alive, "the feature was not seen")
+
+    told = {repr(limit): (_locked(bench, limit), _works(bench)) for limit in ODD}
+
+    assert told == {limit: (min(count, 10), True) for limit, (count, _) in told.items()}
+
+
+def _locked(bench: Bench, limit: object) -> int:
+    """How many locked tools come back; an answer that cannot be read, or none, lists none."""
+    try:
+        return len(bench.discover("gremtol", include_disabled=True, limit=limit).disabled)
+    except (Misshapen, ProtocolFault, Unreachable):
+        return 0
+
+
+def _works(bench: Bench) -> bool:
+    """Whether an ordinary call is answered."""
+    try:
+        return bench.discover("gremtol", limit=5).error is None
+    except (ProtocolFault, Unreachable):
+        return False

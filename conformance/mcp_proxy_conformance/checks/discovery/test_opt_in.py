@@ -1,0 +1,175 @@
+"""The opt-in flag itself: accepted, declared, described, and off unless given: FR-001, FR-014."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from typing import Any
+
+import jsonschema
+import pytest
+from jsonschema.validators import validator_for
+from referencing import Registry
+from referencing.exceptions import Unresolvable
+
+from mcp_proxy_conformance.bench import ABSENT, Bench
+from mcp_proxy_conformance.discovery.answer import Answer
+from mcp_proxy_conformance.discovery.surface import FLAG
+from mcp_proxy_conformance.requirement import requirement
+from mcp_proxy_conformance.stage import on, stage
+from mcp_proxy_conformance.verdict import Inconclusive, Misshapen
+
+MIXED = stage("mixed")
+
+
+def offered(bench: Bench) -> dict[str, dict[str, Any]]:
+    """The discovery tool as each declared endpoint offers it, where one does."""
+    found = {}
+    for endpoint in bench.surface.endpoints:
+        with contextlib.suppress(Inconclusive):
+            found[endpoint] = bench.discovery_tool(endpoint)
+    bench.require(found, "no declared endpoint offers the discovery tool")
+    return found
+
+
+def envelope(answer: Answer) -> tuple[str | None, list[str], bool]:
+    """In what an answer came: the error if it is one, its content items, and any callable tool."""
+    items = answer.reply.value()["content"] if answer.reply.error is None else []
+    return answer.error, [item["type"] for item in items], bool(answer.tools)
+
+
+@requirement("FR-001.accepts")
+@on(MIXED)
+def test_discovery_takes_the_flag_wherever_it_is_offered(bench: Bench) -> None:
+    """With the flag true there is no error, and the answer comes in the envelope of any other."""
+    words = [bench.tools[key].word for key in bench.armed.called if bench.states[key].callable]
+    places = [(endpoint, word) for endpoint in offered(bench) for word in words]
+    usual = {(e, w): envelope(bench.discover(w, endpoint=e)) for e, w in places}
+    bench.require(any(found for _, _, found in usual.values()), "no query found a callable tool")
+    bench.require(not any(error for error, _, _ in usual.values()), "discovery itself fails")
+
+    seen = {
+        (e, w): envelope(bench.discover(w, include_disabled=True, endpoint=e)) for e, w in places
+    }
+
+    assert seen == usual
+
+
+@requirement("FR-001.accepts")
+@on(MIXED)
+def test_the_flag_works_wherever_discovery_is_offered(bench: Bench) -> None:
+    """Every endpoint that offers discovery reveals what the target's own one reveals."""
+    bench.require(bench.flag_alive, "the feature was not seen")
+    places = [(e, bench.tools[k].word) for e in offered(bench) for k in bench.armed.samples()]
+
+    seen = {
+        (e, w): bench.discover(w, include_disabled=True, endpoint=e).statuses() for e, w in places
+    }
+
+    assert seen == {(endpoint, word): bench.discover(word, include_disabled=True).statuses() for endpoint, word in places}
+
+
+@requirement("FR-001.default-off")
+@on(MIXED)
+@pytest.mark.parametrize("flag", [ABSENT, False])
+def test_no_locked_tool_is_listed_unless_asked_for(bench: Bench, flag: object) -> None:
+    """Queries that reveal locked tools under the flag list none of them without it."""
+    bench.require(bench.flag_alive, "the feature was not seen")
+    locked = bench.armed.refused
+    bench.require(len(locked) >= 10, "fewer than 10 tools were locked")
+
+    queries = {query for k in locked for query in (bench.tools[k].word, k.tool)}
+    answers = {query: bench.discover(query, include_disabled=flag) for query in queries}
+
+    told = {
+        q: (a.has_disabled, sorted(set(a.callables()) & set(locked))) for q, a in answers.items()
+    }
+    assert told == dict.fromkeys(queries, (False, []))
+
+
+@requirement("FR-001.by-description")
+@on(MIXED)
+def test_a_locked_tool_is_found_by_its_description(bench: Bench) -> None:
+    """A word of the description alone still finds the tool when config or the user locks it."""
+    pure = {"config": bench.locked(config=True), "user": bench.locked(user=True)}
+    places = {
+        kind: [(k, g) for k in keys for g in bench.tools[k].groups if bench.relevant(k, g)]
+        for kind, keys in pure.items()
+    }
+    bench.require(all(places.values()), "no description found its tool while it was callable")
+    judged = [*places["config"], *places["user"]]
+
+    seen = [(str(key), word, key in bench.revealed(word)) for key, word in judged]
+
+    assert seen == [(str(key), word, True) for key, word in judged]
+
+
+def refusals(schema: Any, arguments: dict[str, Any]) -> list[str]:
+    """What a schema has against these arguments; raises Misshapen when it is none."""
+    kind = validator_for(schema, default=jsonschema.Draft202012Validator)
+    try:
+        kind.check_schema(schema)
+        found = kind(schema, registry=Registry()).iter_errors(arguments)
+        return [error.message for error in found]
+    except jsonschema.SchemaError as error:
+        raise Misshapen(f"the inputSchema is no JSON Schema: {error.message}") from None
+    except Unresolvable as error:
+        raise Inconclusive(f"the inputSchema rests on another document: {error}") from None
+
+
+def default(schema: Any) -> Any:
+    """The default that a schema gives the flag, None without one."""
+    declared = schema.get("properties", {}).get(FLAG)
+    return declared.get("default") if isinstance(declared, dict) else None
+
+
+@requirement("FR-001.declared")
+@on(MIXED)
+def test_the_published_schema_takes_all_forms_of_the_flag(bench: Bench) -> None:
+    """True, false and left out are valid arguments, and the flag is not on by default."""
+    schemas = {place: tool["inputSchema"] for place, tool in offered(bench).items()}
+    usual = {bench.surface.query: "zorvik", bench.surface.limit: 5}
+    forms: list[dict[str, Any]] = [{}, {FLAG: True}, {FLAG: False}]
+
+    seen = {
+        place: ([refusals(schema, usual | form) for form in forms], default(schema) is True)
+        for place, schema in schemas.items()
+    }
+
+    assert seen == {place: ([[], [], []], False) for place in schemas}
+
+
+@requirement("FR-001.declared~property")
+@on(MIXED)
+def test_the_published_schema_names_the_flag(bench: Bench) -> None:
+    """The flag is a property of the input schema."""
+    tools = offered(bench)
+
+    seen = {
+        place: FLAG in tool["inputSchema"].get("properties", {}) for place, tool in tools.items()
+    }
+
+    assert seen == dict.fromkeys(tools, True)
+
+
+@requirement("FR-014.described")
+@on(MIXED)
+def test_the_discovery_tool_tells_of_the_flag_itself(bench: Bench) -> None:
+    """Wherever the tool is offered, its own description holds the flag's name."""
+    tools = offered(bench)
+
+    seen = {place: FLAG in (tool.get("description") or "") for place, tool in tools.items()}
+
+    assert seen == dict.fromkeys(tools, True)
+
+
+@requirement("FR-014.described~one-sentence")
+@on(MIXED)
+def test_one_sentence_is_about_the_flag(bench: Bench) -> None:
+    """Of the sentences of the description one holds the flag's name."""
+    tools = offered(bench)
+
+    sentences = {p: re.split(r"[.!?]\s|\n", t.get("description") or "") for p, t in tools.items()}
+    seen = {place: sum(FLAG in one for one in told) for place, told in sentences.items()}
+
+    assert seen == dict.fromkeys(tools, 1)

@@ -1,0 +1,196 @@
+"""What the flag reveals, lock kind by lock kind: FR-001."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.requirement import requirement
+from mcp_proxy_conformance.stage import on, stage
+from mcp_proxy_conformance.verdict import NotApplicable
+from mcp_proxy_conformance.world import USER, Step, ToolKey, server, tool, world
+
+MIXED = stage("mixed")
+FORGE = world(server("forge", tool("zorvik_list"), tool("mobel_drop", locked=USER)))
+KEPT, DROPPED = ToolKey("forge", "zorvik_list"), ToolKey("forge", "mobel_drop")
+TWO = world(server("forge", tool("zorvik_list")), server("vault", tool("tamupo_open")))
+OPENED = ToolKey("vault", "tamupo_open")
+LATE = Step(add=tool("fegadu_seal")[0], server="vault")
+
+
+def judged(bench: Bench, keys: Sequence[ToolKey], least: int) -> dict[ToolKey, str]:
+    """The tools that their own word found while they were callable, each with that word."""
+    words = {key: bench.tools[key].word for key in keys}
+    found = {key: word for key, word in words.items() if bench.relevant(key, word)}
+    bench.require(len(found) >= least, f"fewer than {least} such tools were locked and relevant")
+    return found
+
+
+def revealed(bench: Bench, queries: dict[ToolKey, str]) -> list[ToolKey]:
+    """Those tools that the flag reveals to their query."""
+    return [key for key, query in queries.items() if key in bench.revealed(query)]
+
+
+@requirement("FR-001.reveals-config")
+@on(MIXED)
+def test_a_tool_on_a_deny_list_is_revealed(bench: Bench) -> None:
+    """The flag lists every tool that the operator's deny list locks."""
+    denied = [k for k in bench.locked(config=True) if MIXED.server(k.server).allow is None]
+    queries = judged(bench, denied, 4)
+
+    seen = revealed(bench, queries)
+
+    assert seen == list(queries)
+
+
+@requirement("FR-001.reveals-config")
+@on(MIXED, needs=("allow_list",))
+def test_a_tool_missing_from_an_allow_list_is_revealed(bench: Bench) -> None:
+    """The flag lists a tool that was taken off the operator's allow list."""
+    left_out = [k for k in bench.locked(config=True) if MIXED.server(k.server).allow is not None]
+    queries = judged(bench, left_out, 1)
+
+    seen = revealed(bench, queries)
+
+    assert seen == list(queries)
+
+
+@requirement("FR-001.reveals-user")
+@on(MIXED)
+def test_a_tool_that_the_user_disabled_is_revealed(bench: Bench) -> None:
+    """The flag lists every tool that the user alone has disabled."""
+    queries = judged(bench, bench.locked(user=True), 4)
+
+    seen = revealed(bench, queries)
+
+    assert seen == list(queries)
+
+
+@requirement("FR-001.reveals-user")
+@on(FORGE, needs=("refresh",))
+def test_a_user_disabled_tool_is_still_revealed_after_a_refresh(bench: Bench) -> None:
+    """Discovering the server's tools again does not hide the locked one from the flag."""
+    bench.require(DROPPED in bench.armed.refused, "the lock had no effect")
+
+    bench.operator.refresh("forge")
+
+    bench.require(bench.refused(DROPPED), "the lock did not outlive the refresh")
+    seen = bench.until(lambda: list(bench.revealed("mobel")), lambda keys: DROPPED in keys)
+    assert seen == [DROPPED]
+
+
+@requirement("FR-001.reveals-user")
+@on(FORGE, needs=("restart",))
+def test_a_user_disabled_tool_is_still_revealed_after_a_restart(bench: Bench) -> None:
+    """A lock that calls still meet after a restart is still explained by the flag."""
+    bench.require(DROPPED in bench.armed.refused, "the lock had no effect")
+
+    bench.operator.restart()
+
+    bench.require(bench.ready(KEPT), "the target did not come back")
+    if bench.call(DROPPED).reached:
+        raise NotApplicable("the lock did not outlive the restart")
+    seen = bench.until(lambda: list(bench.revealed("mobel")), lambda keys: DROPPED in keys)
+    assert seen == [DROPPED]
+
+
+@requirement("FR-001.reveals-pending")
+@on(MIXED, needs=("approval",))
+def test_a_tool_that_awaits_approval_is_revealed(bench: Bench) -> None:
+    """The flag lists a new, unapproved tool to a query that is its name."""
+    waiting = {key: key.tool for key in bench.locked(approval="pending")}
+    bench.require(waiting, "no tool was seen to await approval")
+
+    seen = revealed(bench, waiting)
+
+    assert seen == list(waiting)
+
+
+@requirement("FR-001.reveals-changed")
+@on(MIXED, needs=("approval",))
+def test_a_tool_that_changed_since_its_approval_is_revealed(bench: Bench) -> None:
+    """The flag lists a changed tool to a query that is its name."""
+    changed = {key: key.tool for key in bench.locked(approval="changed")}
+    bench.require(changed, "no changed tool was seen to be locked")
+
+    seen = revealed(bench, changed)
+
+    assert seen == list(changed)
+
+
+@requirement("FR-001.reveals-quarantined")
+@on(MIXED, needs=("quarantine",))
+def test_a_tool_of_a_quarantined_server_is_revealed(bench: Bench) -> None:
+    """The flag lists tools that were callable until their server was quarantined, by name."""
+    withheld = {key: key.tool for key in bench.locked(quarantined=True)}
+    bench.require(len(withheld) >= 2, "fewer than 2 tools were locked by a quarantine")
+
+    seen = revealed(bench, withheld)
+
+    assert seen == list(withheld)
+
+
+@requirement("FR-001.reveals-quarantined~restart")
+@on(TWO, needs=("quarantine", "restart"))
+def test_a_quarantined_tool_is_still_revealed_after_a_restart(bench: Bench) -> None:
+    """What was known of a quarantined server before a restart is known after it."""
+    bench.operator.lock("quarantine", "vault")
+    bench.require(bench.refused(OPENED), "the lock had no effect")
+    bench.operator.restart()
+
+    bench.require(bench.ready(KEPT), "the target did not come back")
+    seen = bench.until(lambda: list(bench.revealed(OPENED.tool)), lambda keys: OPENED in keys)
+
+    assert seen == [OPENED]
+
+
+@requirement("FR-001.reveals-quarantined~first-contact")
+@on(TWO, needs=("quarantine", "restart"))
+def test_a_tool_first_met_in_quarantine_is_revealed(bench: Bench) -> None:
+    """A tool that no contact before the quarantine could show is listed by name."""
+    bench.operator.lock("quarantine", "vault")
+    bench.require(bench.refused(OPENED), "the lock had no effect")
+    bench.operator.change_upstream(LATE)
+    bench.operator.restart()
+
+    bench.require(bench.ready(KEPT), "the target did not come back")
+    seen = bench.until(lambda: len(bench.revealed("fegadu_seal")), bool)
+
+    assert seen == 1
+
+
+@requirement("FR-001.server-off")
+@on(MIXED, needs=("server_off",))
+def test_tools_of_a_server_that_is_off_are_absent_or_called_so(bench: Bench) -> None:
+    """They are `server_disabled` or not listed at all, and never among the callable ones."""
+    bench.require(bench.flag_alive, "the feature was not seen")
+    off = bench.locked(server_off=True)
+    bench.require(len(off) >= 2, "fewer than 2 tools were locked by switching their server off")
+
+    asked = [(key, query) for key in off for query in (bench.tools[key].word, key.tool)]
+    seen = {
+        (key, bench.discover(query, include_disabled=flag).status(key))
+        for key, query in asked
+        for flag in (True, False)
+    }
+
+    allowed = {(key, status) for key in off for status in ("absent", "server_disabled")}
+    assert sorted(seen - allowed) == []
+
+
+@requirement("FR-001.server-off~listing")
+@on(TWO, needs=("server_off",))
+def test_the_listing_shows_a_server_that_was_switched_off(bench: Bench) -> None:
+    """Its entry is still there, and a member that stood still before says something else."""
+    usual, again = (bench.list().servers["vault"].members for _ in range(2))
+    still = {name: value for name, value in usual.items() if again.get(name) == value}
+
+    bench.operator.lock("server", "vault")
+
+    bench.require(bench.refused(OPENED), "the lock had no effect")
+    entry = bench.until(
+        lambda: bench.list().servers.get("vault"),
+        lambda one: one is not None and not still.items() <= one.members.items(),
+    )
+    moved = entry is not None and any(entry.members.get(n) != v for n, v in still.items())
+    assert moved

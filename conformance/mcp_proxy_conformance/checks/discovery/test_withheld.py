@@ -1,0 +1,153 @@
+"""What nobody has approved is withheld: FR-003's exception, and the canaries planted for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mcp_proxy_conformance.bench import ABSENT, Bench
+from mcp_proxy_conformance.discovery.answer import Entry
+from mcp_proxy_conformance.discovery.locked import own_entries, repeated, schemas, strings
+from mcp_proxy_conformance.oracle import is_withheld
+from mcp_proxy_conformance.requirement import requirement
+from mcp_proxy_conformance.stage import on, stage
+from mcp_proxy_conformance.verdict import Breach
+from mcp_proxy_conformance.world import ToolKey
+
+MIXED = stage("mixed")
+COMBOS = stage("combos")
+
+
+@requirement("FR-003.withheld")
+@on(MIXED, needs=("quarantine",))
+def test_a_quarantined_tool_is_listed_without_description_and_schema(bench: Bench) -> None:
+    """Its entry has name, server and status, and tells nothing of what its server says of it."""
+    entries = own_entries(bench, bench.locked(quarantined=True))
+    bench.require(entries, "no quarantined tool was revealed")
+
+    told = {str(key): _told(entry) for key, entry in entries.items()}
+
+    assert told == {name: {} for name in told}
+
+
+@requirement("FR-003.withheld")
+@on(MIXED, needs=("approval",))
+def test_a_pending_or_changed_tool_is_listed_without_its_unapproved_text(bench: Bench) -> None:
+    """Its entry holds neither the new description nor the new schema, nor a word of them."""
+    waiting = (*bench.locked(approval="pending"), *bench.locked(approval="changed"))
+    entries = own_entries(bench, waiting)
+    bench.require(entries, "no pending or changed tool was revealed")
+
+    told = {str(key): _canaries_in(bench, [key], entry.members) for key, entry in entries.items()}
+
+    assert told == {name: [] for name in told}
+
+
+@requirement("FR-003.withheld~approved-text")
+@on(MIXED, needs=("approval",))
+def test_a_changed_tool_is_listed_without_the_text_approved_before(bench: Bench) -> None:
+    """Its entry does not repeat the description that it had while callable."""
+    entries = own_entries(bench, bench.locked(approval="changed"))
+    texts = [bench.armed.entries[key].description for key in entries if key in bench.armed.entries]
+    bench.require(any(texts), "no changed tool was revealed")
+
+    told = {str(key): repeated(texts, entry.members) for key, entry in entries.items()}
+
+    assert told == {name: () for name in told}
+
+
+@requirement("FR-003.canary")
+@on(MIXED)
+def test_no_discovery_answer_tells_what_withheld_tools_hold(bench: Bench) -> None:
+    """Whatever is asked, with the flag or without, no planted word stands in the answer."""
+    _expect_withheld(bench)
+    queries = {*bench.world.queries(), *(key.tool for key in bench.tools), *_planted(bench)}
+
+    leaks = bench.until(lambda: _leaks(bench, queries), lambda found: not found)
+
+    if leaks:
+        raise Breach(f"text of withheld tools stands in discovery answers: {leaks}")
+
+
+@requirement("FR-003.canary")
+@on(COMBOS)
+def test_no_lock_laid_beside_makes_discovery_tell_withheld_text(bench: Bench) -> None:
+    """Config, user and server locks on withheld tools bring none of their text into answers."""
+    _expect_withheld(bench)
+    queries = {key.tool for key in _withheld(bench)}
+
+    leaks = bench.until(lambda: _leaks(bench, queries), lambda found: not found)
+
+    if leaks:
+        raise Breach(f"text of withheld tools stands in discovery answers: {leaks}")
+
+
+@requirement("FR-003.canary~listing")
+@on(MIXED)
+def test_the_server_listing_tells_nothing_of_withheld_tools(bench: Bench) -> None:
+    """No planted word stands in the listing."""
+    bench.require(_planted(bench), "no tool with planted words is locked")
+
+    told = bench.list().reply.text
+
+    assert _canaries_in(bench, _withheld(bench), told) == []
+
+
+@requirement("FR-003.canary~rejection")
+@on(MIXED)
+def test_rejections_tell_nothing_of_withheld_tools(bench: Bench) -> None:
+    """No planted word stands in what calls of these tools are answered."""
+    bench.require(_planted(bench), "no tool with planted words is locked")
+
+    texts = [bench.call(key).text for key in _withheld(bench)]
+
+    assert _canaries_in(bench, _withheld(bench), texts) == []
+
+
+@requirement("FR-003.canary~tools-list")
+@on(MIXED)
+def test_the_targets_own_tool_list_tells_nothing_of_withheld_tools(bench: Bench) -> None:
+    """No planted word stands in tools/list, whatever the endpoint."""
+    bench.require(_planted(bench), "no tool with planted words is locked")
+
+    clients = [bench.started.client(endpoint=endpoint) for endpoint in bench.surface.endpoints]
+    lists = [str(client.tools()) for client in clients]
+
+    assert _canaries_in(bench, _withheld(bench), lists) == []
+
+
+def _withheld(bench: Bench) -> list[ToolKey]:
+    return [key for key in bench.armed.refused if is_withheld(bench.states[key])]
+
+
+def _planted(bench: Bench) -> dict[str, ToolKey]:
+    return {word: key for key in _withheld(bench) for word in bench.tools[key].canaries}
+
+
+def _expect_withheld(bench: Bench) -> None:
+    planted = set(_planted(bench).values())
+    revealed = own_entries(bench, planted)
+    bench.require(revealed, f"none of {len(planted)} tools with planted words was revealed")
+
+
+def _told(entry: Entry) -> dict[str, object]:
+    """A blank description and an empty schema tell nothing."""
+    names = ("description", *schemas(entry.members))
+    told = {name: entry.members.get(name) for name in names}
+    return {name: value for name, value in told.items() if value and str(value).strip()}
+
+
+def _canaries_in(bench: Bench, keys: Iterable[ToolKey], value: object) -> list[str]:
+    told = "\n".join(strings(value)) + str(value)
+    return [word for key in keys for word in bench.tools[key].canaries if word in told]
+
+
+def _leaks(bench: Bench, queries: Iterable[str]) -> dict[str, list[str]]:
+    """By query, the planted words in the answers, echoes of the query cut out."""
+    planted, leaks = _planted(bench), dict[str, list[str]]()
+    for query in sorted(queries):
+        for flag in (True, ABSENT):
+            answer = bench.discover(query, include_disabled=flag, limit=100)
+            told = answer.text_without_echo() if answer.reply.error is None else ""
+            if found := [word for word in planted if word in told]:
+                leaks[f"{query}, include_disabled {flag}"] = found
+    return leaks

@@ -1,0 +1,216 @@
+"""A case's expectation laid beside what a target answers, as two comparable dicts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+from mcp_proxy_conformance.bench import ABSENT, Bench, Called
+from mcp_proxy_conformance.case import Case, Then
+from mcp_proxy_conformance.discovery.answer import Answer
+from mcp_proxy_conformance.discovery.numbers import numbers_in
+from mcp_proxy_conformance.discovery.remediation import judge, mask
+from mcp_proxy_conformance.discovery.surface import FLAG
+from mcp_proxy_conformance.verdict import Inconclusive, NotApplicable
+from mcp_proxy_conformance.world import ToolKey, key
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """What was observed and what was expected, by the path of each expectation."""
+
+    observed: dict[str, Any] = field(default_factory=dict)
+    expected: dict[str, Any] = field(default_factory=dict)
+
+    def one_of(self, path: str, seen: Any, allowed: Collection[Any]) -> None:
+        """The observation is one of the allowed values."""
+        self.observed[path] = seen
+        self.expected[path] = seen if seen in allowed else sorted(allowed, key=str)
+
+    def truth(self, path: str, seen: Any, *, holds: bool, wanted: str) -> None:
+        """The observation meets a condition that is told in words."""
+        self.observed[path] = seen
+        self.expected[path] = seen if holds else wanted
+
+
+def lay_out(case: Case, bench: Bench) -> Sides:
+    """Ask what the case asks; raises Inconclusive when a control fails (section 0)."""
+    if case.when.agent is not None:
+        bench.needs("agents")
+        bench = bench.as_agent(case.when.agent)
+    asked: dict[str, Callable[[Case, Bench], Sides]] = {
+        "discover": _discovered,
+        "list": _listed,
+        "call": _called,
+    }
+    return asked[case.when.do](case, bench)
+
+
+def _discovered(case: Case, bench: Bench) -> Sides:
+    when, then, sides = case.when, case.then, Sides()
+    query = when.query or ""
+    _controls(case, bench, query)
+    answer = bench.discover(
+        query,
+        include_disabled=ABSENT if when.include_disabled is None else when.include_disabled,
+        limit=when.limit if isinstance(when.limit, (int, float, str)) else ABSENT,
+    )
+    bench.require(answer.error is None, f"discovery answered an error: {answer.error}")
+    _tools(then, answer, sides)
+    for name, allowed in (then.disabled or {}).items():
+        sides.one_of(f"status of {name}", answer.status(key(name)), allowed)
+    if then.disabled_only:
+        others = sorted({str(k) for k in answer.statuses()} - set(then.disabled or {}))
+        sides.one_of("other locked entries", tuple(others), [()])
+    if then.disabled_count is not None:
+        count = len(answer.disabled)
+        wanted = f"{then.disabled_count}"
+        sides.truth("locked entries", count, holds=then.disabled_count.holds(count), wanted=wanted)
+    _texts(then, answer, bench, sides)
+    _note(then, answer, bench, sides)
+    return sides
+
+
+def _controls(case: Case, bench: Bench, query: str) -> None:
+    """The locks named were proven, the callables were seen, the feature was seen alive."""
+    then = case.then
+    for name, allowed in (then.disabled or {}).items():
+        _armed(bench, key(name))
+        if "absent" not in allowed and not bench.states[key(name)].callable:
+            relevant = bench.relevant(key(name), query)
+            bench.require(relevant, f"{name} was not relevant to {query!r} while callable")
+    for name in (then.tools.has or ()) if then.tools else ():
+        relevant = key(name) in bench.armed.shown.get(query, ())
+        bench.require(relevant, f"{name} was not listed for {query!r} while all was callable")
+    if then.disabled_count is not None or not case.when.include_disabled:
+        bench.require(_as_admin(bench).flag_alive, "the feature was not seen on this stage")
+    if then.note == "absent":
+        bench.require(_as_admin(bench).note_alive, "no note was seen on this stage")
+    if then.note == "due":
+        bench.require(bench.revealed(query), "the flag reveals nothing for this query")
+
+
+def _as_admin(bench: Bench) -> Bench:
+    return bench if bench.agent is None else Bench(bench.started, bench.armed)
+
+
+def _armed(bench: Bench, tool: ToolKey) -> None:
+    if tool in bench.armed.skipped:
+        raise NotApplicable(f"{tool}: {bench.armed.skipped[tool]}")
+    if tool in bench.armed.unproven:
+        raise Inconclusive(f"{tool}: {bench.armed.unproven[tool]}")
+
+
+def _tools(then: Then, answer: Answer, sides: Sides) -> None:
+    if then.tools is None:
+        return
+    seen = {str(k) for k in answer.callables()}
+    for name in then.tools.has or ():
+        sides.one_of(f"{name} callable", name in seen, [True])
+    for name in then.tools.lacks or ():
+        sides.one_of(f"{name} callable", name in seen, [False])
+    if then.tools.only is not None:
+        sides.one_of("callable tools", sorted(seen), [sorted(then.tools.only)])
+
+
+def _texts(then: Then, answer: Answer, bench: Bench, sides: Sides) -> None:
+    entries = {str(entry.key): entry for entry in answer.disabled}
+    for name in then.withheld:
+        if name in entries:
+            sides.one_of(f"description of {name}", entries[name].description or None, [None])
+    for name in then.described:
+        own = bench.armed.entries.get(key(name))
+        if name in entries and own is not None:
+            sides.one_of(f"description of {name}", entries[name].description, [own.description])
+    told = answer.remediation or {}
+    if then.remediation_keys is not None:
+        wanted = (
+            answer.statuses().values()
+            if then.remediation_keys == "as statuses"
+            else then.remediation_keys
+        )
+        sides.one_of("remediation keys", sorted(told), [sorted(set(wanted))])
+    for status in then.remediation_class:
+        if status in told:
+            _text(f"remediation of {status}", str(told[status]), status, sides)
+
+
+def _text(path: str, text: str, status: str, sides: Sides) -> None:
+    judgement = judge(text, status)
+    if judgement.outcome == "unrecognised":
+        raise Inconclusive(f"unrecognised text, pin it with its class: {text!r}")
+    wanted = f"not the instruction of another class ({judgement.reason})"
+    sides.truth(path, text, holds=judgement.outcome != "convicted", wanted=wanted)
+
+
+def _note(then: Then, answer: Answer, bench: Bench, sides: Sides) -> None:
+    if then.note == "absent":
+        sides.one_of("note", answer.note or None, [None])
+    if then.note == "due":
+        named = answer.note is not None and FLAG in answer.note
+        sides.truth("note", answer.note, holds=named, wanted=f"a note that names {FLAG}")
+    if then.note_count is not None and answer.note is not None:
+        shown = len(bench.revealed(answer.query, limit=100))
+        found = numbers_in(answer.note)
+        exact = then.note_count.equals == shown
+        holds = shown in found if exact else any(number >= shown for number in found)
+        wanted = f"the number {shown}" if exact else f"a number of {shown} or more"
+        sides.truth("count in the note", answer.note, holds=holds, wanted=wanted)
+
+
+def _listed(case: Case, bench: Bench) -> Sides:
+    sides = Sides()
+    bench.require(_as_admin(bench).block_alive, "no counts block was seen on this stage")
+    listing = bench.list()
+    for server, wanted in (case.then.counts or {}).items():
+        for tool in bench.armed.unproven:
+            bench.require(tool.server != server, f"a lock on {server} was not proven: {tool}")
+        bench.require(server in listing.servers, f"the listing does not show {server}")
+        entry = listing.servers[server]
+        if wanted is None:
+            sides.one_of(f"counts of {server}", entry.counts, [None])
+            sides.one_of(f"{server} has the member", entry.has_counts, [False])
+            continue
+        block = entry.counts if isinstance(entry.counts, dict) else {}
+        for name, numbers in wanted.items():
+            allowed = numbers if isinstance(numbers, tuple) else (numbers,)
+            sides.one_of(f"{name} of {server}", block.get(name, 0), allowed)
+    return sides
+
+
+def _called(case: Case, bench: Bench) -> Sides:
+    sides, then = Sides(), case.then.rejection
+    tool = key(case.when.tool or "")
+    _armed(bench, tool)
+    called = bench.call(tool)
+    if then is None:
+        return sides
+    if then.reaches_upstream is not None:
+        sides.one_of("the call reached the upstream", called.reached, [then.reaches_upstream])
+    text = mask(called.text, [tool.server, tool.tool])
+    if then.is_class is not None:
+        _text("rejection", text, then.is_class, sides)
+    if then.not_class is not None:
+        own = _own_rejections(bench, then.not_class)
+        bench.require(own, f"no tool is locked as {then.not_class} alone")
+        sides.truth("rejection", text, holds=text not in own, wanted=f"not that of {own}")
+    if then.points_to_flag is not None:
+        _pointer(called, bench, sides)
+    return sides
+
+
+def _own_rejections(bench: Bench, status: str) -> list[str]:
+    """This target's own texts for tools with that lock alone (section 10, layer 1)."""
+    pure: dict[str, dict[str, Any]] = {
+        "disabled_by_config": {"config": True},
+        "disabled_by_user": {"user": True},
+    }
+    tools = bench.locked(**pure[status]) if status in pure else ()
+    return [mask(bench.armed.refused[one], [one.server, one.tool]) for one in tools[:1]]
+
+
+def _pointer(called: Called, bench: Bench, sides: Sides) -> None:
+    words = (FLAG, bench.surface.discovery_tool)
+    found = any(word in called.text for word in words)
+    sides.truth("rejection points on", called.text, holds=found, wanted=f"one of {words}")

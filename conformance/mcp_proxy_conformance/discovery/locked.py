@@ -1,0 +1,106 @@
+"""The locked entries of a world's tools, each tool asked for by a query of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.discovery.answer import Answer, Entry
+from mcp_proxy_conformance.discovery.remediation import mask
+from mcp_proxy_conformance.oracle import ABSENT, is_withheld
+from mcp_proxy_conformance.world import ToolKey
+
+SHORT = 20
+"""Characters; a shorter text is looked for as a whole string only, not inside others."""
+
+
+def own_query(bench: Bench, key: ToolKey) -> str:
+    """The tool's word if it was listed for it while callable, else its exact name (section 0)."""
+    word = bench.tools[key].word
+    indexed = not is_withheld(bench.states[key]) and bench.relevant(key, word)
+    return word if word and indexed else key.tool
+
+
+def ask(bench: Bench, key: ToolKey) -> Answer:
+    """The flagged answer to the tool's own query."""
+    return bench.discover(own_query(bench, key), include_disabled=True)
+
+
+def named(answer: Answer, key: ToolKey) -> Entry | None:
+    """The locked entry whose name holds the tool's, whatever its other members say."""
+    return next((entry for entry in answer.disabled if key.tool in entry.name), None)
+
+
+def own_answers(bench: Bench, keys: Iterable[ToolKey]) -> dict[ToolKey, Answer]:
+    """The answers that list each tool as locked, of all that do so before the settle time."""
+    keys = tuple(keys)
+
+    def look() -> dict[ToolKey, Answer]:
+        answers = {key: ask(bench, key) for key in keys}
+        return {key: answer for key, answer in answers.items() if named(answer, key)}
+
+    return bench.until(look, lambda found: len(found) == len(keys))
+
+
+def own_entries(bench: Bench, keys: Iterable[ToolKey]) -> dict[ToolKey, Entry]:
+    """The locked entry of each tool that is listed as locked."""
+    entries = {key: named(answer, key) for key, answer in own_answers(bench, keys).items()}
+    return {key: entry for key, entry in entries.items() if entry is not None}
+
+
+def own_texts(bench: Bench, keys: Iterable[ToolKey]) -> dict[str, set[str]]:
+    """By status, the map's texts told for these tools, with their names masked."""
+    found: dict[str, set[str]] = {}
+    for key, answer in own_answers(bench, keys).items():
+        status = answer.status(key)
+        text = (answer.remediation or {}).get(status)
+        if isinstance(text, str):
+            found.setdefault(status, set()).add(masked(bench, text, key))
+    return found
+
+
+def places(bench: Bench, key: ToolKey) -> frozenset[str]:
+    """Where answers to the tool's own query and to its exact name put it; absent if in neither."""
+    queries = {own_query(bench, key), key.tool}
+    seen = {bench.discover(query, include_disabled=True).status(key) for query in queries}
+    return frozenset(seen - {ABSENT} or seen)
+
+
+def masked(bench: Bench, text: str, key: ToolKey) -> str:
+    """The text with the names of the tool and what its server says of it masked."""
+    changed = [s.description for s in bench.world.steps if s.change == key.tool and s.description]
+    told = (key.server, key.tool, bench.tools[key].description, *changed)
+    return mask(text, [f"{key.server}:{key.tool}", *told])
+
+
+def schemas(members: Mapping[str, Any]) -> tuple[str, ...]:
+    """The members that hold a schema: by their name, or by what they hold."""
+    return tuple(
+        name
+        for name, value in members.items()
+        if value and ("schema" in name.lower() or (isinstance(value, dict) and "type" in value))
+    )
+
+
+def strings(value: Any) -> Iterator[str]:
+    """Every string inside a JSON value, the names of members left out."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for inner in value.values():
+            yield from strings(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from strings(inner)
+
+
+def repeated(texts: Iterable[Any], value: Any) -> tuple[str, ...]:
+    """Which of the texts stand in the strings of a JSON value."""
+    told = tuple(strings(value))
+    spoken = [text for text in texts if isinstance(text, str) and text.strip()]
+    return tuple(
+        text
+        for text in spoken
+        if any(text == one or (len(text) >= SHORT and text in one) for one in told)
+    )

@@ -1,0 +1,193 @@
+"""What byte identity forgives and what it finds, without a target."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from collections.abc import Callable
+
+import pytest
+
+from mcp_proxy_conformance.discovery.calibration import (
+    Exact,
+    absent_against_false,
+    differences,
+    volatile,
+)
+from mcp_proxy_conformance.verdict import Inconclusive
+
+FRAME = b'{"content":[{"type":"text","text":""}]}'
+TOOL = {"name": "forge:list", "server": "forge", "description": "a/b", "score": 1.5}
+OTHER = {"name": "forge:drop", "server": "forge", "description": "b", "score": 1.25}
+BODY = {"query": "q", "tools": [TOOL, OTHER], "total": 2}
+
+
+def exact(body: object, frame: bytes = FRAME) -> Exact:
+    """An answer whose text is this body."""
+    return Exact(result=frame, text=json.dumps(body).encode())
+
+
+def steady(absent: Exact, false: Exact) -> Callable[[str], Exact]:
+    """A target that always answers either form in the same way."""
+    return lambda form: absent if form == "A" else false
+
+
+def drawing(make: Callable[[], object]) -> Callable[[str], Exact]:
+    """A target whose answers depend on what is drawn and not on the form."""
+    return lambda _form: exact(make())
+
+
+def test_equal_answers_differ_nowhere() -> None:
+    """The plain case."""
+    assert absent_against_false(steady(exact(BODY), exact(BODY))) == ()
+
+
+def counter() -> Callable[[], object]:
+    """A number that grows with every call."""
+    count = itertools.count()
+    return lambda: BODY | {"calls": next(count)}
+
+
+def clock() -> Callable[[], object]:
+    """A time that moves only now and then."""
+    count = itertools.count()
+    return lambda: BODY | {"at": f"12:00:{next(count) // 5:02}"}
+
+
+def score() -> Callable[[], object]:
+    """Scores that are drawn anew, the order staying."""
+    dice = random.Random(7)  # noqa: S311 - a fixed seed
+    return lambda: BODY | {"tools": [t | {"score": dice.random()} for t in (TOOL, OTHER)]}
+
+
+def jitter() -> Callable[[], object]:
+    """A duration that is nearly always the same."""
+    dice = random.Random(11)  # noqa: S311 - a fixed seed
+    return lambda: BODY | {"took_ms": int(dice.random() < 0.15)}
+
+
+@pytest.mark.parametrize("target", [counter, clock, score])
+@pytest.mark.parametrize("skip", range(7))
+def test_what_moves_by_itself_accuses_nobody(
+    target: Callable[[], Callable[[], object]], skip: int
+) -> None:
+    """Wherever in its course the comparison begins."""
+    make = target()
+    for _ in range(skip):
+        make()
+
+    found = absent_against_false(drawing(make))
+
+    assert found == ()
+
+
+def test_a_jitter_accuses_nobody() -> None:
+    """A rare other value is met among the calmer calls before it is blamed on the flag."""
+    make = jitter()
+
+    found = [absent_against_false(drawing(make)) for _ in range(60)]
+
+    assert found == [()] * 60
+
+
+FALSE_FORMS = {
+    "an extra space": (b'"total": 2', b'"total":  2', "text"),
+    "an escaped slash": (b"a/b", b"a\\/b", "text.tools[forge:list].description"),
+    "a spelled-out letter": (b'"q"', b'"\\u0071"', "text.query"),
+    "another order": (b'"query": "q", ', b"", "text.tools"),
+    "an extra member": (b"}]", b'}], "disabled": []', "text.disabled"),
+    "an extra member inside": (b"1.25", b'1.25, "status": null', "text.tools[forge:drop].st"),
+    "another number": (b"1.25", b"1.250", "text.tools[forge:drop].score"),
+    "a last line": (b'"total": 2}', b'"total": 2}\n', "text"),
+    "no document": (b'"total": 2}', b'"total": 2', "text"),
+}
+
+
+@pytest.mark.parametrize("name", FALSE_FORMS)
+def test_a_difference_of_the_false_form_is_found(name: str) -> None:
+    """Whatever the parsed values say, and with its place, offset and the bytes of both sides."""
+    usual = exact(BODY)
+    old, new, at = FALSE_FORMS[name]
+    other = Exact(result=FRAME, text=usual.text.replace(old, new))
+    assert other != usual
+
+    found = absent_against_false(steady(usual, other))
+
+    assert len(found) == 3
+    assert found[0].at.startswith(at)
+    assert found[0].usual != found[0].seen
+    assert f"byte {found[0].offset}" in repr(found[0])
+
+
+def test_a_difference_beside_moving_members_is_found() -> None:
+    """What moves is cut out at its own place only."""
+    count = itertools.count()
+
+    def ask(form: str) -> Exact:
+        changed = {"score": next(count)}
+        tools = [TOOL | changed, OTHER | ({"score": 9} if form == "F" else {})]
+        return exact(BODY | {"tools": tools})
+
+    found = absent_against_false(ask)
+
+    assert {one.at for one in found} == {"text.tools[forge:drop].score"}
+
+
+def test_a_difference_around_the_text_is_found() -> None:
+    """The result's own members count like those of the text."""
+    marked = FRAME[:-1] + b',"isError":false}'
+
+    found = absent_against_false(steady(exact(BODY), exact(BODY, marked)))
+
+    assert {one.at for one in found} == {"result.isError"}
+
+
+def test_a_difference_that_does_not_repeat_counts_for_nothing() -> None:
+    """One odd answer in the first order is no breach."""
+    odd = iter([exact(BODY | {"total": 3})])
+    usual = exact(BODY)
+
+    found = absent_against_false(lambda form: next(odd, usual) if form == "F" else usual)
+
+    assert found == ()
+
+
+@pytest.mark.parametrize(
+    ("bodies", "member"),
+    [
+        ([BODY, BODY | {"tools": [OTHER, TOOL]}], "text.tools"),
+        ([BODY, BODY | {"tools": [TOOL]}], "text.tools"),
+        ([BODY, BODY | {"more": 1}], "text"),
+        ([{"name": "a"}, {"name": "b"}], "text.name"),
+        ([{"server": "a"}, {"server": "b"}], "text.server"),
+        ([{"at": 1}, {"at": [1]}], "text.at"),
+        ([{"at": []}, {"at": [1]}], "text.at"),
+        (["a", "b"], "text"),
+    ],
+)
+def test_names_keys_and_lengths_may_not_move(bodies: list[object], member: str) -> None:
+    """Then nothing can be said, and the reason names the member."""
+    answers = [exact(body) for body in bodies]
+
+    with pytest.raises(Inconclusive, match="does not agree with itself") as raised:
+        volatile(answers)
+
+    assert f": {member} is " in str(raised.value)
+
+
+def test_moving_space_leaves_nothing_to_compare_with() -> None:
+    """Bytes outside all members cannot be cut out."""
+    wide = Exact(result=FRAME, text=exact(BODY).text + b" ")
+
+    with pytest.raises(Inconclusive, match="does not agree with itself"):
+        differences([exact(BODY), wide], [exact(BODY)])
+
+
+def test_a_container_is_never_cut_out() -> None:
+    """A member that moves in the usual answers and is an object in this one is a difference."""
+    usual = [exact({"at": 1}), exact({"at": 2})]
+
+    found = differences(usual, [exact({"at": {"disabled": []}}), exact({"at": 3})])
+
+    assert [one.at for one in found] == ["text.at"]

@@ -1,0 +1,163 @@
+"""How one call of a check becomes a verdict: endings, settling, confirmation."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import pytest
+
+from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.judging import Ending, attempt, judge
+from mcp_proxy_conformance.target.adapter import AdapterError, Refused, Unsupported
+from mcp_proxy_conformance.transcript import Transcript
+from mcp_proxy_conformance.verdict import (
+    Breach,
+    DeclarationFault,
+    Inconclusive,
+    Misshapen,
+    NotApplicable,
+)
+from mcp_proxy_conformance.wire.faults import Unreachable
+
+
+@dataclass
+class FakeTarget:
+    """Only what the judge looks at."""
+
+    settle_s: float = 0.0
+
+
+@dataclass
+class FakeStarted:
+    """A started target without any process behind it."""
+
+    target: FakeTarget = field(default_factory=FakeTarget)
+    transcript: Transcript = field(default_factory=Transcript)
+    last_change: float = field(default_factory=time.monotonic)
+
+
+@dataclass
+class FakeBench:
+    """A bench that only carries its started target."""
+
+    started: FakeStarted = field(default_factory=FakeStarted)
+
+
+def bench(settle_s: float = 0.0) -> Bench:
+    """A bench on a target that settles within so many seconds from now."""
+    return cast("Bench", FakeBench(FakeStarted(FakeTarget(settle_s))))
+
+
+def raising(error: BaseException) -> Callable[[], Any]:
+    """A check that ends in that way."""
+
+    def check() -> None:
+        raise error
+
+    return check
+
+
+@pytest.mark.parametrize(
+    ("error", "verdict", "blame"),
+    [
+        (AssertionError("x"), "fail", "target"),
+        (Breach("x"), "fail", "target"),
+        (Misshapen("x"), "fail", "target"),
+        (Inconclusive("x"), "inconclusive", ""),
+        (NotApplicable("x"), "not_applicable", ""),
+        (Refused("x"), "not_applicable", ""),
+        (Unsupported("x"), "not_applicable", ""),
+        (AdapterError("x"), "error", "adapter"),
+        (Unreachable("peer", "connect", "x", 0.1), "error", "network"),
+        (DeclarationFault("x"), "error", "declaration"),
+        (ZeroDivisionError("x"), "error", "suite"),
+    ],
+)
+def test_each_way_of_ending_has_its_verdict(
+    error: BaseException, verdict: str, blame: str
+) -> None:
+    """Verdict and blame follow from the kind of exception."""
+    ending = attempt(raising(error))
+
+    assert (ending.verdict, ending.blame) == (verdict, blame)
+
+
+def test_an_interruption_is_no_verdict() -> None:
+    """Ctrl-C goes through the judge."""
+    with pytest.raises(KeyboardInterrupt):
+        attempt(raising(KeyboardInterrupt()))
+
+
+def test_a_claim_may_hold_late_within_the_settle_time() -> None:
+    """A check that only looks is called again until the target has settled."""
+    seen = iter([False, False, True])
+
+    def check(_: Bench) -> None:
+        assert next(seen)
+
+    ending = judge(check, bench(settle_s=5.0), None)
+
+    assert ending.verdict == "pass"
+
+
+def test_a_check_that_acted_is_not_called_again() -> None:
+    """After an operator action of its own, a check settles for itself."""
+    calls = []
+
+    def check(on: Bench) -> None:
+        calls.append(1)
+        on.started.last_change = time.monotonic()
+        raise AssertionError
+
+    ending = judge(check, bench(settle_s=5.0), None)
+
+    assert (ending.verdict, len(calls)) == ("fail", 1)
+
+
+@pytest.mark.parametrize(
+    ("second", "verdict"), [(True, "inconclusive"), (False, "fail")], ids=["passes", "fails"]
+)
+def test_a_shared_failure_counts_only_when_a_second_target_shows_it(
+    second: bool, verdict: str
+) -> None:
+    """A failure that a fresh target does not show is the target's disagreement with itself."""
+    first = bench()
+    other = bench()
+
+    def check(on: Bench) -> None:
+        assert on is other and second  # noqa: PT018 - one condition
+
+    ending = judge(check, first, lambda: other)
+
+    assert ending.verdict == verdict
+
+
+def test_a_breach_needs_no_second_look() -> None:
+    """A moved upstream counter is not confirmed, nor waited for."""
+    asked = []
+
+    def check(_: Bench) -> None:
+        raise Breach("moved")
+
+    def confirm() -> Bench:
+        asked.append(1)
+        return bench()
+
+    ending = judge(check, bench(settle_s=5.0), confirm)
+
+    assert (ending.verdict, asked) == ("fail", [])
+
+
+def test_an_ending_says_where_its_call_began() -> None:
+    """Only the messages of the call that counted are evidence."""
+    on = bench()
+    on.started.transcript.record(
+        edge="client", direction="sent", peer="p", raw=b"", note="", headers=()
+    )
+
+    ending = judge(lambda _: None, on, None)
+
+    assert ending == Ending(verdict="pass", since=1)

@@ -1,0 +1,159 @@
+"""The oracle allows what the source texts say, combination by combination."""
+
+from __future__ import annotations
+
+from itertools import product
+from math import inf, nan
+
+import pytest
+
+from mcp_proxy_conformance import oracle
+from mcp_proxy_conformance.discovery.surface import STATUSES
+from mcp_proxy_conformance.state import ToolState
+
+EVERY = [
+    ToolState(server_off=off, config=config, user=user, approval=approval, quarantined=quarantined)
+    for off, config, user, approval, quarantined in product(
+        (False, True), (False, True), (False, True), (None, "pending", "changed"), (False, True)
+    )
+]
+
+
+@pytest.mark.parametrize(
+    ("state", "allowed"),
+    [
+        (ToolState(), {"callable"}),
+        (ToolState(config=True), {"disabled_by_config"}),
+        (ToolState(user=True), {"disabled_by_user"}),
+        (ToolState(config=True, user=True), {"disabled_by_config"}),
+        (ToolState(approval="pending"), {"pending_approval"}),
+        (ToolState(approval="changed"), {"pending_approval"}),
+        (ToolState(user=True, approval="pending"), {"disabled_by_user", "pending_approval"}),
+        (ToolState(config=True, approval="changed"), {"disabled_by_config", "absent"}),
+        (ToolState(config=True, user=True, approval="pending"), {"disabled_by_config", "absent"}),
+        (ToolState(quarantined=True), {"server_quarantined"}),
+        (ToolState(quarantined=True, approval="pending"), {"server_quarantined"}),
+        (ToolState(quarantined=True, user=True), {"server_quarantined", "disabled_by_user"}),
+        (ToolState(quarantined=True, config=True), {"disabled_by_config", "absent"}),
+        (ToolState(server_off=True), {"absent", "server_disabled"}),
+        (ToolState(server_off=True, config=True, user=True), {"absent", "server_disabled"}),
+        (
+            ToolState(server_off=True, approval="changed"),
+            {"absent", "server_disabled", "pending_approval"},
+        ),
+        (
+            ToolState(server_off=True, quarantined=True, user=True),
+            {"absent", "server_disabled", "server_quarantined"},
+        ),
+        (
+            ToolState(server_off=True, quarantined=True, config=True, approval="pending"),
+            {"absent", "server_disabled"},
+        ),
+    ],
+)
+def test_the_order_of_reasons_decides(state: ToolState, allowed: set[str]) -> None:
+    """FR-004: server off, config, user, pending; the pass over quarantined tools beside it."""
+    assert oracle.allowed_statuses(state) == allowed
+
+
+@pytest.mark.parametrize("state", EVERY, ids=str)
+def test_every_combination_has_an_answer_and_only_no_lock_is_callable(state: ToolState) -> None:
+    """FR-004, FR-011: the order is total, and a locked tool is never among the callable ones."""
+    allowed = oracle.allowed_statuses(state)
+
+    assert allowed
+    assert allowed <= {*STATUSES, "absent", "callable"}
+    assert ("callable" in allowed) is state.callable
+
+
+@pytest.mark.parametrize("state", [state for state in EVERY if state.config], ids=str)
+def test_what_config_denies_is_never_told_to_be_approved(state: ToolState) -> None:
+    """FR-004: the pass over quarantined tools skips it; SC-003: no user's reason anywhere."""
+    words = oracle.allowed_statuses(state) | oracle.counted_as(state)
+
+    assert "pending_approval" not in words
+    assert "disabled_by_user" not in words
+    assert "server_quarantined" not in oracle.allowed_statuses(state)
+
+
+@pytest.mark.parametrize(
+    ("state", "word"),
+    [
+        (ToolState(), "callable"),
+        (ToolState(config=True, user=True, approval="pending"), "disabled_by_config"),
+        (ToolState(user=True), "disabled_by_user"),
+        (ToolState(approval="changed"), "pending_approval"),
+    ],
+)
+def test_a_tool_of_an_enabled_server_is_counted_by_its_first_reason(
+    state: ToolState, word: str
+) -> None:
+    """FR-010 and the five words of ServerToolCounts."""
+    assert oracle.counted_as(state) == {word}
+
+
+def test_a_quarantined_tool_is_counted_under_any_reason_but_not_as_callable() -> None:
+    """FR-010: the older text lists no sixth word."""
+    assert oracle.counted_as(ToolState(quarantined=True)) == {*STATUSES, "absent"}
+
+
+@pytest.mark.parametrize(
+    ("state", "withheld"),
+    [
+        (ToolState(), False),
+        (ToolState(config=True, user=True), False),
+        (ToolState(server_off=True), False),
+        (ToolState(quarantined=True), True),
+        (ToolState(config=True, approval="pending"), True),
+        (ToolState(approval="changed"), True),
+    ],
+)
+def test_what_nobody_approved_is_withheld(state: ToolState, withheld: bool) -> None:
+    """FR-003's exception, FR-004, and the exception of the first assumption."""
+    assert oracle.is_withheld(state) is withheld
+
+
+@pytest.mark.parametrize(
+    ("limit", "most"),
+    [
+        (1, 1),
+        (9, 9),
+        (10, 10),
+        (11, 10),
+        (500, 10),
+        (2.7, 10),
+        (None, 10),
+        (0, 10),
+        (-1, 10),
+        (inf, 10),
+        (nan, 10),
+    ],
+)
+def test_the_cap_is_the_limit_or_ten(limit: float | None, most: int) -> None:
+    """FR-006, SC-004; a limit that is none leaves ten."""
+    assert oracle.cap(limit) == most
+
+
+@pytest.mark.parametrize(
+    ("callables", "revealed", "relevant", "due", "allowed"),
+    [
+        (0, 3, 3, True, True),
+        (0, 3, 0, False, True),
+        (0, 0, 0, False, False),
+        (1, 3, 3, False, False),
+    ],
+)
+def test_a_note_is_due_when_the_flag_would_show_something_of_the_query(
+    callables: int, revealed: int, relevant: int, due: bool, allowed: bool
+) -> None:
+    """FR-009: no callable result, and relevant locked tools; open where these are not relevant."""
+    assert oracle.must_have_note(callables=callables, relevant=relevant) is due
+    assert oracle.may_have_note(callables=callables, revealed=revealed) is allowed
+
+
+def test_the_map_has_a_key_for_each_status_shown() -> None:
+    """FR-005: the statuses in the answer, once each; none, no key."""
+    shown = ["disabled_by_user", "disabled_by_config", "disabled_by_user"]
+
+    assert oracle.remediation_keys(shown) == {"disabled_by_config", "disabled_by_user"}
+    assert oracle.remediation_keys([]) == frozenset()

@@ -1,0 +1,101 @@
+"""Headline and exit code: what outranks what."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_proxy_conformance.report.outcome import outcome
+from mcp_proxy_conformance.requirement import profile
+from mcp_proxy_conformance.run import Run
+from mcp_proxy_conformance.target.adapter import Target
+from mcp_proxy_conformance.target.kinds import target_of
+from mcp_proxy_conformance.verdict import Blame, Result, Verdict, worst
+
+
+def result(verdict: Verdict, blame: Blame = "") -> Result:
+    """A result of some check."""
+    return Result(
+        check="test_x",
+        case=None,
+        clauses=("FR-006.cap",),
+        judgement="F",
+        verdict=verdict,
+        reason="because",
+        stage="crowd",
+        blame=blame,
+    )
+
+
+def clauses(**verdicts: Verdict) -> list[dict[str, Any]]:
+    """Every clause of the profile passes, but `cap` and `fills` as said."""
+    told = {"FR-006.cap": verdicts.get("cap"), "FR-006.fills": verdicts.get("fills")}
+    return [
+        {
+            "id": one,
+            "judgement": "A" if one == "FR-006.fills" else "F",
+            "verdict": told.get(one) or "pass",
+        }
+        for one in profile("discovery").clauses
+    ]
+
+
+def run(*results: Result, target: Target | None = None, **state: Any) -> Run:
+    """A finished run."""
+    made = Run(
+        target=target or target_of("reference"), profile=profile("discovery"), out=Path("unused")
+    )
+    made.results.extend(results)
+    for name, value in state.items():
+        setattr(made, name, value)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("made", "verdicts", "exit_code"),
+    [
+        (run(), {}, 0),
+        (run(), {"fills": "fail"}, 0),
+        (run(), {"cap": "not_applicable"}, 4),
+        (run(), {"cap": "inconclusive"}, 4),
+        (run(result("fail")), {"cap": "fail"}, 1),
+        (run(result("error", "adapter")), {"cap": "fail"}, 3),
+        (run(result("error", "network")), {"cap": "error"}, 3),
+        (run(result("error", "declaration"), result("error", "adapter")), {"cap": "fail"}, 2),
+        (run(result("error", "suite"), result("error", "declaration")), {}, 70),
+        (run(result("error", "suite"), interrupted=True), {}, 130),
+        (run(faults=["test_x.py: SyntaxError"]), {}, 70),
+        (run(narrowed=True), {}, 4),
+    ],
+)
+def test_the_worst_that_happened_decides(
+    made: Run, verdicts: dict[str, Verdict], exit_code: int
+) -> None:
+    """130 outranks 70, then 2, 3, 1, 4 and 0; advisory clauses never count."""
+    found = outcome(made, clauses(**verdicts))
+
+    assert found.exit == exit_code
+
+
+def test_a_target_that_declares_nothing_is_below_the_floor() -> None:
+    """Nothing declared means nothing violated, and nothing proven."""
+    bare = replace(target_of("reference"), capabilities=frozenset())
+
+    found = outcome(run(target=bare), clauses())
+
+    assert (found.headline, found.exit) == ("incomplete", 4)
+
+
+def test_a_clause_is_as_bad_as_its_worst_result() -> None:
+    """error > fail > inconclusive > waived > pass > not_applicable."""
+    order: tuple[Verdict, ...] = (
+        "not_applicable", "pass", "waived", "inconclusive", "fail", "error",
+    )  # fmt: skip
+
+    found = [worst(order[: count + 1]) for count in range(len(order))]
+
+    assert found == list(order)
+    assert worst([]) is None

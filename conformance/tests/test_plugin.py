@@ -1,0 +1,47 @@
+"""The same checks under plain pytest; and a user's own tests, left alone."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+PYTEST = [sys.executable, "-m", "pytest", "-p", "mcp_proxy_conformance.plugin"]
+
+
+def pytest_process(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Plain pytest in a folder of the user's."""
+    return subprocess.run(
+        [*PYTEST, *arguments], cwd=folder, capture_output=True, text=True, check=False, timeout=100
+    )
+
+
+def test_with_a_target_and_no_path_the_installed_checks_run(tmp_path: Path) -> None:
+    """The user's own tests are not collected; the report is written."""
+    (tmp_path / "test_mine.py").write_text("def test_mine(): assert False\n", encoding="utf-8")
+
+    done = pytest_process(tmp_path, "--target", "reference", "-k", "test_no_more_locked_tools")
+
+    report = json.loads((tmp_path / "mcp-proxy-conformance-out" / "report.json").read_bytes())
+    assert done.returncode == 0, done.stdout
+    assert {one["check"] for one in report["results"]} == {
+        "test_no_more_locked_tools_come_back_than_the_limit_or_ten"
+    }
+
+
+def test_without_a_target_the_plugin_does_nothing(tmp_path: Path) -> None:
+    """A user's run is what it was."""
+    (tmp_path / "test_mine.py").write_text("def test_mine(): assert True\n", encoding="utf-8")
+
+    done = pytest_process(tmp_path, "-q")
+
+    assert (done.returncode, "1 passed" in done.stdout) == (0, True)
+    assert not (tmp_path / "mcp-proxy-conformance-out").exists()
+
+
+def test_an_unknown_target_is_a_usage_error(tmp_path: Path) -> None:
+    """pytest's own code for bad usage, and the nearest name."""
+    done = pytest_process(tmp_path, "--target", "refrence")
+
+    assert (done.returncode, "'reference'" in done.stderr) == (4, True)

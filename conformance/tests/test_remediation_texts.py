@@ -1,0 +1,169 @@
+"""The judge of remediation texts: its corpus, its word lists, and the laws of its strict core."""
+
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcp_proxy_conformance.discovery.remediation import (
+    claims_operator_policy,
+    judge,
+    mask,
+    tells_user_act,
+)
+from mcp_proxy_conformance.resources import fixtures_dir, schemas_dir
+
+CONFIG = "disabled_by_config"
+STATUSES = (
+    CONFIG,
+    "disabled_by_user",
+    "pending_approval",
+    "server_disabled",
+    "disabled_unknown",
+    "server_quarantined",
+)
+
+
+def _document(name: str) -> Any:
+    return json.loads((fixtures_dir() / "remediation" / name).read_text(encoding="utf-8"))
+
+
+CORPUS: list[dict[str, str]] = _document("corpus.json")
+WORDS: dict[str, list[str]] = _document("words.json")
+CONVICTED = [
+    row["text"] for row in CORPUS if row["status"] == CONFIG and row["expect"] == "convicted"
+]
+PIECES = [piece for phrases in WORDS.values() for piece in phrases]
+SENTENCES = st.one_of(
+    st.text(),
+    st.sampled_from([row["text"] for row in CORPUS]),
+    st.lists(st.sampled_from([*PIECES, ".", ",", ":", '"', "\\u2019", "it", "to"])).map(" ".join),
+)
+
+
+@pytest.mark.parametrize("row", CORPUS, ids=lambda row: f"{row['status']}: {row['text'][:60]}")
+def test_a_sentence_of_the_corpus_is_judged_as_written(row: dict[str, str]) -> None:
+    """Each hand-written sentence gets the outcome that was written beside it."""
+    judged = judge(row["text"], row["status"])
+
+    assert judged.outcome == row["expect"]
+
+
+def test_the_corpus_covers_every_class_and_outcome() -> None:
+    """Every lock class has sentences of all three outcomes, none of them twice."""
+    covered = {(row["status"], row["expect"]) for row in CORPUS}
+    distinct = {(row["status"], row["text"]) for row in CORPUS}
+
+    assert covered == {(s, o) for s in STATUSES for o in ("conveys", "convicted", "unrecognised")}
+    assert len(distinct) == len(CORPUS)
+
+
+def test_the_word_lists_are_as_their_schema_describes() -> None:
+    """The words file is valid, and its schema is a valid schema."""
+    schema = json.loads(
+        (schemas_dir() / "remediation-words.schema.json").read_text(encoding="utf-8")
+    )
+
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.Draft202012Validator(schema).validate(WORDS)
+
+
+@given(text=SENTENCES, status=st.sampled_from([*STATUSES, "unheard_of"]))
+def test_any_text_gets_a_judgement(text: str, status: str) -> None:
+    """Whatever the text, the answer is one of three outcomes and never an exception."""
+    judged = judge(text, status)
+
+    assert judged.outcome in {"conveys", "convicted", "unrecognised"}
+
+
+@given(
+    text=st.one_of(SENTENCES, st.sampled_from(CONVICTED)),
+    word=st.sampled_from(WORDS["negators"] + WORDS["policy"] + WORDS["policy_guard_words"]),
+    where=st.integers(min_value=0),
+)
+def test_a_config_text_with_a_negator_or_operator_word_is_never_convicted(
+    text: str, word: str, where: int
+) -> None:
+    """One such word, put between any two words, is enough to leave the text unaccused."""
+    pieces = text.split(" ")
+    pieces.insert(where % (len(pieces) + 1), word)
+
+    judged = judge(" ".join(pieces), CONFIG)
+
+    assert judged.outcome != "convicted"
+
+
+@pytest.mark.parametrize("text", CONVICTED)
+@pytest.mark.parametrize("letter", ["é", "ж", "語"])
+def test_a_text_that_is_not_plain_english_is_never_convicted(text: str, letter: str) -> None:
+    """A letter outside ASCII leaves even a convicted text unrecognised."""
+    judged = judge(f"{text} {letter}", CONFIG)
+
+    assert judged.outcome == "unrecognised"
+
+
+@pytest.mark.parametrize("name", ["enable_repo", "approve_policy", "not_allowed", "forge:toggle"])
+@pytest.mark.parametrize(
+    "row", [r for r in CORPUS if "masked_name" in r["text"]], ids=lambda r: r["text"]
+)
+def test_a_tool_name_does_not_sway_the_judgement(row: dict[str, str], name: str) -> None:
+    """With names masked, a tool called like an act or a policy changes nothing."""
+    said = row["text"].replace("masked_name", name)
+
+    judged = judge(mask(said, [name]), row["status"])
+
+    assert judged.outcome == row["expect"]
+
+
+def test_masking_keeps_words_that_could_acquit() -> None:
+    """A server called `policy` does not take the word policy out of a lawful text."""
+    said = "Denied by policy on forge: ask the user of 'enable' to wait."
+
+    assert mask(said, ["policy", "forge", "enable", " "]) == (
+        "Denied by policy on masked_name: ask the user of 'masked_name' to wait."
+    )
+
+
+@pytest.mark.parametrize(
+    ("pinned", "outcome"), [(CONFIG, "conveys"), ("disabled_by_user", "convicted")]
+)
+def test_a_pinned_text_is_taken_at_its_word(pinned: str, outcome: str) -> None:
+    """A pin decides before any reading, for its own class and against every other."""
+    text = "Ask the user to enable it. The operator cannot."
+
+    judged = judge(text, CONFIG, pins={text: pinned})
+
+    assert judged.outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("text", "claimed"),
+    [
+        ("Denied by operator policy.", True),
+        ("The administrator has disabled this tool.", True),
+        ("It's not operator policy: the user turned it off.", False),
+        ("It was not disabled by the administrator.", False),
+        ("If the operator disabled it, ask them.", False),
+        ("Disabled by the user.", False),
+    ],
+)
+def test_a_claim_of_operator_policy_is_recognised(text: str, *, claimed: bool) -> None:
+    """Only an affirmed, unconditional statement counts as a claim."""
+    assert claims_operator_policy(text) is claimed
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("Ask the user to re-enable it.", True),
+        ("Operator policy. You can toggle it in the UI.", True),
+        ("The user can't toggle it in the UI.", False),
+        ("Call retrieve_tools with include_disabled=true.", False),
+    ],
+)
+def test_a_user_act_is_recognised(text: str, *, told: bool) -> None:
+    """An act counts when it is told and not denied; a pointer to discovery is none."""
+    assert tells_user_act(text) is told

@@ -1,0 +1,118 @@
+"""`run endpoint`: what is no MCP server, or knows no flag, gets one sentence and no pass."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+import pytest
+from click.testing import CliRunner, Result
+
+from mcp_proxy_conformance.cli import main
+from mcp_proxy_conformance.transcript import Transcript
+from mcp_proxy_conformance.upstream import Upstreams, UpstreamServer, UpstreamTool
+
+
+def look(url: str, *more: str) -> Result:
+    """Run the command in this process."""
+    return CliRunner().invoke(main, ["run", "endpoint", "--url", url, *more])
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    """Answers every POST with what `body` makes of the request."""
+
+    body: ClassVar[Any]
+
+    def do_POST(self) -> None:
+        """Answer once."""
+        asked = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        told = type(self).body(asked)
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(told)))
+        self.end_headers()
+        self.wfile.write(told)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def answering(body: Any) -> Iterator[str]:
+    """A web server that is no MCP server."""
+    kind = type("Some", (Handler,), {"body": staticmethod(body)})
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), kind)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/mcp"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def test_a_closed_port_answers_nothing() -> None:
+    """Exit 3, and the sentence says that nothing answers."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+
+    found = look(f"http://127.0.0.1:{port}/mcp")
+
+    assert (found.exit_code, "nothing answers" in found.output) == (3, True)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        lambda asked: asked,
+        lambda _: b"{}",
+        lambda _: b"<html>hello</html>",
+        lambda _: b"\x00\xff\x17",
+        lambda asked: json.dumps(
+            {"jsonrpc": "2.0", "id": json.loads(asked).get("id"), "result": {}}
+        ).encode(),
+    ],
+    ids=["echo", "empty", "html", "noise", "empty results"],
+)
+def test_what_speaks_no_mcp_is_said_to_speak_none(body: Any) -> None:
+    """An echo, empty objects, a page, noise: exit 3 and one sentence."""
+    with answering(body) as url:
+        found = look(url)
+
+    assert (found.exit_code, found.output.count("\n")) == (3, 1)
+
+
+@pytest.mark.parametrize(
+    ("tool", "exit_code"),
+    [
+        (UpstreamTool(name="add", description="Add numbers."), 4),
+        (UpstreamTool(name="retrieve_tools", description="Find tools."), 1),
+        (UpstreamTool(name="retrieve_tools", description="Takes include_disabled."), 4),
+    ],
+    ids=["no discovery tool", "ignores the flag", "names the flag"],
+)
+def test_an_mcp_server_is_looked_at_for_its_discovery_tool(
+    tool: UpstreamTool, exit_code: int
+) -> None:
+    """None: incomplete; one that names the flag nowhere: violated."""
+    with Upstreams(Transcript()) as upstreams:
+        server = upstreams.add(UpstreamServer("plain", tools=[tool]))
+        found = look(server.url)
+
+    assert found.exit_code == exit_code
+    assert server.calls(tool.name) == 0
+
+
+@pytest.mark.parametrize("arguments", [("ftp://x",), ("http://127.0.0.1:1", "--header", "x")])
+def test_bad_options_are_told_in_one_sentence(arguments: tuple[str, ...]) -> None:
+    """Exit 2 before anything is sent."""
+    found = look(*arguments)
+
+    assert (found.exit_code, found.output.count("\n")) == (2, 1)

@@ -1,0 +1,76 @@
+"""What a tool's answer says, to the byte, without a network."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcp_proxy_conformance.transcript import Message
+from mcp_proxy_conformance.wire import ProtocolFault, Reply, ToolReply, jsonrpc
+
+_MESSAGE = Message(
+    id=1, edge="client", direction="sent", at=0.0, peer="p", raw=b"", note="", headers=()
+)
+
+
+def reply(members: bytes) -> ToolReply:
+    """The answer to a call whose result has these members."""
+    envelope = jsonrpc.parse(b'{"jsonrpc":"2.0","id":1,"result":{%b}}' % members)
+    return ToolReply.of(
+        Reply(
+            envelope=envelope,
+            status=200,
+            headers=(),
+            seconds=0.0,
+            sent=_MESSAGE,
+            received=_MESSAGE,
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        b"",
+        b'"content":{}',
+        b'"content":[]',
+        b'"content":[7]',
+        b'"content":[{"type":"text"}]',
+        b'"content":[{"type":"text","text":7}]',
+        b'"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]',
+    ],
+)
+def test_a_result_without_one_text_is_a_fault_when_asked(members: bytes) -> None:
+    """Only when asked for the text."""
+    answer = reply(members)
+
+    assert answer.is_error is False
+    for member in ("text", "document", "frame", "exact"):
+        with pytest.raises(ProtocolFault):
+            getattr(answer, member)
+
+
+def test_the_text_is_exact() -> None:
+    """Escapes are undone in D, and everything around the literal is as it was sent."""
+    members = b' "content":[{"type":"image"},{"text":"\\u00e9\\n{}","type":"text"}] ,"isError":true'
+
+    answer = reply(members + b',"structuredContent":[1]')
+
+    assert (answer.texts, answer.is_error, answer.structured) == (("\u00e9\n{}",), True, [1])
+    assert answer.document == "\u00e9\n{}".encode()
+    assert answer.frame == answer.result.replace(b'"\\u00e9\\n{}"', b'""')
+    assert answer.exact == answer.result.replace(b'"\\u00e9\\n{}"', answer.document)
+
+
+def test_all_texts_are_given_where_there_are_several() -> None:
+    """In order, other items left out."""
+    answer = reply(
+        b'"content":[{"type":"text","text":"a"},{"type":"x"},{"type":"text","text":"b"}]'
+    )
+
+    assert answer.texts == ("a", "b")
+
+
+def test_is_error_must_be_a_boolean() -> None:
+    """A string that says false is not false."""
+    with pytest.raises(ProtocolFault, match="a boolean as 'isError'"):
+        _ = reply(b'"content":[],"isError":"false"').is_error
