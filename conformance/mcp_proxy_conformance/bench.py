@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
-from mcp_proxy_conformance.arming import Armed
+from mcp_proxy_conformance.arming import Armed, arm
 from mcp_proxy_conformance.discovery.answer import (
     Answer,
     Listing,
@@ -212,6 +212,15 @@ class Bench:
         self.started.moved(None)
         return seen
 
+    @contextmanager
+    def twin(self) -> Iterator[Bench]:
+        """A second target of the same world, started and armed now and ended with the block."""
+        started = Started(self.started.target, self.world, self.started.folder.parent)
+        try:
+            yield Bench(started, arm(started), self.agent)
+        finally:
+            started.close()
+
     # -- controls --------------------------------------------------------------------------
 
     def require(self, condition: object, reason: str) -> None:
@@ -237,9 +246,7 @@ class Bench:
     @property
     def flag_alive(self) -> bool:
         """Whether the flag was seen to reveal at least one tool on this stage."""
-        return self._seen(
-            "flag", lambda: any(self.revealed(word) for word in self._sample_words())
-        )
+        return self._seen("flag", lambda: any(self.revealed(word) for word in self._sample_words()))
 
     @property
     def note_alive(self) -> bool:

@@ -207,5 +207,6 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         return
     run.faults, FAULTS[:] = list(FAULTS), []
     run.interrupted = exitstatus == pytest.ExitCode.INTERRUPTED and not run.faults
+    run.cut_short = str(session.shouldfail or session.shouldstop or "")
     write_report(run)
     run.close()

@@ -56,6 +56,7 @@ class Run:
     comparison: tuple[str, Any, Any] | None = None
     faults: list[str] = field(default_factory=list)
     interrupted: bool = False
+    cut_short: str = ""
     narrowed: bool = False
     began: float = field(default_factory=time.monotonic)
     wire: str = ""

@@ -156,14 +156,14 @@ def test_a_string_literal_must_be_one() -> None:
 
 
 def test_a_hundred_kilobytes_take_no_time() -> None:
-    """The best of five readings of 100 KB stays far below what a check would notice."""
+    """The best of ten readings of 100 KB costs little of the processor's time."""
     entry = {"name": "s:t", "description": "word " * 20, "inputSchema": {"type": "object"}, "n": 1}
     raw = json.dumps({"tools": [entry] * 600}).encode("ascii")
     times = []
-    for _ in range(5):
-        began = time.perf_counter()
+    for _ in range(10):
+        began = time.thread_time()
         spans.parse(raw)
-        times.append(time.perf_counter() - began)
+        times.append(time.thread_time() - began)
 
     assert len(raw) > 100_000
     assert min(times) < 0.06 * len(raw) / 100_000

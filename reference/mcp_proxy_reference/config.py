@@ -57,7 +57,7 @@ class ConfigError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Server:
-    """One upstream server; an empty allow list means that there is none."""
+    """One upstream server; `enabled_tools` None means no allow list, an empty one allows nothing."""
 
     name: str
     url: str | None = None
@@ -70,11 +70,11 @@ class Server:
     quarantined: bool = False
     skip_quarantine: bool = False
     disabled_tools: frozenset[str] = frozenset()
-    enabled_tools: frozenset[str] = frozenset()
+    enabled_tools: frozenset[str] | None = None
 
     def denies(self, tool: str) -> bool:
         """Whether the operator's lists lock the tool."""
-        if self.enabled_tools:
+        if self.enabled_tools is not None:
             return tool not in self.enabled_tools
         return tool in self.disabled_tools
 
@@ -151,14 +151,15 @@ def _server(entry: object, where: str) -> Server:
     if not name or ":" in name:
         raise ConfigError(f"{where}.name must be a name without a colon.")
     for key, kind in (("args", tuple), ("disabled_tools", frozenset), ("enabled_tools", frozenset)):
-        items = known.get(key, [])
-        if not all(isinstance(item, str) for item in items):
+        if key not in known:
+            continue
+        if not all(isinstance(item, str) for item in known[key]):
             raise ConfigError(f"{where}.{key} must be a list of strings.")
-        known[key] = kind(items)
+        known[key] = kind(known[key])
     for key in ("env", "headers"):
         if not all(isinstance(item, str) for item in known.get(key, {}).values()):
             raise ConfigError(f"{where}.{key} must be an object of strings.")
-    if known["disabled_tools"] and known["enabled_tools"]:
+    if known.get("disabled_tools") and "enabled_tools" in known:
         raise ConfigError(f"{where}: disabled_tools and enabled_tools exclude each other.")
     return Server(**known)
 

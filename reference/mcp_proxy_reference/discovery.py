@@ -53,8 +53,8 @@ def retrieve_tools(gateway: Gateway, agent: Agent, arguments: Mapping[str, objec
     if not callables:
         hits = _found(gateway, request, records, "note")
         rest = [hit for hit in hits if not hit.may_call]
-        count = len(_locked(gateway, request, records, rest, "note"))
-        if notice := policy.note(request.flag, len(callables), count):
+        known = [facts for facts, *_ in _locked(gateway, request, records, rest, "note")]
+        if notice := policy.note(request.flag, len(callables), known):
             document["notice"] = notice
     return policy.answer(document, request)
 

@@ -149,11 +149,12 @@ def sections(entries: Sequence[Json], remediation: Mapping[str, str]) -> Json:
     return {"disabled": list(entries), "remediation": dict(remediation)} if entries else {}
 
 
-def note(flag: bool, callables: int, locked: int) -> str | None:
+def note(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
     """The one-line hint of an answer that would otherwise say that nothing exists."""
     if flag or callables or not locked:
         return None
-    found = "1 matching tool exists" if locked == 1 else f"{locked} matching tools exist"
+    count = len(locked)
+    found = "1 matching tool exists" if count == 1 else f"{count} matching tools exist"
     return f"{found} but cannot be called; search again with include_disabled=true to see why."
 
 
@@ -244,7 +245,7 @@ class Policy:
         remediation_map
     )
     sections: Callable[[Sequence[Json], Mapping[str, str]], Json] = sections
-    note: Callable[[bool, int, int], str | None] = note
+    note: Callable[[bool, int, Sequence[Facts]], str | None] = note
     counts: Callable[[Sequence[tuple[Facts, Status | None]]], Json | None] = counts
     scope: Callable[[Agent, str, Surface], bool] = scope
     rejection: Callable[[Facts, Mapping[Status, str]], str] = rejection

@@ -68,7 +68,8 @@ class Proxy:
             )
             host, port = listener.sockets[0].getsockname()[:2]
             try:
-                yield Proxy(f"http://{host}:{port}/mcp", gateway)
+                place = f"[{host}]" if ":" in host else host
+                yield Proxy(f"http://{place}:{port}/mcp", gateway)
             finally:
                 listener.close()
                 for connection in list(state.connections):

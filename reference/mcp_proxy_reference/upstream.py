@@ -79,10 +79,12 @@ class Upstream:
     async def load(self) -> Outcome:
         """The server's tools as they are now, over the open session or over a new one."""
         async with self._lock:
-            if (outcome := await self._listed()) is None:
-                outcome, self._session = await load(self.connection, self._connect)
-            self.outcome = outcome
-            self.loaded.set()
+            try:
+                if (outcome := await self._listed()) is None:
+                    outcome, self._session = await load(self.connection, self._connect)
+                self.outcome = outcome
+            finally:
+                self.loaded.set()
             if self._closed:
                 await self._end()
             return outcome

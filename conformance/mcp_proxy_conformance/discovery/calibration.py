@@ -88,8 +88,9 @@ def volatile(answers: Sequence[Exact]) -> frozenset[Path]:
         Inconclusive: A name, a server, a member's name or the length of an array moves.
     """
     found: set[Path] = set()
-    first = [_tree(part) for _, part in answers[0].parts()]
-    for answer in answers[1:]:
+    others = [answer for answer in answers[1:] if answer != answers[0]]
+    first = [_tree(part) for _, part in answers[0].parts()] if others else []
+    for answer in others:
         for tree, (name, part) in zip(first, answer.parts(), strict=True):
             found |= set(_moved(tree, _tree(part), (name,)))
     return frozenset(found)
@@ -169,6 +170,8 @@ def _moved(one: Node, other: Node, path: Path) -> Iterator[Path]:
 
 def _difference(usual: Exact, seen: Exact, moving: frozenset[Path]) -> Difference | None:
     for (name, one), (_, other) in zip(usual.parts(), seen.parts(), strict=True):
+        if one == other:
+            continue
         left, right = _tree(one), _tree(other)
         kept = spans.cut(one, _spots(left, (name,), moving))
         again = spans.cut(other, _spots(right, (name,), moving))

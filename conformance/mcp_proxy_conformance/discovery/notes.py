@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Any
 
+import pytest
+
 from mcp_proxy_conformance.bench import ABSENT, Bench
 from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.numbers import numbers_in
 from mcp_proxy_conformance.discovery.surface import FLAG
 from mcp_proxy_conformance.oracle import must_have_note
+from mcp_proxy_conformance.stage import stage
 from mcp_proxy_conformance.state import ToolState
 from mcp_proxy_conformance.verdict import NotApplicable
 from mcp_proxy_conformance.world import ToolKey, World
@@ -19,16 +22,28 @@ INDEXED = (ToolState(config=True), ToolState(user=True), ToolState(config=True, 
 
 
 def queries_of(world: World) -> tuple[str, ...]:
-    """The words that tools of a world share, or each tool's own where none are shared by more.
+    """The words shared by tools, and the exact names of those that only their name must find.
 
-    With them come the exact names of tools that are added or changed, or whose server is
-    quarantined, since no other query must find those.
+    The latter are tools that are added or changed, or whose server is quarantined.
     """
     names = [step.add.name if step.add else step.change for step in world.steps]
     quarantined = {step.server for step in world.steps if step.lock == "quarantine"}
     names += [key.tool for key in world.tools() if key.server in quarantined]
     groups = [group for tool in world.tools().values() for group in tool.groups]
     return tuple(dict.fromkeys([*groups, *(name for name in names if name)]))
+
+
+# A search that finds something callable for any query owes its note only where nothing is.
+on_stages_of_locked_tools = pytest.mark.parametrize(
+    "queries",
+    [
+        pytest.param(
+            queries_of(world), marks=pytest.mark.on(world, fresh=False, needs=()), id=world.id
+        )
+        for world in (stage("alone"), stage("shut"))
+    ],
+)
+"""Gives a check the stages where only locked tools match, and the queries to ask there."""
 
 
 def owed(bench: Bench, queries: Iterable[str], limit: Any = ABSENT) -> dict[str, Answer]:

@@ -56,7 +56,7 @@ def document(run: Run) -> dict[str, Any]:
         "headline": result.headline,
         "exit": result.exit,
         "why": result.why,
-        "complete": not (run.interrupted or run.narrowed),
+        "complete": not (run.interrupted or run.narrowed or run.cut_short),
         "clauses": clauses,
         "results": [_result(one) for one in run.results],
         "stages": [_stage(record) for record in run.stages.values()],
@@ -82,7 +82,7 @@ def _clause(run: Run, clause_id: str) -> dict[str, Any]:
     for one in found:
         told[one.verdict].append(one.reason)
     missing = "left out" if run.narrowed else "no check saw it"
-    if run.interrupted:
+    if run.interrupted or run.cut_short:
         missing = "the run ended before it"
     return {
         "id": clause_id,

@@ -40,6 +40,8 @@ def outcome(run: Run, clauses: list[dict[str, Any]]) -> Outcome:
         return Outcome("error in the declaration", DECLARATION, first.reason)
     if errors:
         return Outcome("target or adapter broke", BROKEN, errors[0].reason)
+    if run.cut_short and not failed:
+        return Outcome("incomplete", INCOMPLETE, f"the run was cut short: {run.cut_short}")
     if run.narrowed and not failed:
         return Outcome("partial", INCOMPLETE, "a part of the profile was left out")
     if failed:

@@ -43,6 +43,7 @@ class Pool:
         self._queue: list[Wanted] = []
         self._made: dict[str, Future[Ready]] = {}
         self._crew = ThreadPoolExecutor(2, thread_name_prefix="pool")
+        self._enders = ThreadPoolExecutor(2, thread_name_prefix="ending")
         self._open: set[Started] = set()
         self._lock = threading.Lock()
         self._closed = False
@@ -69,7 +70,7 @@ class Pool:
             started = future.result().started
             with self._lock:
                 self._open.discard(started)
-            started.close(keep=keep)
+            self._enders.submit(started.close, keep=keep)
         self._start_ahead()
 
     def close(self, *, keep: bool = False) -> None:
@@ -81,8 +82,9 @@ class Pool:
         with self._lock:
             remaining, self._open = list(self._open), set()
         for started in remaining:
-            started.close(keep=keep)
+            self._enders.submit(started.close, keep=keep)
         self._crew.shutdown(wait=True, cancel_futures=True)
+        self._enders.shutdown(wait=True)
         with self._lock:
             late, self._open = list(self._open), set()
         for started in late:

@@ -1,27 +1,176 @@
-"""Without the flag nothing is different from before: FR-002."""
+"""With the flag false every byte is what it is without the flag: FR-002."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
 import pytest
 
-from mcp_proxy_conformance.bench import ABSENT, Bench
+from mcp_proxy_conformance.bench import Bench
 from mcp_proxy_conformance.discovery.calibration import (
     FALSE,
-    Ask,
     Difference,
     Exact,
     absent_against_false,
     differences,
 )
-from mcp_proxy_conformance.discovery.surface import FLAG, STATUSES
+from mcp_proxy_conformance.discovery.surface import FLAG
 from mcp_proxy_conformance.requirement import requirement
 from mcp_proxy_conformance.stage import on, stage
-from mcp_proxy_conformance.verdict import NotApplicable
-from mcp_proxy_conformance.world import CONFIG, USER, ToolKey, server, tool, world
+from mcp_proxy_conformance.world import CONFIG, ToolKey, server, tool, world
 
-ALONE, CROWD, MIXED, PLAIN, SCOPE = map(stage, ("alone", "crowd", "mixed", "plain", "scope"))
+ALONE, CROWD, MIXED = stage("alone"), stage("crowd"), stage("mixed")
+PLAIN, SCOPE = stage("plain"), stage("scope")
 UNLOCKED = msgspec.structs.replace(PLAIN, id="plain-unlocked", steps=())
+REQUESTS = tuple(request for request in PLAIN.requests if "agent" not in request)
+FORGE = world(server("forge", tool("zorvik_list"), tool("mobel_drop")))
+DROPPED = ToolKey("forge", "mobel_drop")
+
+
+def asked(bench: Bench, request: Mapping[str, Any], form: str, *, apart: bool = False) -> Exact:
+    """The exact answer to one request in that form; `apart` in a session of its own."""
+    arguments = {bench.surface.query: request["query"]}
+    arguments |= {bench.surface.limit: request["limit"]} if "limit" in request else {}
+    arguments |= {FLAG: False} if form == FALSE else {}
+    client = bench.started.client(bench.agent)
+    if not apart:
+        return Exact.of(client.call_tool(bench.surface.discovery_tool, arguments))
+    with client.sibling() as own:
+        return Exact.of(own.call_tool(bench.surface.discovery_tool, arguments))
+
+
+def unequal(
+    bench: Bench, requests: Iterable[Mapping[str, Any]], *, apart: bool = False
+) -> dict[str, tuple[Difference, ...]]:
+    """The requests whose answers differ between absent and false, and where."""
+    compared = {
+        str(dict(request)): absent_against_false(
+            lambda form, request=request: asked(bench, request, form, apart=apart)  # type: ignore[misc]
+        )
+        for request in requests
+    }
+    return {request: found for request, found in compared.items() if found}
+
+
+def answered(bench: Bench, requests: Iterable[Mapping[str, Any]]) -> int:
+    """How many of the requests find a callable tool."""
+    return sum(bool(bench.discover(request["query"]).tools) for request in requests)
+
+
+def queries(*words: str) -> list[dict[str, Any]]:
+    """Requests of one query each."""
+    return [{"query": word} for word in words]
+
+
+@requirement("FR-002.absent-is-false")
+@on(PLAIN)
+def test_false_is_absent_among_everyday_tools_of_which_some_are_locked(bench: Bench) -> None:
+    """A part of the frozen requests, some with limits included, is answered alike."""
+    requests = REQUESTS[::9]
+    bench.require(answered(bench, requests) >= 5, "fewer than 5 requests found a callable tool")
+
+    seen = unequal(bench, requests)
+
+    assert seen == {}
+
+
+@requirement("FR-002.absent-is-false")
+@on(UNLOCKED)
+def test_false_is_absent_where_nothing_is_locked(bench: Bench) -> None:
+    """Another part of those requests, in the same world without its locks."""
+    requests = REQUESTS[3::9]
+    bench.require(answered(bench, requests) >= 7, "fewer than 7 requests found a callable tool")
+
+    seen = unequal(bench, requests)
+
+    assert seen == {}
+
+
+@requirement("FR-002.absent-is-false")
+@on(MIXED)
+def test_false_is_absent_whatever_lies_on_the_tools(bench: Bench) -> None:
+    """Queries for a callable tool and for one of every lock kind are answered alike."""
+    kinds = {bench.states[key]: key for key in bench.tools if key in bench.states}
+    words = [bench.tools[key].word for key in kinds.values()]
+    requests = queries(*words, *(key.tool for key in kinds.values()), "pipekan")
+    bench.require(answered(bench, requests) >= 2, "fewer than 2 requests found a callable tool")
+
+    seen = unequal(bench, requests)
+
+    assert seen == {}
+
+
+@requirement("FR-002.absent-is-false")
+@on(MIXED)
+def test_false_is_absent_in_sessions_of_their_own(bench: Bench) -> None:
+    """What was asked earlier in a session plays no part."""
+    requests = queries("pipekan", "tovafu", "patoku")
+    bench.require(answered(bench, requests) >= 2, "fewer than 2 requests found a callable tool")
+
+    seen = unequal(bench, requests, apart=True)
+
+    assert seen == {}
+
+
+@requirement("FR-002.absent-is-false")
+@on(ALONE)
+def test_false_is_absent_where_only_locked_tools_match(bench: Bench) -> None:
+    """The answer without a callable tool, with its note, is the same in both forms."""
+    bench.require(answered(bench, queries("debazu")), "no query finds a callable tool")
+    groups = sorted({group for tool in bench.tools.values() for group in tool.groups})
+    requests = [*queries(*groups), {"query": groups[0], "limit": 1}]
+
+    seen = unequal(bench, requests)
+
+    assert seen == {}
+
+
+@requirement("FR-002.absent-is-false")
+@on(CROWD)
+@pytest.mark.parametrize("limit", [1, 100])
+def test_false_is_absent_at_every_limit_beside_hundreds_of_locked_tools(
+    bench: Bench, limit: int
+) -> None:
+    """A word shared by callable tools and one shared by hundreds of locked ones."""
+    groups = Counter(group for tool in bench.tools.values() for group in tool.groups)
+    callables = {g for k, t in bench.tools.items() for g in t.groups if bench.states[k].callable}
+    words = [min(callables), groups.most_common(1)[0][0]]
+    bench.require(answered(bench, queries(*words)), "no shared word finds a callable tool")
+
+    seen = unequal(bench, ({"query": word, "limit": limit} for word in words))
+
+    assert seen == {}
+
+
+@requirement("FR-002.absent-is-false")
+@on(SCOPE, needs=("agents",))
+@pytest.mark.parametrize("agent", sorted(SCOPE.agents))
+def test_false_is_absent_for_agents_of_narrow_scope(bench: Bench, agent: str) -> None:
+    """An agent gets the same bytes in both forms, for tools within and without its scope."""
+    eyes = bench.as_agent(agent)
+    requests = queries("vedivimo", "lidamo", "dagapa", "kefanitu", "torizo", "tuduvum")
+    bench.require(answered(eyes, requests) >= 2, "fewer than 2 requests found a callable tool")
+
+    seen = unequal(eyes, requests)
+
+    assert seen == {}
+
+
+@requirement("FR-002.restored")
+@on(FORGE)
+def test_the_bytes_come_back_with_the_unlock(bench: Bench) -> None:
+    """A default answer from before a lock is given again after it."""
+    usual = [asked(bench, {"query": "mobel"}, "A") for _ in range(4)]
+
+    bench.operator.lock(CONFIG, "forge", ["mobel_drop"])
+    bench.require(bench.refused(DROPPED), "the lock had no effect")
+    bench.operator.unlock(CONFIG, "forge", ["mobel_drop"])
+    bench.require(bench.reached(DROPPED), "the unlock had no effect")
+
+    seen = bench.until(
+        lambda: differences(usual, [asked(bench, {"query": "mobel"}, "A")]), lambda found: not found
+    )
+    assert seen == ()

@@ -2,51 +2,37 @@
 
 from __future__ import annotations
 
-import pytest
-
 from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.notes import (
     counts_right,
     leads_on,
     numbers_allowed,
+    on_stages_of_locked_tools,
     owed,
-    queries_of,
 )
 from mcp_proxy_conformance.discovery.numbers import numbers_in
 from mcp_proxy_conformance.discovery.remediation_words import is_english
 from mcp_proxy_conformance.requirement import requirement
-from mcp_proxy_conformance.stage import stage
 from mcp_proxy_conformance.wire import spans
-
-SHARED = {"fresh": False, "needs": ()}
-# A search that finds something callable for any query owes its note only where nothing is.
-everywhere = pytest.mark.parametrize(
-    "queries",
-    [
-        pytest.param(queries_of(world), marks=pytest.mark.on(world, **SHARED), id=world.id)
-        for world in (stage("alone"), stage("shut"))
-    ],
-)
 
 
 @requirement("FR-009.note")
-@everywhere
+@on_stages_of_locked_tools
 def test_an_answer_without_callable_tools_tells_of_locked_ones(
     bench: Bench, queries: tuple[str, ...]
 ) -> None:
     """The note has a number and names the flag, for every query that only locked tools match."""
     answers = owed(bench, queries)
 
-    lacking = {query: one.note for query, one in answers.items() if not leads_on(one)}
-    for note in (one.note or "" for query, one in answers.items() if query not in lacking):
-        bench.require(numbers_in(note) or is_english(note), f"a number not understood: {note!r}")
-    lacking |= {query: one.note for query, one in answers.items() if not numbers_in(one.note or "")}
+    notes = {query: one.note for query, one in answers.items() if not _complete(one)}
+    bench.require(all(is_english(note) for note in notes.values() if note), f"not read: {notes}")
 
-    assert lacking == {}
+    assert notes == {}
 
 
 @requirement("FR-009.count")
-@everywhere
+@on_stages_of_locked_tools
 def test_the_number_in_the_note_is_that_of_the_locked_matches(
     bench: Bench, queries: tuple[str, ...]
 ) -> None:
@@ -66,7 +52,7 @@ def test_the_number_in_the_note_is_that_of_the_locked_matches(
 
 
 @requirement("FR-009.no-entries")
-@everywhere
+@on_stages_of_locked_tools
 def test_the_note_does_not_give_the_locked_tools_away(
     bench: Bench, queries: tuple[str, ...]
 ) -> None:
@@ -84,7 +70,7 @@ def test_the_note_does_not_give_the_locked_tools_away(
 
 
 @requirement("FR-009.no-entries~server-names")
-@everywhere
+@on_stages_of_locked_tools
 def test_the_note_does_not_name_servers(bench: Bench, queries: tuple[str, ...]) -> None:
     """No server's name stands in an answer with the note."""
     answers = owed(bench, queries)
@@ -97,7 +83,7 @@ def test_the_note_does_not_name_servers(bench: Bench, queries: tuple[str, ...]) 
 
 
 @requirement("FR-009.one-line")
-@everywhere
+@on_stages_of_locked_tools
 def test_the_note_is_a_single_line(bench: Bench, queries: tuple[str, ...]) -> None:
     """The answer has one member for it, a string without a line break."""
     answers = owed(bench, queries)
@@ -112,7 +98,7 @@ def test_the_note_is_a_single_line(bench: Bench, queries: tuple[str, ...]) -> No
 
 
 @requirement("FR-009.tight-limit")
-@everywhere
+@on_stages_of_locked_tools
 def test_the_note_appears_at_limit_one_too(bench: Bench, queries: tuple[str, ...]) -> None:
     """The tightest limit does not take the note away."""
     answers = owed(bench, queries, limit=1)
@@ -120,6 +106,10 @@ def test_the_note_appears_at_limit_one_too(bench: Bench, queries: tuple[str, ...
     lacking = {query: one.note for query, one in answers.items() if not leads_on(one)}
 
     assert lacking == {}
+
+
+def _complete(answer: Answer) -> bool:
+    return leads_on(answer) and bool(numbers_in(answer.note or ""))
 
 
 def _own_words(bench: Bench, query: str) -> list[str]:

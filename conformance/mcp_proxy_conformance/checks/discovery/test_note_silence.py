@@ -7,7 +7,7 @@ from mcp_proxy_conformance.discovery.notes import leads_on, owed, queries_of
 from mcp_proxy_conformance.oracle import may_have_note
 from mcp_proxy_conformance.requirement import requirement
 from mcp_proxy_conformance.stage import on, stage
-from mcp_proxy_conformance.world import CONFIG, USER, server, tool, world
+from mcp_proxy_conformance.world import CONFIG, USER, key, server, tool, world
 
 ALONE = stage("alone")
 MIXED = stage("mixed")
@@ -15,10 +15,11 @@ SHUT = stage("shut")
 FORGE = world(
     server(
         "forge",
-        tool("zorvik_list", groups=("kelmund",), locked=USER),
+        tool("zorvik_list", groups=("kelmund",)),
         tool("mobel_drop", groups=("kelmund",), locked=CONFIG),
     )
 )
+ZORVIK = key("forge:zorvik_list")
 NOWHERE = ("quolvexi", "fribbadon wexumla", "NoSuchTool_xq")
 
 
@@ -26,11 +27,10 @@ NOWHERE = ("quolvexi", "fribbadon wexumla", "NoSuchTool_xq")
 @on(MIXED)
 def test_no_note_stands_where_none_is_owed(bench: Bench) -> None:
     """Words that find callable tools, and words that find nothing at all, bring no note."""
-    queries = [*MIXED.queries(), *NOWHERE]
-    owed(bench, queries)
+    owed(bench, [bench.tools[one].word for one in bench.armed.samples()])
     bench.require(bench.note_alive, "no note was seen")
 
-    answers = {query: bench.discover(query) for query in queries}
+    answers = {query: bench.discover(query) for query in [*MIXED.queries(), *NOWHERE]}
     undue = {
         query: one.note
         for query, one in answers.items()
@@ -61,17 +61,17 @@ def test_a_query_that_matches_nothing_brings_no_note(bench: Bench) -> None:
 
 @requirement("FR-009.silent")
 @on(FORGE)
-def test_the_note_goes_when_a_match_becomes_callable(bench: Bench) -> None:
-    """Both matches locked, there is a note; once one of them can be called, there is none."""
-    zorvik = bench.locked(user=True)
-    bench.require(zorvik and leads_on(bench.discover("kelmund")), "no note was seen")
+def test_there_is_no_note_as_long_as_a_match_is_callable(bench: Bench) -> None:
+    """One match callable and one locked, there is no note; both locked, there is one."""
+    beside = bench.discover("kelmund")
+    bench.require(beside.tools, "the callable match was not found")
 
-    bench.operator.unlock(USER, "forge", ["zorvik_list"])
-    bench.require(bench.reached(zorvik[0]), "the unlock had no effect")
-    answer = bench.until(lambda: bench.discover("kelmund"), lambda seen: bool(seen.tools))
-    bench.require(answer.tools, "the unlocked tool is not listed again")
+    bench.operator.lock(USER, "forge", ["zorvik_list"])
+    bench.require(bench.refused(ZORVIK), "the lock had no effect")
+    alone = bench.until(lambda: bench.discover("kelmund"), leads_on)
+    bench.require(leads_on(alone), "no note was seen")
 
-    assert answer.note is None
+    assert beside.note is None
 
 
 @requirement("FR-009.silent~under-flag")

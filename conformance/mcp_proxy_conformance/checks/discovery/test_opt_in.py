@@ -66,7 +66,10 @@ def test_the_flag_works_wherever_discovery_is_offered(bench: Bench) -> None:
         (e, w): bench.discover(w, include_disabled=True, endpoint=e).statuses() for e, w in places
     }
 
-    assert seen == {(endpoint, word): bench.discover(word, include_disabled=True).statuses() for endpoint, word in places}
+    assert seen == {
+        (endpoint, word): bench.discover(word, include_disabled=True).statuses()
+        for endpoint, word in places
+    }
 
 
 @requirement("FR-001.default-off")

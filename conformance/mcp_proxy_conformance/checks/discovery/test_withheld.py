@@ -52,7 +52,7 @@ def test_a_changed_tool_is_listed_without_the_text_approved_before(bench: Bench)
 
     told = {str(key): repeated(texts, entry.members) for key, entry in entries.items()}
 
-    assert told == {name: () for name in told}
+    assert told == dict.fromkeys(told, ())
 
 
 @requirement("FR-003.canary")
@@ -60,9 +60,9 @@ def test_a_changed_tool_is_listed_without_the_text_approved_before(bench: Bench)
 def test_no_discovery_answer_tells_what_withheld_tools_hold(bench: Bench) -> None:
     """Whatever is asked, with the flag or without, no planted word stands in the answer."""
     _expect_withheld(bench)
-    queries = {*bench.world.queries(), *(key.tool for key in bench.tools), *_planted(bench)}
+    queries = {*bench.world.queries(), *(key.tool for key in _withheld(bench)), *_planted(bench)}
 
-    leaks = bench.until(lambda: _leaks(bench, queries), lambda found: not found)
+    leaks = bench.until(lambda: _leaks(bench, queries, (True, ABSENT)), lambda found: not found)
 
     if leaks:
         raise Breach(f"text of withheld tools stands in discovery answers: {leaks}")
@@ -75,7 +75,7 @@ def test_no_lock_laid_beside_makes_discovery_tell_withheld_text(bench: Bench) ->
     _expect_withheld(bench)
     queries = {key.tool for key in _withheld(bench)}
 
-    leaks = bench.until(lambda: _leaks(bench, queries), lambda found: not found)
+    leaks = bench.until(lambda: _leaks(bench, queries, (True,)), lambda found: not found)
 
     if leaks:
         raise Breach(f"text of withheld tools stands in discovery answers: {leaks}")
@@ -87,9 +87,9 @@ def test_the_server_listing_tells_nothing_of_withheld_tools(bench: Bench) -> Non
     """No planted word stands in the listing."""
     bench.require(_planted(bench), "no tool with planted words is locked")
 
-    told = bench.list().reply.text
+    told = _canaries_in(bench, _withheld(bench), bench.list().reply.text)
 
-    assert _canaries_in(bench, _withheld(bench), told) == []
+    assert told == []
 
 
 @requirement("FR-003.canary~rejection")
@@ -99,8 +99,9 @@ def test_rejections_tell_nothing_of_withheld_tools(bench: Bench) -> None:
     bench.require(_planted(bench), "no tool with planted words is locked")
 
     texts = [bench.call(key).text for key in _withheld(bench)]
+    told = _canaries_in(bench, _withheld(bench), texts)
 
-    assert _canaries_in(bench, _withheld(bench), texts) == []
+    assert told == []
 
 
 @requirement("FR-003.canary~tools-list")
@@ -111,8 +112,9 @@ def test_the_targets_own_tool_list_tells_nothing_of_withheld_tools(bench: Bench)
 
     clients = [bench.started.client(endpoint=endpoint) for endpoint in bench.surface.endpoints]
     lists = [str(client.tools()) for client in clients]
+    told = _canaries_in(bench, _withheld(bench), lists)
 
-    assert _canaries_in(bench, _withheld(bench), lists) == []
+    assert told == []
 
 
 def _withheld(bench: Bench) -> list[ToolKey]:
@@ -141,13 +143,15 @@ def _canaries_in(bench: Bench, keys: Iterable[ToolKey], value: object) -> list[s
     return [word for key in keys for word in bench.tools[key].canaries if word in told]
 
 
-def _leaks(bench: Bench, queries: Iterable[str]) -> dict[str, list[str]]:
+def _leaks(bench: Bench, queries: Iterable[str], flags: tuple[object, ...]) -> dict[str, list[str]]:
     """By query, the planted words in the answers, echoes of the query cut out."""
     planted, leaks = _planted(bench), dict[str, list[str]]()
     for query in sorted(queries):
-        for flag in (True, ABSENT):
+        for flag in flags:
             answer = bench.discover(query, include_disabled=flag, limit=100)
-            told = answer.text_without_echo() if answer.reply.error is None else ""
-            if found := [word for word in planted if word in told]:
+            raw = answer.reply.raw.decode("utf-8", "replace")
+            suspects = [word for word in planted if word in raw]
+            told = answer.text_without_echo() if suspects and answer.error is None else ""
+            if found := [word for word in suspects if word in told]:
                 leaks[f"{query}, include_disabled {flag}"] = found
     return leaks

@@ -1,0 +1,94 @@
+"""The counts block comes with the first lock and goes with the last: FR-010, SC-005."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import structs
+
+from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.discovery.counts import KEYS, block, integral
+from mcp_proxy_conformance.requirement import requirement
+from mcp_proxy_conformance.stage import on, stage
+from mcp_proxy_conformance.world import (
+    CONFIG,
+    USER,
+    LockKind,
+    Step,
+    key,
+    server,
+    tool,
+    world,
+)
+
+MIXED = stage("mixed")
+FORGE = world(server("forge", tool("zorvik_list"), tool("mobel_drop")))
+MOBEL = key("forge:mobel_drop")
+NEWS = structs.replace(
+    world(server("forge", tool("zorvik_list"), trusted=False)),
+    steps=(
+        Step(unlock="approval", server="forge", tools=("zorvik_list",)),
+        Step(add=tool("mobel_drop")[0], server="forge"),
+        Step(add=tool("tarnix_push")[0], server="forge"),
+        Step(refresh="forge"),
+        Step(unlock="approval", server="forge", tools=("tarnix_push",)),
+    ),
+)
+WHILE_LOCKED = {"block": True, "not integers": {}}
+
+
+@requirement("FR-010.block")
+@on(FORGE)
+def test_the_block_is_there_while_a_tool_is_locked(bench: Bench) -> None:
+    """By the user, then by config: the block appears on lock and vanishes on unlock."""
+    seen = {kind: _lock_and_unlock(bench, kind) for kind in (USER, CONFIG)}
+
+    assert seen == dict.fromkeys(seen, (WHILE_LOCKED, False))
+
+
+@requirement("FR-010.block")
+@on(NEWS, needs=("approval",))
+def test_the_block_is_there_while_a_tool_waits_for_approval(bench: Bench) -> None:
+    """A pending tool brings the block, and its approval takes it away."""
+    bench.require(bench.locked(approval="pending") == (MOBEL,), "no tool was seen to be pending")
+    pending = _block(bench)
+
+    bench.operator.unlock("approval", "forge", ["mobel_drop"])
+    bench.require(bench.reached(MOBEL), "the approval had no effect")
+    approved = bench.settled(lambda: _has_block(bench), expected=False)
+
+    assert (pending, approved) == (WHILE_LOCKED, False)
+
+
+@requirement("SC-005.absent")
+@on(MIXED)
+def test_a_server_whose_tools_are_all_callable_has_no_block(bench: Bench) -> None:
+    """Its entry lacks the member, which is neither null nor empty."""
+    locked = {one.server for one, state in bench.states.items() if not state.callable}
+    bench.require(bench.block_alive, "no counts block was seen")
+
+    listed = bench.list().servers.values()
+    told = {one.name: one.has_counts for one in listed if one.name not in locked}
+    bench.require(told, "no fully callable server is listed")
+
+    assert told == dict.fromkeys(told, False)
+
+
+def _lock_and_unlock(bench: Bench, kind: LockKind) -> tuple[dict[str, Any], bool]:
+    """The block while the tool is locked, and whether there is still one afterwards."""
+    bench.operator.lock(kind, "forge", ["mobel_drop"])
+    bench.require(bench.refused(MOBEL), f"the lock by {kind} had no effect")
+    locked = bench.settled(lambda: _block(bench), WHILE_LOCKED)
+    bench.operator.unlock(kind, "forge", ["mobel_drop"])
+    bench.require(bench.reached(MOBEL), f"the unlock by {kind} had no effect")
+    return locked, bench.settled(lambda: _has_block(bench), expected=False)
+
+
+def _has_block(bench: Bench) -> bool:
+    return bench.list().servers["forge"].has_counts
+
+
+def _block(bench: Bench) -> dict[str, Any]:
+    told = block(bench.list().servers["forge"])
+    odd = {word: number for word, number in told.items() if word in KEYS and not integral(number)}
+    return {"block": bool(told), "not integers": odd}

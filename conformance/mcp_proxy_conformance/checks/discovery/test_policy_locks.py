@@ -1,0 +1,208 @@
+"""A config lock is never told as if a user could lift it: SC-003."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.discovery.answer import ServerEntry
+from mcp_proxy_conformance.discovery.locked import (
+    masked,
+    own_entries,
+    own_texts,
+    repeated,
+    strings,
+)
+from mcp_proxy_conformance.discovery.remediation import judge
+from mcp_proxy_conformance.oracle import counted_as
+from mcp_proxy_conformance.requirement import requirement
+from mcp_proxy_conformance.stage import on, stage
+from mcp_proxy_conformance.world import ToolKey
+
+MIXED = stage("mixed")
+COMBOS = stage("combos")
+POLICY = "disabled_by_config"
+USERS = ("disabled_by_user", "pending_approval")
+LEAN = ("name", "server", "description", "status")
+
+Faults = dict[str, str]
+
+
+@requirement("SC-003.discovery")
+@on(MIXED)
+def test_the_remedy_of_a_config_lock_is_no_act_of_the_user(bench: Bench) -> None:
+    """Neither map nor entry tells the user's remedy for a lock of the operator."""
+    texts = own_texts(bench, _denied(bench)).get(POLICY, set())
+    bench.require(texts, "no text was told for a config lock")
+
+    wrong = _wrong_in_discovery(bench)
+    unread = _unread(bench, texts)
+    bench.require(wrong or not unread, f"unrecognised, pin it: {unread}")
+
+    assert wrong == {}
+
+
+@requirement("SC-003.discovery")
+@on(COMBOS)
+def test_further_locks_do_not_turn_policy_into_an_act_of_the_user(bench: Bench) -> None:
+    """With user locks and approvals beside it, the remedy still is that of policy."""
+    texts = own_texts(bench, _denied(bench)).get(POLICY, set())
+    bench.require(texts, "no text was told for a config lock")
+
+    wrong = _wrong_in_discovery(bench)
+    unread = _unread(bench, texts)
+    bench.require(wrong or not unread, f"unrecognised, pin it: {unread}")
+
+    assert wrong == {}
+
+
+@requirement("SC-003.listing")
+@on(MIXED)
+def test_no_config_denied_tool_is_counted_under_a_users_reason(bench: Bench) -> None:
+    """The counts of user and pending locks hold no more tools than have such a reason first."""
+    servers = bench.list().servers
+    judged = {name: servers[name] for name in _reachable(bench) if name in servers}
+    bench.require(any(isinstance(e.counts, dict) for e in judged.values()), "no counts were seen")
+
+    surplus = {name: _surplus(bench, entry) for name, entry in judged.items()}
+
+    assert surplus == {name: {} for name in surplus}
+
+
+@requirement("SC-003.listing")
+@on(COMBOS)
+def test_further_locks_do_not_move_a_config_denied_tool_to_a_users_reason(bench: Bench) -> None:
+    """Nor when user locks and approvals lie on the same tools."""
+    servers = bench.list().servers
+    judged = {name: servers[name] for name in _reachable(bench) if name in servers}
+    bench.require(any(isinstance(e.counts, dict) for e in judged.values()), "no counts were seen")
+
+    surplus = {name: _surplus(bench, entry) for name, entry in judged.items()}
+
+    assert surplus == {name: {} for name in surplus}
+
+
+@requirement("SC-003.listing")
+@on(MIXED)
+def test_the_entry_of_a_config_locked_server_tells_no_act_of_the_user(bench: Bench) -> None:
+    """A server locked by config alone has none of the user's remedies in its entry."""
+    servers, users = bench.list().servers, _users_texts(bench)
+    denied = [name for name in _reachable(bench) if _only_config(bench, name) and name in servers]
+    bench.require(denied and users, "no such server, or no remedy of the user was seen")
+
+    told = {name: repeated(users, servers[name].members) for name in denied}
+
+    assert told == dict.fromkeys(told, ())
+
+
+@requirement("SC-003.rejection")
+@on(MIXED)
+def test_the_rejection_of_a_config_denied_tool_tells_no_act_of_the_user(bench: Bench) -> None:
+    """The text is not that of a user's lock, and does not read like one."""
+    denied = [key for key in _denied(bench) if key.server in _reachable(bench)]
+    bench.require(denied, "no config-denied tool was refused")
+
+    wrong = _wrong_rejections(bench, denied)
+    unread = _unread(bench, (masked(bench, bench.armed.refused[key], key) for key in denied))
+    bench.require(wrong or not unread, f"unrecognised, pin it: {unread}")
+
+    assert wrong == {}
+
+
+@requirement("SC-003.rejection")
+@on(COMBOS)
+def test_further_locks_do_not_make_the_rejection_tell_an_act_of_the_user(bench: Bench) -> None:
+    """With user locks and approvals on the tool, config is still what its rejection tells of."""
+    denied = [key for key in _denied(bench) if key.server in _reachable(bench)]
+    bench.require(denied, "no config-denied tool was refused")
+
+    wrong = _wrong_rejections(bench, denied)
+    unread = _unread(bench, (masked(bench, bench.armed.refused[key], key) for key in denied))
+    bench.require(wrong or not unread, f"unrecognised, pin it: {unread}")
+
+    assert wrong == {}
+
+
+@requirement("SC-003.rejection~quarantined")
+@on(COMBOS, needs=("quarantine",))
+def test_the_rejection_on_a_quarantined_server_tells_no_act_on_the_tool(bench: Bench) -> None:
+    """A config-denied tool of a quarantined server is not told to be enabled or approved."""
+    states = bench.states
+    denied = [k for k in _denied(bench) if states[k].quarantined and not states[k].server_off]
+    bench.require(denied, "no config-denied tool of a quarantined server was refused")
+
+    wrong = _wrong_rejections(bench, denied)
+
+    assert wrong == {}
+
+
+def _denied(bench: Bench) -> list[ToolKey]:
+    return sorted(key for key in bench.armed.refused if bench.states[key].config)
+
+
+def _reachable(bench: Bench) -> list[str]:
+    """The servers that are neither off nor quarantined."""
+    shut = {key.server for key, one in bench.states.items() if one.server_off or one.quarantined}
+    return [one.name for one in bench.world.servers if one.name not in shut]
+
+
+def _only_config(bench: Bench, server: str) -> bool:
+    locked = [s for key, s in bench.states.items() if key.server == server and not s.callable]
+    return bool(locked) and all(s.config and not (s.user or s.approval) for s in locked)
+
+
+def _users(bench: Bench) -> tuple[ToolKey, ...]:
+    """The refused tools that a user's act alone would make callable."""
+    waiting = (*bench.locked(approval="pending"), *bench.locked(approval="changed"))
+    return (*bench.locked(user=True), *waiting)
+
+
+def _users_texts(bench: Bench) -> set[str]:
+    """The target's own texts for pure user and pending locks (layer 1 of the clause table)."""
+    texts = own_texts(bench, _users(bench))
+    return {text for status in USERS for text in texts.get(status, ())}
+
+
+def _wrong_in_discovery(bench: Bench) -> Faults:
+    """By tool, the text told for it that is a user's: by equality, or by the strict core."""
+    users, denied = _users_texts(bench), _denied(bench)
+    entries = own_entries(bench, denied)
+    wrong = {}
+    for key, entry in entries.items():
+        extras = [value for name, value in entry.members.items() if name not in LEAN]
+        told = {text for texts in own_texts(bench, [key]).values() for text in texts}
+        told |= {masked(bench, text, key) for text in strings(extras)}
+        wrong |= {f"{key}: {text}": why for text in told if (why := _why(bench, text, users))}
+    return wrong
+
+
+def _wrong_rejections(bench: Bench, denied: Iterable[ToolKey]) -> Faults:
+    """By tool, the rejection that is a user's."""
+    refused = bench.armed.refused
+    users = {masked(bench, refused[key], key) for key in _users(bench)}
+    texts = {key: masked(bench, refused[key], key) for key in denied}
+    return {f"{k}: {t}": why for k, t in texts.items() if (why := _why(bench, t, users))}
+
+
+def _why(bench: Bench, text: str, users: set[str]) -> str:
+    """Why a text told of a config lock is a user's; empty when it is not."""
+    if text in users:
+        return "the target's own text for a lock that the user lifts"
+    said = judge(text, POLICY, pins=bench.started.target.pins)
+    return f"{said.reason}: {said.found}" if said.outcome == "convicted" else ""
+
+
+def _unread(bench: Bench, texts: Iterable[str]) -> list[str]:
+    """The texts of which nobody can tell what they say (layer 4 of the clause table)."""
+    pins = bench.started.target.pins
+    outcomes = {text: judge(text, POLICY, pins=pins).outcome for text in texts}
+    return sorted(text for text, outcome in outcomes.items() if outcome == "unrecognised")
+
+
+def _surplus(bench: Bench, entry: ServerEntry) -> dict[str, int]:
+    """By user's reason, how many tools more are counted than may have that reason."""
+    states = [state for key, state in bench.states.items() if key.server == entry.name]
+    counts = entry.counts if isinstance(entry.counts, dict) else {}
+    most = {word: sum(word in counted_as(state) for state in states) for word in USERS}
+    surplus = {word: counts.get(word, 0) - most[word] for word in USERS}
+    return {word: number for word, number in surplus.items() if number > 0}

@@ -1,0 +1,191 @@
+"""The one map that says what to do about each status: FR-005."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import combinations
+
+import pytest
+
+from mcp_proxy_conformance.bench import ABSENT, Bench
+from mcp_proxy_conformance.discovery.answer import Answer
+from mcp_proxy_conformance.discovery.locked import own_answers, own_texts, repeated
+from mcp_proxy_conformance.discovery.remediation import TextJudgement, judge
+from mcp_proxy_conformance.oracle import remediation_keys
+from mcp_proxy_conformance.requirement import requirement
+from mcp_proxy_conformance.stage import on, stage
+from mcp_proxy_conformance.world import ToolKey
+
+MIXED = stage("mixed")
+CROWD = stage("crowd")
+BOTH = {"disabled_by_config", "disabled_by_user"}
+
+
+@requirement("FR-005.keys")
+@on(MIXED)
+def test_the_map_has_a_key_for_each_status_of_the_answer(bench: Bench) -> None:
+    """Whatever is asked, keys and statuses are the same; without entries the map is empty."""
+    bench.require(bench.flag_alive, "the feature was not seen")
+
+    answers = _sweep(bench)
+
+    keys = {answer.query: set(answer.remediation or {}) for answer in answers}
+    assert keys == {a.query: remediation_keys(map(str, a.statuses().values())) for a in answers}
+
+
+@requirement("FR-005.keys")
+@on(CROWD)
+@pytest.mark.parametrize("limit", [1, 2, 5, ABSENT])
+def test_a_status_cut_off_by_the_cap_has_no_key(bench: Bench, limit: object) -> None:
+    """Where many tools of two kinds match, only the statuses of the entries shown are keys."""
+    word = _word_of_both(bench)
+    bench.require(word, "no word listed tools of both kinds while they were callable")
+
+    answer = bench.discover(word, include_disabled=True, limit=limit)
+    bench.require(answer.disabled, "nothing was revealed")
+
+    keys = set(answer.remediation or {})
+    assert keys == remediation_keys(map(str, answer.statuses().values()))
+
+
+@requirement("FR-005.keys~absent")
+@on(MIXED)
+def test_without_locked_entries_there_is_no_map(bench: Bench) -> None:
+    """A flagged answer that reveals nothing has no remediation at all."""
+    bench.require(bench.flag_alive, "the feature was not seen")
+
+    empty = [answer for answer in _sweep(bench) if not answer.disabled]
+    bench.require(empty, "every query revealed something")
+
+    member = bench.surface.members.remediation
+    assert [answer.query for answer in empty if member in answer.body] == []
+
+
+@requirement("FR-005.once")
+@on(MIXED)
+def test_no_locked_entry_repeats_a_remediation_text(bench: Bench) -> None:
+    """The texts of the map stand in none of the entries beside it."""
+    answers = [answer for answer in _sweep(bench) if answer.disabled]
+    bench.require(any(answer.remediation for answer in answers), "no remediation was told")
+
+    repeats = {answer.query: _repeats_in_entries(answer) for answer in answers}
+
+    assert repeats == dict.fromkeys(repeats, ())
+
+
+@requirement("FR-005.once~elsewhere")
+@on(MIXED)
+def test_no_remediation_text_stands_beside_the_map(bench: Bench) -> None:
+    """The texts of the map stand nowhere else in the answer."""
+    answers = [answer for answer in _sweep(bench) if answer.remediation]
+    bench.require(answers, "no remediation was told")
+
+    repeats = {answer.query: _repeats_beside(bench, answer) for answer in answers}
+
+    assert repeats == dict.fromkeys(repeats, ())
+
+
+@requirement("FR-005.text")
+@on(MIXED)
+def test_every_remediation_is_a_text_that_says_something(bench: Bench) -> None:
+    """Each value of the map is a string that is not blank."""
+    told = {s: t for answer in _sweep(bench) for s, t in (answer.remediation or {}).items()}
+    bench.require(told, "no remediation was told")
+
+    blank = {s: t for s, t in told.items() if not (isinstance(t, str) and t.strip())}
+
+    assert blank == {}
+
+
+@requirement("FR-005.text")
+@on(MIXED)
+def test_the_texts_for_config_and_user_locks_differ(bench: Bench) -> None:
+    """What is said of an operator's lock is not said of a user's."""
+    texts = own_texts(bench, bench.armed.refused)
+    bench.require(set(texts) >= BOTH, f"texts were told for {sorted(texts)} only")
+
+    same = texts["disabled_by_config"] & texts["disabled_by_user"]
+
+    assert same == set()
+
+
+@requirement("FR-005.text~pairs")
+@on(MIXED)
+def test_the_texts_of_any_two_statuses_differ(bench: Bench) -> None:
+    """No two statuses share a text."""
+    texts = own_texts(bench, bench.armed.refused)
+    bench.require(len(texts) > 1, "texts were told for one status only")
+
+    same = {(a, b): texts[a] & texts[b] for a, b in combinations(sorted(texts), 2)}
+
+    assert same == dict.fromkeys(same, set[str]())
+
+
+@requirement("FR-005.class")
+@on(MIXED)
+def test_no_text_orders_the_act_that_lifts_another_kind_of_lock(bench: Bench) -> None:
+    """Read with the strict core of words, no text names the remedy of another status."""
+    told = _judged(bench, bench.armed.refused)
+    bench.require("disabled_by_config" in {status for status, _ in told}, "no config text was told")
+
+    wrong = {text: one for text, one in told.items() if one.outcome == "convicted"}
+    bench.require(
+        wrong or not _unread_config(told), f"unrecognised, pin it: {_unread_config(told)}"
+    )
+
+    assert wrong == {}
+
+
+@requirement("FR-005.class~conveys")
+@on(MIXED)
+def test_every_text_names_the_act_that_lifts_its_lock(bench: Bench) -> None:
+    """Read with the wider lists of words, or as pinned, each text conveys its own remedy."""
+    told = _judged(bench, bench.armed.refused)
+    unread = [text for text, one in told.items() if one.outcome == "unrecognised"]
+    bench.require(told and not unread, f"unrecognised, pin it: {unread}")
+
+    outcomes = {text: one.outcome for text, one in told.items()}
+
+    assert outcomes == dict.fromkeys(outcomes, "conveys")
+
+
+def _sweep(bench: Bench) -> list[Answer]:
+    """The flagged answers to every declared word and to every locked tool's exact name."""
+    queries = {*bench.world.queries(), *(key.tool for key in bench.armed.refused)}
+    return [bench.discover(query, include_disabled=True) for query in sorted(queries)]
+
+
+def _word_of_both(bench: Bench) -> str:
+    """A word that listed more than ten tools while callable, of which some are of either kind."""
+    pure = {"config": set(bench.locked(config=True)), "user": set(bench.locked(user=True))}
+    shown = bench.armed.shown.items()
+    both = [w for w, keys in shown if all(locked & set(keys) for locked in pure.values())]
+    return max(both, key=lambda word: len(bench.armed.shown[word]), default="")
+
+
+def _repeats_in_entries(answer: Answer) -> tuple[str, ...]:
+    texts = (answer.remediation or {}).values()
+    return repeated(texts, [entry.members for entry in answer.disabled])
+
+
+def _repeats_beside(bench: Bench, answer: Answer) -> tuple[str, ...]:
+    names = bench.surface.members
+    taken = {names.remediation, names.disabled}
+    beside = {name: value for name, value in answer.body.items() if name not in taken}
+    return repeated((answer.remediation or {}).values(), beside)
+
+
+def _judged(bench: Bench, keys: Iterable[ToolKey]) -> dict[tuple[str, str], TextJudgement]:
+    """Each (status, text) told for these tools, and what it was taken to say."""
+    pins = bench.started.target.pins
+    texts = own_texts(bench, keys)
+    pairs = [(status, text) for status, told in texts.items() for text in sorted(told)]
+    return {(status, text): judge(text, status, pins=pins) for status, text in pairs}
+
+
+def _unread_config(told: dict[tuple[str, str], TextJudgement]) -> list[str]:
+    return [
+        text
+        for (status, text), one in told.items()
+        if status == "disabled_by_config" and one.outcome == "unrecognised"
+    ]

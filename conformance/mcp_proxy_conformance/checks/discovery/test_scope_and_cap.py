@@ -1,0 +1,71 @@
+"""What locks beyond an agent's scope do to its own answers: FR-007."""
+
+from __future__ import annotations
+
+from mcp_proxy_conformance.bench import ABSENT, Bench
+from mcp_proxy_conformance.discovery.agents import scoped
+from mcp_proxy_conformance.requirement import requirement
+from mcp_proxy_conformance.stage import on
+from mcp_proxy_conformance.world import CONFIG, USER, ToolKey, server, tool, world
+
+WORD = "gremtol"
+NORTH = ("zorvik", "mobela", "tunrag", "felopi", "kadrus", "wibnot", "jolmek", "rastip")
+SOUTH = ("cundov", "hepgal", "vimbok", "nastru", "dopliz", "quemar", "yebtun", "solfic")
+TWINS = world(
+    server("upland", tool("lidful_open"), *(tool(f"{n}_dig", groups=(WORD,)) for n in NORTH)),
+    server(
+        "harbor",
+        tool("bexram_open"),
+        *(tool(f"{n}_dig", groups=(WORD,), locked=CONFIG) for n in SOUTH),
+    ),
+    agents={"north": ("upland",), "south": ("harbor",)},
+)
+UPLAND = tuple(ToolKey("upland", f"{name}_dig") for name in NORTH)
+HARBOR = tuple(ToolKey("harbor", f"{name}_dig") for name in SOUTH)
+
+
+@requirement("FR-007.before-cap")
+@on(TWINS, needs=("agents",))
+def test_locked_tools_beyond_the_scope_take_no_place_in_the_capped_section(bench: Bench) -> None:
+    """Each agent is shown as many of its own locked tools as while the other server is open."""
+    north, south = scoped(bench, "north"), scoped(bench, "south")
+    unshown = {*UPLAND, *HARBOR} - set(bench.armed.shown[WORD])
+    bench.require(not unshown, f"not listed for {WORD} while callable: {sorted(unshown)}")
+    south_alone = bench.settled(lambda: _own(south, HARBOR), len(HARBOR))
+
+    bench.operator.lock(CONFIG, "upland", [key.tool for key in UPLAND])
+
+    bench.require(all(bench.refused(key) for key in UPLAND), "a lock on upland had no effect")
+    all_own = (len(UPLAND), len(HARBOR))
+    both = bench.settled(lambda: (_own(north, UPLAND), _own(south, HARBOR)), all_own)
+    bench.operator.unlock(CONFIG, "harbor", [key.tool for key in HARBOR])
+    bench.require(bench.reached(HARBOR[0]), "the locks on harbor were not lifted")
+    alone = (bench.settled(lambda: _own(north, UPLAND), len(UPLAND)), south_alone)
+    bench.require(all(alone), "an agent was shown none of its own locked tools")
+    assert both == (max(both[0], alone[0]), max(both[1], alone[1]))
+
+
+@requirement("FR-007.non-interference")
+@on(TWINS, needs=("agents",))
+def test_a_lock_beyond_the_scope_changes_no_byte_of_an_answer(bench: Bench) -> None:
+    """The agent's answers of both forms stay as they were when tools beyond are locked."""
+    south = scoped(bench, "south")
+    before = _bytes(south)
+    bench.require(before == _bytes(south), "the target does not agree with itself")
+
+    bench.operator.lock(USER, "upland", [key.tool for key in UPLAND])
+
+    bench.require(all(bench.refused(key) for key in UPLAND), "a lock on upland had no effect")
+    after = bench.settled(lambda: _bytes(south), before)
+    assert after == before
+
+
+def _own(view: Bench, keys: tuple[ToolKey, ...]) -> int:
+    """How many of these tools the agent is shown as locked."""
+    return len(view.revealed(WORD, limit=100).keys() & set(keys))
+
+
+def _bytes(view: Bench) -> dict[str, bytes]:
+    """The exact answers to a shared word and to one of the agent's own, in both forms."""
+    asked = [(word, flag) for word in (WORD, "bexram", "cundov") for flag in (ABSENT, True)]
+    return {f"{w} {f}": view.discover(w, include_disabled=f).reply.exact for w, f in asked}

@@ -1,0 +1,133 @@
+"""What listings and rejections tell a scoped agent of tools beyond its scope: FR-007."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.discovery.agents import beyond, names_beyond, scoped
+from mcp_proxy_conformance.discovery.answer import Listing, read_listing
+from mcp_proxy_conformance.discovery.rejections import own_words, status_of_lock, tells_reason
+from mcp_proxy_conformance.discovery.surface import STATUSES
+from mcp_proxy_conformance.requirement import requirement
+from mcp_proxy_conformance.stage import on, stage
+from mcp_proxy_conformance.verdict import NotApplicable
+
+SCOPE = stage("scope")
+each_agent = pytest.mark.parametrize(
+    "agent", [name for name, servers in SCOPE.agents.items() if len(servers) == 1]
+)
+
+
+@requirement("FR-007.listing")
+@on(SCOPE, needs=("agents",))
+@each_agent
+def test_a_listing_that_leaves_a_server_out_tells_no_counts_of_it(
+    bench: Bench, agent: str
+) -> None:
+    """The listing names the hidden server nowhere and adds its locked tools to no number."""
+    view = scoped(bench, agent)
+    _require_counts_beyond(bench, agent)
+
+    listing = _listing(view)
+
+    _applies(not _shown(listing, agent), "the listing shows servers beyond the agent's scope")
+    own = _own_locked(bench, agent)
+    more = [f"{word}: {n}" for word, n in _counts_outside(view, listing) if n > own[word]]
+    assert names_beyond(SCOPE, agent, _told(listing)) + more == []
+
+
+@requirement("FR-007.listing~shown")
+@on(SCOPE, needs=("agents",))
+@each_agent
+def test_a_listing_that_shows_a_server_beyond_the_scope_has_no_counts_at_it(
+    bench: Bench, agent: str
+) -> None:
+    """Entries beyond the agent's scope, where they are listed at all, have no counts block."""
+    view = scoped(bench, agent)
+    _require_counts_beyond(bench, agent)
+
+    listing = _listing(view)
+
+    _applies(_shown(listing, agent), "the listing leaves out servers beyond the agent's scope")
+    counts = {name: listing.counts(name) for name in _shown(listing, agent)}
+    assert {name: block for name, block in counts.items() if block} == {}
+
+
+@requirement("FR-007.rejection")
+@on(SCOPE, needs=("agents",))
+@each_agent
+def test_calling_a_tool_beyond_the_scope_does_not_tell_why_it_is_locked(
+    bench: Bench, agent: str
+) -> None:
+    """The answer to the agent's call gives neither the lock's own text nor its class."""
+    view = scoped(bench, agent)
+    hidden = [k for k in bench.states if k.server in beyond(SCOPE, agent)]
+    free = next(k for k in hidden if bench.states[k].callable)
+    locked = [k for k in hidden if k in bench.armed.refused]
+    kinds = {status_of_lock(bench.states[k]) for k in locked}
+    bench.require(len(kinds) > 1, "no two kinds of lock beyond the scope were proven")
+    bench.require(not view.call(free).reached, "the scope had no effect on calls")
+
+    told = {key: own_words(view, key) for key in locked}
+
+    open_text = own_words(view, free)
+    reasons = {k: tells_reason(bench, k, text, open_text) for k, text in told.items()}
+    assert {key: why for key, why in reasons.items() if why} == {}
+
+
+def _applies(condition: object, reason: str) -> None:
+    if not condition:
+        raise NotApplicable(reason)
+
+
+def _require_counts_beyond(bench: Bench, agent: str) -> None:
+    listing = bench.list()
+    counted = any(listing.counts(name) for name in beyond(SCOPE, agent))
+    bench.require(counted, "no counts of a server beyond the scope were seen by anybody")
+
+
+def _listing(view: Bench) -> Listing:
+    """The agent's listing; an agent that is refused one is shown no server."""
+    template = view.surface.listing
+    reply = view.tool_call(template.tool, template.arguments, endpoint=template.endpoint)
+    if reply.error is not None or reply.is_error:
+        return Listing(reply=reply, servers={})
+    return read_listing(reply, view.surface.members)
+
+
+def _shown(listing: Listing, agent: str) -> tuple[str, ...]:
+    return tuple(name for name in beyond(SCOPE, agent) if name in listing.servers)
+
+
+def _told(listing: Listing) -> str:
+    reply = listing.reply
+    return str(reply.error) if reply.error is not None else "\n".join(reply.texts)
+
+
+def _own_locked(bench: Bench, agent: str) -> dict[str, int]:
+    own = [s for k, s in bench.states.items() if k.server not in beyond(SCOPE, agent)]
+    words = [status_of_lock(state) for state in own if not state.callable]
+    return {status: words.count(status) for status in STATUSES}
+
+
+def _counts_outside(view: Bench, listing: Listing) -> Iterator[tuple[str, int]]:
+    """Every number that bears a status word outside the entries of the listing."""
+    if listing.servers:
+        body: dict[str, Any] = json.loads(listing.reply.text)
+        yield from _numbers({k: v for k, v in body.items() if k != view.surface.members.servers})
+
+
+def _numbers(value: Any) -> Iterator[tuple[str, int]]:
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            if name in STATUSES and isinstance(inner, int):
+                yield name, inner
+            yield from _numbers(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _numbers(inner)

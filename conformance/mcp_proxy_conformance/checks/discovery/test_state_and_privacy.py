@@ -1,0 +1,85 @@
+"""The feature stores nothing, and counts its use in memory only: FR-012, FR-013."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+from mcp_proxy_conformance.bench import ABSENT, Bench
+from mcp_proxy_conformance.requirement import requirement
+from mcp_proxy_conformance.stage import on
+from mcp_proxy_conformance.target.folder import marks, things
+from mcp_proxy_conformance.world import CONFIG, USER, key, server, tool, world
+
+FORGE = world(
+    server("forge", tool("zorvik_list"), tool("mobel_drop"), tool("tarnix_push", locked=CONFIG))
+)
+MOBEL = key("forge:mobel_drop")
+CALLS = 50
+
+
+@requirement("FR-012.no-new-state")
+@on(FORGE, needs=("state",))
+def test_opt_in_calls_leave_nothing_behind_in_the_state_folder(bench: Bench) -> None:
+    """After as many default calls, they add no file and no table, not even when it ends."""
+    _control_write(bench)
+    before = _left_behind(bench, ABSENT)
+
+    new = _left_behind(bench, flag=True, ended=True) - before
+    if new:  # a program may write at times of its own: so may a twin that is never asked for more
+        with bench.twin() as twin:
+            _control_write(twin)
+            new -= _left_behind(twin, ABSENT) | _left_behind(twin, ABSENT, ended=True)
+
+    assert new == set()
+
+
+@requirement("FR-013.counts")
+@on(FORGE, needs=("counter",))
+def test_the_counter_counts_each_opt_in_call_and_no_other(bench: Bench) -> None:
+    """It grows by one with each call that has the flag, and stands still with the others."""
+    read = bench.operator.adapter.counter
+    flags = (ABSENT, True, False, True, True, ABSENT)
+
+    told = [read(), *(_counted(bench, flag) for flag in flags)]
+    steps = [after - before for before, after in pairwise(told)]
+
+    assert steps == [0, 1, 0, 1, 1, 0]
+
+
+@requirement("FR-013.counts")
+@on(FORGE, needs=("counter", "restart"))
+def test_a_restart_forgets_the_count(bench: Bench) -> None:
+    """Nothing of it was stored: it is 0 again."""
+    bench.require(_counted(bench, flag=True) > 0, "the counter did not move")
+
+    bench.operator.restart()
+    count = bench.operator.adapter.counter()
+
+    assert count == 0
+
+
+def _control_write(bench: Bench) -> None:
+    """A write that is no part of the feature is seen in the folder, or nothing can be judged."""
+    folder = bench.operator.folder / "target"
+    before = marks(folder)
+    bench.operator.lock(USER, "forge", ["mobel_drop"])
+    bench.require(bench.refused(MOBEL), "the lock had no effect")
+    written = bench.until(lambda: marks(folder), lambda seen: seen != before)
+    bench.require(written != before, "the folder does not show what the target writes")
+
+
+def _left_behind(bench: Bench, flag: Any, *, ended: bool = False) -> set[str]:
+    """What lies in the folder after many calls, and at the program's end where it can be had."""
+    for _ in range(CALLS):
+        answer = bench.discover("tarnix", include_disabled=flag)
+    bench.require(answer.error is None, f"discovery answered an error: {answer.error}")
+    if ended and "restart" in bench.operator.target.capabilities:
+        bench.operator.restart()
+    return things(bench.operator.folder / "target")
+
+
+def _counted(bench: Bench, flag: Any) -> int:
+    """The counter after one call with that form of the flag."""
+    bench.discover("tarnix", include_disabled=flag)
+    return bench.operator.adapter.counter()

@@ -1,0 +1,160 @@
+"""A status follows the locks as they come and go: FR-004 over time."""
+
+from __future__ import annotations
+
+from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.discovery.locked import ask, masked, own_texts, places
+from mcp_proxy_conformance.discovery.remediation import judge
+from mcp_proxy_conformance.oracle import allowed_statuses
+from mcp_proxy_conformance.requirement import requirement
+from mcp_proxy_conformance.stage import on
+from mcp_proxy_conformance.state import ToolState
+from mcp_proxy_conformance.world import CONFIG, USER, LockKind, Step, ToolKey, server, tool, world
+
+LIST, DROP = ToolKey("forge", "zorvik_list"), ToolKey("forge", "mobel_drop")
+SHOW, SEND = ToolKey("barn", "tifka_show"), ToolKey("yard", "pelka_send")
+WIPE = ToolKey("forge", "gatun_wipe")
+OPEN = world(
+    server("forge", tool("zorvik_list"), tool("mobel_drop")), server("barn", tool("tifka_show"))
+)
+YARD = world(server("yard", tool("pelka_send"), trusted=False))
+LOCKED = world(
+    server(
+        "forge",
+        tool("zorvik_list"),
+        tool("mobel_drop", locked=CONFIG),
+        tool("gatun_wipe", locked=USER),
+    )
+)
+UNLOCKED = {"callable", "absent"}
+ASKED_AGAIN = 5
+
+Places = tuple[frozenset[str], frozenset[str]]
+
+
+@requirement("FR-004.follows-state")
+@on(OPEN)
+def test_a_status_comes_and_goes_with_its_lock(bench: Bench) -> None:
+    """A locked tool leaves the callable ones, an unlocked one the locked ones, in settle time."""
+    kinds: dict[LockKind, tuple[ToolKey, ToolState]] = {
+        USER: (DROP, ToolState(user=True)),
+        CONFIG: (DROP, ToolState(config=True)),
+    }
+    if "quarantine" in bench.started.target.capabilities:
+        kinds["quarantine"] = SHOW, ToolState(quarantined=True)
+    if "server_off" in bench.started.target.capabilities:
+        kinds["server"] = SHOW, ToolState(server_off=True)
+
+    told = {kind: _cycle(bench, kind, *one) for kind, one in kinds.items()}
+
+    bench.require(any(not one <= UNLOCKED for one, _ in told.values()), "nothing was revealed")
+    still_callable = {kind for kind, (locked, _) in told.items() if "callable" in locked}
+    still_locked = {kind for kind, (_, unlocked) in told.items() if not unlocked <= UNLOCKED}
+    assert (still_callable, still_locked) == (set(), set())
+
+
+@requirement("FR-004.follows-state")
+@on(YARD, needs=("approval", "refresh"))
+def test_a_status_comes_with_a_changed_text_and_goes_with_its_approval(bench: Bench) -> None:
+    """A changed tool leaves the callable ones, an approved one the locked ones."""
+    bench.operator.unlock("approval", "yard", [SEND.tool])
+    bench.require(bench.reached(SEND), "the first text could not be approved")
+
+    bench.require(_changed(bench, SEND), "the changed tool was not refused")
+    locked = _place(bench, SEND, allowed_statuses(ToolState(approval="changed")))
+    bench.operator.unlock("approval", "yard", [SEND.tool])
+    unlocked = _reopened(bench, SEND)
+
+    bench.require(not locked <= UNLOCKED or "callable" in locked, "nothing was revealed")
+    assert ("callable" in locked, unlocked - UNLOCKED) == (False, set())
+
+
+@requirement("FR-004.follows-state~without-refresh")
+@on(OPEN)
+def test_an_unlocked_tool_is_callable_again_without_a_refresh(bench: Bench) -> None:
+    """Once calls reach it, discovery lists it among the callable ones."""
+    told = {}
+    for kind in (USER, CONFIG):
+        bench.operator.lock(kind, "forge", [DROP.tool])
+        bench.require(bench.refused(DROP), f"the {kind} lock had no effect")
+        bench.operator.unlock(kind, "forge", [DROP.tool])
+        bench.require(bench.reached(DROP), f"the {kind} lock was not lifted")
+        told[kind] = set(_place(bench, DROP, {"callable"}))
+
+    assert told == {kind: {"callable"} for kind in told}
+
+
+@requirement("FR-004.deterministic~restart")
+@on(LOCKED, needs=("restart",))
+def test_a_status_outlives_a_restart(bench: Bench) -> None:
+    """Tools that are refused before and after are told under the same status."""
+    before = {key: places(bench, key) for key in bench.armed.refused}
+    bench.require(any(not one <= UNLOCKED for one in before.values()), "nothing was revealed")
+
+    bench.operator.restart()
+    bench.require(bench.reached(LIST), "no tool could be called after the restart")
+
+    refused = {key: one for key, one in before.items() if not bench.call(key).reached}
+    after = bench.settled(lambda: {key: places(bench, key) for key in refused}, refused)
+    assert after == refused
+
+
+@requirement("FR-004.unknown")
+@on(LOCKED, needs=("indeterminate",))
+def test_a_reason_that_cannot_be_told_is_said_to_be_unknown(bench: Bench) -> None:
+    """The tool is `disabled_unknown`, told neither to be toggled nor edited, and not called."""
+    pure = {text for texts in own_texts(bench, [DROP, WIPE]).values() for text in texts}
+
+    with bench.operator.undetermined("forge", [WIPE.tool]):
+        refused = bench.refused(WIPE)
+        answer = bench.until(lambda: ask(bench, WIPE), lambda seen: _unknown(seen.status(WIPE)))
+
+    text = str((answer.remediation or {}).get("disabled_unknown", ""))
+    wrong = masked(bench, text, WIPE) in pure or _convicted(bench, text)
+    remedy = "wrong" if wrong else "neutral" if text.strip() else "none"
+    told = {"status": answer.status(WIPE), "refused": refused, "remedy": remedy}
+    assert told == {"status": "disabled_unknown", "refused": True, "remedy": "neutral"}
+
+
+def _cycle(bench: Bench, kind: LockKind, key: ToolKey, state: ToolState) -> Places:
+    """Where the tool is once locked, and once unlocked again."""
+    tools = [key.tool] if kind in (USER, CONFIG) else []
+    bench.operator.lock(kind, key.server, tools)
+    bench.require(bench.refused(key), f"the {kind} lock had no effect")
+    locked = _place(bench, key, allowed_statuses(state))
+    bench.operator.unlock(kind, key.server, tools)
+    return locked, _reopened(bench, key)
+
+
+def _place(bench: Bench, key: ToolKey, wanted: frozenset[str] | set[str]) -> frozenset[str]:
+    """Where the tool is, as soon as that is wanted or else when the settle time is over."""
+    return bench.until(lambda: places(bench, key), lambda seen: seen <= wanted)
+
+
+def _reopened(bench: Bench, key: ToolKey) -> frozenset[str]:
+    """Where an unlocked tool is, its server looked at again where that can be asked for."""
+    bench.require(bench.reached(key), "the lock was not lifted")
+    if "refresh" in bench.started.target.capabilities:
+        bench.operator.refresh(key.server)
+    return _place(bench, key, UNLOCKED)
+
+
+def _changed(bench: Bench, key: ToolKey) -> bool:
+    """Change the tool upstream, and let the target look until calls are refused."""
+    text = f"{bench.tools[key].description} anew"
+    bench.operator.change_upstream(Step(change=key.tool, server=key.server, description=text))
+    return any(_refused_once_seen(bench, key) for _ in range(ASKED_AGAIN))
+
+
+def _refused_once_seen(bench: Bench, key: ToolKey) -> bool:
+    bench.operator.refresh(key.server)
+    return bench.refused(key)
+
+
+def _unknown(status: str) -> bool:
+    return status == "disabled_unknown"
+
+
+def _convicted(bench: Bench, text: str) -> bool:
+    pins = bench.started.target.pins
+    return judge(text, "disabled_unknown", pins=pins).outcome == "convicted"

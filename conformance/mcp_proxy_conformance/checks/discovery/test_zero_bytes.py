@@ -1,0 +1,86 @@
+"""The entry of a fully callable server keeps its bytes, whatever is locked elsewhere: SC-005."""
+
+from __future__ import annotations
+
+from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.discovery.calibration import Difference, Exact, differences
+from mcp_proxy_conformance.requirement import requirement
+from mcp_proxy_conformance.stage import on
+from mcp_proxy_conformance.wire import spans
+from mcp_proxy_conformance.world import USER, ToolKey, key, server, tool, world
+
+PAIR = world(
+    server("forge", tool("zorvik_list"), tool("mobel_drop")),
+    server("attic", tool("tarnix_push")),
+)
+MOBEL = key("forge:mobel_drop")
+TARNIX = key("attic:tarnix_push")
+ALL_THREE, ENDS = slice(None), slice(None, None, 2)
+
+
+@requirement("SC-005.zero-bytes")
+@on(PAIR)
+def test_a_lock_elsewhere_moves_no_byte_of_a_callable_servers_entry(bench: Bench) -> None:
+    """Before, during and after another server's lock, its entry is one string of bytes."""
+    moved = _moved_by_lock(bench, "attic", MOBEL, ALL_THREE)
+
+    assert moved == ()
+
+
+@requirement("SC-005.zero-bytes~own-lock")
+@on(PAIR)
+def test_a_lock_and_its_unlock_bring_the_servers_bytes_back(bench: Bench) -> None:
+    """After a lock of its own was lifted, the entry is what it was before."""
+    moved = _moved_by_lock(bench, "attic", TARNIX, ENDS)
+
+    assert moved == ()
+
+
+def _moved_by_lock(
+    bench: Bench, name: str, locked: ToolKey, which: slice
+) -> tuple[Difference, ...]:
+    """Where the entry differs from what it is when the same is done without a lock.
+
+    A difference counts only if it repeats: servers have clocks and sweeps of their own.
+    """
+    usual = _watched(bench, name, locked, lock=False)
+    first = _watched(bench, name, locked, lock=True)[which]
+    if not differences(usual, first):
+        return ()
+    usual += _watched(bench, name, locked, lock=False)
+    second = _watched(bench, name, locked, lock=True)[which]
+    usual += _watched(bench, name, locked, lock=False)
+    places = {found.at for found in differences(usual, first)}
+    return tuple(found for found in differences(usual, second) if found.at in places)
+
+
+def _watched(bench: Bench, name: str, locked: ToolKey, *, lock: bool) -> list[Exact]:
+    """The entry before, during and after a lock, or the same calls with the lock left out."""
+    seen = [_entry(bench, name)]
+    if lock:
+        bench.operator.lock(USER, locked.server, [locked.tool])
+        bench.require(bench.refused(locked), "the lock had no effect")
+        shown = bench.settled(lambda: _has_block(bench, locked.server), expected=True)
+        bench.require(shown, "no counts block was seen")
+    bench.call(locked)
+    seen.append(_entry(bench, name))
+    if lock:
+        bench.operator.unlock(USER, locked.server, [locked.tool])
+        bench.require(bench.reached(locked), "the unlock had no effect")
+        bench.settled(lambda: _has_block(bench, locked.server), expected=False)
+    bench.call(locked)
+    return [*seen, _entry(bench, name)]
+
+
+def _has_block(bench: Bench, name: str) -> bool:
+    return bench.list().servers[name].has_counts
+
+
+def _entry(bench: Bench, name: str) -> Exact:
+    """The exact bytes of a server's entry in the listing's decoded document."""
+    members = bench.surface.members
+    listed = spans.parse(bench.list().reply.document).get(members.servers)
+    items = listed.items if listed else ()
+    found = [one for one in items if one.value().get(members.server_name) == name]
+    bench.require(found, f"the listing does not show {name}")
+    return Exact(result=b"", text=found[0].raw)

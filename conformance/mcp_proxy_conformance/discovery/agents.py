@@ -1,0 +1,47 @@
+"""What lies within and beyond an agent's server scope, and what a text tells of it."""
+
+from __future__ import annotations
+
+from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.world import World
+
+
+def scoped(bench: Bench, agent: str) -> Bench:
+    """The agent's view, once it has shown a callable tool of its own (section 0, control)."""
+    view = bench.as_agent(agent)
+    own = [k for k in sorted(bench.armed.called) if k.server in bench.world.agents[agent]]
+    free = [k for k in own if bench.states[k].callable]
+    seen = any(k in view.discover(bench.tools[k].word or k.tool).callables() for k in free)
+    bench.require(seen, "the agent was not shown a callable tool of its own")
+    return view
+
+
+def beyond(world: World, agent: str) -> tuple[str, ...]:
+    """The servers outside the agent's scope."""
+    return tuple(one.name for one in world.servers if one.name not in world.agents[agent])
+
+
+def statuses_beyond(bench: Bench, agent: str, query: str) -> set[str]:
+    """The statuses that one who sees everything is told of tools beyond the agent's scope."""
+    told = bench.revealed(query, limit=100)
+    return {str(told[key]) for key in told if key.server in beyond(bench.world, agent)}
+
+
+def telling_queries(bench: Bench, agent: str) -> list[str]:
+    """The queries that reveal a tool beyond the agent's scope to one who sees everything."""
+    hidden = [(k, t) for k, t in bench.tools.items() if k.server in beyond(bench.world, agent)]
+    words = dict.fromkeys(group for one in bench.tools.values() for group in one.groups)
+    words |= dict.fromkeys(tool.word for _, tool in hidden)
+    queries = [*words, *(key.tool for key, _ in hidden[-1:])]
+    found = [query for query in queries if statuses_beyond(bench, agent, query)]
+    bench.require(found, "the flag revealed no tool beyond the scope to anybody")
+    return found
+
+
+def names_beyond(world: World, agent: str, text: str, query: str = "") -> list[str]:
+    """Names, words and canaries beyond the scope that stand in a text, less those asked for."""
+    wanted = [*beyond(world, agent)]
+    for key, tool in world.tools().items():
+        if key.server in beyond(world, agent):
+            wanted += [tool.name, tool.word, *tool.canaries]
+    return [name for name in wanted if name in text and name not in query]

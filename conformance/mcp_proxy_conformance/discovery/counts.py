@@ -1,0 +1,65 @@
+"""The counts block of a listed server: what it tells, and what its tools' locks allow: FR-010."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from itertools import product
+from typing import Any
+
+from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.discovery.answer import ServerEntry
+from mcp_proxy_conformance.discovery.surface import STATUSES
+from mcp_proxy_conformance.oracle import CALLABLE, counted_as
+from mcp_proxy_conformance.state import ToolState
+from mcp_proxy_conformance.verdict import Misshapen
+
+REASONS = STATUSES
+KEYS = (CALLABLE, *REASONS)
+
+
+def block(entry: ServerEntry) -> dict[str, Any]:
+    """The counts that an entry tells, empty when the member is absent; raises Misshapen."""
+    if not entry.has_counts:
+        return {}
+    if not isinstance(entry.counts, dict):
+        raise Misshapen(f"the counts of {entry.name} are no object: {entry.counts!r:.200}")
+    return entry.counts
+
+
+def tally(entry: ServerEntry) -> dict[str, Any]:
+    """`callable` and the reasons of a block, zeros and other members left out."""
+    return {word: number for word, number in block(entry).items() if word in KEYS and number != 0}
+
+
+def integral(value: Any) -> bool:
+    """Whether a JSON value is an integer, as JSON Schema has it."""
+    return not isinstance(value, bool) and (
+        isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+    )
+
+
+def judged(bench: Bench) -> tuple[str, ...]:
+    """The servers whose counts follow from the locks: enabled, not quarantined, all locks proven.
+
+    Raises Inconclusive when there is none with a locked tool.
+    """
+    doubtful = {key.server for key in (*bench.armed.unproven, *bench.armed.skipped)}
+    doubtful |= {k.server for k, s in bench.states.items() if s.server_off or s.quarantined}
+    found = [one.name for one in bench.world.servers if one.name not in doubtful]
+    locked = [name for name in found if not all(s.callable for s in states_of(bench, name))]
+    bench.require(locked, "no server with a proven lock can be judged")
+    return tuple(found)
+
+
+def states_of(bench: Bench, server: str) -> tuple[ToolState, ...]:
+    """The locks on each tool that a server offers."""
+    return tuple(state for key, state in bench.states.items() if key.server == server)
+
+
+def tallies_allowed(states: Iterable[ToolState]) -> list[dict[str, int]]:
+    """Every tally in which each tool is counted once, under a word that its locks allow."""
+    found: set[frozenset[tuple[str, int]]] = set()
+    for words in product(*(sorted(counted_as(state)) for state in states)):
+        found.add(frozenset(Counter(words).items()))
+    return [dict(sorted(one)) for one in sorted(found, key=sorted)]
