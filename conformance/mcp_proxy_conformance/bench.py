@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
@@ -24,6 +24,7 @@ from mcp_proxy_conformance.discovery.surface import FLAG, Surface
 from mcp_proxy_conformance.state import ToolState
 from mcp_proxy_conformance.target.started import Started, poll
 from mcp_proxy_conformance.verdict import Breach, Inconclusive, Misshapen, NotApplicable
+from mcp_proxy_conformance.wire.conversation import Conversation
 from mcp_proxy_conformance.wire.reply import Reply, ToolReply
 from mcp_proxy_conformance.world import Tool, ToolKey, World
 
@@ -146,11 +147,26 @@ class Bench:
 
     def discovery_tool(self, endpoint: str = "") -> dict[str, Any]:
         """The discovery tool's own entry in tools/list."""
-        for tool in self.started.client(self.agent, endpoint).tools():
+        return self._discovery_entry(self.started.client(self.agent, endpoint), endpoint)
+
+    def discovery_tools(self) -> dict[str, dict[str, Any]]:
+        """That entry by endpoint path, and of `stdio` where it is served, wherever one is."""
+        found = {}
+        for endpoint in self.surface.endpoints:
+            with suppress(Inconclusive):
+                found[endpoint] = self.discovery_tool(endpoint)
+        if self.agent is None and self.started.access.stdio is not None:
+            with self.started.stdio() as client, suppress(Inconclusive):
+                found["stdio"] = self._discovery_entry(client, "stdio")
+        self.require(found, "no declared endpoint or transport offers the discovery tool")
+        return found
+
+    def _discovery_entry(self, client: Conversation, place: str) -> dict[str, Any]:
+        for tool in client.tools():
             if tool.get("name") == self.surface.discovery_tool:
                 return tool
         raise Inconclusive(
-            f"no tool {self.surface.discovery_tool!r} on endpoint {endpoint or 'of the target'}"
+            f"no tool {self.surface.discovery_tool!r} on endpoint {place or 'of the target'}"
         )
 
     def together(self, acts: Sequence[Callable[[], T]], threads: int = 8) -> Sequence[T]:

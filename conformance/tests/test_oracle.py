@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 from math import inf, nan
+from typing import Literal
 
 import pytest
 
@@ -11,11 +12,11 @@ from mcp_proxy_conformance import oracle
 from mcp_proxy_conformance.discovery.surface import STATUSES
 from mcp_proxy_conformance.state import ToolState
 
+APPROVALS: tuple[Literal["pending", "changed"] | None, ...] = (None, "pending", "changed")
 EVERY = [
     ToolState(server_off=off, config=config, user=user, approval=approval, quarantined=quarantined)
-    for off, config, user, approval, quarantined in product(
-        (False, True), (False, True), (False, True), (None, "pending", "changed"), (False, True)
-    )
+    for approval in APPROVALS
+    for off, config, user, quarantined in product((False, True), repeat=4)
 ]
 
 

@@ -29,10 +29,11 @@ def statuses_beyond(bench: Bench, agent: str, query: str) -> set[str]:
 
 def telling_queries(bench: Bench, agent: str) -> list[str]:
     """The queries that reveal a tool beyond the agent's scope to one who sees everything."""
-    hidden = [(k, t) for k, t in bench.tools.items() if k.server in beyond(bench.world, agent)]
-    words = dict.fromkeys(group for one in bench.tools.values() for group in one.groups)
-    words |= dict.fromkeys(tool.word for _, tool in hidden)
-    queries = [*words, *(key.tool for key, _ in hidden[-1:])]
+    outside = beyond(bench.world, agent)
+    hidden = {bench.states[key]: key for key in bench.tools if key.server in outside}
+    words = [group for one in bench.tools.values() for group in one.groups]
+    words += [bench.tools[key].word for key in hidden.values()]
+    queries = dict.fromkeys([*words, *(key.tool for key in hidden.values())])
     found = [query for query in queries if statuses_beyond(bench, agent, query)]
     bench.require(found, "the flag revealed no tool beyond the scope to anybody")
     return found

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from mcp_proxy_conformance.bench import ABSENT, Bench, Called
 from mcp_proxy_conformance.case import Case, Then
@@ -12,6 +14,7 @@ from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.numbers import numbers_in
 from mcp_proxy_conformance.discovery.remediation import judge, mask
 from mcp_proxy_conformance.discovery.surface import FLAG
+from mcp_proxy_conformance.oracle import BY_APPROVAL, LOCKED_CAP
 from mcp_proxy_conformance.verdict import Inconclusive, NotApplicable
 from mcp_proxy_conformance.world import ToolKey, key
 
@@ -56,10 +59,13 @@ def _discovered(case: Case, bench: Bench) -> Sides:
         include_disabled=ABSENT if when.include_disabled is None else when.include_disabled,
         limit=when.limit if isinstance(when.limit, (int, float, str)) else ABSENT,
     )
+    if answer.error is not None and when.limit not in (msgspec.UNSET, *range(1, 101)):
+        return sides  # an unusable limit may be refused (FR-006.odd-limits)
     bench.require(answer.error is None, f"discovery answered an error: {answer.error}")
     _tools(then, answer, sides)
+    _not_crowded_out(then, answer)
     for name, allowed in (then.disabled or {}).items():
-        sides.one_of(f"status of {name}", answer.status(key(name)), allowed)
+        sides.one_of(f"status of {name}", answer.statuses().get(key(name), "absent"), allowed)
     if then.disabled_only:
         others = sorted({str(k) for k in answer.statuses()} - set(then.disabled or {}))
         sides.one_of("other locked entries", tuple(others), [()])
@@ -70,6 +76,20 @@ def _discovered(case: Case, bench: Bench) -> Sides:
     _texts(then, answer, bench, sides)
     _note(then, answer, bench, sides)
     return sides
+
+
+def _not_crowded_out(then: Then, answer: Answer) -> None:
+    """A locked part filled with withheld tools that nobody asked for says nothing of the rest."""
+    statuses = answer.statuses()
+    others = [word for tool, word in statuses.items() if str(tool) not in (then.disabled or {})]
+    missing = any(key(n) not in statuses and "absent" not in a for n, a in _wanted(then))
+    withheld = sum(word in BY_APPROVAL for word in others)
+    if missing and len(statuses) >= LOCKED_CAP and withheld:
+        raise NotApplicable("the locked part is full of withheld tools that were not asked for")
+
+
+def _wanted(then: Then) -> Iterable[tuple[str, tuple[str, ...]]]:
+    return (then.disabled or {}).items()
 
 
 def _controls(case: Case, bench: Bench, query: str) -> None:
@@ -145,9 +165,9 @@ def _text(path: str, text: str, status: str, sides: Sides) -> None:
 
 
 def _note(then: Then, answer: Answer, bench: Bench, sides: Sides) -> None:
-    if then.note == "absent":
+    if then.note == "absent" and (answer.tools or not bench.revealed(answer.query)):
         sides.one_of("note", answer.note or None, [None])
-    if then.note == "due":
+    if then.note == "due" and not answer.tools:
         named = answer.note is not None and FLAG in answer.note
         sides.truth("note", answer.note, holds=named, wanted=f"a note that names {FLAG}")
     if then.note_count is not None and answer.note is not None:
@@ -202,11 +222,14 @@ def _called(case: Case, bench: Bench) -> Sides:
 
 def _own_rejections(bench: Bench, status: str) -> list[str]:
     """This target's own texts for tools with that lock alone (section 10, layer 1)."""
-    pure: dict[str, dict[str, Any]] = {
-        "disabled_by_config": {"config": True},
-        "disabled_by_user": {"user": True},
+    pure: dict[str, tuple[dict[str, Any], ...]] = {
+        "disabled_by_config": ({"config": True},),
+        "disabled_by_user": ({"user": True},),
+        "pending_approval": ({"approval": "pending"}, {"approval": "changed"}),
+        "server_quarantined": ({"quarantined": True},),
+        "server_disabled": ({"server_off": True},),
     }
-    tools = bench.locked(**pure[status]) if status in pure else ()
+    tools = [tool for state in pure.get(status, ()) for tool in bench.locked(**state)]
     return [mask(bench.armed.refused[one], [one.server, one.tool]) for one in tools[:1]]
 
 

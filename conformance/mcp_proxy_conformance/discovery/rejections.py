@@ -2,83 +2,96 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable
 
-from mcp_proxy_conformance.bench import Bench
-from mcp_proxy_conformance.discovery.remediation import (
-    Judgement,
-    claims_operator_policy,
-    judge,
-    mask,
-)
+from mcp_proxy_conformance.bench import Bench, Called
+from mcp_proxy_conformance.discovery.locked import masked
+from mcp_proxy_conformance.discovery.remediation import claims_operator_policy, judge
+from mcp_proxy_conformance.discovery.remediation_words import MASKED_NAME
 from mcp_proxy_conformance.discovery.surface import STATUSES
 from mcp_proxy_conformance.state import ToolState
 from mcp_proxy_conformance.world import ToolKey
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rejection:
-    """One refused call: its text with names masked, and whether the answer is flagged an error."""
-
-    text: str
-    raw: str
-    is_error: bool
+CONFIG_WORD = "disabled_by_config"
 
 
-def rejection(bench: Bench, key: ToolKey, *, surface: int = 0) -> Rejection:
+def rejection(bench: Bench, key: ToolKey, *, surface: int = 0) -> Called:
     """Call a tool that is expected to be refused; inconclusive when it reaches its upstream."""
     called = bench.call(key, surface=surface)
     bench.require(not called.reached, f"{key} is not refused")
-    return Rejection(
-        text=mask(called.text, _names(bench)),
-        raw=called.text,
-        is_error=called.reply.error is not None or called.reply.is_error,
-    )
+    return called
 
 
-def own_words(bench: Bench, key: ToolKey, *, surface: int = 0) -> str:
+def own_words(bench: Bench, key: ToolKey) -> str:
     """The words that two equal refused calls have in common, names masked: no id, no time."""
-    first, second = (rejection(bench, key, surface=surface).text.split() for _ in range(2))
+    first, second = (_nameless(bench, rejection(bench, key)).split() for _ in range(2))
     return " ".join(a for a, b in zip(first, second, strict=False) if a == b)
 
 
-def read_class(bench: Bench, key: ToolKey, status: str) -> Judgement:
-    """How the rejection of a tool reads for a class of lock, pinned texts included."""
-    pins = bench.started.target.pins
-    masked = {mask(text, _names(bench)): word for text, word in pins.items()}
-    return judge(rejection(bench, key).text, status, pins=masked).outcome
+def read_as(bench: Bench, key: ToolKey, status: str, *, surface: int = 0) -> str:
+    """How the refusal of a tool reads for a class of lock: a Judgement, pinned texts included."""
+    pins = bench.started.target.pins.items()
+    told = masked(bench, rejection(bench, key, surface=surface).text, key)
+    known = {masked(bench, text, key): word for text, word in pins}
+    return judge(told, status, pins=known).outcome
+
+
+def read_as_policy(bench: Bench, keys: Iterable[ToolKey], *, surface: int = 0) -> dict[str, str]:
+    """How each refusal reads for a config lock; inconclusive when that is all that is unclear.
+
+    Without reading, the target's own text for a user lock or a pending approval convicts.
+    """
+    users = [*bench.locked(user=True)[:1], *bench.locked(approval="pending")[:1]]
+    theirs = {own_words(bench, key) for key in users}
+    told = {key: read_as(bench, key, CONFIG_WORD, surface=surface) for key in keys}
+    for key, outcome in told.items():
+        if outcome == "unrecognised" and own_words(bench, key) in theirs:
+            told[key] = "the text of a lock that is the user's to lift"
+    unread = [key for key, outcome in told.items() if outcome == "unrecognised"]
+    if unread and set(told.values()) <= {"conveys", "unrecognised"}:
+        text = rejection(bench, unread[0], surface=surface).text
+        bench.require(None, f"unrecognised text, pin it as {CONFIG_WORD} or another: {text!r}")
+    return {str(key): outcome for key, outcome in told.items()}
 
 
 def status_of_lock(state: ToolState) -> str:
-    """The status word of a lock on an enabled server, as the fixed order has it."""
+    """The status word of a lock on an enabled server, by the fixed order of the source."""
     if state.config:
-        return "disabled_by_config"
+        return CONFIG_WORD
     if state.quarantined:
         return "server_quarantined"
     return "disabled_by_user" if state.user else "pending_approval"
 
 
 def tells_reason(bench: Bench, key: ToolKey, text: str, open_text: str) -> str:
-    """Why a text tells the reason of a tool's lock; empty when it does not.
+    """By what a text tells the reason of a tool's lock; empty when it does not.
 
     `open_text` is what the same caller is told of an unlocked tool beside it: a text that is no
-    different tells nothing.
+    different tells nothing. Both are `own_words` of the caller; the lock's own text is the admin's.
     """
     if text == open_text:
         return ""
     status = status_of_lock(bench.states[key])
-    own = [k for k in bench.armed.refused if status_of_lock(bench.states[k]) == status]
-    admin = Bench(bench.started, bench.armed)
-    remedy = (admin.discover(key.tool, include_disabled=True).remediation or {}).get(status)
-    if text in {own_words(admin, k) for k in own[:1]}:
+    shown = bench.discover(key.tool, include_disabled=True).remediation or {}
+    remedy = " ".join(str(shown.get(status, "")).split())
+    if text == own_words(bench, key):
         return "the text of its lock"
     if any(word in text and word not in open_text for word in STATUSES):
         return "a status word"
-    if isinstance(remedy, str) and " ".join(remedy.split()) in text:
+    if remedy and remedy in text:
         return "the remediation of its lock"
     claimed = claims_operator_policy(text) and not claims_operator_policy(open_text)
     return "operator policy" if claimed else ""
 
 
-def _names(bench: Bench) -> list[str]:
-    return [name for key in bench.tools for name in (key.tool, key.server)]
+def _nameless(bench: Bench, called: Called) -> str:
+    """The text without any trace of the tool's names, so that only what is said is compared."""
+    key = called.key
+    if key not in bench.tools:
+        names = [key.tool, key.server]
+        text = called.text
+    else:
+        names = [key.tool, bench.tools[key].word or key.tool, key.server]
+        text = masked(bench, called.text, key)
+    return re.sub("|".join(map(re.escape, names)), MASKED_NAME, text, flags=re.IGNORECASE)

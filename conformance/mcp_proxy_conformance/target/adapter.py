@@ -36,11 +36,17 @@ class Unsupported(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """How to reach the started target: its URL, the admin's headers, each agent's headers."""
+    """How to reach the started target: its URL, the admin's headers, each agent's headers.
+
+    `stdio` is a command line that serves the target's config over stdio, to the administrator,
+    on a state of its own; it is run with exactly `stdio_env`.
+    """
 
     url: str
     headers: Mapping[str, str] = field(default_factory=dict)
     agents: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    stdio: tuple[str, ...] | None = None
+    stdio_env: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,6 +45,7 @@ QUIET = {
     "MCPPROXY_DISABLE_OAUTH": "true",
 }
 START_S = 15.0
+CONFIG, STDIO_CONFIG = "config.json", "stdio.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +53,7 @@ class Launch:
     """What differs between the programs behind this adapter.
 
     `command` precedes `serve`; `says_address` programs choose their port and print it;
+    `serves_stdio` programs speak MCP on their standard streams when they listen on `:0`;
     `first_action_s` is how long after start the first control action has to wait, and
     `after_config_s` how long after a new config file, because a late reload may undo it.
     """
@@ -63,6 +65,7 @@ class Launch:
     has_counter: bool = False
     breakable_store: str | None = None
     approve_first_contact: bool = False
+    serves_stdio: bool = False
 
 
 REFERENCE = Launch(
@@ -70,6 +73,7 @@ REFERENCE = Launch(
     says_address=True,
     has_counter=True,
     breakable_store="proxy.db",
+    serves_stdio=True,
 )
 
 
@@ -97,7 +101,7 @@ class OperatorAdapter:
             "api_key": self._key,
             **GENERAL,
         }
-        self._config = OperatorConfig(folder / "config.json", world, upstreams, base)
+        self._config = OperatorConfig(folder / CONFIG, world, upstreams, base)
         self._config.write()
         self._run(port)
         if self._launch.approve_first_contact:
@@ -195,20 +199,31 @@ class OperatorAdapter:
         return self._process
 
     def _access(self) -> Access:
-        return Access(url=f"http://127.0.0.1:{self._port}/mcp", agents=dict(self._agents))
+        url = f"http://127.0.0.1:{self._port}/mcp"
+        if not self._launch.serves_stdio:
+            return Access(url=url, agents=dict(self._agents))
+        self._copy_config()
+        beside = self._serve(self._folder / STDIO_CONFIG, self._folder / "stdio-data", ":0")
+        return Access(
+            url=url, agents=dict(self._agents), stdio=tuple(beside), stdio_env=self._environment()
+        )
+
+    def _serve(self, config: Path, data: Path, listen: str) -> list[str]:
+        return [
+            *self._launch.command, "serve", f"--config={config}", f"--data-dir={data}",
+            f"--listen={listen}", "--enable-socket=false", "--log-level=warn",
+        ]  # fmt: skip
+
+    def _environment(self) -> dict[str, str]:
+        path, home = os.environ.get("PATH", ""), str(self._folder / "home")
+        return {"PATH": path, "HOME": home, "MCPPROXY_API_KEY": self._key} | QUIET
 
     def _run(self, port: int) -> None:
         deadline = time.monotonic() + START_S
-        home = self._folder / "home"
-        home.mkdir(exist_ok=True)
-        command = [
-            *self._launch.command, "serve",
-            f"--config={self._folder / 'config.json'}", f"--data-dir={self._data}",
-            f"--listen=127.0.0.1:{port}", "--enable-socket=false", "--log-level=warn",
-        ]  # fmt: skip
-        env = {"PATH": os.environ.get("PATH", ""), "HOME": str(home), "MCPPROXY_API_KEY": self._key}
+        (self._folder / "home").mkdir(exist_ok=True)
+        command = self._serve(self._folder / CONFIG, self._data, f"127.0.0.1:{port}")
         log = self._folder / f"target-{time.monotonic_ns()}.log"
-        self._process = Process(command, env=env | QUIET, log=log)
+        self._process = Process(command, env=self._environment(), log=log)
         self._quiet_until = time.monotonic() + self._launch.first_action_s
         if self._launch.says_address:
             port = _port_of(self._process.first_line(deadline))
@@ -220,7 +235,13 @@ class OperatorAdapter:
 
     def _write_config(self) -> None:
         self._config.write()
+        if self._launch.serves_stdio:
+            self._copy_config()
         self._quiet_until = time.monotonic() + self._launch.after_config_s
+
+    def _copy_config(self) -> None:
+        """A program beside the target may rewrite its config, so it is given its own."""
+        shutil.copyfile(self._folder / CONFIG, self._folder / STDIO_CONFIG)
 
     def _wait_until_quiet(self) -> None:
         early = self._quiet_until - time.monotonic()

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import urljoin
 
-from mcp_proxy_conformance.target.adapter import Access, Target, Upstream
+from mcp_proxy_conformance.target.adapter import Access, Target, Unsupported, Upstream
 from mcp_proxy_conformance.transcript import Transcript
 from mcp_proxy_conformance.upstream import Upstreams, UpstreamServer, UpstreamTool
 from mcp_proxy_conformance.wire.client import Client
+from mcp_proxy_conformance.wire.stdio import StdioClient
 from mcp_proxy_conformance.world import LockKind, Step, Tool, World
 
 T = TypeVar("T")
@@ -86,6 +87,13 @@ class Started:
                 found = Client(url, headers=headers, transcript=self.transcript)
                 self._clients[place] = found
         return found
+
+    def stdio(self) -> StdioClient:
+        """A client of the target over stdio, to be closed by who asked for it."""
+        if self.access.stdio is None:
+            raise Unsupported("stdio")
+        env = self.access.stdio_env
+        return StdioClient(self.access.stdio, env=env, transcript=self.transcript)
 
     def forget_clients(self) -> None:
         """Drop all sessions, as after a restart; the next request opens a new one."""

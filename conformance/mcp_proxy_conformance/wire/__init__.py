@@ -6,6 +6,7 @@ from mcp_proxy_conformance.wire.http import Answer
 from mcp_proxy_conformance.wire.jsonrpc import Envelope
 from mcp_proxy_conformance.wire.reply import Reply, ToolReply
 from mcp_proxy_conformance.wire.spans import Malformed, Span
+from mcp_proxy_conformance.wire.stdio import StdioClient
 
 __all__ = [
     "Answer",
@@ -16,6 +17,7 @@ __all__ = [
     "Reply",
     "SessionLost",
     "Span",
+    "StdioClient",
     "ToolReply",
     "Unreachable",
     "Wire",

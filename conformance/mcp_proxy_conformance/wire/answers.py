@@ -9,6 +9,8 @@ from mcp_proxy_conformance.wire.faults import ProtocolFault, SessionLost
 from mcp_proxy_conformance.wire.reply import Reply
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from mcp_proxy_conformance.wire.http import Answer
     from mcp_proxy_conformance.wire.jsonrpc import Envelope
     from mcp_proxy_conformance.wire.sse import Event
@@ -17,29 +19,49 @@ OK, NOT_FOUND, REFUSED = 200, 404, 400
 
 
 class Awaited:
-    """The answer to one request: looked for in a stream as it comes, or in a whole body."""
+    """The answer to one request: looked for in a stream as it comes, or in a whole body.
 
-    def __init__(self, request_id: int) -> None:
+    `late` are the ids of requests that were given up: answers to them are passed over.
+    """
+
+    def __init__(self, request_id: int, late: Container[int | str | None] = ()) -> None:
         self._id = request_id
+        self._late = late
         self._before: list[Envelope] = []
         self._found: Envelope | None = None
         self._fault: ProtocolFault | None = None
 
     def arrived(self, event: Event) -> bool:
         """Whether this event ends the waiting: the answer, or nonsense."""
+        return self.came(event.data)
+
+    def came(self, raw: bytes) -> bool:
+        """Whether this message ends the waiting, as `arrived` tells."""
         try:
-            message = jsonrpc.parse(event.data)
+            message = jsonrpc.parse(raw)
         except ProtocolFault as fault:
             self._fault = fault
             return True
         if self._answers(message):
             self._found = message
             return True
-        if message.method is None:
+        if message.method is None and message.id not in self._late:
             self._fault = self._wrong_id(message)
             return True
-        self._before.append(message)
+        if message.method is not None:
+            self._before.append(message)
         return False
+
+    def found(self) -> Envelope | None:
+        """The answer, nothing while it is awaited; raises ProtocolFault if nonsense came."""
+        if self._fault is not None:
+            raise self._fault
+        return self._found
+
+    @property
+    def before(self) -> tuple[Envelope, ...]:
+        """The notifications and requests that came while it was awaited."""
+        return tuple(self._before)
 
     def reply(self, answer: Answer, *, in_session: bool) -> Reply:
         """The answer as a value.
@@ -71,7 +93,7 @@ class Awaited:
             seconds=answer.seconds,
             sent=answer.sent,
             received=answer.received,
-            before=tuple(self._before),
+            before=self.before,
         )
 
     def _answers(self, message: Envelope) -> bool:
@@ -86,12 +108,11 @@ class Awaited:
         return message
 
     def _of_stream(self, answer: Answer) -> Envelope:
-        if self._fault is not None:
-            raise self._fault
-        if self._found is None:
+        found = self.found()
+        if found is None:
             seen = f"a stream of {len(answer.events)} events that ended without it"
             raise ProtocolFault("stream", f"an answer to {self._id}", seen, answer.body[-200:])
-        return self._found
+        return found
 
     def _refusal(self, answer: Answer, *, in_session: bool) -> Envelope:
         """A refusal may carry its JSON-RPC error; one that names another id is about the HTTP."""

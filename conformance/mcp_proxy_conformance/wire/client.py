@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Literal
 
-from mcp_proxy_conformance.wire import era, jsonrpc
+from mcp_proxy_conformance.wire import era
+from mcp_proxy_conformance.wire.conversation import Conversation, let_in, refused
 from mcp_proxy_conformance.wire.faults import ProtocolFault
-from mcp_proxy_conformance.wire.reply import Reply, ToolReply
-from mcp_proxy_conformance.wire.session import Session, refused
+from mcp_proxy_conformance.wire.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,19 +16,11 @@ if TYPE_CHECKING:
     from mcp_proxy_conformance.wire.http import Answer
 
 Wire = Literal["auto", "handshake", "stateless"]
-MAX_PAGES = 1000
 FORBIDDEN = (401, 403)
 
 
-class Client:
-    """One endpoint, one session, one thread. Nothing is sent before the first request.
-
-    Every method that talks raises `Unreachable` when no answer comes, and `ProtocolFault` when
-    what comes is no answer that the protocol allows. A JSON-RPC error is a value: `Reply.error`.
-
-    Attributes:
-        opening: The answer that settled how to speak; nothing before that.
-    """
+class Client(Conversation):
+    """A conversation over HTTP with one endpoint, on the handshake's wire or the stateless one."""
 
     def __init__(
         self,
@@ -41,12 +33,11 @@ class Client:
         name: str = "mcp-proxy-conformance",
     ) -> None:
         self.url = url
-        self.timeout = timeout
-        self.opening: Reply | None = None
         self._asked: Wire = wire
         self._transcript = transcript
         self._headers = dict(headers or {})
         self._session = Session(url, transcript=transcript, headers=self._headers, name=name)
+        super().__init__(self._session, timeout)
 
     @property
     def wire(self) -> str:
@@ -61,28 +52,6 @@ class Client:
         """The session's id, if the target gave one."""
         return self._session.id
 
-    def open(self) -> Self:
-        """Settle how to speak, unless that is done: the handshake, or else the stateless wire."""
-        if not self._session.revision:
-            try:
-                self._settle()
-            except BaseException:
-                self._session.forget()
-                self._session.end(self.timeout)
-                raise
-        return self
-
-    def close(self) -> None:
-        """End the session, if there is one, and the connection. It never raises."""
-        self._session.end(self.timeout)
-        self.opening = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def sibling(self) -> Client:
         """Another client with the same settings and a session of its own."""
         return Client(
@@ -93,65 +62,6 @@ class Client:
             wire=self._asked,
             name=self._session.name,
         )
-
-    def request(
-        self,
-        method: str,
-        params: Mapping[str, Any] | None = None,
-        *,
-        raw_params: bytes | None = None,
-        timeout: float | None = None,
-    ) -> Reply:
-        """Ask and wait. `raw_params` are sent as they are, byte for byte."""
-        self.open()
-        return self._session.ask(method, _bytes(params, raw_params), self._seconds(timeout))
-
-    def notify(
-        self,
-        method: str,
-        params: Mapping[str, Any] | None = None,
-        *,
-        raw_params: bytes | None = None,
-    ) -> None:
-        """Tell, and expect no more than an acknowledgement."""
-        self.open()
-        self._session.tell(method, _bytes(params, raw_params), self.timeout)
-
-    def call_tool(
-        self, name: str, arguments: Mapping[str, Any] | None = None, *, timeout: float | None = None
-    ) -> ToolReply:
-        """`tools/call`; a refusal, of either kind, is a value."""
-        params = {"name": name, "arguments": dict(arguments or {})}
-        return ToolReply.of(self.request("tools/call", params, timeout=timeout))
-
-    def tool_pages(self) -> tuple[Reply, ...]:
-        """All pages of `tools/list`, each with its exact bytes."""
-        pages: list[Reply] = []
-        seen: set[str] = set()
-        cursor: str | None = None
-        while len(pages) < MAX_PAGES:
-            reply = self.request("tools/list", {} if cursor is None else {"cursor": cursor})
-            pages.append(reply)
-            cursor = reply.value().get("nextCursor")
-            if cursor is None:
-                return tuple(pages)
-            if not isinstance(cursor, str) or cursor in seen:
-                raise reply.fault("a new cursor or none", f"the cursor {cursor!r}")
-            seen.add(cursor)
-        raise pages[-1].fault(f"at most {MAX_PAGES} pages of tools", "one more")
-
-    def tools(self) -> list[dict[str, Any]]:
-        """Every tool of every page, as Python data; a refusal is a `ProtocolFault` here."""
-        tools: list[dict[str, Any]] = []
-        for page in self.tool_pages():
-            listed = page.value().get("tools")
-            if not isinstance(listed, list):
-                raise page.fault("an array as 'tools'", "none")
-            for tool in listed:
-                if not isinstance(tool, dict) or not isinstance(tool.get("name"), str):
-                    raise page.fault("an object with a 'name' for each tool", "another value")
-            tools += listed
-        return tools
 
     def post(
         self,
@@ -166,9 +76,6 @@ class Client:
         """
         self.open()
         return self._session.post(body, headers or {}, self._seconds(timeout))
-
-    def _seconds(self, timeout: float | None) -> float:
-        return self.timeout if timeout is None else timeout
 
     def _settle(self) -> None:
         if self._asked == "stateless":
@@ -185,33 +92,10 @@ class Client:
             except ProtocolFault:
                 raise refusal from None
 
-    def _shake_hands(self) -> None:
-        info = era.client_info(self._session.name)
-        params = {"protocolVersion": era.LATEST_HANDSHAKE, "capabilities": {}, "clientInfo": info}
-        reply = self._session.ask("initialize", jsonrpc.dumps(params), self.timeout)
-        revision = _let_in(reply).get("protocolVersion")
-        if revision not in era.HANDSHAKE_REVISIONS:
-            raise refused(reply, "a known revision of the handshake", f"{revision!r}")
-        self._session.granted(reply, revision)
-        self._session.tell("notifications/initialized", None, self.timeout)
-        self.opening = reply
-
     def _discover(self) -> None:
         self._session.revision = era.LATEST_STATELESS
         reply = self._session.ask("server/discover", None, self.timeout)
-        versions = _let_in(reply).get("supportedVersions")
+        versions = let_in(reply).get("supportedVersions")
         if not isinstance(versions, list) or era.LATEST_STATELESS not in versions:
             raise refused(reply, f"support for {era.LATEST_STATELESS}", f"{versions!r}")
         self.opening = reply
-
-
-def _bytes(params: Mapping[str, Any] | None, raw_params: bytes | None) -> bytes | None:
-    if raw_params is not None:
-        return raw_params
-    return None if params is None else jsonrpc.dumps(params)
-
-
-def _let_in(reply: Reply) -> dict[str, Any]:
-    if reply.error is not None:
-        raise refused(reply, "the client to be let in", "a refusal")
-    return reply.value()

@@ -19,8 +19,8 @@ class Reply:
 
     Attributes:
         envelope: The JSON-RPC message that bore the request's id.
-        status: The HTTP status.
-        headers: The response headers.
+        status: The HTTP status; 0 over stdio.
+        headers: The response headers; none over stdio.
         seconds: How long the answer took.
         sent: The request in the transcript.
         received: The response in the transcript.

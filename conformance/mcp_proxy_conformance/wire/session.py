@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from mcp_proxy_conformance.wire import era, jsonrpc
 from mcp_proxy_conformance.wire.answers import Awaited
+from mcp_proxy_conformance.wire.conversation import refused
 from mcp_proxy_conformance.wire.faults import ProtocolFault, SessionLost, Unreachable
 from mcp_proxy_conformance.wire.http import Http, check_header
 
@@ -120,11 +121,6 @@ class Session:
         if self.id is not None:
             headers.append(("Mcp-Session-Id", self.id))
         return _overridden(headers, self._own)
-
-
-def refused(reply: Reply, expected: str, seen: str) -> ProtocolFault:
-    """What to raise when the two ends could not agree on how to speak."""
-    return ProtocolFault("handshake", expected, seen, reply.raw, status=reply.status)
 
 
 def _overridden(headers: list[tuple[str, str]], by: Mapping[str, str]) -> list[tuple[str, str]]:

@@ -159,7 +159,7 @@ def test_the_published_schema_names_the_flag(bench: Bench) -> None:
 @on(MIXED)
 def test_the_discovery_tool_tells_of_the_flag_itself(bench: Bench) -> None:
     """Wherever the tool is offered, its own description holds the flag's name."""
-    tools = offered(bench)
+    tools = bench.discovery_tools()
 
     seen = {place: FLAG in (tool.get("description") or "") for place, tool in tools.items()}
 

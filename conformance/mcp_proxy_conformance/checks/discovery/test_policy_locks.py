@@ -8,6 +8,7 @@ from mcp_proxy_conformance.bench import Bench
 from mcp_proxy_conformance.discovery.answer import ServerEntry
 from mcp_proxy_conformance.discovery.locked import (
     masked,
+    own_answers,
     own_entries,
     own_texts,
     repeated,
@@ -25,18 +26,19 @@ POLICY = "disabled_by_config"
 USERS = ("disabled_by_user", "pending_approval")
 LEAN = ("name", "server", "description", "status")
 
-Faults = dict[str, str]
+Told = tuple[str, str]
+"""The tool, and a text with its names masked."""
 
 
 @requirement("SC-003.discovery")
 @on(MIXED)
 def test_the_remedy_of_a_config_lock_is_no_act_of_the_user(bench: Bench) -> None:
     """Neither map nor entry tells the user's remedy for a lock of the operator."""
-    texts = own_texts(bench, _denied(bench)).get(POLICY, set())
-    bench.require(texts, "no text was told for a config lock")
+    told = _told_in_discovery(bench)
+    bench.require(told, "no text was told for a config lock")
 
-    wrong = _wrong_in_discovery(bench)
-    unread = _unread(bench, texts)
+    wrong = _wrong(bench, told | _extras(bench), _users_texts(bench))
+    unread = _unread(bench, told)
     bench.require(wrong or not unread, f"unrecognised, pin it: {unread}")
 
     assert wrong == {}
@@ -46,11 +48,11 @@ def test_the_remedy_of_a_config_lock_is_no_act_of_the_user(bench: Bench) -> None
 @on(COMBOS)
 def test_further_locks_do_not_turn_policy_into_an_act_of_the_user(bench: Bench) -> None:
     """With user locks and approvals beside it, the remedy still is that of policy."""
-    texts = own_texts(bench, _denied(bench)).get(POLICY, set())
-    bench.require(texts, "no text was told for a config lock")
+    told = _told_in_discovery(bench)
+    bench.require(told, "no text was told for a config lock")
 
-    wrong = _wrong_in_discovery(bench)
-    unread = _unread(bench, texts)
+    wrong = _wrong(bench, told | _extras(bench), _users_texts(bench))
+    unread = _unread(bench, told)
     bench.require(wrong or not unread, f"unrecognised, pin it: {unread}")
 
     assert wrong == {}
@@ -102,8 +104,9 @@ def test_the_rejection_of_a_config_denied_tool_tells_no_act_of_the_user(bench: B
     denied = [key for key in _denied(bench) if key.server in _reachable(bench)]
     bench.require(denied, "no config-denied tool was refused")
 
-    wrong = _wrong_rejections(bench, denied)
-    unread = _unread(bench, (masked(bench, bench.armed.refused[key], key) for key in denied))
+    told = _rejections(bench, denied)
+    wrong = _wrong(bench, told, {text for _, text in _rejections(bench, _users(bench))})
+    unread = _unread(bench, told)
     bench.require(wrong or not unread, f"unrecognised, pin it: {unread}")
 
     assert wrong == {}
@@ -116,8 +119,9 @@ def test_further_locks_do_not_make_the_rejection_tell_an_act_of_the_user(bench: 
     denied = [key for key in _denied(bench) if key.server in _reachable(bench)]
     bench.require(denied, "no config-denied tool was refused")
 
-    wrong = _wrong_rejections(bench, denied)
-    unread = _unread(bench, (masked(bench, bench.armed.refused[key], key) for key in denied))
+    told = _rejections(bench, denied)
+    wrong = _wrong(bench, told, {text for _, text in _rejections(bench, _users(bench))})
+    unread = _unread(bench, told)
     bench.require(wrong or not unread, f"unrecognised, pin it: {unread}")
 
     assert wrong == {}
@@ -131,7 +135,8 @@ def test_the_rejection_on_a_quarantined_server_tells_no_act_on_the_tool(bench: B
     denied = [k for k in _denied(bench) if states[k].quarantined and not states[k].server_off]
     bench.require(denied, "no config-denied tool of a quarantined server was refused")
 
-    wrong = _wrong_rejections(bench, denied)
+    told = _rejections(bench, denied)
+    wrong = _wrong(bench, told, {text for _, text in _rejections(bench, _users(bench))})
 
     assert wrong == {}
 
@@ -163,39 +168,48 @@ def _users_texts(bench: Bench) -> set[str]:
     return {text for status in USERS for text in texts.get(status, ())}
 
 
-def _wrong_in_discovery(bench: Bench) -> Faults:
-    """By tool, the text told for it that is a user's: by equality, or by the strict core."""
-    users, denied = _users_texts(bench), _denied(bench)
-    entries = own_entries(bench, denied)
-    wrong = {}
-    for key, entry in entries.items():
-        extras = [value for name, value in entry.members.items() if name not in LEAN]
-        told = {text for texts in own_texts(bench, [key]).values() for text in texts}
-        told |= {masked(bench, text, key) for text in strings(extras)}
-        wrong |= {f"{key}: {text}": why for text in told if (why := _why(bench, text, users))}
-    return wrong
+def _told_in_discovery(bench: Bench) -> set[Told]:
+    """The map's texts for each tool with a config lock, where that comes before a user's reason."""
+    told = set()
+    for key, answer in own_answers(bench, _policy_first(bench)).items():
+        if (status := answer.status(key)) in (POLICY, *USERS):
+            remedy = (answer.remediation or {}).get(status)
+            told |= {(str(key), masked(bench, text, key)) for text in strings(remedy)}
+    return told
 
 
-def _wrong_rejections(bench: Bench, denied: Iterable[ToolKey]) -> Faults:
-    """By tool, the rejection that is a user's."""
-    refused = bench.armed.refused
-    users = {masked(bench, refused[key], key) for key in _users(bench)}
-    texts = {key: masked(bench, refused[key], key) for key in denied}
-    return {f"{k}: {t}": why for k, t in texts.items() if (why := _why(bench, t, users))}
+def _extras(bench: Bench) -> set[Told]:
+    """The strings in members of these tools' entries that no entry needs."""
+    entries = own_entries(bench, _policy_first(bench))
+    extras = {k: [v for m, v in e.members.items() if m not in LEAN] for k, e in entries.items()}
+    return {(str(k), masked(bench, text, k)) for k, one in extras.items() for text in strings(one)}
+
+
+def _policy_first(bench: Bench) -> list[ToolKey]:
+    """The config-denied tools of servers that are not off."""
+    return [key for key in _denied(bench) if not bench.states[key].server_off]
+
+
+def _rejections(bench: Bench, keys: Iterable[ToolKey]) -> set[Told]:
+    return {(str(key), masked(bench, bench.armed.refused[key], key)) for key in keys}
+
+
+def _wrong(bench: Bench, told: Iterable[Told], users: set[str]) -> dict[Told, str]:
+    """Which texts told of a config lock are a user's, and why."""
+    return {(name, text): why for name, text in told if (why := _why(bench, text, users))}
 
 
 def _why(bench: Bench, text: str, users: set[str]) -> str:
-    """Why a text told of a config lock is a user's; empty when it is not."""
     if text in users:
         return "the target's own text for a lock that the user lifts"
     said = judge(text, POLICY, pins=bench.started.target.pins)
     return f"{said.reason}: {said.found}" if said.outcome == "convicted" else ""
 
 
-def _unread(bench: Bench, texts: Iterable[str]) -> list[str]:
+def _unread(bench: Bench, told: Iterable[Told]) -> list[str]:
     """The texts of which nobody can tell what they say (layer 4 of the clause table)."""
     pins = bench.started.target.pins
-    outcomes = {text: judge(text, POLICY, pins=pins).outcome for text in texts}
+    outcomes = {text: judge(text, POLICY, pins=pins).outcome for _, text in told}
     return sorted(text for text, outcome in outcomes.items() if outcome == "unrecognised")
 
 
@@ -204,5 +218,6 @@ def _surplus(bench: Bench, entry: ServerEntry) -> dict[str, int]:
     states = [state for key, state in bench.states.items() if key.server == entry.name]
     counts = entry.counts if isinstance(entry.counts, dict) else {}
     most = {word: sum(word in counted_as(state) for state in states) for word in USERS}
-    surplus = {word: counts.get(word, 0) - most[word] for word in USERS}
+    told = {word: counts.get(word) for word in USERS}
+    surplus = {word: n - most[word] for word, n in told.items() if isinstance(n, int)}
     return {word: number for word, number in surplus.items() if number > 0}

@@ -5,7 +5,8 @@ from __future__ import annotations
 from mcp_proxy_conformance.bench import Bench
 from mcp_proxy_conformance.discovery.rejections import (
     own_words,
-    read_class,
+    read_as,
+    read_as_policy,
     rejection,
     status_of_lock,
 )
@@ -13,24 +14,22 @@ from mcp_proxy_conformance.discovery.remediation import claims_operator_policy
 from mcp_proxy_conformance.discovery.surface import FLAG
 from mcp_proxy_conformance.requirement import requirement
 from mcp_proxy_conformance.stage import on, stage
-from mcp_proxy_conformance.state import ToolState
 from mcp_proxy_conformance.world import ToolKey
 
 MIXED, COMBOS = stage("mixed"), stage("combos")
-CONFIG_LOCK = "disabled_by_config"
 
 
 @requirement("FR-008.config")
 @on(MIXED)
 def test_a_config_denied_call_is_refused_as_operator_policy(bench: Bench) -> None:
     """The refusal says that it is operator policy and not the user's to lift."""
-    pure, double = bench.locked(config=True), bench.locked(config=True, user=True)
-    bench.require(len(pure) > 1, "no two config locks were proven")
-    _require_unlike_unknown(bench, pure[0])
+    denied = [*bench.locked(config=True), *bench.locked(config=True, user=True)]
+    bench.require(len(denied) > 1, "no two config locks were proven")
+    unknown = own_words(bench, ToolKey(denied[0].server, "no_such_tool"))
+    bench.require(own_words(bench, denied[0]) != unknown, "an unknown tool is told the same")
 
-    told = {str(key): read_class(bench, key, CONFIG_LOCK) for key in (*pure, *double)}
+    told = read_as_policy(bench, denied)
 
-    _require_read(bench, told)
     assert told == dict.fromkeys(told, "conveys")
 
 
@@ -38,31 +37,132 @@ def test_a_config_denied_call_is_refused_as_operator_policy(bench: Bench) -> Non
 @on(COMBOS, needs=("approval",))
 def test_config_comes_first_in_what_a_refused_call_says(bench: Bench) -> None:
     """A user lock or a pending approval on a config-denied tool does not hide the policy."""
-    under = [key for key in _config_locked(bench) if not bench.states[key].quarantined]
-    bench.require(len(under) > 1, "no config lock together with another was proven")
+    denied = [key for key in _config_denied(bench) if not bench.states[key].quarantined]
+    bench.require(len(denied) > 1, "no config lock beside others was proven")
 
-    told = {str(key): read_class(bench, key, CONFIG_LOCK) for key in under}
+    told = read_as_policy(bench, denied)
 
-    _require_read(bench, told)
     assert told == dict.fromkeys(told, "conveys")
 
 
 @requirement("FR-008.config")
 @on(MIXED)
-def test_every_way_of_calling_tells_of_the_policy(bench: Bench) -> None:
-    """Each call surface that reaches a callable tool refuses a config-denied one alike."""
-    denied = next(iter(bench.locked(config=True)), None)
+def test_every_way_of_calling_is_refused_as_operator_policy(bench: Bench) -> None:
+    """Each call surface that reaches a callable tool tells the policy of a denied one beside it."""
+    denied = bench.locked(config=True)[:1]
     bench.require(denied, "no config lock was proven")
-    ...
+    beside = next(k for k in sorted(bench.armed.called) if _free_beside(bench, k, denied[0]))
+    ways = range(len(bench.surface.calls))
+    proven = [way for way in ways if bench.call(beside, surface=way).reached]
+    bench.require(proven, "no call surface reaches a callable tool")
+
+    told = {way: read_as_policy(bench, denied, surface=way) for way in proven}
+
+    assert told == {way: dict.fromkeys(texts, "conveys") for way, texts in told.items()}
 
 
 @requirement("FR-008.config~quarantined")
 @on(COMBOS, needs=("quarantine",))
 def test_policy_is_told_on_a_quarantined_server_too(bench: Bench) -> None:
     """The refusal of a config-denied tool of a quarantined server says operator policy."""
-    under = [key for key in _config_locked(bench) if bench.states[key].quarantined]
-    bench.require(under, "no config lock on a quarantined server was proven")
+    denied = [key for key in _config_denied(bench) if bench.states[key].quarantined]
+    bench.require(denied, "no config lock on a quarantined server was proven")
 
-    told = {str(key): read_class(bench, key, CONFIG_LOCK) for key in under}
+    told = read_as_policy(bench, denied)
 
     assert told == dict.fromkeys(told, "conveys")
+
+
+@requirement("FR-008.distinct")
+@on(MIXED)
+def test_no_other_refusal_says_the_same_as_that_of_a_config_lock(bench: Bench) -> None:
+    """The refusals of user-locked, pending, changed and quarantined tools have their own words."""
+    policy = {own_words(bench, key) for key in bench.locked(config=True)}
+    bench.require(policy, "no config lock was proven")
+    bench.require(bench.locked(user=True), "no user lock was proven")
+
+    told = {str(key): own_words(bench, key) for key in _not_by_config(bench)}
+
+    assert {name: words for name, words in told.items() if words in policy} == {}
+
+
+@requirement("FR-008.distinct~no-policy")
+@on(MIXED)
+def test_no_other_refusal_claims_operator_policy(bench: Bench) -> None:
+    """The refusal of a tool that config does not deny puts it down to no policy."""
+    bench.require(_not_by_config(bench), "no lock other than by config was proven")
+
+    told = {str(key): rejection(bench, key).text for key in _not_by_config(bench)}
+
+    claims = {name: text for name, text in told.items() if claims_operator_policy(text)}
+    assert claims == {}
+
+
+@requirement("FR-008.distinct~wording")
+@on(MIXED)
+def test_every_other_refusal_says_what_lifts_it(bench: Bench) -> None:
+    """User-locked tools are to be enabled, pending ones approved, quarantined ones reviewed."""
+    classes = {key: status_of_lock(bench.states[key]) for key in _not_by_config(bench)}
+    bench.require(classes, "no lock other than by config was proven")
+
+    told = {f"{key} ({word})": read_as(bench, key, word) for key, word in classes.items()}
+
+    assert told == dict.fromkeys(told, "conveys")
+
+
+@requirement("FR-008.pointer")
+@on(MIXED)
+def test_refusals_of_config_and_user_locks_point_to_discovery(bench: Bench) -> None:
+    """They name the flag or the discovery tool."""
+    pure = [bench.locked(config=True), bench.locked(user=True)]
+    bench.require(all(pure), "config and user locks were not both proven")
+    keys = [*pure[0], *pure[1], *bench.locked(config=True, user=True)]
+
+    told = {str(key): rejection(bench, key).text for key in keys}
+
+    assert {name: text for name, text in told.items() if not _points(bench, text)} == {}
+
+
+@requirement("FR-008.pointer~others")
+@on(MIXED)
+def test_refusals_of_other_locks_point_to_discovery(bench: Bench) -> None:
+    """Pending, changed, quarantined and switched-off tools are refused with a pointer too."""
+    user = bench.locked(user=True)
+    keys = [k for k in _not_by_config(bench) if k not in user] + list(bench.locked(server_off=True))
+    bench.require(keys, "no such lock was proven")
+
+    told = {str(key): rejection(bench, key).text for key in keys}
+
+    assert {name: text for name, text in told.items() if not _points(bench, text)} == {}
+
+
+@requirement("FR-008.is-error")
+@on(MIXED)
+def test_a_refusal_is_flagged_as_an_error(bench: Bench) -> None:
+    """The answer to a refused call is an error result or a protocol error."""
+    bench.require(bench.armed.refused, "no lock was proven")
+
+    replies = {str(key): rejection(bench, key).reply for key in bench.armed.refused}
+
+    flagged = {name: r.error is not None or r.is_error for name, r in replies.items()}
+    assert flagged == dict.fromkeys(replies, True)
+
+
+def _config_denied(bench: Bench) -> list[ToolKey]:
+    """The config-denied tools of servers that are on, whatever else lies on them."""
+    states = {key: bench.states[key] for key in bench.armed.refused}
+    return [key for key, state in states.items() if state.config and not state.server_off]
+
+
+def _not_by_config(bench: Bench) -> list[ToolKey]:
+    """The tools that one other lock alone keeps back, on servers that are on."""
+    approvals = [*bench.locked(approval="pending"), *bench.locked(approval="changed")]
+    return [*bench.locked(user=True), *approvals, *bench.locked(quarantined=True)]
+
+
+def _free_beside(bench: Bench, key: ToolKey, other: ToolKey) -> bool:
+    return key.server == other.server and bench.states[key].callable
+
+
+def _points(bench: Bench, text: str) -> bool:
+    return FLAG in text or bench.surface.discovery_tool in text

@@ -9,7 +9,7 @@ import pytest
 
 from mcp_proxy_conformance.bench import ABSENT, Bench
 from mcp_proxy_conformance.discovery.answer import Answer
-from mcp_proxy_conformance.discovery.locked import own_answers, own_texts, repeated
+from mcp_proxy_conformance.discovery.locked import own_texts, repeated
 from mcp_proxy_conformance.discovery.remediation import TextJudgement, judge
 from mcp_proxy_conformance.oracle import remediation_keys
 from mcp_proxy_conformance.requirement import requirement
@@ -118,7 +118,7 @@ def test_the_texts_of_any_two_statuses_differ(bench: Bench) -> None:
 
     same = {(a, b): texts[a] & texts[b] for a, b in combinations(sorted(texts), 2)}
 
-    assert same == dict.fromkeys(same, set[str]())
+    assert same == {pair: set() for pair in same}
 
 
 @requirement("FR-005.class")

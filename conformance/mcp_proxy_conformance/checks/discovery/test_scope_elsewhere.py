@@ -26,9 +26,7 @@ each_agent = pytest.mark.parametrize(
 @requirement("FR-007.listing")
 @on(SCOPE, needs=("agents",))
 @each_agent
-def test_a_listing_that_leaves_a_server_out_tells_no_counts_of_it(
-    bench: Bench, agent: str
-) -> None:
+def test_a_listing_that_leaves_a_server_out_tells_no_counts_of_it(bench: Bench, agent: str) -> None:
     """The listing names the hidden server nowhere and adds its locked tools to no number."""
     view = scoped(bench, agent)
     _require_counts_beyond(bench, agent)
@@ -71,11 +69,10 @@ def test_calling_a_tool_beyond_the_scope_does_not_tell_why_it_is_locked(
     locked = [k for k in hidden if k in bench.armed.refused]
     kinds = {status_of_lock(bench.states[k]) for k in locked}
     bench.require(len(kinds) > 1, "no two kinds of lock beyond the scope were proven")
-    bench.require(not view.call(free).reached, "the scope had no effect on calls")
+    open_text = "" if view.call(free).reached else own_words(view, free)
 
     told = {key: own_words(view, key) for key in locked}
 
-    open_text = own_words(view, free)
     reasons = {k: tells_reason(bench, k, text, open_text) for k, text in told.items()}
     assert {key: why for key, why in reasons.items() if why} == {}
 

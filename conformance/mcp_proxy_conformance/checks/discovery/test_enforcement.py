@@ -1,0 +1,176 @@
+"""Being discovered unlocks nothing: FR-011."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.discovery.locked import ask
+from mcp_proxy_conformance.requirement import requirement
+from mcp_proxy_conformance.stage import on, stage
+from mcp_proxy_conformance.world import CONFIG, USER, ToolKey, server, tool, world
+
+MIXED, SCOPE = stage("mixed"), stage("scope")
+DOUBLE = world(
+    server(
+        "forge",
+        tool("zorvik_list"),
+        tool("mobel_drop", locked=(USER, CONFIG)),
+        tool("tunrag_wipe", locked=(USER, CONFIG)),
+    )
+)
+SEEN, UNSEEN = ToolKey("forge", "mobel_drop"), ToolKey("forge", "tunrag_wipe")
+ARGUMENTS: tuple[dict[str, Any], ...] = (
+    {},
+    {"colour": "blue"},
+    {"colour": {"depth": [1, None]}, "": ""},
+    {"include_disabled": True, "force": True},
+    {"text": "z" * 5000},
+)
+
+
+@requirement("FR-011.never-reaches")
+@on(MIXED)
+def test_no_call_reaches_a_locked_tool_before_or_after_its_discovery(bench: Bench) -> None:
+    """Five calls, with right and wrong arguments, are refused before and after it is listed."""
+    keys = _kept_back(bench)
+    bench.require(bench.flag_alive, "the feature was not seen")
+    free = _free(bench)
+    bench.require(bench.call(free).reached, "no callable tool was reached beside locked ones")
+
+    with bench.untouched(*keys):
+        _call_each(bench, keys)
+        for key in keys:
+            ask(bench, key)
+        _call_each(bench, keys)
+
+    bench.require(bench.call(free).reached, "the callable tool was reached no more")
+
+
+@requirement("FR-011.never-reaches")
+@on(MIXED)
+def test_no_way_of_calling_reaches_a_locked_tool(bench: Bench) -> None:
+    """Where a call surface reaches a callable tool, it reaches no locked one."""
+    keys = _one_a_kind(bench)
+    ways = range(len(bench.surface.calls))
+    free = _free(bench)
+    proven = [way for way in ways if bench.call(free, surface=way).reached]
+    bench.require(proven, "no call surface reached a callable tool")
+
+    with bench.untouched(*keys):
+        for way in ways:
+            for key in keys:
+                bench.call(key, surface=way)
+
+
+@requirement("FR-011.never-reaches")
+@on(MIXED)
+def test_no_call_gets_through_while_others_discover_the_tool(bench: Bench) -> None:
+    """Eight threads that call locked tools and list them at once reach none of them."""
+    keys = _one_a_kind(bench)
+    free = _free(bench)
+    before = bench.upstream_calls(free)
+
+    with bench.untouched(*keys):
+        acts = [act for key in keys for act in (partial(bench.call, key), partial(ask, bench, key))]
+        bench.together([*acts, partial(bench.call, free), *acts, *acts])
+
+    moved = bench.upstream_calls(free) - before
+    bench.require(moved, "no callable tool was reached at the same time")
+
+
+@requirement("FR-011.never-reaches")
+@on(SCOPE, needs=("agents",))
+def test_no_agent_reaches_a_locked_tool(bench: Bench) -> None:
+    """Agents that discover locked tools reach none, neither of their own scope nor beyond it."""
+    keys = _one_a_kind(bench)
+    views = [bench.as_agent(name) for name in SCOPE.agents]
+    proven = [view for view in views if any(view.call(k).reached for k in _all_free(bench))]
+    bench.require(proven, "no agent reached a callable tool")
+
+    with bench.untouched(*keys):
+        for view in proven:
+            for key in keys:
+                ask(view, key)
+                view.call(key)
+
+
+@requirement("FR-011.not-unlocked")
+@on(MIXED, fresh=True)
+def test_discovering_and_being_refused_change_no_lock(bench: Bench) -> None:
+    """Statuses, counts and refusals are the same after each tool was listed and called."""
+    keys = tuple(bench.armed.refused)
+    bench.require(bench.flag_alive and bench.block_alive, "the feature was not seen")
+    before = _locks_told(bench, keys)
+
+    for key in keys:
+        ask(bench, key)
+        bench.call(key)
+
+    after = _locks_told(bench, keys)
+    reached = {f"{key} reached": bench.call(key).reached for key in keys}
+    assert after | reached == before | dict.fromkeys(reached, False)
+
+
+@requirement("FR-011.not-unlocked")
+@on(DOUBLE)
+def test_discovery_lifts_no_lock_that_lies_under_another(bench: Bench) -> None:
+    """A user lock under a config lock still holds once the latter is lifted, discovered or not."""
+    bench.require({SEEN, UNSEEN} <= bench.armed.refused.keys(), "the double locks were not proven")
+    policy = bench.call(UNSEEN).text
+    bench.operator.unlock(CONFIG, "forge", [UNSEEN.tool])
+    early = bench.until(
+        lambda: bench.call(UNSEEN), lambda seen: seen.reached or seen.text != policy
+    )
+    bench.require(not early.reached, "lifting the config lock lifts the user lock too")
+    policy = bench.call(SEEN).text
+    for _ in range(3):
+        ask(bench, SEEN)
+        bench.call(SEEN)
+
+    bench.operator.unlock(CONFIG, "forge", [SEEN.tool])
+
+    late = bench.until(lambda: bench.call(SEEN), lambda seen: seen.reached or seen.text != policy)
+    assert {str(SEEN): late.reached} == {str(SEEN): False}
+
+
+def _kept_back(bench: Bench) -> tuple[ToolKey, ...]:
+    """The tools that were refused once, and the locked ones that an answer lists as locked."""
+    locked = [key for key, state in bench.states.items() if not state.callable]
+    others = [key for key in locked if key not in bench.armed.refused]
+    listed = [key for key in others if key in ask(bench, key).statuses()]
+    bench.require(bench.armed.refused, "no lock was proven")
+    return (*bench.armed.refused, *listed)
+
+
+def _one_a_kind(bench: Bench) -> tuple[ToolKey, ...]:
+    """Of the tools kept back, one of each server and combination of locks."""
+    kinds = {(key.server, bench.states[key]): key for key in reversed(_kept_back(bench))}
+    return tuple(kinds.values())
+
+
+def _call_each(bench: Bench, keys: Iterable[ToolKey]) -> None:
+    for key in keys:
+        for arguments in ARGUMENTS:
+            bench.call(key, arguments)
+
+
+def _all_free(bench: Bench) -> list[ToolKey]:
+    return [key for key in sorted(bench.armed.called) if bench.states[key].callable]
+
+
+def _free(bench: Bench) -> ToolKey:
+    """A callable tool on the server with the most refused ones."""
+    servers = [key.server for key in bench.armed.refused]
+    free = sorted(_all_free(bench), key=lambda key: servers.count(key.server), reverse=True)
+    bench.require(free, "no callable tool was reached while arming")
+    return free[0]
+
+
+def _locks_told(bench: Bench, keys: Iterable[ToolKey]) -> dict[str, Any]:
+    """The status of each tool and the counts of each server, as the target tells them."""
+    listing = bench.list()
+    statuses = {str(key): ask(bench, key).status(key) for key in keys}
+    return statuses | {f"counts of {name}": listing.counts(name) for name in listing.servers}

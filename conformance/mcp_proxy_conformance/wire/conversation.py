@@ -1,0 +1,169 @@
+"""What a client says to a target, whatever carries it: the handshake, requests, pages of tools."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+from mcp_proxy_conformance.wire import era, jsonrpc
+from mcp_proxy_conformance.wire.faults import ProtocolFault
+from mcp_proxy_conformance.wire.reply import Reply, ToolReply
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MAX_PAGES = 1000
+
+
+class Carrier(Protocol):
+    """Takes messages to one target and brings the answers; `revision` is empty until settled."""
+
+    name: str
+    revision: str
+
+    def ask(self, method: str, params: bytes | None, timeout: float) -> Reply:
+        """Send a request and wait for its answer."""
+
+    def tell(self, method: str, params: bytes | None, timeout: float) -> None:
+        """Send a notification."""
+
+    def granted(self, reply: Reply, revision: str) -> None:
+        """Take what the handshake gave."""
+
+    def forget(self) -> None:
+        """Be as new."""
+
+    def end(self, timeout: float) -> None:
+        """Let go of the target. It never raises."""
+
+
+class Conversation:
+    """One session on one thread. Nothing is sent before the first request.
+
+    Every method that talks raises `Unreachable` when no answer comes, and `ProtocolFault` when
+    what comes is no answer that the protocol allows. A JSON-RPC error is a value: `Reply.error`.
+
+    Attributes:
+        timeout: Seconds that each request may take unless it says otherwise.
+        opening: The answer that settled how to speak; nothing before that.
+    """
+
+    def __init__(self, carrier: Carrier, timeout: float) -> None:
+        self.timeout = timeout
+        self.opening: Reply | None = None
+        self._carrier = carrier
+
+    def open(self) -> Self:
+        """Settle how to speak, unless that is done."""
+        if not self._carrier.revision:
+            try:
+                self._settle()
+            except BaseException:
+                self._carrier.forget()
+                self._carrier.end(self.timeout)
+                raise
+        return self
+
+    def close(self) -> None:
+        """End the session, if there is one, and what carries it. It never raises."""
+        self._carrier.end(self.timeout)
+        self.opening = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def request(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        raw_params: bytes | None = None,
+        timeout: float | None = None,
+    ) -> Reply:
+        """Ask and wait. `raw_params` are sent as they are, byte for byte."""
+        self.open()
+        return self._carrier.ask(method, _bytes(params, raw_params), self._seconds(timeout))
+
+    def notify(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        raw_params: bytes | None = None,
+    ) -> None:
+        """Tell, and expect no more than an acknowledgement."""
+        self.open()
+        self._carrier.tell(method, _bytes(params, raw_params), self.timeout)
+
+    def call_tool(
+        self, name: str, arguments: Mapping[str, Any] | None = None, *, timeout: float | None = None
+    ) -> ToolReply:
+        """`tools/call`; a refusal, of either kind, is a value."""
+        params = {"name": name, "arguments": dict(arguments or {})}
+        return ToolReply.of(self.request("tools/call", params, timeout=timeout))
+
+    def tool_pages(self) -> tuple[Reply, ...]:
+        """All pages of `tools/list`, each with its exact bytes."""
+        pages: list[Reply] = []
+        seen: set[str] = set()
+        cursor: str | None = None
+        while len(pages) < MAX_PAGES:
+            reply = self.request("tools/list", {} if cursor is None else {"cursor": cursor})
+            pages.append(reply)
+            cursor = reply.value().get("nextCursor")
+            if cursor is None:
+                return tuple(pages)
+            if not isinstance(cursor, str) or cursor in seen:
+                raise reply.fault("a new cursor or none", f"the cursor {cursor!r}")
+            seen.add(cursor)
+        raise pages[-1].fault(f"at most {MAX_PAGES} pages of tools", "one more")
+
+    def tools(self) -> list[dict[str, Any]]:
+        """Every tool of every page, as Python data; a refusal is a `ProtocolFault` here."""
+        tools: list[dict[str, Any]] = []
+        for page in self.tool_pages():
+            listed = page.value().get("tools")
+            if not isinstance(listed, list):
+                raise page.fault("an array as 'tools'", "none")
+            for tool in listed:
+                if not isinstance(tool, dict) or not isinstance(tool.get("name"), str):
+                    raise page.fault("an object with a 'name' for each tool", "another value")
+            tools += listed
+        return tools
+
+    def _seconds(self, timeout: float | None) -> float:
+        return self.timeout if timeout is None else timeout
+
+    def _settle(self) -> None:
+        self._shake_hands()
+
+    def _shake_hands(self) -> None:
+        info = era.client_info(self._carrier.name)
+        params = {"protocolVersion": era.LATEST_HANDSHAKE, "capabilities": {}, "clientInfo": info}
+        reply = self._carrier.ask("initialize", jsonrpc.dumps(params), self.timeout)
+        revision = let_in(reply).get("protocolVersion")
+        if revision not in era.HANDSHAKE_REVISIONS:
+            raise refused(reply, "a known revision of the handshake", f"{revision!r}")
+        self._carrier.granted(reply, revision)
+        self._carrier.tell("notifications/initialized", None, self.timeout)
+        self.opening = reply
+
+
+def let_in(reply: Reply) -> dict[str, Any]:
+    """What the target says of itself; raises ProtocolFault when it turns the client away."""
+    if reply.error is not None:
+        raise refused(reply, "the client to be let in", "a refusal")
+    return reply.value()
+
+
+def refused(reply: Reply, expected: str, seen: str) -> ProtocolFault:
+    """What to raise when the two ends could not agree on how to speak."""
+    return ProtocolFault("handshake", expected, seen, reply.raw, status=reply.status)
+
+
+def _bytes(params: Mapping[str, Any] | None, raw_params: bytes | None) -> bytes | None:
+    if raw_params is not None:
+        return raw_params
+    return None if params is None else jsonrpc.dumps(params)

@@ -1,0 +1,175 @@
+"""A program that is spoken to in lines: started, read against a deadline, ended with its group."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import tempfile
+from collections import deque
+from typing import TYPE_CHECKING
+
+from mcp_proxy_conformance.wire.faults import EXCERPT, Phase, ProtocolFault, Unreachable
+from mcp_proxy_conformance.wire.http import MAX_BODY
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mcp_proxy_conformance.transcript import Direction, Message, Transcript
+    from mcp_proxy_conformance.wire.deadline import Deadline
+
+PEER = "stdio"
+CHUNK = 1 << 16
+LOOK_MS = 50
+"""How often a quiet program is looked at: a child that holds its output open hides its end."""
+PATIENCE_S = 1.0
+"""How long it may take to end after its input's end, and again after SIGTERM and SIGKILL."""
+
+
+class Program:
+    """One process in a group of its own; every line enters the transcript as it passes."""
+
+    def __init__(
+        self, command: Sequence[str], env: Mapping[str, str], transcript: Transcript
+    ) -> None:
+        """Start it with exactly `env`; raises Unreachable."""
+        self._transcript = transcript
+        self._unsent = bytearray()
+        self._parts: list[bytes] = []
+        self._heard: deque[Message] = deque()
+        self._size = 0
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the program runs
+        pipe = subprocess.PIPE
+        try:
+            self._child = subprocess.Popen(  # noqa: S603 - the target is the user's own program
+                list(command),
+                env=dict(env),
+                bufsize=0,
+                stdin=pipe,
+                stdout=pipe,
+                stderr=self._said,
+                start_new_session=True,
+            )
+        except OSError as error:
+            self._said.close()
+            reason = f"cannot start {command[0]!r}: {error.strerror}"
+            raise Unreachable(PEER, "connect", reason, 0.0) from None
+        assert self._child.stdin is not None
+        assert self._child.stdout is not None
+        self._in, self._out = self._child.stdin, self._child.stdout
+        for end in (self._in, self._out):
+            os.set_blocking(end.fileno(), False)
+
+    def write(self, line: bytes, note: str) -> Message:
+        """Begin to send one line; what is read from now on may be 64 MiB."""
+        if b"\n" in line:
+            raise ValueError("a message over stdio cannot hold a line break")
+        self._unsent += line + b"\n"
+        self._size = 0
+        return self._record("sent", line, note)
+
+    def flush(self, deadline: Deadline) -> None:
+        """Send all of it, unless the program no longer listens."""
+        while self._unsent:
+            self._pump(deadline)
+
+    def hear(self, deadline: Deadline) -> Message:
+        """The next line that is not blank.
+
+        Raises:
+            Unreachable: The program has ended, or says nothing in time.
+            ProtocolFault: More than 64 MiB; the program is killed.
+        """
+        while True:
+            while not self._heard:
+                self._pump(deadline)
+            message = self._heard.popleft()
+            if message.raw.strip():
+                return message
+
+    def end(self) -> None:
+        """Close its input, then ask its group to end, then end it. It never raises."""
+        self._in.close()
+        for number in (0, signal.SIGTERM, signal.SIGKILL):
+            self._signal(number)  # 0 is none: the end of its input is asked of it first
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._child.wait(PATIENCE_S)
+                break
+        self._signal(signal.SIGKILL)
+        self._size = 0
+        with contextlib.suppress(BlockingIOError):
+            self._take(os.read(self._out.fileno(), CHUNK))
+        self._cut_off()
+        self._out.close()
+        self._said.close()
+
+    def _signal(self, number: int) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._child.pid, number)
+
+    def _pump(self, deadline: Deadline) -> None:
+        """Wait for either pipe and serve it."""
+        ended = self._child.poll() is not None
+        poll = select.poll()
+        poll.register(self._out, select.POLLIN)
+        if self._unsent:
+            poll.register(self._in, select.POLLOUT)
+        try:
+            ready = [number for number, _ in poll.poll(min(LOOK_MS, deadline.left() * 1000))]
+        except TimeoutError as error:
+            raise self._unreachable(str(error), deadline) from None
+        if self._in.fileno() in ready:
+            self._send()
+        if self._out.fileno() in ready:
+            chunk = os.read(self._out.fileno(), CHUNK)
+            self._take(chunk)
+            if not chunk:
+                raise self._gone(deadline)
+        elif ended and not ready:
+            raise self._gone(deadline)
+
+    def _send(self) -> None:
+        try:
+            del self._unsent[: os.write(self._in.fileno(), self._unsent[:CHUNK])]
+        except BrokenPipeError:
+            self._unsent.clear()  # what it still says, and its end, are told by its output
+
+    def _take(self, chunk: bytes) -> None:
+        first, *more = chunk.split(b"\n")
+        self._parts.append(first)
+        for part in more:
+            self._heard.append(self._record("received", b"".join(self._parts), ""))
+            self._parts = [part]
+        self._size += len(chunk)
+        if self._size > MAX_BODY:
+            self._parts = []
+            self._signal(signal.SIGKILL)
+            raise ProtocolFault("size", f"at most {MAX_BODY} bytes", "more", chunk)
+
+    def _gone(self, deadline: Deadline) -> Unreachable:
+        self._cut_off()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._child.wait(PATIENCE_S)
+        code = self._child.returncode
+        reason = "its output ended" if code is None else f"the program ended with exit code {code}"
+        size = os.fstat(self._said.fileno()).st_size
+        words = os.pread(self._said.fileno(), EXCERPT, max(0, size - EXCERPT)).strip()
+        told = f" ({words.decode('utf-8', 'replace')})" if words else ""
+        return self._unreachable(reason + told, deadline)
+
+    def _cut_off(self) -> None:
+        if rest := b"".join(self._parts):
+            self._record("received", rest, "cut off")
+        self._parts = []
+
+    def _unreachable(self, reason: str, deadline: Deadline) -> Unreachable:
+        phase: Phase = "send" if self._unsent else "wait"
+        return Unreachable(PEER, phase, reason, deadline.spent())
+
+    def _record(self, direction: Direction, raw: bytes, note: str) -> Message:
+        told = f"{PEER} {note}".rstrip()
+        return self._transcript.record(
+            edge="client", direction=direction, peer=PEER, raw=raw, note=told
+        )

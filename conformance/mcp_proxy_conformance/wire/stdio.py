@@ -1,0 +1,108 @@
+"""The client over stdio: a program of its own, one line a message, exact bytes both ways."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mcp_proxy_conformance.wire import jsonrpc
+from mcp_proxy_conformance.wire.answers import Awaited
+from mcp_proxy_conformance.wire.conversation import Conversation
+from mcp_proxy_conformance.wire.deadline import Deadline
+from mcp_proxy_conformance.wire.program import Program
+from mcp_proxy_conformance.wire.reply import Reply
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mcp_proxy_conformance.transcript import Transcript
+
+
+class StdioClient(Conversation):
+    """A conversation with a program, which the first request starts with exactly `env`.
+
+    It speaks the wire of the handshake. `Unreachable` tells the exit code of a program that ended.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        transcript: Transcript,
+        timeout: float = 10.0,
+        name: str = "mcp-proxy-conformance",
+    ) -> None:
+        self._lines = Lines(command, env=env, transcript=transcript, name=name)
+        super().__init__(self._lines, timeout)
+
+    @property
+    def wire(self) -> str:
+        """How the program is spoken to, such as `handshake 2025-11-25 (stdio)`, or `unopened`."""
+        revision = self._lines.revision
+        return f"handshake {revision} (stdio)" if revision else "unopened"
+
+
+class Lines:
+    """Carries each message as a line to a program that is started when it is first needed."""
+
+    def __init__(
+        self, command: Sequence[str], *, env: Mapping[str, str], transcript: Transcript, name: str
+    ) -> None:
+        self.name = name
+        self.revision = ""
+        self._command = command
+        self._env = env
+        self._transcript = transcript
+        self._program: Program | None = None
+        self._late: set[int | str | None] = set()
+
+    def ask(self, method: str, params: bytes | None, timeout: float) -> Reply:
+        """Send a request and wait for its answer; what came before it is kept beside it."""
+        deadline = Deadline(timeout)
+        program = self._running()
+        request_id = jsonrpc.fresh_id()
+        awaited = Awaited(request_id, self._late)
+        received = sent = program.write(jsonrpc.request(method, params, request_id), method)
+        self._late.add(request_id)  # until its answer is there
+        while (found := awaited.found()) is None:
+            received = program.hear(deadline)
+            awaited.came(received.raw)
+        self._late.discard(request_id)
+        return Reply(
+            envelope=found,
+            status=0,
+            headers=(),
+            seconds=deadline.spent(),
+            sent=sent,
+            received=received,
+            before=awaited.before,
+        )
+
+    def tell(self, method: str, params: bytes | None, timeout: float) -> None:
+        """Send a notification; nothing acknowledges it."""
+        deadline = Deadline(timeout)
+        program = self._running()
+        program.write(jsonrpc.request(method, params, None), method)
+        program.flush(deadline)
+
+    def granted(self, reply: Reply, revision: str) -> None:
+        """Take the revision that the handshake gave."""
+        del reply
+        self.revision = revision
+
+    def forget(self) -> None:
+        """Be as new, with the program kept."""
+        self.revision = ""
+
+    def end(self, timeout: float) -> None:
+        """End the program, if it runs. It never raises, and takes three seconds at most."""
+        del timeout
+        program, self._program = self._program, None
+        self.forget()
+        if program is not None:
+            program.end()
+
+    def _running(self) -> Program:
+        if self._program is None:
+            self._program = Program(self._command, self._env, self._transcript)
+        return self._program
