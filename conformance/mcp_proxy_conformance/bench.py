@@ -150,7 +150,7 @@ class Bench:
         return self._discovery_entry(self.started.client(self.agent, endpoint), endpoint)
 
     def discovery_tools(self) -> dict[str, dict[str, Any]]:
-        """That entry by endpoint path, and of `stdio` where it is served, wherever one is."""
+        """That entry on each endpoint that holds it, by path, and over `stdio` where served."""
         found = {}
         for endpoint in self.surface.endpoints:
             with suppress(Inconclusive):

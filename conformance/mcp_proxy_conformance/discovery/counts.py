@@ -19,8 +19,8 @@ KEYS = (CALLABLE, *REASONS)
 
 
 def block(entry: ServerEntry) -> dict[str, Any]:
-    """The counts that an entry tells, empty when the member is absent; raises Misshapen."""
-    if not entry.has_counts:
+    """The counts that an entry tells, empty when it is absent or null; raises Misshapen."""
+    if entry.counts is None:
         return {}
     if not isinstance(entry.counts, dict):
         raise Misshapen(f"the counts of {entry.name} are no object: {entry.counts!r:.200}")
@@ -29,7 +29,7 @@ def block(entry: ServerEntry) -> dict[str, Any]:
 
 def tally(entry: ServerEntry) -> dict[str, Any]:
     """`callable` and the reasons of a block, zeros and other members left out."""
-    return {word: number for word, number in block(entry).items() if word in KEYS and number != 0}
+    return {word: number for word, number in block(entry).items() if word in KEYS and number}
 
 
 def integral(value: Any) -> bool:

@@ -79,8 +79,12 @@ def schemas(members: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(
         name
         for name, value in members.items()
-        if value and ("schema" in name.lower() or (isinstance(value, dict) and "type" in value))
+        if value and ("schema" in name.lower() or _is_schema(value))
     )
+
+
+def _is_schema(value: Any) -> bool:
+    return isinstance(value, dict) and ("properties" in value or value.get("type") == "object")
 
 
 def strings(value: Any) -> Iterator[str]:

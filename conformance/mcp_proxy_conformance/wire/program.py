@@ -169,7 +169,6 @@ class Program:
         return Unreachable(PEER, phase, reason, deadline.spent())
 
     def _record(self, direction: Direction, raw: bytes, note: str) -> Message:
-        told = f"{PEER} {note}".rstrip()
         return self._transcript.record(
-            edge="client", direction=direction, peer=PEER, raw=raw, note=told
+            edge="client", direction=direction, peer=PEER, raw=raw, note=note
         )

@@ -1,265 +1,203 @@
-// Runs JSON cases against a proxy with nothing but Node; .github/CASES.md tells the rules.
-//
+// Runs JSON cases against a proxy with nothing but Node: .github/CASES.md has the rules.
 //   node run-case.mjs CASE.json... [--fixtures DIR] -- COMMAND...
-//
 // COMMAND is the proxy; `serve --config F --data-dir D --listen 127.0.0.1:0` is added to it.
 // One line an expectation: ok, FAIL, skip (not judged here) or OPEN (it could not be observed).
 // Exit 0: all are ok or skip; 1: some are not; 2: the run itself went wrong.
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
-import { isDeepStrictEqual as same, parseArgs } from 'node:util';
+import { isDeepStrictEqual, parseArgs } from 'node:util';
+import { DISCOVERY, FLAG, serverOf, start, toolOf, until } from './world.mjs';
 
-const FLAG = 'include_disabled', DISCOVERY = 'retrieve_tools', WAIT_MS = 10_000, SETTLE_MS = 1_000, SAMPLE = 11;
+const FIXTURES = join(import.meta.dirname, '../../../fixtures');
+const SAMPLE = 11; // of a large group, so many tools are proven, and those that cases name
+const SETTLE_MS = 1_000; // how long an expectation may take to come true
 const REASONS = ['disabled_by_config', 'disabled_by_user', 'pending_approval', 'server_disabled',
   'disabled_unknown', 'server_quarantined', 'callable'];
-const [serverOf, toolOf] = [0, 1].map((part) => (key) => key.split(':')[part]);
-const [keysOf, statusesOf] = ['key', 'status'].map((member) => (entries) => entries.map((one) => one[member]));
+const NUMBERS = ('zero one two three four five six seven eight nine ten eleven twelve thirteen '
+  + 'fourteen fifteen sixteen seventeen eighteen nineteen twenty').split(' ');
+
 const sorted = (values) => [...new Set(values)].sort();
-const within = ({ equals, min = equals ?? 0, max = equals ?? Infinity }, n) => min <= n && n <= max;
-const load = (path) => JSON.parse(readFileSync(path, 'utf8'));
-
-async function until(look, holds = Boolean, patience = WAIT_MS) { // the last observation, even if it does not hold
-  for (const end = Date.now() + patience; ; await sleep(20)) {
-    const seen = await look();
-    if (holds(seen) || Date.now() >= end) return seen;
-  }
-}
-
-async function upstream(tools, size) { // a scripted MCP server that counts the calls of each tool
-  const calls = {}, content = [{ type: 'text', text: 'ok' }], serverInfo = { name: 'upstream', version: '1' };
-  const answers = {
-    initialize: ({ protocolVersion }) => ({ protocolVersion, capabilities: { tools: {} }, serverInfo }),
-    'tools/list': ({ cursor = '0' }) => {
-      const end = Number(cursor) + (size || tools.size), page = [...tools.values()].slice(Number(cursor), end);
-      return { nextCursor: end < tools.size ? String(end) : undefined, tools: page.map((tool) => (
-        { name: tool.name, description: tool.description, annotations: tool.annotations,
-          inputSchema: tool.input_schema ?? { type: 'object', properties: {} } })) };
-    },
-    'tools/call': ({ name }) => { calls[name] = (calls[name] ?? 0) + 1; return { content }; },
-  };
-  const http = createServer(async (request, response) => {
-    let body = '';
-    for await (const chunk of request.setEncoding('utf8')) body += chunk;
-    const { id, method, params = {} } = request.method === 'POST' ? JSON.parse(body) : {};
-    if (id === undefined) return response.writeHead(method ? 202 : 405).end();
-    const told = answers[method] ? { result: answers[method](params) } : { error: { code: -32601, message: 'no' } };
-    response.setHeader('content-type', 'application/json');
-    return response.end(JSON.stringify({ jsonrpc: '2.0', id, ...told }));
-  }).listen(0, '127.0.0.1');
-  await once(http, 'listening');
-  return { tools, calls, url: `http://127.0.0.1:${http.address().port}/mcp` };
-}
-
-async function start(stage, command) { // upstreams, config file and proxy, and how to talk to it
-  const ups = {}, locks = {}, folder = mkdtempSync(join(tmpdir(), 'run-case-')), file = join(folder, 'config.json');
-  for (const { name, tools, page_size: size, deny = [], allow } of stage.servers) {
-    ups[name] = await upstream(new Map(tools.map((tool) => [tool.name, tool])), size);
-    for (const { name: tool } of tools) {
-      locks[`${name}:${tool}`] = new Set((allow ? !allow.includes(tool) : deny.includes(tool)) ? ['config'] : []);
-    }
-  }
-  const write = () => { // always the whole file, from our own state, in one move
-    const mcpServers = stage.servers.map(({ name, trusted = true, allow }) => {
-      const locked = (kind) => Object.keys(locks).filter((key) => serverOf(key) === name && locks[key].has(kind));
-      const denied = locked('config').map(toolOf);
-      return { name, url: ups[name].url, protocol: 'streamable-http', skip_quarantine: trusted,
-        enabled: !locked('server').length, quarantined: locked('quarantine').length > 0,
-        ...(allow ? { enabled_tools: allow.filter((one) => !denied.includes(one)) } : { disabled_tools: denied }) };
-    });
-    writeFileSync(`${file}.new`, JSON.stringify({ api_key: 'key', mcpServers }));
-    renameSync(`${file}.new`, file);
-  };
-  write();
-  const args = [...command.slice(1), 'serve', '--config', file, '--data-dir', folder, '--listen', '127.0.0.1:0'];
-  const proxy = spawn(command[0], args, { stdio: ['ignore', 'pipe', 'inherit'] });
-  process.once('exit', () => { proxy.kill('SIGKILL'); rmSync(folder, { recursive: true, force: true }); });
-  const over = () => proxy.exitCode !== null || proxy.signalCode !== null;
-  let line = '';
-  proxy.stdout.setEncoding('utf8').on('data', (chunk) => { line += chunk; });
-  await until(() => over() || line.includes('\n'));
-  if (over() || !line) throw new Error('the proxy did not tell its address');
-  const { url } = JSON.parse(line);
-  const send = async (path, head, body) => {
-    const headers = { 'content-type': 'application/json', ...head };
-    const how = body ? { method: 'POST', headers, body: JSON.stringify(body) } : { headers };
-    const answer = await fetch(new URL(path, url), how), text = await answer.text();
-    if (!answer.ok) throw new Error(`${path}: ${answer.status} ${text}`);
-    const event = /^data:(.*)$/m.exec(text); // plain JSON, or the one event of a stream
-    return { told: text && JSON.parse(event ? event[1] : text), headers: answer.headers };
-  };
-  const rest = async (path, body) => (await send(`/api/v1/${path}`, { 'x-api-key': 'key' }, body)).told.data;
-  const rpc = (head, method, params, id) => send('/mcp', head, { jsonrpc: '2.0', id, method, params });
-  const open = async (agent) => { // the admin's session or, by a token, an agent's; its headers
-    const head = { accept: 'application/json, text/event-stream' };
-    const who = { name: agent, allowed_servers: stage.agents?.[agent], permissions: ['read'], expires_in: '1h' };
-    if (agent) head.authorization = `Bearer ${(await rest('tokens', who)).token}`;
-    const hello = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'run-case', version: '1' } };
-    head['mcp-session-id'] = (await rpc(head, 'initialize', hello, 0)).headers.get('mcp-session-id');
-    await rpc(head, 'notifications/initialized');
-    return head;
-  };
-  const sessions = {};
-  const ask = async (agent, name, given) => { // one call of a tool of the proxy's own
-    const head = await (sessions[agent] ??= open(agent));
-    const { result, error } = (await rpc(head, 'tools/call', { name, arguments: given }, 1)).told;
-    const text = error?.message ?? result.content.map((item) => item.text ?? '').join('\n');
-    return { text, error: error || result.isError ? text : undefined };
-  };
-  return { stage, ups, locks, write, rest, ask, stop: () => proxy.kill() && until(over, Boolean, 3_000) };
-}
-
-async function put({ ups, ask }, { do: kind, agent = '', tool: key, ...args }) { // one request, its answer normalised
-  if (kind === 'call') {
-    const { calls } = ups[serverOf(key)], before = calls[toolOf(key)] ?? 0;
-    const { text } = await ask(agent, 'call_tool_read', { name: key, args_json: '{}' });
-    return { text, reached: (calls[toolOf(key)] ?? 0) > before };
-  }
-  const what = kind === 'list' ? ['upstream_servers', { operation: 'list' }] : [DISCOVERY, args];
-  const { text, error } = await ask(agent, ...what), told = error ? {} : JSON.parse(text);
-  const read = (entries) => (entries ?? []).map((entry) => (
-    { ...entry, key: entry.name.includes(':') ? entry.name : `${entry.server}:${entry.name}` }));
-  return { ...told, error, text, ...(kind === 'list' ? {} : { tools: read(told.tools), disabled: read(told.disabled) }) };
-}
-
+const same = (some, others) => isDeepStrictEqual(sorted(some), sorted(others));
+const keysOf = (entries) => entries.map((one) => one.key);
+const statusesOf = (entries) => entries.map((one) => one.status);
+const within = ({ equals, min = equals ?? 0, max = equals ?? Infinity }, count) => (
+  min <= count && count <= max);
+const numbersIn = (text) => (text.toLowerCase().match(/\w+/g) ?? [])
+  .map((word) => (/^\d+$/.test(word) ? Number(word) : NUMBERS.indexOf(word)))
+  .filter((number) => number >= 0);
 const namedIn = ({ when, then: { tools = {}, disabled = {}, withheld = [], described = [] } }) => (
   [Object.values(tools), Object.keys(disabled), withheld, described, when.tool ?? []].flat(2));
 
-async function arm(world, cases) { // lays the stage; each lock and unlock is proven by calls, or this throws
-  const { stage, ups, locks, write, rest } = world, shown = {}, refused = new Set(), fresh = new Set(), named = cases.flatMap(namedIn);
-  const trusts = (server) => stage.servers.find(({ name }) => name === server).trusted ?? true;
-  const open = (key) => !locks[key].size, query = (one) => put(world, { do: 'discover', ...one });
-  const show = async (word) => {
-    const { tools } = await query({ query: word, limit: 100 });
-    for (const { key, description } of tools) (shown[word] ??= {})[key] = description;
-    return tools.map(({ key }) => key);
-  };
-  const wordOf = (key) => ups[serverOf(key)].tools.get(toolOf(key)).word;
-  const prove = async (keys, arrives) => {
+/** Lays the stage; each lock and unlock is proven by calls, or this throws. */
+async function arm(world, cases) {
+  const { stage, locks } = world, named = cases.flatMap(namedIn);
+  const shown = {}, refused = new Set(), fresh = new Set();
+  const open = (key) => !locks[key].size;
+  const on = (server) => Object.keys(locks).filter((key) => serverOf(key) === server);
+  const find = (query, more) => world.put({ do: 'discover', query, ...more });
+
+  async function show(query) { // what a query finds, and the texts shown for it
+    const { tools } = await find(query, { limit: 100 });
+    for (const { key, description } of tools) (shown[query] ??= {})[key] = description;
+    return keysOf(tools);
+  }
+
+  async function prove(keys, arrives) { // by the upstreams' own counters, never by the feature
     for (const key of keys.filter((one, n) => n < SAMPLE || named.includes(one))) {
-      const { reached } = await until(() => put(world, { do: 'call', tool: key }), (seen) => seen.reached === arrives);
-      if (reached !== arrives) throw new Error(`${key}: ${arrives ? 'no call arrives' : 'the lock had no effect'}`);
-      if (arrives) await until(() => show(wordOf(key)), (found) => found.includes(key)); else refused.add(key);
+      const call = () => world.put({ do: 'call', tool: key });
+      const { reached } = await until(call, (seen) => seen.reached === arrives);
+      if (reached !== arrives) {
+        throw new Error(`${key}: ${arrives ? 'no call arrives' : 'the lock has no effect'}`);
+      }
+      if (arrives) await until(() => show(world.tool(key).word), (seen) => seen.includes(key));
+      else refused.add(key);
     }
-    if (arrives) for (const { when } of cases) if (when.query) await show(when.query);
-  };
-  const take = async ({ lock, unlock, add, change, refresh, server = refresh, tools, ...texts }) => {
-    const kind = lock ?? unlock, path = `servers/${server}`, mine = Object.keys(locks).filter((key) => serverOf(key) === server);
-    if (add || change) { // the target is not told before the refresh
-      const tool = add ?? { ...ups[server].tools.get(change), ...texts }, key = `${server}:${tool.name}`;
-      ups[server].tools.set(tool.name, tool);
-      locks[key] = new Set([...locks[key] ?? [], ...trusts(server) ? [] : ['approval']]);
-      return fresh.add(key);
+    for (const { when } of arrives ? cases : []) if (when.query) await show(when.query);
+  }
+
+  async function take({ lock, unlock, add, change, refresh, server = refresh, tools, ...texts }) {
+    const { trusted = true } = stage.servers.find(({ name }) => name === server);
+    if (add || change) { // the proxy sees it only after the refresh
+      const tool = add ?? { ...world.tool(`${server}:${change}`), ...texts };
+      const key = `${server}:${tool.name}`;
+      world.offer(server, tool);
+      locks[key] = new Set([...locks[key] ?? [], ...trusted ? [] : ['approval']]);
+      fresh.add(key);
+    } else if (refresh) { // repeated, since a pass may do nothing while another one runs
+      const ripe = on(server).filter((key) => fresh.delete(key));
+      const states = trusted ? ['approved'] : ['pending', 'changed'];
+      await until(() => world.refresh(server), (seen) => (
+        ripe.every((key) => states.includes(seen[toolOf(key)]))));
+      await prove(ripe.filter((key) => !open(key)), false);
+    } else {
+      const keys = on(server).filter((key) => !tools || tools.includes(toolOf(key)));
+      const were = keys.filter(open);
+      await world.operate(lock ?? unlock, server, keys.map(toolOf), Boolean(lock));
+      await (lock ? prove(were, false) : prove(keys.filter(open), true));
     }
-    if (refresh) {
-      const ripe = mine.filter((key) => fresh.delete(key)), look = async () => { // a pass may do nothing: repeat it
-        await rest(`${path}/discover-tools`, {});
-        return Object.fromEntries((await rest(`${path}/tools`)).tools.map((tool) => [tool.name, tool.approval_status]));
-      };
-      await until(look, (seen) => ripe.every((key) => (trusts(server) ? seen[toolOf(key)] : ['pending', 'changed'].includes(seen[toolOf(key)]))));
-      return prove(ripe.filter((key) => !open(key)), false);
-    }
-    const keys = mine.filter((key) => !tools || tools.includes(toolOf(key))), were = keys.filter(open);
-    for (const key of keys) locks[key][lock ? 'add' : 'delete'](kind);
-    if (kind === 'config') write();
-    if (kind === 'user') for (const tool of tools) await rest(`${path}/tools/${tool}/enabled`, { enabled: !lock });
-    if (kind === 'approval') await rest(`${path}/tools/approve`, { tools });
-    if (kind === 'quarantine') await rest(`${path}/${lock ? 'quarantine' : 'unquarantine'}`, {});
-    if (kind === 'server') await rest(`${path}/${lock ? 'disable' : 'enable'}`, {});
-    return lock ? prove(were, false) : prove(keys.filter(open), true);
-  };
+  }
+
   await prove(Object.keys(locks).filter(open), true);
-  const lifted = stage.servers.flatMap(({ name: server, deny: tools }) => (
-    tools ? [{ unlock: 'config', server, tools }, { lock: 'config', server, tools }] : []));
-  for (const step of [...lifted, ...stage.steps ?? []]) await take(step);
+  for (const { name: server, deny: tools } of stage.servers.filter((one) => one.deny)) {
+    await take({ unlock: 'config', server, tools }); // denied from the start: seen open once
+    await take({ lock: 'config', server, tools });
+  }
+  for (const step of stage.steps ?? []) await take(step);
   await prove(named.filter((key) => locks[key] && !open(key)), false);
-  const alive = { block: (await put(world, { do: 'list' })).servers.some(({ tools }) => tools) };
+
+  const alive = {}; // what was seen once may be expected to be absent elsewhere
+  alive.counts = Object.values((await world.put({ do: 'list' })).counts).some(Boolean);
   for (const key of [...refused].slice(0, 6)) {
-    alive.flag ||= (await query({ query: toolOf(key), [FLAG]: true })).disabled.length > 0;
-    alive.note ||= Boolean((await query({ query: wordOf(key) })).notice);
+    alive.flag ||= (await find(toolOf(key), { [FLAG]: true })).disabled.length > 0;
+    alive.note ||= Boolean((await find(world.tool(key).word)).note);
   }
   return { ...world, shown, alive };
 }
 
-function blind({ locks, shown, alive }, { when, then }) { // why nothing can be concluded, if so
-  const due = [...then.tools?.has ?? [], ...Object.keys(then.disabled ?? {}).filter((key) => !then.disabled[key].includes('absent'))];
+/** Why nothing can be concluded from a case, if so. */
+function blind({ locks, shown, alive }, { when, then }) {
   const missing = namedIn({ when, then }).find((key) => !locks[key]);
-  const unseen = due.find((key) => when.query !== toolOf(key) && !(key in (shown[when.query] ?? {})));
   if (missing) return `${missing} is not on the stage`;
+  const listed = Object.entries(then.disabled ?? {}).filter(([, may]) => !may.includes('absent'));
+  const unseen = [...listed.map(([key]) => key), ...then.tools?.has ?? []]
+    .find((key) => when.query !== toolOf(key) && !(key in (shown[when.query] ?? {})));
   if (unseen) return `${unseen} was not found by the query while it was callable`;
   if (then.note === 'absent' && !alive.note) return 'no note was seen on this stage';
-  if (then.counts && !alive.block) return 'no counts were seen on this stage';
-  return when.do === 'discover' && !when[FLAG] && !alive.flag ? 'the flag revealed nothing on this stage' : null;
+  if (then.counts && !alive.counts) return 'no counts were seen on this stage';
+  const silent = when.do === 'discover' && !(when[FLAG] && !then.disabled_count);
+  return silent && !alive.flag ? 'the flag revealed nothing on this stage' : null;
 }
 
-const JUDGES = { // for each member of `then`: [path below it, whether it holds (null: not judged here), what was seen]
-  tools: ({ tools }, { has = [], lacks = [], only }) => [
-    ...has.map((key) => [`.has.${key}`, keysOf(tools).includes(key), keysOf(tools)]),
-    ...lacks.map((key) => [`.lacks.${key}`, !keysOf(tools).includes(key), keysOf(tools)]),
-    ...only ? [['.only', same(sorted(keysOf(tools)), sorted(only)), keysOf(tools)]] : []],
+// For each member of `then`: [the path below it, whether it holds (null: not judged here), seen].
+const JUDGES = {
+  tools: ({ tools }, { has = [], lacks = [], only }) => {
+    const seen = keysOf(tools);
+    return [
+      ...has.map((key) => [`.has.${key}`, seen.includes(key), seen]),
+      ...lacks.map((key) => [`.lacks.${key}`, !seen.includes(key), seen]),
+      ...only ? [['.only', same(seen, only), seen]] : [],
+    ];
+  },
   disabled: ({ disabled }, wanted) => Object.entries(wanted).map(([key, allowed]) => {
-    const seen = statusesOf(disabled.filter((one) => one.key === key));
-    return [`.${key}`, seen.length < 2 && allowed.includes(seen[0] ?? 'absent'), seen[0] ?? 'absent'];
+    const [seen = 'absent', ...more] = statusesOf(disabled.filter((one) => one.key === key));
+    return [`.${key}`, allowed.includes(seen) && !more.length, [seen, ...more]];
   }),
-  disabled_only: ({ disabled }, _, then) => {
-    const others = disabled.filter(({ key, status }) => !(key in (then.disabled ?? {}))
-      && !['pending_approval', 'server_quarantined'].includes(status));
+  disabled_only: ({ disabled }, _, { then }) => {
+    const free = ['pending_approval', 'server_quarantined'];
+    const others = disabled.filter((one) => (
+      !(one.key in (then.disabled ?? {})) && !free.includes(one.status)));
     return [['', !others.length, keysOf(others)]];
   },
-  disabled_count: ({ disabled }, wanted) => [['', within(wanted, disabled.length), disabled.length]],
-  withheld: ({ disabled, text }, wanted, _, { ups, shown }) => disabled.filter(({ key }) => wanted.includes(key)).map((entry) => {
-    const { word, canaries = [] } = ups[serverOf(entry.key)].tools.get(toolOf(entry.key));
-    const approved = entry.status === 'pending_approval' && shown[word]?.[entry.key] === entry.description;
-    const bare = !Object.keys(entry).some((name) => /schema/i.test(name)) && (approved || !entry.description);
-    return [`.${entry.key}`, bare && !canaries.some((canary) => text.includes(canary)), entry];
-  }),
-  described: ({ disabled }, wanted, _, { ups, shown }) => wanted.map((key) => {
+  disabled_count: ({ disabled }, wanted) => (
+    [['', within(wanted, disabled.length), disabled.length]]),
+  withheld: ({ disabled, text }, wanted, _, { tool, shown }) => (
+    disabled.filter(({ key }) => wanted.includes(key)).map((entry) => {
+      const { word, canaries = [] } = tool(entry.key), own = shown[word]?.[entry.key];
+      const approved = entry.status === 'pending_approval' && entry.description === own;
+      const schema = Object.keys(entry).some((name) => /schema/i.test(name) && entry[name]);
+      const leaks = canaries.filter((canary) => text.includes(canary));
+      const bare = !schema && !leaks.length && (approved || !entry.description);
+      return [`.${entry.key}`, bare, { ...entry, leaks }];
+    })),
+  described: ({ disabled }, wanted, _, { tool, shown }) => wanted.map((key) => {
     const told = disabled.find((one) => one.key === key)?.description;
-    return [`.${key}`, told !== undefined && told === shown[ups[serverOf(key)].tools.get(toolOf(key)).word]?.[key], told];
+    return [`.${key}`, Boolean(told) && told === shown[tool(key).word]?.[key], told];
   }),
   remediation_keys: ({ disabled, remediation }, wanted) => {
-    const seen = sorted(Object.keys(remediation ?? {}));
-    return [['', same(seen, sorted(wanted === 'as statuses' ? statusesOf(disabled) : wanted)), seen]];
+    const seen = Object.keys(remediation);
+    return [['', same(seen, wanted === 'as statuses' ? statusesOf(disabled) : wanted), seen]];
   },
-  remediation_class: () => [['', null, 'the class of a text']],
-  note: ({ notice, disabled }, wanted) => [['', wanted === 'any' || (wanted === 'absent' ? !notice
-    : Boolean(notice?.includes(FLAG) && /\d/.test(notice) && !notice.includes('\n') && !disabled.length)), notice]],
-  note_count: ({ notice }, wanted) => [['', (notice?.match(/\b\d+\b/g) ?? []).some((told) => within(wanted, Number(told))), notice]],
-  counts: ({ servers }, wanted) => Object.entries(wanted).map(([name, block]) => {
-    const { tools } = servers.find((one) => one.name === name) ?? {};
-    const fits = (reason) => (reason in block ? [block[reason]].flat().includes(tools?.[reason] ?? 0) : !(reason in (tools ?? {})));
-    return [`.${name}`, block === null ? tools === undefined : REASONS.every(fits), tools];
+  remediation_class: ({ remediation }) => [['', null, remediation]],
+  note: ({ note, disabled }, wanted) => {
+    const due = () => Boolean(note?.includes(FLAG) && numbersIn(note).length && !disabled.length);
+    return [['', { due, absent: () => !note, any: () => null }[wanted](), note]];
+  },
+  note_count: ({ note }, wanted) => (
+    [['', numbersIn(note ?? '').some((number) => within(wanted, number)), note]]),
+  counts: ({ counts }, wanted) => Object.entries(wanted).map(([server, block]) => {
+    const seen = counts[server];
+    const fits = (reason) => (reason in block
+      ? [block[reason]].flat().includes(seen?.[reason] ?? 0) : seen?.[reason] === undefined);
+    const holds = block ? REASONS.every(fits) : seen === undefined;
+    return [`.${server}`, server in counts && holds, seen];
   }),
-  rejection: ({ text, reached }, wanted) => Object.entries(wanted).map(([member, value]) => [`.${member}`, {
-    reaches_upstream: reached === value, points_to_flag: [FLAG, DISCOVERY].some((word) => text.includes(word)) === value,
-  }[member] ?? null, text]),
+  rejection: ({ text, reached }, wanted) => Object.entries(wanted).map(([member, value]) => {
+    const points = text.includes(FLAG) || text.includes(DISCOVERY);
+    const judged = { reaches_upstream: reached === value, points_to_flag: points === value };
+    return [`.${member}`, judged[member] ?? null, text];
+  }),
 };
 
+/** The lines of one case: [word, path, what was seen]. */
 async function judge(world, one) {
   const reason = world.reason ?? blind(world, one);
   if (reason) return [['OPEN', 'given', reason]];
-  return until(async () => {
-    const answer = await put(world, one.when);
-    if (answer.error) return [['FAIL', 'when', answer.error]];
-    return Object.entries(one.then).flatMap(([member, wanted]) => JUDGES[member](answer, wanted, one.then, world)
-      .map(([path, holds, seen]) => [{ true: 'ok', false: 'FAIL' }[holds] ?? 'skip', `then.${member}${path}`, JSON.stringify(seen)]));
-  }, (lines) => lines.every(([word]) => word !== 'FAIL'), one.when.do === 'call' ? 0 : SETTLE_MS);
+  const { when, then } = one, { limit = 1 } = when;
+  const usable = Number.isInteger(limit) && limit >= 1 && limit <= 100;
+  const look = async () => {
+    const answer = await world.put(when);
+    if (answer.error) return [[usable ? 'FAIL' : 'ok', 'when', answer.error]]; // odd: may be refused
+    return Object.entries(then).flatMap(([member, wanted]) => (
+      JUDGES[member](answer, wanted, one, world).map(([path, holds, seen]) => {
+        const word = holds === null ? 'skip' : holds ? 'ok' : 'FAIL';
+        return [word, `then.${member}${path}`, JSON.stringify(seen)];
+      })));
+  };
+  const patience = when.do === 'call' ? 0 : SETTLE_MS; // a call that arrived counts at once
+  return until(look, (lines) => lines.every(([word]) => word !== 'FAIL'), patience);
 }
 
 for (const name of ['SIGINT', 'SIGTERM']) process.once(name, () => process.exit(2));
-process.once('uncaughtException', (error) => { console.error(error.message); process.exit(2); });
-const given = process.argv.slice(2), dash = given.indexOf('--'), here = new URL('../../../fixtures', import.meta.url);
-const { values, positionals } = parseArgs({ args: given.slice(0, dash), allowPositionals: true,
-  options: { fixtures: { type: 'string', default: fileURLToPath(here) } } });
+process.once('uncaughtException', ({ message }) => { console.error(message); process.exit(2); });
+const load = (path) => JSON.parse(readFileSync(path, 'utf8'));
+const given = process.argv.slice(2), dash = given.indexOf('--');
+if (dash < 1) throw new Error('usage: run-case.mjs CASE.json... [--fixtures DIR] -- COMMAND...');
+const { values: { fixtures }, positionals } = parseArgs({ args: given.slice(0, dash),
+  options: { fixtures: { type: 'string', default: FIXTURES } }, allowPositionals: true });
 const cases = positionals.map(load);
 for (const name of sorted(cases.map((one) => one.given.stage))) {
   const mine = cases.filter((one) => one.given.stage === name);
-  const world = await start(load(join(values.fixtures, 'stages', `${name}.json`)), given.slice(dash + 1));
+  const world = await start(load(join(fixtures, 'stages', `${name}.json`)), given.slice(dash + 1));
   const armed = await arm(world, mine).catch((error) => ({ reason: error.message }));
   for (const one of mine) {
     for (const [word, ...told] of await judge(armed, one)) {
@@ -269,4 +207,3 @@ for (const name of sorted(cases.map((one) => one.given.stage))) {
   }
   await world.stop();
 }
-process.exit();

@@ -148,7 +148,7 @@ def test_the_view_of_one_server_shows_the_block_of_the_listing(bench: Bench) -> 
 def _counted(bench: Bench, servers: tuple[str, ...]) -> tuple[dict[str, Any], dict[str, Any]]:
     """What each block tells, and the allowed tally that it is, or else the first of those."""
     entries = bench.list().servers
-    told = {n: tally(entries[n]) for n in servers if n in entries and entries[n].has_counts}
+    told = {n: tally(entries[n]) for n in servers if n in entries and block(entries[n])}
     bench.require(told, "no server that can be judged shows a block")
     allowed = {name: tallies_allowed(states_of(bench, name)) for name in told}
     return told, {n: told[n] if told[n] in allowed[n] else allowed[n][0] for n in told}
@@ -157,7 +157,7 @@ def _counted(bench: Bench, servers: tuple[str, ...]) -> tuple[dict[str, Any], di
 def _blocks(bench: Bench) -> dict[str, dict[str, Any]]:
     """The blocks of the servers that can be judged; Inconclusive when there is none."""
     entries = bench.list().servers
-    found = {n: block(entries[n]) for n in judged(bench) if n in entries and entries[n].has_counts}
+    found = {n: told for n in judged(bench) if n in entries and (told := block(entries[n]))}
     bench.require(found, "no server that can be judged shows a block")
     return found
 

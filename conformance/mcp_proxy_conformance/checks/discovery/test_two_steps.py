@@ -19,15 +19,18 @@ ALONE = stage("alone")
 
 
 @requirement("SC-002.two-steps")
-@on(ALONE)
-def test_following_the_note_yields_the_tool_its_status_and_its_remedy(bench: Bench) -> None:
+@on_stages_of_locked_tools
+def test_following_the_note_yields_the_tool_its_status_and_its_remedy(
+    bench: Bench, queries: tuple[str, ...]
+) -> None:
     """The same query, with the flag that the note names, tells all three."""
-    asked = {key: _need(bench, key) for key in _wanted(bench)}
-    led = {key: need for key, need in asked.items() if leads_on(bench.discover(need))}
+    owed(bench, queries)
+    led = [query for query in queries if leads_on(bench.discover(query))]
     bench.require(led, "no note led to the flag")
 
-    answers = {key: bench.discover(need, include_disabled=True) for key, need in led.items()}
-    missing = {key: lack for key, answer in answers.items() if (lack := _missing(answer, key))}
+    answers = {query: bench.discover(query, include_disabled=True) for query in led}
+    found = {q: [k for k in one.statuses() if bench.relevant(k, q)] for q, one in answers.items()}
+    missing = {q: lack for q, one in answers.items() if (lack := _missing(one, *found[q]))}
 
     assert missing == {}
 
@@ -63,7 +66,8 @@ def test_every_kind_and_number_of_locked_matches_leads_to_the_flag(
 def _wanted(bench: Bench) -> list[ToolKey]:
     """Locked tools to ask for: some by config and by the user, and all that are withheld."""
     others = [k for k in bench.armed.refused if is_withheld(bench.states[k])]
-    return [*bench.armed.samples(), *others]
+    found = (*bench.armed.samples(), *others)
+    return [key for key in found if bench.relevant(key, _need(bench, key))]
 
 
 def _need(bench: Bench, key: ToolKey) -> str:
@@ -71,15 +75,15 @@ def _need(bench: Bench, key: ToolKey) -> str:
     return key.tool if is_withheld(bench.states[key]) else bench.tools[key].word
 
 
-def _missing(answer: Answer, key: ToolKey) -> list[str]:
-    """Which of existence, reason and remedy the answer does not tell; none if it is full."""
-    status = answer.statuses().get(key)
-    if status is None and len(answer.disabled) >= LOCKED_CAP:
-        return []
-    remedy = (answer.remediation or {}).get(str(status))
-    told = {
-        "the tool": key in answer.statuses(),
-        "its status": status in STATUSES,
-        "its remedy": isinstance(remedy, str) and bool(remedy.strip()),
+def _missing(answer: Answer, *keys: ToolKey) -> list[str]:
+    """Which of existence, reason and remedy of the tools are not told; none by a full answer."""
+    told = answer.statuses()
+    full = len(answer.disabled) >= LOCKED_CAP
+    shown = [told[key] for key in keys if key in told]
+    remedies = [(answer.remediation or {}).get(str(status)) for status in shown]
+    there = {
+        "the tool": full or (len(shown) == len(keys) > 0),
+        "its status": all(status in STATUSES for status in shown),
+        "its remedy": all(isinstance(text, str) and text.strip() for text in remedies),
     }
-    return [part for part, there in told.items() if not there]
+    return [part for part, holds in there.items() if not holds]

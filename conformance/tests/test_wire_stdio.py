@@ -1,0 +1,316 @@
+"""The client over stdio, against real programs: the reference, a scripted server, and bad ones."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mcp_proxy_conformance.arming import Armed
+from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.discovery.surface import FLAG
+from mcp_proxy_conformance.target.kinds import target_of
+from mcp_proxy_conformance.target.started import Started
+from mcp_proxy_conformance.transcript import Transcript
+from mcp_proxy_conformance.upstream import Upstreams, UpstreamServer, UpstreamTool
+from mcp_proxy_conformance.wire import ProtocolFault, StdioClient, Unreachable, program
+from mcp_proxy_conformance.world import World
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    Run = Callable[..., StdioClient]
+
+MCP = """
+import json, os, sys, time
+
+def hear():
+    line = sys.stdin.readline()
+    return json.loads(line) if line else sys.exit(0)
+
+def say(*lines):
+    os.write(1, "".join(f"{line}\\n" for line in lines).encode())
+
+def result(message, **members):
+    return json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": members})
+
+def greet(revision="2025-06-18"):
+    say(result(hear(), protocolVersion=revision, capabilities={}))
+    hear()
+
+NOTE = '{"jsonrpc":"2.0","method":"notifications/message"}'
+"""
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
+    """Clients of little programs, closed at the end with little patience."""
+    monkeypatch.setattr(program, "PATIENCE_S", 0.1)
+    made: list[StdioClient] = []
+
+    def start(code: str, transcript: Transcript | None = None, timeout: float = 5) -> StdioClient:
+        command = [sys.executable, "-I", "-S", "-c", MCP + code]
+        own, env = transcript or Transcript(), {"SEEN": "yes"}
+        client = StdioClient(command, env=env, transcript=own, timeout=timeout)
+        made.append(client)
+        return client
+
+    yield start
+    for client in made:
+        client.close()
+
+
+def gone(pid: int) -> bool:
+    """Whether a process has ended, waited for up to two seconds; a zombie has."""
+    deadline = time.monotonic() + 2
+    while time.monotonic() < deadline:
+        try:
+            with open(f"/proc/{pid}/stat", encoding="utf-8") as stat:  # noqa: PTH123
+                if stat.read().rpartition(")")[2].split()[0] == "Z":
+                    return True
+        except FileNotFoundError:
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def test_the_reference_is_listed_and_called(tmp_path: Path) -> None:
+    """The handshake, the tools and a call; each line is in the transcript, byte for byte."""
+    config = tmp_path / "config.json"
+    config.write_text("{}", encoding="utf-8")
+    command = [sys.executable, "-m", "mcp_proxy_reference", "serve", f"--config={config}"]
+    command += [f"--data-dir={tmp_path / 'data'}", "--listen=:0"]
+    transcript = Transcript()
+
+    with StdioClient(command, env={}, transcript=transcript) as client:
+        names = {tool["name"] for tool in client.tools()}
+        reply = client.call_tool("retrieve_tools", {"query": "anything"})
+        spoken = client.wire
+
+    seen = transcript.since(0)
+    assert spoken == "handshake 2025-11-25 (stdio)"
+    assert {"retrieve_tools", "upstream_servers"} <= names
+    assert (json.loads(reply.text)["tools"], reply.status, reply.headers) == ([], 0, ())
+    assert {(m.edge, m.peer) for m in seen} == {("client", "stdio")}
+    assert [(m.direction, m.note) for m in seen] == [
+        ("sent", "initialize"),
+        ("received", ""),
+        ("sent", "notifications/initialized"),
+        ("sent", "tools/list"),
+        ("received", ""),
+        ("sent", "tools/call"),
+        ("received", ""),
+    ]
+    assert reply.raw == reply.received.raw == seen[-1].raw
+
+
+def test_the_bench_sees_the_discovery_tool_on_every_transport(tmp_path: Path) -> None:
+    """The adapter of the reference names stdio, beside the endpoints; the two states are apart."""
+    started = Started(target_of("reference"), World(id="none", servers=()), tmp_path)
+    try:
+        told = Bench(started, Armed(states={})).discovery_tools()
+        states = sorted(path.parent.name for path in started.folder.rglob("proxy.db"))
+    finally:
+        started.close()
+
+    assert {place: FLAG in tool["description"] for place, tool in told.items()} == {
+        "/mcp": True,
+        "/mcp/call": True,
+        "stdio": True,
+    }
+    assert states == ["data", "stdio-data"]
+
+
+def test_pages_are_joined_and_notifications_kept() -> None:
+    """What comes between two answers is beside the second."""
+    tools = [UpstreamTool(name=f"tool_{i}") for i in range(5)]
+    with Upstreams(Transcript()) as upstreams:
+        forge = upstreams.add(UpstreamServer("forge", tools, page_size=2))
+        with StdioClient(forge.command, env={}, transcript=Transcript()) as client:
+            names = [tool["name"] for tool in client.tools()]
+            forge.add_tool(UpstreamTool(name="tool_5"))
+            reply = client.call_tool("tool_5")
+
+    assert names == [tool.name for tool in tools]
+    assert [each.method for each in reply.before] == ["notifications/tools/list_changed"]
+    assert (reply.text, forge.calls("tool_5")) == ("ok tool_5", 1)
+
+
+def test_large_messages_pass_both_ways_at_once(run: Run) -> None:
+    """A program that speaks while it is written to does not stand still, nor does the client."""
+    client = run("greet(); say(*[NOTE] * 3000)\nnow = hear(); say(result(now, **now['params']))")
+    text = "caf\u00e9 " * 100_000
+
+    reply = client.request("echo", {"text": text})
+
+    assert (reply.value(), len(reply.before)) == ({"text": text}, 3000)
+
+
+def test_the_program_gets_exactly_its_environment(run: Run) -> None:
+    """No variable of the suite reaches it."""
+    client = run("greet()\nsay(result(hear(), env=dict(os.environ)))")
+
+    seen = client.request("env").value()["env"]
+
+    assert seen | {"LC_CTYPE": ""} == {"SEEN": "yes", "LC_CTYPE": ""}
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "seen"),
+    [
+        ("print('Listening on port 8080', flush=True); hear(); hear()", "json", "Listening"),
+        ("print('bye'); sys.exit(0)", "json", "bye"),
+        ("say('[]'); hear(); hear()", "envelope", "[]"),
+        ("now = hear(); now['id'] += 1; say(result(now)); hear()", "id", '{"jsonrpc"'),
+        ("greet('1999-01-01')", "handshake", '{"jsonrpc"'),
+    ],
+)
+def test_nonsense_is_the_targets_fault(run: Run, code: str, kind: str, seen: str) -> None:
+    """What is no message, no answer or no known revision is named with its first bytes."""
+    transcript = Transcript()
+
+    with pytest.raises(ProtocolFault) as fault:
+        run(code, transcript=transcript).open()
+
+    received = [m.raw for m in transcript.since(0) if m.direction == "received"]
+    assert (fault.value.kind, fault.value.excerpt.decode()[: len(seen)]) == (kind, seen)
+    assert fault.value.excerpt in received[0]
+
+
+def test_blank_lines_are_no_messages(run: Run) -> None:
+    """They are passed over, and so is the carriage return before a line's end."""
+    client = run("say('', '\\r'); greet(); say(NOTE, result(hear()) + '\\r')")
+
+    assert [each.method for each in client.request("ping").before] == ["notifications/message"]
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("sys.exit('no config')", "the program ended with exit code 1 (no config)"),
+        ("greet(); hear(); os._exit(3)", "the program ended with exit code 3"),
+        ("greet(); hear(); os.kill(os.getpid(), 9)", "the program ended with exit code -9"),
+        ("os.close(1); time.sleep(60)", "its output ended"),
+        ("os.fork() or time.sleep(60); hear(); os._exit(4)", "the program ended with exit code 4"),
+    ],
+)
+def test_a_program_that_dies_is_unreachable(
+    run: Run, monkeypatch: pytest.MonkeyPatch, code: str, reason: str
+) -> None:
+    """At once, with its exit code, even if a child of it holds the output open."""
+    monkeypatch.setattr(program, "PATIENCE_S", 0.5)
+
+    with pytest.raises(Unreachable) as end:
+        run(code).request("ping")
+
+    assert (end.value.peer, end.value.phase, end.value.reason) == ("stdio", "wait", reason)
+    assert end.value.seconds < 3
+
+
+def test_a_dead_program_stays_dead(run: Run) -> None:
+    """It is not started again behind the back of whoever asks; what it cut off is on record."""
+    transcript = Transcript()
+    client = run("greet(); hear(); os.write(1, b'{\"json'); os._exit(3)", transcript=transcript)
+
+    for _ in range(2):
+        with pytest.raises(Unreachable, match="exit code 3"):
+            client.request("ping")
+
+    cut = [m.raw for m in transcript.since(0) if m.note == "cut off"]
+    assert cut == [b'{"json']
+
+
+def test_a_program_that_cannot_be_started_is_unreachable() -> None:
+    """The operating system's word is passed on."""
+    client = StdioClient(["/nowhere/proxy"], env={}, transcript=Transcript())
+
+    with pytest.raises(Unreachable, match="cannot start '/nowhere/proxy': No such file") as end:
+        client.tools()
+
+    assert end.value.phase == "connect"
+
+
+@pytest.mark.parametrize(
+    ("code", "size", "phase"),
+    [
+        ("time.sleep(60)", 1, "wait"),
+        ("os.write(1, b'{'); time.sleep(60)", 1, "wait"),
+        ("\nwhile True: say(NOTE); time.sleep(0.01)", 1, "wait"),
+        ("time.sleep(60)", 1_000_000, "send"),
+    ],
+)
+def test_silence_ends_at_the_deadline(run: Run, code: str, size: int, phase: str) -> None:
+    """Neither a drip nor a program that does not listen outlives it."""
+    client = run(f"greet(); {code}").open()
+
+    with pytest.raises(Unreachable, match="no answer in time") as end:
+        client.request("ping", {"text": "x" * size}, timeout=0.2)
+
+    assert end.value.phase == phase
+    assert 0.1 < end.value.seconds < 2
+
+
+def test_a_late_answer_is_taken_for_no_other(run: Run) -> None:
+    """The answer to a request that was given up is passed over."""
+    client = run("greet(); a = hear(); b = hear(); say(result(a), result(b))")
+    with pytest.raises(Unreachable):
+        client.request("first", timeout=0.1)
+
+    second = client.request("second")
+
+    assert second.sent.note == "second"
+    assert second.before == ()
+    assert json.loads(second.raw)["id"] == json.loads(second.sent.raw)["id"]
+
+
+def test_more_than_the_bound_is_the_targets_fault(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A line without an end is cut at the bound, and the program with it."""
+    monkeypatch.setattr(program, "MAX_BODY", 1 << 20)
+    client = run("greet()\nwhile True: os.write(1, b'x' * 65536)")
+    client.open()
+
+    with pytest.raises(ProtocolFault) as fault:
+        client.request("ping")
+
+    assert fault.value.kind == "size"
+
+
+@pytest.mark.parametrize("code", ["", "signal.signal(signal.SIGTERM, signal.SIG_IGN)"])
+def test_closing_ends_the_program_and_its_children(run: Run, code: str) -> None:
+    """Whether or not they heed the end of input and SIGTERM."""
+    stubborn = f"import signal; {code}\nchild = os.fork() or (time.sleep(60), os._exit(0))"
+    told = "greet(); say(result(hear(), pids=[os.getpid(), child])); time.sleep(60)"
+    client = run(f"{stubborn}\n{told}")
+    pids = client.request("pids").value()["pids"]
+
+    client.close()
+
+    assert [gone(pid) for pid in pids] == [True, True]
+    assert client.wire == "unopened"
+    client.close()
+
+
+def test_the_end_of_input_is_asked_first(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program may say goodbye, and the transcript holds that too."""
+    monkeypatch.setattr(program, "PATIENCE_S", 5.0)
+    transcript = Transcript()
+    client = run("greet()\nsys.stdin.read()\nsay('goodbye')", transcript=transcript)
+    client.open()
+
+    client.close()
+
+    assert transcript.since(0)[-1].raw == b"goodbye"
+
+
+def test_a_line_break_in_a_message_is_our_own_fault(run: Run) -> None:
+    """Over stdio it would be two messages."""
+    client = run("greet(); hear()")
+
+    with pytest.raises(ValueError, match="line break"):
+        client.request("ping", raw_params=b"{\n}")
