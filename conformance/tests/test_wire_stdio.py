@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,7 +23,6 @@ from mcp_proxy_conformance.world import World
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     Run = Callable[..., StdioClient]
 
@@ -68,43 +69,33 @@ def gone(pid: int) -> bool:
     """Whether a process has ended, waited for up to two seconds; a zombie has."""
     deadline = time.monotonic() + 2
     while time.monotonic() < deadline:
-        try:
-            with open(f"/proc/{pid}/stat", encoding="utf-8") as stat:  # noqa: PTH123
-                if stat.read().rpartition(")")[2].split()[0] == "Z":
-                    return True
-        except FileNotFoundError:
-            return True
-        time.sleep(0.01)
+        with contextlib.suppress(OSError):
+            if Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2][1] != "Z":
+                time.sleep(0.01)
+                continue
+        return True
     return False
 
 
 def test_the_reference_is_listed_and_called(tmp_path: Path) -> None:
     """The handshake, the tools and a call; each line is in the transcript, byte for byte."""
-    config = tmp_path / "config.json"
-    config.write_text("{}", encoding="utf-8")
-    command = [sys.executable, "-m", "mcp_proxy_reference", "serve", f"--config={config}"]
-    command += [f"--data-dir={tmp_path / 'data'}", "--listen=:0"]
+    (tmp_path / "f").write_text("{}", encoding="utf-8")
+    command = [sys.executable, "-m", "mcp_proxy_reference", "serve", "--listen=:0"]
+    command += [f"--config={tmp_path / 'f'}", f"--data-dir={tmp_path / 'd'}"]
     transcript = Transcript()
 
     with StdioClient(command, env={}, transcript=transcript) as client:
         names = {tool["name"] for tool in client.tools()}
         reply = client.call_tool("retrieve_tools", {"query": "anything"})
-        spoken = client.wire
+        assert client.wire == "handshake 2025-11-25 (stdio)"
 
     seen = transcript.since(0)
-    assert spoken == "handshake 2025-11-25 (stdio)"
     assert {"retrieve_tools", "upstream_servers"} <= names
     assert (json.loads(reply.text)["tools"], reply.status, reply.headers) == ([], 0, ())
     assert {(m.edge, m.peer) for m in seen} == {("client", "stdio")}
-    assert [(m.direction, m.note) for m in seen] == [
-        ("sent", "initialize"),
-        ("received", ""),
-        ("sent", "notifications/initialized"),
-        ("sent", "tools/list"),
-        ("received", ""),
-        ("sent", "tools/call"),
-        ("received", ""),
-    ]
+    sent = [m.note for m in seen if m.direction == "sent"]
+    assert sent == ["initialize", "notifications/initialized", "tools/list", "tools/call"]
+    assert len(seen) == len(sent) + 3
     assert reply.raw == reply.received.raw == seen[-1].raw
 
 
@@ -117,11 +108,8 @@ def test_the_bench_sees_the_discovery_tool_on_every_transport(tmp_path: Path) ->
     finally:
         started.close()
 
-    assert {place: FLAG in tool["description"] for place, tool in told.items()} == {
-        "/mcp": True,
-        "/mcp/call": True,
-        "stdio": True,
-    }
+    flagged = {place for place, tool in told.items() if FLAG in tool["description"]}
+    assert flagged == {"/mcp", "/mcp/call", "stdio"}
     assert states == ["data", "stdio-data"]
 
 
@@ -220,8 +208,7 @@ def test_a_dead_program_stays_dead(run: Run) -> None:
         with pytest.raises(Unreachable, match="exit code 3"):
             client.request("ping")
 
-    cut = [m.raw for m in transcript.since(0) if m.note == "cut off"]
-    assert cut == [b'{"json']
+    assert [m.raw for m in transcript.since(0) if m.note == "cut off"] == [b'{"json']
 
 
 def test_a_program_that_cannot_be_started_is_unreachable() -> None:
@@ -262,8 +249,7 @@ def test_a_late_answer_is_taken_for_no_other(run: Run) -> None:
 
     second = client.request("second")
 
-    assert second.sent.note == "second"
-    assert second.before == ()
+    assert (second.sent.note, second.before) == ("second", ())
     assert json.loads(second.raw)["id"] == json.loads(second.sent.raw)["id"]
 
 
@@ -275,10 +261,8 @@ def test_more_than_the_bound_is_the_targets_fault(
     client = run("greet()\nwhile True: os.write(1, b'x' * 65536)")
     client.open()
 
-    with pytest.raises(ProtocolFault) as fault:
+    with pytest.raises(ProtocolFault, match="at most 1048576 bytes"):
         client.request("ping")
-
-    assert fault.value.kind == "size"
 
 
 @pytest.mark.parametrize("code", ["", "signal.signal(signal.SIGTERM, signal.SIG_IGN)"])
@@ -293,7 +277,6 @@ def test_closing_ends_the_program_and_its_children(run: Run, code: str) -> None:
 
     assert [gone(pid) for pid in pids] == [True, True]
     assert client.wire == "unopened"
-    client.close()
 
 
 def test_the_end_of_input_is_asked_first(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from mcp_proxy_conformance.arming import SHOW_LIMIT
 from mcp_proxy_conformance.bench import Bench
 from mcp_proxy_conformance.discovery.answer import Answer, Entry
 from mcp_proxy_conformance.discovery.remediation import mask
-from mcp_proxy_conformance.oracle import ABSENT, is_withheld
+from mcp_proxy_conformance.oracle import ABSENT, cap, is_withheld
 from mcp_proxy_conformance.world import ToolKey
 
 SHORT = 20
@@ -24,7 +25,7 @@ def own_query(bench: Bench, key: ToolKey) -> str:
 
 def ask(bench: Bench, key: ToolKey) -> Answer:
     """The flagged answer to the tool's own query."""
-    return bench.discover(own_query(bench, key), include_disabled=True)
+    return bench.discover(own_query(bench, key), include_disabled=True, limit=SHOW_LIMIT)
 
 
 def named(answer: Answer, key: ToolKey) -> Entry | None:
@@ -61,10 +62,15 @@ def own_texts(bench: Bench, keys: Iterable[ToolKey]) -> dict[str, set[str]]:
 
 
 def places(bench: Bench, key: ToolKey) -> frozenset[str]:
-    """Where answers to the tool's own query and to its exact name put it; absent if in neither."""
+    """Where answers to the tool's own query and to its exact name put it; absent if in neither.
+
+    Nowhere when it is in neither and the cap may be why: then nothing can be said of it.
+    """
     queries = {own_query(bench, key), key.tool}
-    seen = {bench.discover(query, include_disabled=True).status(key) for query in queries}
-    return frozenset(seen - {ABSENT} or seen)
+    answers = [bench.discover(q, include_disabled=True, limit=SHOW_LIMIT) for q in queries]
+    seen = frozenset(answer.status(key) for answer in answers) - {ABSENT}
+    full = any(len(answer.disabled) >= cap(SHOW_LIMIT) for answer in answers)
+    return seen if seen or full else frozenset({ABSENT})
 
 
 def masked(bench: Bench, text: str, key: ToolKey) -> str:

@@ -65,7 +65,8 @@ def _failure(result: dict[str, Any], report: dict[str, Any]) -> list[str]:
 
 
 def _is_request(message: dict[str, Any]) -> bool:
-    return message["edge"] == "client" and message["direction"] == "sent" and bool(message["body"])
+    sent = message["edge"] == "client" and message["direction"] == "sent"
+    return sent and bool(message["body"]) and bool(message["headers"])
 
 
 def _curl(message: dict[str, Any]) -> str:

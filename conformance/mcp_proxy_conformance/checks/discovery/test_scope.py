@@ -73,7 +73,7 @@ def test_no_note_appears_for_matches_beyond_the_scope(bench: Bench, agent: str) 
 def test_the_note_does_not_count_matches_beyond_the_scope(bench: Bench, agent: str) -> None:
     """Of a word that both servers share, the note tells no more than the agent's own tools."""
     view = scoped(bench, agent)
-    bench.require(statuses_beyond(bench, agent, SHARED), "the flag revealed nothing beyond")
+    telling_queries(bench, agent)
     locked = [key for key, state in bench.states.items() if not state.callable]
     own = sum(key.server in SCOPE.agents[agent] for key in locked)
     everyone = sum(SHARED in bench.tools[key].groups for key in locked)
