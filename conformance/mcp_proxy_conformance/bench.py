@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
-from mcp_proxy_conformance.arming import Armed, arm
+from mcp_proxy_conformance.armed import Armed
+from mcp_proxy_conformance.arming import arm
 from mcp_proxy_conformance.discovery.answer import (
     Answer,
     Listing,

@@ -90,7 +90,7 @@ def test_a_target_that_declares_nothing_is_below_the_floor() -> None:
 
 
 def test_a_clause_is_as_bad_as_its_worst_result() -> None:
-    """error > fail > inconclusive > waived > pass > not_applicable."""
+    """Error > fail > inconclusive > waived > pass > not_applicable."""
     order: tuple[Verdict, ...] = (
         "not_applicable", "pass", "waived", "inconclusive", "fail", "error",
     )  # fmt: skip

@@ -41,7 +41,7 @@ def test_without_a_target_the_plugin_does_nothing(tmp_path: Path) -> None:
 
 
 def test_an_unknown_target_is_a_usage_error(tmp_path: Path) -> None:
-    """pytest's own code for bad usage, and the nearest name."""
+    """Pytest's own code for bad usage, and the nearest name."""
     done = pytest_process(tmp_path, "--target", "refrence")
 
     assert (done.returncode, "'reference'" in done.stderr) == (4, True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mcp_proxy_conformance.arming import Armed
+from mcp_proxy_conformance.armed import Armed
 from mcp_proxy_conformance.bench import Bench
 from mcp_proxy_conformance.discovery.surface import FLAG
 from mcp_proxy_conformance.target.kinds import target_of

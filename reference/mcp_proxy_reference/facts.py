@@ -1,13 +1,10 @@
 """What is known of a tool, of the agent that asks and of its request when a decision is taken."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from mcp_proxy_reference.store import Store
 
 Json = dict[str, Any]
@@ -23,7 +20,7 @@ Approval = Literal["approved", "pending", "changed"]
 Surface = Literal["search", "quarantine", "note", "listing", "call"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Tool:
     """A tool as its server describes it; `digest` covers all that an approval vouches for."""
 
@@ -85,4 +82,4 @@ class Request:
     limit: int
     flag: bool
     arguments: Mapping[str, Any]
-    store: Store
+    store: "Store"

@@ -1,47 +1,26 @@
-"""The HTTP front: an ASGI application that owns every byte of its answers."""
-
-from __future__ import annotations
+"""The HTTP front: an ASGI application for MCP, readiness and the operator's interface."""
 
 import asyncio
-import json
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
 from urllib.parse import urlsplit
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from mcp_proxy_reference import operator_api, protocol
 from mcp_proxy_reference.facts import ADMINISTRATOR, Agent, Json
 from mcp_proxy_reference.gateway import Gateway
-from mcp_proxy_reference.protocol import Caller, RpcError
+from mcp_proxy_reference.operator_api import HttpError
 from mcp_proxy_reference.store import StoreError
-
-Receive = Callable[[], Awaitable[Mapping[str, Any]]]
-Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 ENDPOINTS = {"/mcp", "/mcp/call"}
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 MAX_BODY = 8 << 20
 MAX_SESSIONS = 10_000
-HTTP_STATUS = {
-    protocol.PARSE: 400,
-    protocol.INVALID: 400,
-    protocol.PARAMS: 400,
-    protocol.MISMATCH: 400,
-    protocol.UNSUPPORTED: 400,
-    protocol.NO_METHOD: 404,
-}
+STATUS = {protocol.NO_METHOD: 404, protocol.INTERNAL: 200}
 log = logging.getLogger("mcp_proxy_reference")
-Reply = tuple[int, dict[str, str], bytes]
-
-
-class HttpError(Exception):
-    """A request that HTTP already refuses."""
-
-    def __init__(self, status: int, message: str, headers: dict[str, str] | None = None) -> None:
-        super().__init__(message)
-        self.status = status
-        self.headers = headers or {}
 
 
 class Front:
@@ -51,107 +30,92 @@ class Front:
         self._gateway = gateway
         self._sessions: dict[str, None] = {}
 
-    async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one HTTP request."""
-        if scope["type"] != "http":
-            return
         try:
-            status, headers, body = await self._reply(scope, receive)
+            response = await self._response(Request(scope, receive))
         except HttpError as error:
-            status, headers, body = _json(error.status, {"error": str(error)})
-            headers |= error.headers
-        except asyncio.CancelledError:
+            response = _json(error.status, operator_api.failed(str(error)))
+        except (asyncio.CancelledError, ClientDisconnect):
             return  # the proxy ends, and the connection with it
         except Exception:
             log.exception("a request failed")
-            status, headers, body = _json(500, {"error": "Internal error"})
-        head = [(name.encode(), value.encode()) for name, value in headers.items()]
-        head.append((b"content-length", str(len(body)).encode()))
-        await send({"type": "http.response.start", "status": status, "headers": head})
-        await send({"type": "http.response.body", "body": body})
+            response = _json(500, operator_api.failed("Internal error"))
+        await response(scope, receive, send)
 
-    async def _reply(self, scope: Mapping[str, Any], receive: Receive) -> Reply:
-        method, path = scope["method"], scope["path"]
-        headers = {
-            name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
-        }
-        origin = headers.get("origin")
+    async def _response(self, request: Request) -> Response:
+        path = request.scope["path"]
+        origin = request.headers.get("origin")
         if origin is not None and _host(origin) not in LOOPBACK:
             raise HttpError(403, "This origin is not allowed.")
         if path == "/readyz":
             return _json(200, {"ready": True})
         self._gateway.follow()
         if path in ENDPOINTS:
-            return await self._mcp(path, method, headers, receive)
-        if path.startswith(operator_api.PREFIX):
-            key = self._gateway.config.api_key
-            if not key or not secrets.compare_digest(
-                headers.get("x-api-key", "").encode(), key.encode()
-            ):
-                return _json(401, operator_api.failed("Invalid or missing API key"))
-            raw_path = scope["raw_path"].decode("latin-1")
-            body = await _body(receive)
-            return _json(*await operator_api.handle(self._gateway, method, raw_path, body))
-        raise HttpError(404, "Not found.")
+            return await self._mcp(request)
+        if not path.startswith(operator_api.PREFIX):
+            raise HttpError(404, "Not found.")
+        key, given = self._gateway.config.settings.api_key, request.headers.get("x-api-key", "")
+        if not key or not secrets.compare_digest(given.encode(), key.encode()):
+            raise HttpError(401, "Invalid or missing API key")
+        raw_path = request.scope["raw_path"].decode("latin-1")
+        body = await _body(request)
+        return _json(*await operator_api.handle(self._gateway, request.method, raw_path, body))
 
-    async def _mcp(
-        self, endpoint: str, method: str, headers: dict[str, str], receive: Receive
-    ) -> Reply:
-        agent = self._agent(headers)
-        if method == "DELETE":
-            self._check_session(headers)
+    async def _mcp(self, request: Request) -> Response:
+        agent, headers = self._agent(request), request.headers
+        if request.method == "DELETE":
+            self._check_session(request)
             del self._sessions[headers["mcp-session-id"]]
-            return 200, {}, b""
-        if method != "POST":
-            raise HttpError(405, "Method not allowed.", {"allow": "POST, DELETE"})
+            return Response()
+        if request.method != "POST":
+            response = _json(405, operator_api.failed("Method not allowed."))
+            response.headers["allow"] = "POST, DELETE"
+            return response
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "application/json":
             raise HttpError(415, "The content type must be application/json.")
         message = None
         try:
-            message = protocol.parse(await _body(receive))
-            return await self._message(agent, endpoint, headers, message)
-        except RpcError as error:
-            code = error.error["code"]
-            return _json(HTTP_STATUS[code], protocol.failure(error, message))
+            message = protocol.parse(await _body(request))
+            return await self._message(agent, request, message)
+        except protocol.RpcError as error:
+            return _json(400, protocol.failure(error, message))
 
-    async def _message(
-        self, agent: Agent, endpoint: str, headers: dict[str, str], message: Json
-    ) -> Reply:
-        revision = headers.get("mcp-protocol-version")
+    async def _message(self, agent: Agent, request: Request, message: Json) -> Response:
+        revision = request.headers.get("mcp-protocol-version")
         stateless = revision is not None and revision not in protocol.HANDSHAKE
-        reply_headers: dict[str, str] = {}
-        if stateless and protocol.is_request(message):
-            protocol.check_envelope(message, headers)
-        elif stateless:
-            protocol.check_revision(revision)
-        elif message.get("method") == "initialize":
-            reply_headers["mcp-session-id"] = self._open_session()
-        else:
-            self._check_session(headers)
+        opened = {}
+        if not stateless and message.get("method") == "initialize":
+            opened["mcp-session-id"] = self._open_session()
+        elif not stateless:
+            self._check_session(request)
         if not protocol.is_request(message):
-            return 202, {}, b""
+            if stateless:
+                protocol.check_revision(revision)
+            return Response(status_code=202, headers=opened)
 
-        caller = Caller(agent=agent, endpoint=endpoint, stateless=stateless)
-        answer = await protocol.respond(self._gateway, caller, message)
-        status = HTTP_STATUS.get(answer.get("error", {}).get("code"), 200) if stateless else 200
-        if status == 200 and self._streams(headers):  # noqa: PLR2004
+        answer = await protocol.respond(
+            self._gateway,
+            agent,
+            request.scope["path"],
+            message,
+            stateless=stateless,
+            headers=request.headers,
+        )
+        if stateless and "error" in answer:
+            return _json(STATUS.get(answer["error"]["code"], 400), answer)
+        accepted = request.headers.get("accept", "")
+        preferred = self._gateway.policy.answers == "sse" or "application/json" not in accepted
+        if preferred and "text/event-stream" in accepted:
             body = b"event: message\ndata: " + protocol.encode(answer) + b"\n\n"
-            return 200, reply_headers | {"content-type": "text/event-stream"}, body
-        reply_headers["content-type"] = "application/json"
-        return status, reply_headers, protocol.encode(answer)
+            opened["content-type"] = "text/event-stream"
+            return Response(body, headers=opened)
+        return _json(200, answer, opened)
 
-    def _streams(self, headers: dict[str, str]) -> bool:
-        accepted = headers.get("accept", "")
-        if "text/event-stream" not in accepted:
-            return False
-        return self._gateway.policy.answers == "sse" or "application/json" not in accepted
-
-    def _agent(self, headers: dict[str, str]) -> Agent:
-        scheme, _, token = headers.get("authorization", "").partition(" ")
-        if not scheme:
-            return ADMINISTRATOR
-        if token == self._gateway.config.api_key and token:
+    def _agent(self, request: Request) -> Agent:
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        if not scheme or (token and token == self._gateway.config.settings.api_key):
             return ADMINISTRATOR
         try:
             agent = self._gateway.store.agent(token) if scheme.lower() == "bearer" else None
@@ -168,14 +132,13 @@ class Front:
         self._sessions[session] = None
         return session
 
-    def _check_session(self, headers: dict[str, str]) -> None:
-        if headers.get("mcp-session-id") not in self._sessions:
+    def _check_session(self, request: Request) -> None:
+        if request.headers.get("mcp-session-id") not in self._sessions:
             raise HttpError(404, "Invalid session ID")
 
 
-def _json(status: int, document: Json) -> Reply:
-    body = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
-    return status, {"content-type": "application/json"}, body.encode("utf-8", "replace")
+def _json(status: int, document: Json, headers: dict[str, str] | None = None) -> Response:
+    return Response(protocol.encode(document), status, headers, media_type="application/json")
 
 
 def _host(origin: str) -> str | None:
@@ -185,14 +148,10 @@ def _host(origin: str) -> str | None:
         return None
 
 
-async def _body(receive: Receive) -> bytes:
-    body, more = bytearray(), True
-    while more:
-        event = await receive()
-        if event["type"] == "http.disconnect":
-            raise HttpError(400, "The request ended early.")
-        body += event.get("body", b"")
+async def _body(request: Request) -> bytes:
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
         if len(body) > MAX_BODY:
             raise HttpError(413, "The request is too long.")
-        more = event.get("more_body", False)
-    return bytes(body)
+    return body

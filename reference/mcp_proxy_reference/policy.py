@@ -3,14 +3,11 @@
 A deviating or a differently worded proxy is `dataclasses.replace(Policy(), member=…)`.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, Literal
 
 from mcp_proxy_reference.facts import Agent, Facts, Json, Match, Request, Status, Surface
@@ -19,29 +16,25 @@ from mcp_proxy_reference.search import terms
 POINTER = (
     "Call retrieve_tools with include_disabled=true to see locked tools and why they are locked."
 )
-REMEDIATION: Mapping[Status, str] = MappingProxyType(
-    {
-        "server_disabled": "The server is turned off: the server has to be enabled first.",
-        "disabled_by_config": (
-            "Locked by operator policy: the user cannot override this. "
-            "Only the operator can lift it, by editing the proxy's configuration file."
-        ),
-        "disabled_by_user": "Turned off by the user: ask the user to re-enable it in the UI.",
-        "pending_approval": "Not approved yet: ask the user to review and approve it in the UI.",
-        "disabled_unknown": "The reason could not be determined: check the server logs.",
-        "server_quarantined": (
-            "The server is in quarantine: ask the user to review the server in the UI "
-            "and to release it from quarantine."
-        ),
-    }
-)
-FLAG_SCHEMA: Mapping[str, Any] = MappingProxyType(
-    {
-        "type": "boolean",
-        "default": False,
-        "description": "Also list matching tools that exist but cannot be called, each with why.",
-    }
-)
+REMEDIATION: Mapping[Status, str] = {
+    "server_disabled": "The server is turned off: the server has to be enabled first.",
+    "disabled_by_config": (
+        "Locked by operator policy: the user cannot override this. "
+        "Only the operator can lift it, by editing the proxy's configuration file."
+    ),
+    "disabled_by_user": "Turned off by the user: ask the user to re-enable it in the UI.",
+    "pending_approval": "Not approved yet: ask the user to review and approve it in the UI.",
+    "disabled_unknown": "The reason could not be determined: check the server logs.",
+    "server_quarantined": (
+        "The server is in quarantine: ask the user to review the server in the UI "
+        "and to release it from quarantine."
+    ),
+}
+FLAG_SCHEMA: Mapping[str, Any] = {
+    "type": "boolean",
+    "default": False,
+    "description": "Also list matching tools that exist but cannot be called, each with why.",
+}
 LOCKED_CAP = 10
 EXACT = math.inf
 MAX_LIMIT = 100

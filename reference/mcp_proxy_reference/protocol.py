@@ -1,14 +1,11 @@
 """JSON-RPC and MCP, both eras: revisions with a handshake, and the stateless one after them."""
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from mcp_proxy_reference import surface
+from mcp_proxy_reference import tools
 from mcp_proxy_reference.facts import Agent, Json
 from mcp_proxy_reference.gateway import Gateway
 
@@ -16,6 +13,7 @@ HANDSHAKE = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 STATELESS = "2026-07-28"
 META = "io.modelcontextprotocol/"
 SERVER = {"name": "mcp-proxy-reference", "version": "0.1.0"}
+CAPABLE = {"tools": {"listChanged": False}}
 PARSE, INVALID, NO_METHOD, PARAMS, INTERNAL = -32700, -32600, -32601, -32602, -32603
 MISMATCH, UNSUPPORTED = -32020, -32022
 
@@ -23,22 +21,11 @@ log = logging.getLogger("mcp_proxy_reference")
 
 
 class RpcError(Exception):
-    """A JSON-RPC error: code, one sentence, and data or None."""
+    """A JSON-RPC error: code, one sentence, and data if there are any."""
 
-    def __init__(self, code: int, message: str, data: Json | None = None) -> None:
+    def __init__(self, code: int, message: str, **data: object) -> None:
         super().__init__(message)
-        self.error: Json = {"code": code, "message": message}
-        if data is not None:
-            self.error["data"] = data
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Caller:
-    """Who sent a message, to which endpoint, and in which era."""
-
-    agent: Agent
-    endpoint: str
-    stateless: bool = False
+        self.error: Json = {"code": code, "message": message} | ({"data": data} if data else {})
 
 
 def parse(body: bytes) -> Json:
@@ -62,79 +49,80 @@ def is_request(message: Json) -> bool:
     return "id" in message and "method" in message
 
 
-async def respond(gateway: Gateway, caller: Caller, message: Json) -> Json:
-    """The JSON-RPC answer to a request; whatever goes wrong, an answer without inner details."""
-    answer: Json = {"jsonrpc": "2.0", "id": message.get("id")}
-    try:
-        return answer | {"result": await _result(gateway, caller, message)}
-    except RpcError as error:
-        return answer | {"error": error.error}
-    except Exception:
-        log.exception("a request failed")
-        return answer | {"error": RpcError(INTERNAL, "Internal error").error}
-
-
-def failure(error: RpcError, message: Json | None = None) -> Json:
-    """The JSON-RPC answer for an error met before the request was carried out."""
-    return {"jsonrpc": "2.0", "id": message and message.get("id"), "error": error.error}
-
-
 def encode(answer: Json) -> bytes:
     """The bytes of an answer; half a surrogate pair becomes a question mark."""
     return json.dumps(answer, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
-async def _result(gateway: Gateway, caller: Caller, message: Json) -> Json:
+def failure(error: RpcError, message: Json | None = None) -> Json:
+    """The JSON-RPC answer that reports an error."""
+    return {"jsonrpc": "2.0", "id": message and message.get("id"), "error": error.error}
+
+
+async def respond(
+    gateway: Gateway,
+    agent: Agent,
+    endpoint: str,
+    message: Json,
+    *,
+    stateless: bool,
+    headers: Mapping[str, str] | None = None,
+) -> Json:
+    """The JSON-RPC answer to a request; whatever goes wrong, an answer without inner details."""
+    try:
+        if stateless:
+            _check_envelope(message, headers)
+        result = await _result(gateway, agent, endpoint, message, stateless=stateless)
+    except RpcError as error:
+        return failure(error, message)
+    except Exception:
+        log.exception("a request failed")
+        return failure(RpcError(INTERNAL, "Internal error"), message)
+    return {"jsonrpc": "2.0", "id": message["id"], "result": result}
+
+
+def check_revision(revision: object) -> None:
+    """Check that the revision asked for is the stateless one; RpcError if not."""
+    if revision != STATELESS:
+        message = "Unsupported protocol version"
+        raise RpcError(UNSUPPORTED, message, supported=[STATELESS], requested=revision)
+
+
+async def _result(
+    gateway: Gateway, agent: Agent, endpoint: str, message: Json, *, stateless: bool
+) -> Json:
     method, params = message["method"], message.get("params") or {}
     if not isinstance(params, dict):
         raise RpcError(PARAMS, "params must be an object.")
-    if caller.stateless:
-        return await _stateless(gateway, caller, method, params)
-    if method == "initialize":
+    if method == "tools/call":
+        name, arguments = params.get("name"), params.get("arguments")
+        if not isinstance(name, str) or name not in tools.NAMES:
+            raise RpcError(PARAMS, "Unknown tool")
+        if not isinstance(arguments, (dict, type(None))):
+            raise RpcError(PARAMS, "arguments must be an object.")
+        result = await tools.call(gateway, agent, name, arguments or {})
+    elif method == "tools/list":
+        result = {"tools": tools.published(gateway.policy, endpoint)}
+    elif stateless and method == "server/discover":
+        result = {"supportedVersions": [STATELESS], "capabilities": CAPABLE}
+    elif not stateless and method == "initialize":
         wanted = params.get("protocolVersion")
         revision = wanted if wanted in HANDSHAKE else HANDSHAKE[-1]
-        return {"protocolVersion": revision, "capabilities": _capable(), "serverInfo": SERVER}
-    return {} if method == "ping" else await _tools(gateway, caller, method, params)
-
-
-async def _stateless(gateway: Gateway, caller: Caller, method: str, params: Json) -> Json:
-    if method == "server/discover":
-        result: Json = {"supportedVersions": [STATELESS], "capabilities": _capable()}
+        result = {"protocolVersion": revision, "capabilities": CAPABLE, "serverInfo": SERVER}
+    elif not stateless and method == "ping":
+        result = {}
     else:
-        result = await _tools(gateway, caller, method, params)
+        raise RpcError(NO_METHOD, "Method not found")
+    if not stateless:
+        return result
     if method != "tools/call":
         result |= {"ttlMs": 0, "cacheScope": "private"}
     meta = {**(result.get("_meta") or {}), f"{META}serverInfo": SERVER}
     return {**result, "resultType": "complete", "_meta": meta}
 
 
-async def _tools(gateway: Gateway, caller: Caller, method: str, params: Json) -> Json:
-    if method == "tools/list":
-        return {"tools": surface.published(gateway.policy, caller.endpoint)}
-    if method != "tools/call":
-        raise RpcError(NO_METHOD, "Method not found")
-    name, arguments = params.get("name"), params.get("arguments")
-    if not isinstance(name, str) or name not in surface.NAMES:
-        raise RpcError(PARAMS, "Unknown tool")
-    if not isinstance(arguments, (dict, type(None))):
-        raise RpcError(PARAMS, "arguments must be an object.")
-    return await surface.call(gateway, caller.agent, name, arguments or {})
-
-
-def _capable() -> Json:
-    return {"tools": {"listChanged": False}}
-
-
-def _refuse(constant: str) -> Any:
-    raise ValueError(constant)
-
-
-def check_envelope(message: Json, headers: Mapping[str, str] | None) -> None:
-    """Check what a stateless request must carry, in body and, if there are any, in headers.
-
-    Raises:
-        RpcError: the first requirement that is not met.
-    """
+def _check_envelope(message: Json, headers: Mapping[str, str] | None) -> None:
+    """Check what a stateless request must carry, in its body and in headers if there are any."""
     params = message.get("params")
     meta = params.get("_meta") if isinstance(params, dict) else None
     if not isinstance(params, dict) or not isinstance(meta, dict):
@@ -144,8 +132,8 @@ def check_envelope(message: Json, headers: Mapping[str, str] | None) -> None:
             raise RpcError(PARAMS, f"params._meta lacks {META}{key}.")
     revision = meta[f"{META}protocolVersion"]
     if headers is not None:
-        expected = {"mcp-protocol-version": revision, "mcp-method": message.get("method")}
-        if message.get("method") == "tools/call":
+        expected = {"mcp-protocol-version": revision, "mcp-method": message["method"]}
+        if message["method"] == "tools/call":
             expected["mcp-name"] = params.get("name")
         for name, value in expected.items():
             if value is not None and headers.get(name) != value:
@@ -153,8 +141,5 @@ def check_envelope(message: Json, headers: Mapping[str, str] | None) -> None:
     check_revision(revision)
 
 
-def check_revision(revision: object) -> None:
-    """Check that the revision asked for is the stateless one."""
-    if revision != STATELESS:
-        data = {"supported": [STATELESS], "requested": revision}
-        raise RpcError(UNSUPPORTED, "Unsupported protocol version", data)
+def _refuse(constant: str) -> Any:
+    raise ValueError(constant)

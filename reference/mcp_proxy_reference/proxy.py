@@ -1,20 +1,15 @@
 """A running proxy: made, reachable and ended in milliseconds, many to a process."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
 import uvicorn
-from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from mcp_proxy_reference import config as configuration
 from mcp_proxy_reference.front import Front
 from mcp_proxy_reference.gateway import Gateway
 from mcp_proxy_reference.policy import Policy
@@ -41,17 +36,16 @@ class Proxy:
         *,
         policy: Policy | None = None,
         listen: tuple[str, int] = ("127.0.0.1", 0),
-    ) -> AsyncIterator[Proxy]:
+    ) -> AsyncIterator["Proxy"]:
         """A proxy listening on a loopback address; its upstreams load in the background.
 
         Raises:
             ConfigError: the configuration cannot be used.
             OSError: the address cannot be listened on.
         """
-        async with gateway_open(config, data_dir, policy) as gateway:
-            app = cast("ASGI3Application", Front(gateway))
+        async with aclosing(Gateway(config, data_dir, policy or Policy())) as gateway:
             settings = uvicorn.Config(
-                app,
+                Front(gateway),
                 http="h11",
                 ws="none",
                 lifespan="off",
@@ -63,12 +57,11 @@ class Proxy:
             state = ServerState()
             # Not uvicorn.Server: ending one takes 0.2 s.
             listener = await asyncio.get_running_loop().create_server(
-                lambda: H11Protocol(config=settings, server_state=state, app_state={}),
-                *listen,
+                lambda: H11Protocol(config=settings, server_state=state, app_state={}), *listen
             )
             host, port = listener.sockets[0].getsockname()[:2]
+            place = f"[{host}]" if ":" in host else host
             try:
-                place = f"[{host}]" if ":" in host else host
                 yield Proxy(f"http://{place}:{port}/mcp", gateway)
             finally:
                 listener.close()
@@ -78,16 +71,3 @@ class Proxy:
                 for task in list(state.tasks):
                     task.cancel()
                 await asyncio.gather(*state.tasks, return_exceptions=True)
-
-
-@asynccontextmanager
-async def gateway_open(
-    config: Path, data_dir: Path, policy: Policy | None = None
-) -> AsyncIterator[Gateway]:
-    """The state of a proxy without an HTTP front."""
-    gateway = Gateway(configuration.read(config), data_dir, policy or Policy())
-    gateway.start()
-    try:
-        yield gateway
-    finally:
-        await gateway.close()

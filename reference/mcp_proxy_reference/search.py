@@ -1,10 +1,9 @@
 """Full-text search over tool names and descriptions; no user text can make it fail."""
 
-from __future__ import annotations
-
 import re
 import sqlite3
-from collections.abc import Iterable
+import weakref
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 
@@ -33,29 +32,20 @@ def terms(text: str) -> tuple[str, ...]:
 class Index:
     """The tools one scope can see; nothing outside that scope moves a score in it."""
 
-    def __init__(self, tools: Iterable[Tool]) -> None:
-        self._tools = {tool.key: tool for tool in tools}
-        self._rows = sqlite3.connect(":memory:")
+    def __init__(self, tools: Sequence[Tool]) -> None:
+        self._rows = sqlite3.connect(":memory:", check_same_thread=False)
+        weakref.finalize(self, self._rows.close)
         self._rows.execute("create virtual table t using fts5(key unindexed, name, description)")
-        self._rows.executemany(
-            "insert into t values (?, ?, ?)",
-            (
-                (key, " ".join(terms(tool.name)), " ".join(terms(tool.description)))
-                for key, tool in self._tools.items()
-            ),
-        )
+        texts = [(one.key, " ".join(terms(one.name)), terms(one.description)) for one in tools]
+        rows = [(key, name, " ".join(description)) for key, name, description in texts]
+        self._rows.executemany("insert into t values (?, ?, ?)", rows)
 
-    def find(self, query: str) -> list[tuple[Tool, float]]:
-        """The matching tools with their scores, best first, ties by key."""
+    def find(self, query: str) -> list[tuple[str, float]]:
+        """The matching tools' keys with their scores, best first, ties by key."""
         wanted = list(dict.fromkeys(terms(query)))[:MAX_TERMS]
         if not wanted:
             return []
-        rows = self._rows.execute(
+        return self._rows.execute(
             "select key, -bm25(t) from t where t match ? order by bm25(t), key",
             (" OR ".join(f'"{term}"' for term in wanted),),
-        )
-        return [(self._tools[key], score) for key, score in rows]
-
-    def close(self) -> None:
-        """Free the index."""
-        self._rows.close()
+        ).fetchall()

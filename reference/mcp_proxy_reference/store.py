@@ -1,16 +1,15 @@
 """Approvals and agent tokens in one SQLite file; every read goes to the file."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
-import json
 import secrets
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+import msgspec
 
 from mcp_proxy_reference.facts import Agent, Tool
 
@@ -20,17 +19,8 @@ create table if not exists approvals (
     server text, tool text, digest text, description text, disabled integer not null default 0,
     primary key (server, tool)
 );
-create table if not exists tokens (
-    hash text primary key, name text unique, servers text, permissions text, expires real
-);
+create table if not exists tokens (hash text primary key, name text unique, expires real, agent);
 """
-MEET = """
-insert into approvals (server, tool, digest, description) values (?, ?, ?, ?) on conflict do nothing
-"""
-APPROVE = MEET.replace(
-    "nothing", "update set digest = excluded.digest, description = excluded.description"
-)
-PREFIX = "mcp_agt_"
 
 
 class StoreError(Exception):
@@ -46,13 +36,11 @@ class Record(NamedTuple):
 
 
 class Store:
-    """The proxy's memory across restarts, at `path`."""
+    """The proxy's memory across restarts, at `path`; the file is opened anew for each use."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._rows: sqlite3.Connection | None = None
-        self._inode = 0
-        with contextlib.suppress(StoreError), self._open(create=True) as rows:
+        with contextlib.suppress(StoreError), self._open("rwc") as rows:
             rows.executescript(TABLES)
 
     def records(self) -> dict[tuple[str, str], Record]:
@@ -63,27 +51,17 @@ class Store:
             )
             return {row[:2]: Record(*row[2:]) for row in found}
 
-    def record(self, tool: Tool) -> Record | None:
-        """One tool's record."""
-        with self._open() as rows:
-            row = rows.execute(
-                "select digest, description, disabled from approvals where server = ? and tool = ?",
-                (tool.server, tool.name),
-            ).fetchone()
-        return Record(*row) if row else None
-
-    def contact(self, server: str, tools: Sequence[Tool], *, trusted: bool) -> None:
+    def contact(self, server: str, tools: Iterable[Tool], *, trusted: bool) -> None:
         """Take note of what a server offers: all approved at first contact and when trusted."""
         with self._open() as rows:
-            known = rows.execute("select 1 from contacts where server = ?", (server,)).fetchone()
-            approve = trusted or known is None
-            rows.execute("insert or ignore into contacts values (?)", (server,))
-            self._write(rows, tools, approve=approve)
+            met = rows.execute("insert or ignore into contacts values (?)", (server,)).rowcount
+            if met or trusted:
+                _approve(rows, tools)
 
-    def approve(self, tools: Sequence[Tool]) -> None:
+    def approve(self, tools: Iterable[Tool]) -> None:
         """Approve the tools as they are described now."""
         with self._open() as rows:
-            self._write(rows, tools, approve=True)
+            _approve(rows, tools)
 
     def lock(self, tool: Tool, *, locked: bool) -> None:
         """Set or lift the user's lock on one tool."""
@@ -94,68 +72,42 @@ class Store:
                 (tool.server, tool.name, locked),
             )
 
-    def issue(self, agent: Agent, lifetime: float) -> str:
-        """A new agent token, valid for `lifetime` seconds; ValueError when the name is taken."""
-        token = PREFIX + secrets.token_hex(32)
-        servers = json.dumps(None if agent.servers is None else sorted(agent.servers))
-        permissions = json.dumps(sorted(agent.permissions))
-        row = (_hash(token), agent.name, servers, permissions, time.time() + lifetime)
+    def issue(self, agent: Agent, lifetime: float) -> str | None:
+        """A new agent token, valid for `lifetime` seconds; None when the name is taken."""
+        token = f"mcp_agt_{secrets.token_hex(32)}"
+        row = (_hash(token), agent.name, time.time() + lifetime, msgspec.json.encode(agent))
         with self._open() as rows:
-            if rows.execute("select 1 from tokens where name = ?", (agent.name,)).fetchone():
-                raise ValueError(agent.name)
-            rows.execute("insert into tokens values (?, ?, ?, ?, ?)", row)
-        return token
+            added = rows.execute("insert or ignore into tokens values (?, ?, ?, ?)", row).rowcount
+        return token if added else None
 
     def agent(self, token: str) -> Agent | None:
         """The agent that holds a token, unless the token is unknown or has expired."""
         with self._open() as rows:
             row = rows.execute(
-                "select name, servers, permissions from tokens where hash = ? and expires > ?",
+                "select agent from tokens where hash = ? and expires > ?",
                 (_hash(token), time.time()),
             ).fetchone()
-        if row is None:
-            return None
-        servers: list[Any] | None = json.loads(row[1])
-        return Agent(
-            name=row[0],
-            servers=None if servers is None else frozenset(servers),
-            permissions=frozenset(json.loads(row[2])),
-        )
-
-    def close(self) -> None:
-        """Close the file."""
-        if self._rows is not None:
-            self._rows.close()
-            self._rows = None
-
-    @staticmethod
-    def _write(rows: sqlite3.Connection, tools: Sequence[Tool], *, approve: bool) -> None:
-        rows.executemany(
-            APPROVE if approve else MEET,
-            [
-                (t.server, t.name, *((t.digest, t.description) if approve else (None, None)))
-                for t in tools
-            ],
-        )
+        return row and msgspec.json.decode(row[0], type=Agent)
 
     @contextlib.contextmanager
-    def _open(self, *, create: bool = False) -> Iterator[sqlite3.Connection]:
-        """A transaction on the file that is at the path now; it is never created again."""
+    def _open(self, mode: str = "rw") -> Iterator[sqlite3.Connection]:
+        """A transaction on the file that is at the path now; only `rwc` creates one."""
+        uri = f"{self.path.absolute().as_uri()}?mode={mode}"
         try:
-            if self._rows is not None and self.path.stat().st_ino != self._inode:
-                self.close()
-            if self._rows is None:
-                mode = "rwc" if create else "rw"
-                uri = f"{self.path.absolute().as_uri()}?mode={mode}"
-                self._rows = sqlite3.connect(uri, uri=True, timeout=0.05)
+            with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=0.05)) as rows, rows:
                 # Outlives a killed process; a power cut is not this program's subject.
-                self._rows.execute("pragma synchronous = off")
-                self._inode = self.path.stat().st_ino
-            with self._rows:
-                yield self._rows
-        except (sqlite3.Error, OSError) as error:
-            self.close()
+                rows.execute("pragma synchronous = off")
+                yield rows
+        except sqlite3.Error as error:
             raise StoreError(f"the store cannot be used: {error}") from error
+
+
+def _approve(rows: sqlite3.Connection, tools: Iterable[Tool]) -> None:
+    rows.executemany(
+        "insert into approvals (server, tool, digest, description) values (?, ?, ?, ?)"
+        " on conflict do update set digest = excluded.digest, description = excluded.description",
+        [(tool.server, tool.name, tool.digest, tool.description) for tool in tools],
+    )
 
 
 def _hash(token: str) -> str:

@@ -118,6 +118,8 @@ def _as_admin(bench: Bench) -> Bench:
 def _armed(bench: Bench, tool: ToolKey) -> None:
     if tool in bench.armed.skipped:
         raise NotApplicable(f"{tool}: {bench.armed.skipped[tool]}")
+    if tool not in bench.states:
+        raise NotApplicable(f"{tool} needs what the target does not declare")
     if tool in bench.armed.unproven:
         raise Inconclusive(f"{tool}: {bench.armed.unproven[tool]}")
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from mcp_proxy_conformance.arming import SHOW_LIMIT
 from mcp_proxy_conformance.bench import Bench
 from mcp_proxy_conformance.discovery.answer import Answer, Entry
 from mcp_proxy_conformance.discovery.remediation import mask
 from mcp_proxy_conformance.oracle import ABSENT, cap, is_withheld
+from mcp_proxy_conformance.proving import SHOW_LIMIT
 from mcp_proxy_conformance.world import ToolKey
 
 SHORT = 20

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import Any
 
 from mcp_proxy_conformance.bench import Bench, Called
 from mcp_proxy_conformance.discovery.locked import masked
@@ -45,8 +46,8 @@ def read_as_policy(bench: Bench, keys: Iterable[ToolKey], *, surface: int = 0) -
 
     Without reading, the target's own text for a user lock or a pending approval convicts.
     """
-    users = [*bench.locked(user=True)[:1], *bench.locked(approval="pending")[:1]]
-    theirs = {own_words(bench, key) for key in users}
+    pure: list[dict[str, Any]] = [{"user": True}, {"approval": "pending"}, {"approval": "changed"}]
+    theirs = {own_words(bench, key) for lock in pure for key in bench.locked(**lock)[:1]}
     told = {key: read_as(bench, key, CONFIG_WORD, surface=surface) for key in keys}
     for key, outcome in told.items():
         if outcome == "unrecognised" and own_words(bench, key) in theirs:

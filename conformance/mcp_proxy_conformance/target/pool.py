@@ -9,7 +9,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcp_proxy_conformance.arming import Armed, arm
+from mcp_proxy_conformance.armed import Armed
+from mcp_proxy_conformance.arming import arm
 from mcp_proxy_conformance.target.adapter import Target
 from mcp_proxy_conformance.target.started import Started
 from mcp_proxy_conformance.world import World
@@ -59,9 +60,11 @@ class Pool:
         if future is None:
             self._queue = [one for one in self._queue if one.place != place]
             future = self._submit(Wanted(place, world))
-        ready = future.result()
+        failure = future.exception()
         self._start_ahead()
-        return ready
+        if failure is not None:
+            raise failure.with_traceback(None)  # it is raised once for each check of the stage
+        return future.result()
 
     def release(self, place: str, *, keep: bool = False) -> None:
         """End the target of that place."""

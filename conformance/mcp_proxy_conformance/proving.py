@@ -1,0 +1,89 @@
+"""Proving: what a tool does while it is callable, and that it is refused once it is locked."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+from mcp_proxy_conformance.armed import Armed, sampled
+from mcp_proxy_conformance.discovery.answer import Answer, read_answer
+from mcp_proxy_conformance.state import after, initial
+from mcp_proxy_conformance.target.started import Started, poll
+from mcp_proxy_conformance.world import ToolKey
+
+SHOW_LIMIT = 100
+
+
+class Prover:
+    """Asks and calls on one started target, and writes what it saw into `armed`."""
+
+    def __init__(self, started: Started) -> None:
+        """Nothing is asked yet."""
+        self.started = started
+        self.world = started.world
+        self.tools = self.world.tools()
+        self.sample = sampled(self.world)
+        self.armed = Armed(states=initial(self.world))
+
+    def ask(self, query: str) -> Answer:
+        """The default answer to a query, at the largest limit."""
+        names = self.started.target.surface
+        reply = self.started.client().call_tool(
+            names.discovery_tool, {names.query: query, names.limit: SHOW_LIMIT}
+        )
+        return read_answer(reply, query, names.members, self.tools)
+
+    def call(self, key: ToolKey) -> tuple[bool, str]:
+        """Call a tool: whether its upstream counted it, and what the target said."""
+        template = self.started.target.surface.calls[0]
+        tool, arguments = template.filled(key, {})
+        upstream = self.started.servers[key.server]
+        before = upstream.calls(key.tool)
+        reply = self.started.client(endpoint=template.endpoint).call_tool(tool, arguments)
+        text = str(reply.error) if reply.error else "\n".join(reply.texts)
+        return upstream.calls(key.tool) > before, text
+
+    def expect_call(self, key: ToolKey) -> bool:
+        """Poll until a call reaches the upstream."""
+        reached, _ = poll(lambda: self.call(key), lambda seen: seen[0], self.started.target.ready_s)
+        if reached:
+            self.armed.called.add(key)
+        return reached
+
+    def expect_refusal(self, key: ToolKey) -> bool:
+        """Poll until a call is refused and the upstream's counter stands still."""
+        reached, text = poll(
+            lambda: self.call(key), lambda seen: not seen[0], self.started.target.enforce_s
+        )
+        if reached:
+            self.armed.unproven[key] = "the lock had no effect"
+            return False
+        self.armed.refused[key] = text
+        return True
+
+    def show(self, keys: Iterable[ToolKey]) -> None:
+        """Ask every declared query while unlocked; wait for each tool by its own word."""
+        deadline = time.monotonic() + self.started.target.ready_s
+        for key in keys:
+            word = self.tools[key].word or key.tool
+            answer = poll(
+                lambda word=word: self.ask(word),  # type: ignore[misc]
+                lambda seen, key=key: key in seen.callables(),  # type: ignore[misc]
+                max(0.0, deadline - time.monotonic()),
+            )
+            self.note_shown(word, answer)
+        words = {w for k in self.sample for w in (self.tools[k].word, *self.tools[k].groups) if w}
+        words |= set(self.world.words) | self.exact_names()
+        for word in sorted(words - set(self.armed.shown)):
+            self.note_shown(word, self.ask(word))
+
+    def exact_names(self) -> set[str]:
+        """The names of tools that will be withheld: their query is the exact name."""
+        states = after(self.world, self.world.steps, initial(self.world))
+        return {k.tool for k, s in states.items() if s.quarantined or s.approval or s.server_off}
+
+    def note_shown(self, query: str, answer: Answer) -> None:
+        """Remember which tools a query listed, and what they look like."""
+        self.armed.shown[query] = answer.callables()
+        for entry in answer.tools:
+            self.armed.entries.setdefault(entry.key, entry)

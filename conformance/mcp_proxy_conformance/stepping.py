@@ -1,0 +1,143 @@
+"""A world's steps, taken on a started target and each proven before the next."""
+
+from __future__ import annotations
+
+import time
+
+from mcp_proxy_conformance.proving import Prover
+from mcp_proxy_conformance.state import ToolState, after
+from mcp_proxy_conformance.target.adapter import AdapterError, Refused
+from mcp_proxy_conformance.target.started import poll
+from mcp_proxy_conformance.world import Step, ToolKey
+
+AGAIN_S = 0.3
+CAPABILITY = {
+    "config": "config",
+    "user": "user",
+    "approval": "approval",
+    "quarantine": "quarantine",
+    "server": "server_off",
+}
+
+
+class Stepper:
+    """Takes steps one by one; what the target does not declare is left out and noted."""
+
+    def __init__(self, prover: Prover) -> None:
+        """Steps are taken on the prover's target."""
+        self.prover = prover
+        self.started = prover.started
+        self.armed = prover.armed
+        self._unseen: dict[str, list[Step]] = {}
+
+    def take(self, step: Step) -> None:
+        """Take a step and prove it; raises AdapterError."""
+        lacking = self._lacking(step)
+        if lacking is not None:
+            for tool in self._touched(step):
+                self.armed.skipped.setdefault(tool, f"{lacking} is not declared")
+            return
+        before = dict(self.armed.states)
+        if step.add is not None or step.change is not None:
+            self.started.change_upstream(step)
+            self._unseen.setdefault(step.server, []).append(step)
+        elif step.refresh is not None:
+            self.started.refresh(step.refresh)
+        elif step.lock is not None:
+            step = self._lay(step)
+        elif step.unlock == "approval":
+            self._approve(step)
+        elif step.unlock is not None:
+            self.started.unlock(step.unlock, step.server, step.tools)
+        self.armed.states.update(after(self.prover.world, [step], before))
+        if step.refresh is not None:
+            self._confirm_refresh(step.refresh)
+        elif step.lock is not None:
+            self._confirm_lock(step, before)
+        elif step.unlock is not None:
+            self._confirm_open(step)
+
+    def _lacking(self, step: Step) -> str | None:
+        """The capability that a step needs and the target does not declare."""
+        kind = step.lock or step.unlock
+        if kind is not None:
+            needed = CAPABILITY[kind]
+        elif step.refresh is not None and step.refresh not in self._unseen:
+            needed = "refresh"
+        else:
+            trusted = self.prover.world.server(step.server or step.refresh or "").trusted
+            needed = "refresh" if trusted else "approval"
+        return None if needed in self.started.target.capabilities else needed
+
+    def _touched(self, step: Step) -> list[ToolKey]:
+        if step.add is not None or step.change is not None:
+            return [ToolKey(step.server, step.add.name if step.add else step.change or "")]
+        return [ToolKey(step.server, tool) for tool in step.tools]
+
+    def _lay(self, step: Step) -> Step:
+        """Lay a lock; what the operator side legally refuses is left out and noted."""
+        assert step.lock is not None
+        if step.lock != "user":
+            self.started.lock(step.lock, step.server, step.tools)
+            return step
+        laid = []
+        for tool in step.tools:
+            try:
+                self.started.lock("user", step.server, [tool])
+                laid.append(tool)
+            except Refused as refusal:
+                self.armed.skipped[ToolKey(step.server, tool)] = str(refusal)
+        return Step(lock="user", server=step.server, tools=tuple(laid) or ("",))
+
+    def _approve(self, step: Step) -> None:
+        """Approve, again until the target has seen the tool: `ok` means accepted, not visible."""
+        key = ToolKey(step.server, step.tools[0])
+        deadline = time.monotonic() + self.started.target.ready_s
+        while True:
+            failure: AdapterError | None = None
+            try:
+                self.started.unlock("approval", step.server, step.tools)
+            except AdapterError as error:
+                failure = error
+            if poll(lambda: self.prover.call(key)[0], bool, AGAIN_S):
+                return
+            if time.monotonic() > deadline:
+                if failure is not None:
+                    raise failure
+                self.armed.unproven[key] = "approved, but no call reaches the upstream"
+                return
+            self.started.refresh(step.server)
+
+    def _confirm_lock(self, step: Step, before: dict[ToolKey, ToolState]) -> None:
+        """Prove the lock on a tool that was callable until now."""
+        for key in self.prover.sample:
+            hit = key.server == step.server and (not step.tools or key.tool in step.tools)
+            if hit and key in before and before[key].callable and key in self.armed.called:
+                self.prover.expect_refusal(key)
+                return
+
+    def _confirm_open(self, step: Step) -> None:
+        """Prove an unlock, and learn what an added and approved tool looks like."""
+        for tool in step.tools:
+            key = ToolKey(step.server, tool)
+            if self.armed.states[key].callable and self.prover.expect_call(key):
+                self.armed.refused.pop(key, None)
+                self.prover.show([key])
+
+    def _confirm_refresh(self, server: str) -> None:
+        """Look again until a changed tool is refused; added ones are proven by their sibling."""
+        steps = self._unseen.pop(server, [])
+        trusted = self.prover.world.server(server).trusted
+        for step in steps:
+            key = ToolKey(server, step.add.name if step.add else step.change or "")
+            if trusted:
+                if step.add is not None:
+                    self.prover.show([key])
+                    self.prover.expect_call(key)
+                continue
+            if step.change is not None and key in self.armed.called:
+                deadline = time.monotonic() + self.started.target.ready_s
+                while poll(lambda k=key: self.prover.call(k)[0], lambda r: not r, AGAIN_S):  # type: ignore[misc]
+                    if time.monotonic() > deadline:
+                        break
+                    self.started.refresh(server)

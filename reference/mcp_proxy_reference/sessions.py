@@ -1,0 +1,224 @@
+"""Sessions with upstream MCP servers, over streamable HTTP or a child process's JSON lines."""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import Callable
+
+import httpx2
+
+from mcp_proxy_reference.loader import REVISION, Connection, Json, Signal, by_error, by_status
+
+MAX_BYTES = 16 << 20
+CHANGED = "notifications/tools/list_changed"
+
+
+class RpcSession:
+    """Numbers requests, bounds them in time and takes the results out of the answers."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._sent = 0
+
+    async def request(self, method: str, params: Json) -> Json:
+        """The result of one JSON-RPC call."""
+        self._sent += 1
+        message = {"jsonrpc": "2.0", "id": self._sent, "method": method, "params": params}
+        try:
+            async with asyncio.timeout(self._connection.allows(method)):
+                answer = await self._exchange(message)
+        except TimeoutError:
+            raise Signal("timeout") from None
+        if answer.get("id") != message["id"]:
+            raise Signal("malformed")
+        if isinstance(error := answer.get("error"), dict):
+            raise Signal("rpc_error", detail=str(error.get("message", ""))[:500])
+        result = answer.get("result")
+        if not isinstance(result, dict):
+            raise Signal("malformed")
+        return result
+
+    async def notify(self, method: str) -> None:
+        """Send one notification."""
+        await self._exchange({"jsonrpc": "2.0", "method": method})
+
+    async def close(self) -> None:
+        """End the connection."""
+        raise NotImplementedError
+
+    async def _exchange(self, message: Json) -> Json:
+        """Send a message; the answer to it if it has an id."""
+        raise NotImplementedError
+
+
+class HttpSession(RpcSession):
+    """Posts with a client of its own, so that cookies never cross between servers."""
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        self._url = connection.url or ""
+        self._headers = {
+            **connection.headers,
+            "content-type": "application/json",
+            "accept": "application/json, text/event-stream",
+            "accept-encoding": "identity",
+        }
+        secure = self._url.startswith("https:")
+        self._http = httpx2.AsyncClient(verify=secure, trust_env=False, timeout=None)
+
+    async def request(self, method: str, params: Json) -> Json:
+        """The result of one JSON-RPC call, taken from a JSON or an SSE answer."""
+        result = await super().request(method, params)
+        if method == "initialize":
+            revision = result.get("protocolVersion")
+            self._headers["mcp-protocol-version"] = str(revision or REVISION)
+        return result
+
+    async def close(self) -> None:
+        """End the connection."""
+        await self._http.aclose()
+
+    async def _exchange(self, message: Json) -> Json:
+        content, headers = json.dumps(message), self._headers
+        try:
+            post = self._http.stream("POST", self._url, content=content, headers=headers)
+            async with post as answer:
+                if session := answer.headers.get("mcp-session-id"):
+                    self._headers.setdefault("mcp-session-id", session)
+                return await _read(answer, answered="id" in message)
+        except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
+            raise by_error(error) from None
+
+
+async def _read(answer: httpx2.Response, *, answered: bool) -> Json:
+    kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
+    streamed = kind == "text/event-stream" and answer.is_success and answered
+    body, size = b"", 0
+    async for chunk in answer.aiter_bytes():
+        body += chunk
+        size += len(chunk)
+        if size > MAX_BYTES:
+            raise Signal("malformed", answer.status_code)
+        if streamed and b"\n" in chunk:
+            *events, body = body.replace(b"\r\n", b"\n").split(b"\n\n")
+            for event in events:
+                data = [line[5:] for line in event.split(b"\n") if line.startswith(b"data:")]
+                message = _message(b"\n".join(data))
+                if message and "method" not in message:
+                    return message
+    if not answer.is_success:
+        raise by_status(answer.status_code, body[:4096].lower())
+    if not answered:
+        return {}
+    if streamed:
+        raise Signal("reset")  # the stream ended and nobody answered
+    if kind != "application/json":
+        raise Signal("malformed", answer.status_code)
+    return _message(body)
+
+
+def _message(raw: bytes) -> Json:
+    try:
+        message = json.loads(raw or b"{}")
+    except (ValueError, RecursionError):
+        raise Signal("malformed") from None
+    return message if isinstance(message, dict) else {"malformed": True}
+
+
+class StdioSession(RpcSession):
+    """Reads answers as they come and tells when the server's list has changed."""
+
+    def __init__(
+        self, connection: Connection, process: Process, changed: Callable[[], None]
+    ) -> None:
+        super().__init__(connection)
+        self._process = process
+        self._changed = changed
+        self._waiting: dict[int, asyncio.Future[Json]] = {}
+        self._ended: Signal | None = None
+        self._reader = asyncio.create_task(self._read())
+
+    async def close(self) -> None:
+        """Kill the process with its children and wait for its end."""
+        self._reader.cancel()
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        await asyncio.wait([self._reader])
+        await self._process.wait()
+
+    async def _exchange(self, message: Json) -> Json:
+        if "id" not in message or "method" not in message:
+            await self._write(message)
+            return {}
+        answer: asyncio.Future[Json] = asyncio.get_running_loop().create_future()
+        self._waiting[message["id"]] = answer
+        try:
+            await self._write(message)
+            return await answer
+        finally:
+            del self._waiting[message["id"]]
+
+    async def _write(self, message: Json) -> None:
+        if self._ended is not None:
+            raise self._ended
+        pipe = self._process.stdin
+        assert pipe is not None
+        try:
+            pipe.write(json.dumps(message).encode() + b"\n")
+            await pipe.drain()
+        except (ConnectionError, RuntimeError):
+            if asyncio.current_task() is not self._reader:
+                await asyncio.wait([self._reader], timeout=1)  # it knows how the process ended
+            raise self._ended or Signal("reset") from None
+
+    async def _read(self) -> None:
+        pipe = self._process.stdout
+        assert pipe is not None
+        ended = Signal("reset")
+        try:
+            while line := await pipe.readline():
+                await self._receive(json.loads(line))
+        except (ValueError, RecursionError, AttributeError):
+            ended = Signal("malformed")
+        except (OSError, Signal):
+            pass
+        self._ended = ended
+        for answer in self._waiting.values():
+            if not answer.done():
+                answer.set_exception(ended)
+
+    async def _receive(self, message: Json) -> None:
+        method, request_id = message.get("method"), message.get("id")
+        reply = {"jsonrpc": "2.0", "id": request_id}
+        if method == CHANGED:
+            self._changed()
+        elif method == "ping":
+            await self._write(reply | {"result": {}})
+        elif method is not None and request_id is not None:
+            await self._write(reply | {"error": {"code": -32601, "message": "Method not found"}})
+        elif (answer := self._waiting.get(request_id or 0)) and not answer.done():
+            answer.set_result(message)
+
+
+async def connect(connection: Connection, changed: Callable[[], None] = lambda: None) -> RpcSession:
+    """A session that has not sent anything yet; a child leads a process group of its own."""
+    if connection.url:
+        return HttpSession(connection)
+    environment = {key: value for key, value in os.environ.items() if key != "MCPPROXY_API_KEY"}
+    try:
+        process = await asyncio.create_subprocess_exec(
+            str(connection.command),
+            *connection.args,
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=DEVNULL,
+            env=environment | dict(connection.env),
+            limit=MAX_BYTES,
+            start_new_session=True,
+        )
+    except (OSError, ValueError):
+        raise Signal("command") from None
+    return StdioSession(connection, process, changed)

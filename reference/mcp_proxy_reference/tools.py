@@ -1,0 +1,239 @@
+"""The proxy's own tools: how they are published, and what each of them answers."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mcp_proxy_reference.config import Server
+from mcp_proxy_reference.facts import Agent, Facts, Json, Match, Request, Status, Surface
+from mcp_proxy_reference.gateway import Gateway
+from mcp_proxy_reference.policy import EXACT, MAX_LIMIT, ArgumentError, Policy, permission
+from mcp_proxy_reference.upstream import UpstreamError
+
+CALLS = {
+    "call_tool_read": "Call a tool that reads.",
+    "call_tool_write": "Call a tool that writes.",
+    "call_tool_destructive": "Call a tool that destroys or overwrites.",
+}
+NAMES = {"retrieve_tools", "upstream_servers", *CALLS}
+DISCOVERY = "Find tools of all upstream servers by what they do."
+USAGE = (
+    "Call a tool by its name through the tool named in call_with, "
+    "with its arguments as a JSON object in args_json."
+)
+Arguments = Mapping[str, Any]
+Locked = tuple[Facts, Status, bool]
+
+
+def published(policy: Policy, endpoint: str) -> list[Json]:
+    """The tools as tools/list shows them at an endpoint."""
+    search: Json = {
+        "query": {"type": "string", "description": "What the tool should do, or its name."},
+        "limit": {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": 15},
+    }
+    if policy.flag_schema is not None:
+        search["include_disabled"] = dict(policy.flag_schema)
+    call: Json = {
+        "name": {"type": "string", "description": "The tool's name as found: server:tool."},
+        "args_json": {"type": "string", "description": "The arguments, a JSON object as text."},
+    }
+    servers: Json = {
+        "operation": {"type": "string", "enum": ["list", "get"]},
+        "name": {"type": "string", "description": "The server to get."},
+    }
+    tools = [
+        ("retrieve_tools", f"{DISCOVERY} {policy.description(endpoint)}".strip(), search, "query"),
+        *((name, text, call, "name") for name, text in CALLS.items()),
+        ("upstream_servers", "List the upstream servers.", servers, "operation"),
+    ]
+    return [
+        {
+            "name": name,
+            "description": text,
+            "inputSchema": {"type": "object", "properties": properties, "required": [required]},
+        }
+        for name, text, properties, required in tools
+    ]
+
+
+async def call(gateway: Gateway, agent: Agent, name: str, arguments: Arguments) -> Json:
+    """The result of one of the proxy's own tools; `name` is one of `NAMES`."""
+    try:
+        if name in CALLS:
+            return await _call_tool(gateway, agent, name, arguments)
+        tool = _retrieve_tools if name == "retrieve_tools" else _upstream_servers
+        return _text(gateway.policy.render(tool(gateway, agent, arguments)))
+    except (ArgumentError, UpstreamError) as error:
+        return _text(str(error), is_error=True)
+
+
+def state(gateway: Gateway, server: Server) -> Json:
+    """A server as both of its listings show it; `state` is one word on the connection."""
+    upstream = gateway.upstreams.get(server.name)
+    outcome = upstream.outcome if upstream else None
+    word = "error" if outcome else "connecting"
+    if not server.enabled:
+        word = "disabled"
+    elif outcome and outcome.status == "available":
+        word = "ready"
+    return {
+        "name": server.name,
+        "protocol": server.protocol or ("streamable-http" if server.url else "stdio"),
+        "url": server.url or "",
+        "enabled": server.enabled,
+        "quarantined": server.quarantined,
+        "connection_status": {
+            "state": word,
+            "status": outcome.status if outcome else None,
+            "attempts": outcome.attempts if outcome else 0,
+            "error": outcome.error if outcome else None,
+        },
+    }
+
+
+def _retrieve_tools(gateway: Gateway, agent: Agent, arguments: Arguments) -> Json:
+    """Answer one discovery request.
+
+    The members of the feature (`disabled`, `remediation`, `notice`) follow those that any answer
+    has, so that without the flag nothing but the note of an empty answer is added.
+    """
+    policy, query = gateway.policy, arguments.get("query")
+    if not isinstance(query, str):
+        raise ArgumentError("query must be a string.")
+    limit = policy.limit(arguments, gateway.config.settings.tools_limit)
+    flag = policy.flag(arguments)
+    gateway.opt_ins += policy.opted_in(flag)
+    known = _known(gateway)
+
+    def seen(surface: Surface, *, searchable: bool) -> list[Facts]:
+        visible = [name for name in known if policy.scope(agent, name, surface)]
+        return [facts for name in visible for facts in known[name][searchable]]
+
+    found = _found(gateway, query, seen("search", searchable=True))
+    callables, rest = policy.window(found, limit)
+    document: Json = {
+        "query": query,
+        "tools": [policy.callable_entry(hit) for hit in callables],
+        "total": len(callables),
+        "usage_instructions": USAGE,
+    }
+    if flag:
+        locked = _locked(policy, query, rest, seen("quarantine", searchable=False))
+        shown = locked[: policy.cap(limit)]
+        statuses = [status for _, status, _ in locked]
+        remediation = policy.remediation_map(statuses[: len(shown)], statuses, policy.remediation)
+        document |= policy.sections([policy.locked_entry(*one) for one in shown], remediation)
+    if not callables:
+        hits = _found(gateway, query, seen("note", searchable=True))
+        rest = [hit for hit in hits if not hit.may_call]
+        locked = _locked(policy, query, rest, seen("note", searchable=False))
+        if notice := policy.note(flag, len(callables), [facts for facts, *_ in locked]):
+            document["notice"] = notice
+    request = Request(
+        agent=agent,
+        query=query,
+        limit=limit,
+        flag=flag,
+        arguments=arguments,
+        store=gateway.store,
+    )
+    return policy.answer(document, request)
+
+
+def _known(gateway: Gateway) -> dict[str, tuple[list[Facts], list[Facts]]]:
+    """The tools of each server: those that are kept out of the search index, and those in it."""
+    records = gateway.records()
+    known: dict[str, tuple[list[Facts], list[Facts]]] = {}
+    for server in gateway.config.servers:
+        known[server] = [], []
+        for tool in gateway.tools(server).values():
+            facts = gateway.facts(tool, records)
+            known[server][gateway.searchable(facts)].append(facts)
+    return known
+
+
+def _found(gateway: Gateway, query: str, searchable: Sequence[Facts]) -> list[Match]:
+    """The hits of the search index, best first."""
+    by_key = {facts.tool.key: facts for facts in searchable}
+    index = gateway.index(tuple(facts.tool for facts in searchable))
+    found = [(by_key[key], score) for key, score in index.find(query)]
+    may_call = gateway.policy.may_call
+    return [
+        Match(facts=one, score=score, may_call=may_call(one, "discovery")) for one, score in found
+    ]
+
+
+def _locked(
+    policy: Policy, query: str, hits: Sequence[Match], withheld: Sequence[Facts]
+) -> list[Locked]:
+    """The locked hits, then the matching tools that the search index does not hold, best first.
+
+    A tool that is asked for by its name comes before all others: the cap must not hide it.
+    """
+    named: list[tuple[float, Locked]] = []
+    for facts in withheld:
+        relevance = policy.matches(query, facts)
+        if relevance and (status := policy.withheld_status(facts)):
+            named.append((relevance, (facts, status, True)))
+    named.sort(key=lambda one: -one[0])
+    found: list[Locked] = [(hit.facts, policy.classify(hit.facts), False) for hit in hits]
+    exact = [one for relevance, one in named if relevance == EXACT]
+    return exact + found + [one for relevance, one in named if relevance != EXACT]
+
+
+def _upstream_servers(gateway: Gateway, agent: Agent, arguments: Arguments) -> Json:
+    """List the servers the agent may know of, or get one of them."""
+    policy, records, entries = gateway.policy, gateway.records(), {}
+    for name, server in gateway.config.servers.items():
+        if policy.scope(agent, name, "listing"):
+            known = [gateway.facts(tool, records) for tool in gateway.tools(name).values()]
+            tallied = [
+                (facts, None if policy.may_call(facts, "listing") else policy.classify(facts))
+                for facts in known
+            ]
+            counts = policy.counts(tallied)
+            entries[name] = state(gateway, server) | ({} if counts is None else {"tools": counts})
+    operation, wanted = arguments.get("operation", "list"), arguments.get("name")
+    if operation == "list":
+        return {"servers": list(entries.values()), "total": len(entries)}
+    if operation != "get":
+        raise ArgumentError("operation must be list or get.")
+    if not isinstance(wanted, str) or wanted not in entries:
+        raise ArgumentError("name must be the name of a server.")
+    return {"server": entries[wanted]}
+
+
+async def _call_tool(gateway: Gateway, agent: Agent, surface: str, arguments: Arguments) -> Json:
+    """The upstream's own result, or why nothing was sent: the lock is decided here."""
+    policy, name = gateway.policy, arguments.get("name")
+    if not isinstance(name, str):
+        raise ArgumentError("name must be the address of a tool, server:tool.")
+    server, _, bare = name.partition(":")
+    known = server in gateway.config.servers and policy.scope(agent, server, "call")
+    tool = gateway.tools(server).get(bare) if known else None
+    if tool is None:
+        return _text(policy.unknown(name), is_error=True)
+    facts = gateway.facts(tool, gateway.records())
+    if not policy.may_call(facts, surface):
+        text = policy.rejection(facts, policy.remediation)
+        return _text(text, is_error=policy.rejection_is_error)
+
+    kind, wanted = surface.removeprefix("call_tool_"), permission(tool.annotations)
+    if kind not in agent.permissions:
+        raise ArgumentError(f"This agent token does not permit {surface}.")
+    if wanted == "destructive" != kind:
+        raise ArgumentError("This tool is destructive: call it with call_tool_destructive.")
+    text = arguments.get("args_json") or "{}"
+    try:
+        passed = json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):
+        passed = None
+    if not isinstance(passed, dict):
+        raise ArgumentError("args_json must be a string that holds a JSON object.")
+    return await gateway.upstream(server).call(tool.name, passed)
+
+
+def _text(text: str, *, is_error: bool = False) -> Json:
+    """A tool result of one text item; the error mark is absent when there is none."""
+    result: Json = {"content": [{"type": "text", "text": text}]}
+    return result | {"isError": True} if is_error else result
