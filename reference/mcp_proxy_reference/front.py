@@ -3,17 +3,19 @@
 import asyncio
 import logging
 import secrets
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
-
-from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
 
 from mcp_proxy_reference import operator_api, protocol
 from mcp_proxy_reference.facts import ADMINISTRATOR, Agent, Json
 from mcp_proxy_reference.gateway import Gateway
 from mcp_proxy_reference.operator_api import HttpError
 from mcp_proxy_reference.store import StoreError
+
+Receive = Callable[[], Awaitable[Mapping[str, Any]]]
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+Reply = tuple[int, dict[str, str], bytes]
 
 ENDPOINTS = {"/mcp", "/mcp/call"}
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
@@ -23,6 +25,29 @@ STATUS = {protocol.NO_METHOD: 404, protocol.INTERNAL: 200}
 log = logging.getLogger("mcp_proxy_reference")
 
 
+class Request(NamedTuple):
+    """One HTTP request, its body still to be read."""
+
+    method: str
+    path: str
+    raw_path: str
+    headers: Mapping[str, str]
+    receive: Receive
+
+    async def body(self) -> bytes:
+        """The whole body, within bounds."""
+        body, more = b"", True
+        while more:
+            event = await self.receive()
+            if event["type"] == "http.disconnect":
+                raise HttpError(400, "The request ended early.")
+            body += event.get("body", b"")
+            if len(body) > MAX_BODY:
+                raise HttpError(413, "The request is too long.")
+            more = event.get("more_body", False)
+        return body
+
+
 class Front:
     """Routes requests; keeps the sessions of the revisions that have them."""
 
@@ -30,21 +55,29 @@ class Front:
         self._gateway = gateway
         self._sessions: dict[str, None] = {}
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
         """Answer one HTTP request."""
+        pairs = (
+            (name.decode("latin-1"), text.decode("latin-1")) for name, text in scope["headers"]
+        )
+        raw_path = scope["raw_path"].decode("latin-1")
         try:
-            response = await self._response(Request(scope, receive))
+            request = Request(scope["method"], scope["path"], raw_path, dict(pairs), receive)
+            status, headers, body = await self._reply(request)
         except HttpError as error:
-            response = _json(error.status, operator_api.failed(str(error)))
-        except (asyncio.CancelledError, ClientDisconnect):
+            status, headers, body = _json(error.status, operator_api.failed(str(error)))
+        except asyncio.CancelledError:
             return  # the proxy ends, and the connection with it
         except Exception:
             log.exception("a request failed")
-            response = _json(500, operator_api.failed("Internal error"))
-        await response(scope, receive, send)
+            status, headers, body = _json(500, operator_api.failed("Internal error"))
+        headers["content-length"] = str(len(body))
+        head = [(name.encode(), value.encode()) for name, value in headers.items()]
+        await send({"type": "http.response.start", "status": status, "headers": head})
+        await send({"type": "http.response.body", "body": body})
 
-    async def _response(self, request: Request) -> Response:
-        path = request.scope["path"]
+    async def _reply(self, request: Request) -> Reply:
+        path = request.path
         origin = request.headers.get("origin")
         if origin is not None and _host(origin) not in LOOPBACK:
             raise HttpError(403, "This origin is not allowed.")
@@ -58,31 +91,31 @@ class Front:
         key, given = self._gateway.config.settings.api_key, request.headers.get("x-api-key", "")
         if not key or not secrets.compare_digest(given.encode(), key.encode()):
             raise HttpError(401, "Invalid or missing API key")
-        raw_path = request.scope["raw_path"].decode("latin-1")
-        body = await _body(request)
-        return _json(*await operator_api.handle(self._gateway, request.method, raw_path, body))
+        body = await request.body()
+        return _json(
+            *await operator_api.handle(self._gateway, request.method, request.raw_path, body)
+        )
 
-    async def _mcp(self, request: Request) -> Response:
+    async def _mcp(self, request: Request) -> Reply:
         agent, headers = self._agent(request), request.headers
         if request.method == "DELETE":
             self._check_session(request)
             del self._sessions[headers["mcp-session-id"]]
-            return Response()
+            return 200, {}, b""
         if request.method != "POST":
-            response = _json(405, operator_api.failed("Method not allowed."))
-            response.headers["allow"] = "POST, DELETE"
-            return response
+            refusal = operator_api.failed("Method not allowed.")
+            return _json(405, refusal, {"allow": "POST, DELETE"})
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "application/json":
             raise HttpError(415, "The content type must be application/json.")
         message = None
         try:
-            message = protocol.parse(await _body(request))
+            message = protocol.parse(await request.body())
             return await self._message(agent, request, message)
         except protocol.RpcError as error:
             return _json(400, protocol.failure(error, message))
 
-    async def _message(self, agent: Agent, request: Request, message: Json) -> Response:
+    async def _message(self, agent: Agent, request: Request, message: Json) -> Reply:
         revision = request.headers.get("mcp-protocol-version")
         stateless = revision is not None and revision not in protocol.HANDSHAKE
         opened = {}
@@ -93,12 +126,12 @@ class Front:
         if not protocol.is_request(message):
             if stateless:
                 protocol.check_revision(revision)
-            return Response(status_code=202, headers=opened)
+            return 202, opened, b""
 
         answer = await protocol.respond(
             self._gateway,
             agent,
-            request.scope["path"],
+            request.path,
             message,
             stateless=stateless,
             headers=request.headers,
@@ -109,8 +142,7 @@ class Front:
         preferred = self._gateway.policy.answers == "sse" or "application/json" not in accepted
         if preferred and "text/event-stream" in accepted:
             body = b"event: message\ndata: " + protocol.encode(answer) + b"\n\n"
-            opened["content-type"] = "text/event-stream"
-            return Response(body, headers=opened)
+            return 200, opened | {"content-type": "text/event-stream"}, body
         return _json(200, answer, opened)
 
     def _agent(self, request: Request) -> Agent:
@@ -137,8 +169,8 @@ class Front:
             raise HttpError(404, "Invalid session ID")
 
 
-def _json(status: int, document: Json, headers: dict[str, str] | None = None) -> Response:
-    return Response(protocol.encode(document), status, headers, media_type="application/json")
+def _json(status: int, document: Json, headers: Mapping[str, str] = {}) -> Reply:
+    return status, {"content-type": "application/json", **headers}, protocol.encode(document)
 
 
 def _host(origin: str) -> str | None:
@@ -146,12 +178,3 @@ def _host(origin: str) -> str | None:
         return urlsplit(origin).hostname
     except ValueError:
         return None
-
-
-async def _body(request: Request) -> bytes:
-    body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > MAX_BODY:
-            raise HttpError(413, "The request is too long.")
-    return body

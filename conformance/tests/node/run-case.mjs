@@ -49,8 +49,9 @@ async function arm(world, cases) {
       if (reached !== arrives) {
         throw new Error(`${key}: ${arrives ? 'no call arrives' : 'the lock has no effect'}`);
       }
-      if (arrives) await until(() => show(world.tool(key).word), (seen) => seen.includes(key));
-      else refused.add(key);
+      const look = () => show(world.tool(key).word);
+      if (!arrives) refused.add(key);
+      else if (named.includes(key)) await until(look, (seen) => seen.includes(key));
     }
     for (const { when } of arrives ? cases : []) if (when.query) await show(when.query);
   }
