@@ -15,6 +15,7 @@ from mcp_proxy_conformance.case import Case, cases
 from mcp_proxy_conformance.resources import fixtures_dir
 
 BIN = Path(ROOT_DIR) if sys.platform == "win32" else Path(ROOT_DIR) / "bin"
+PAGE = Path(__file__).parents[2] / ".github" / "CASES.md"
 RUNNER = Path(__file__).parent / "node" / "run-case.mjs"
 PROXY = (sys.executable, "-m", "mcp_proxy_reference")
 PER_AREA = 2
@@ -91,3 +92,11 @@ def test_a_proxy_that_does_not_start_is_no_verdict(tmp_path: Path) -> None:
 
     assert (done.returncode, done.stdout) == (2, "")
     assert "no-proxy" in done.stderr
+
+
+def test_the_example_of_the_page_is_a_case() -> None:
+    """The JSON that the page on cases shows is the file that it names."""
+    shown = json.loads(PAGE.read_text(encoding="utf-8").split("```json\n")[1].split("```")[0])
+
+    case = json.loads((fixtures_dir() / "discovery" / f"{shown['id']}.json").read_bytes())
+    assert shown == case

@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -36,6 +36,7 @@ class Gateway:
         self.opt_ins = 0
         self.index = lru_cache(maxsize=32)(Index)
         self._tools: dict[str, dict[str, Tool]] = {}
+        self._facts: tuple[object, object, dict[str, list[Facts]]] = (None, None, {})
         self._vouched: Records = {}
         self._unrecorded: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -85,8 +86,22 @@ class Gateway:
             return None
         return self._vouched
 
-    def facts(self, tool: Tool, records: Records | None) -> Facts:
-        """All that bears on whether the tool may be called, as of now."""
+    def known(self) -> Mapping[str, Sequence[Facts]]:
+        """The tools of each server with all that bears on whether they may be called, as of now."""
+        config, records = self.config, self.records()
+        if records is None or self._facts[0] is not config or self._facts[1] is not records:
+            known = {
+                name: [self._bearing(tool, records) for tool in self.tools(name).values()]
+                for name in config.servers
+            }
+            self._facts = config, records, known
+        return self._facts[2]
+
+    def facts(self, server: str, name: str) -> Facts | None:
+        """All that bears on one tool; None when there is no such tool."""
+        return next((one for one in self.known().get(server, ()) if one.tool.name == name), None)
+
+    def _bearing(self, tool: Tool, records: Records | None) -> Facts:
         server = self.config.servers[tool.server]
         record = records.get((tool.server, tool.name)) if records else None
         return Facts(
@@ -129,6 +144,7 @@ class Gateway:
             if outcome.status == "available" and self.upstreams.get(server.name) is upstream:
                 tools = [_tool(server.name, listed) for listed in outcome.tools]
                 self._tools[server.name] = {tool.name: tool for tool in tools}
+                self._facts = (None, None, {})
                 self._record(server.name)
 
         upstream = self.upstreams[server.name] = Upstream(_connection(server), take)

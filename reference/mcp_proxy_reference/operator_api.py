@@ -124,8 +124,7 @@ def _server(gateway: Gateway, server: Server) -> Json:
 
 
 def _tools(gateway: Gateway, server: str) -> list[Json]:
-    records = gateway.store.records()
-    known = [gateway.facts(tool, records) for tool in gateway.tools(server).values()]
+    gateway.store.records()  # a store that cannot be read is said to the operator
     return [
         {
             "name": facts.tool.name,
@@ -137,7 +136,7 @@ def _tools(gateway: Gateway, server: str) -> list[Json]:
             "config_denied": facts.denied,
             "hash": facts.tool.digest,
         }
-        for facts in known
+        for facts in gateway.known()[server]
     ]
 
 
@@ -148,10 +147,12 @@ def _tool(gateway: Gateway, server: str, name: str) -> Tool:
 
 
 def _approve(gateway: Gateway, server: str, request: Approval) -> Answer:
-    names = list(gateway.tools(server)) if request.approve_all else request.tools
-    found = [_tool(gateway, server, name) for name in names]
-    records = gateway.store.records()
-    waiting = [tool for tool in found if gateway.facts(tool, records).approval != "approved"]
+    names = set(gateway.tools(server) if request.approve_all else request.tools)
+    for name in names:
+        _tool(gateway, server, name)
+    gateway.store.records()
+    known = [facts for facts in gateway.known()[server] if facts.tool.name in names]
+    waiting = [facts.tool for facts in known if facts.approval != "approved"]
     gateway.store.approve(waiting)
     gateway.records()
     return _done(approved=len(waiting), server_name=server)

@@ -1,4 +1,4 @@
-"""Approvals and agent tokens in one SQLite file; every read goes to the file."""
+"""Approvals and agent tokens in one SQLite file, read again whenever the file has changed."""
 
 import contextlib
 import hashlib
@@ -40,16 +40,24 @@ class Store:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._read: tuple[tuple[int, int, int], dict[tuple[str, str], Record]] | None = None
         with contextlib.suppress(StoreError), self._open("rwc") as rows:
             rows.executescript(TABLES)
 
     def records(self) -> dict[tuple[str, str], Record]:
-        """Every tool's record, by server and tool."""
-        with self._open() as rows:
-            found = rows.execute(
-                "select server, tool, digest, description, disabled from approvals"
-            )
-            return {row[:2]: Record(*row[2:]) for row in found}
+        """Every tool's record, by server and tool: one and the same dict until the file changes."""
+        try:
+            stat = self.path.stat()
+        except OSError as error:
+            raise StoreError(f"the store cannot be used: {error}") from error
+        signature = stat.st_mtime_ns, stat.st_size, stat.st_ino
+        if self._read is None or self._read[0] != signature:
+            with self._open() as rows:
+                found = rows.execute(
+                    "select server, tool, digest, description, disabled from approvals"
+                )
+                self._read = signature, {row[:2]: Record(*row[2:]) for row in found}
+        return self._read[1]
 
     def contact(self, server: str, tools: Iterable[Tool], *, trusted: bool) -> None:
         """Take note of what a server offers: all approved at first contact and when trusted."""
@@ -97,7 +105,10 @@ class Store:
             with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=0.05)) as rows, rows:
                 # Outlives a killed process; a power cut is not this program's subject.
                 rows.execute("pragma synchronous = off")
+                before = rows.total_changes
                 yield rows
+                if rows.total_changes != before:
+                    self._read = None  # the clock of the file may be too coarse to tell
         except sqlite3.Error as error:
             raise StoreError(f"the store cannot be used: {error}") from error
 

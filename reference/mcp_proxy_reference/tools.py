@@ -142,12 +142,10 @@ def _retrieve_tools(gateway: Gateway, agent: Agent, arguments: Arguments) -> Jso
 
 def _known(gateway: Gateway) -> dict[str, tuple[list[Facts], list[Facts]]]:
     """The tools of each server: those that are kept out of the search index, and those in it."""
-    records = gateway.records()
     known: dict[str, tuple[list[Facts], list[Facts]]] = {}
-    for server in gateway.config.servers:
+    for server, tools in gateway.known().items():
         known[server] = [], []
-        for tool in gateway.tools(server).values():
-            facts = gateway.facts(tool, records)
+        for facts in tools:
             known[server][gateway.searchable(facts)].append(facts)
     return known
 
@@ -183,13 +181,12 @@ def _locked(
 
 def _upstream_servers(gateway: Gateway, agent: Agent, arguments: Arguments) -> Json:
     """List the servers the agent may know of, or get one of them."""
-    policy, records, entries = gateway.policy, gateway.records(), {}
+    policy, known, entries = gateway.policy, gateway.known(), {}
     for name, server in gateway.config.servers.items():
         if policy.scope(agent, name, "listing"):
-            known = [gateway.facts(tool, records) for tool in gateway.tools(name).values()]
             tallied = [
                 (facts, None if policy.may_call(facts, "listing") else policy.classify(facts))
-                for facts in known
+                for facts in known[name]
             ]
             counts = policy.counts(tallied)
             entries[name] = state(gateway, server) | ({} if counts is None else {"tools": counts})
@@ -210,10 +207,10 @@ async def _call_tool(gateway: Gateway, agent: Agent, surface: str, arguments: Ar
         raise ArgumentError("name must be the address of a tool, server:tool.")
     server, _, bare = name.partition(":")
     known = server in gateway.config.servers and policy.scope(agent, server, "call")
-    tool = gateway.tools(server).get(bare) if known else None
-    if tool is None:
+    facts = gateway.facts(server, bare) if known else None
+    if facts is None:
         return _text(policy.unknown(name), is_error=True)
-    facts = gateway.facts(tool, gateway.records())
+    tool = facts.tool
     if not policy.may_call(facts, surface):
         text = policy.rejection(facts, policy.remediation)
         return _text(text, is_error=policy.rejection_is_error)

@@ -169,12 +169,12 @@ export async function start(stage, command) {
       const { text, error } = kind === 'list'
         ? await ask(agent, 'upstream_servers', { operation: 'list' })
         : await ask(agent, DISCOVERY, given);
-      const { servers = [], tools = [], disabled = [], remediation = {}, notice: note } = error
-        ? {} : JSON.parse(text);
-      const read = (entries) => entries.map((one) => (
+      const { servers, tools, disabled, remediation, notice: note } = error ? {} : JSON.parse(text);
+      const read = (entries) => (entries ?? []).map((one) => (
         { ...one, key: one.name.includes(':') ? one.name : `${one.server}:${one.name}` }));
-      const counts = Object.fromEntries(servers.map((one) => [one.name, one.tools]));
-      return { error, text, tools: read(tools), disabled: read(disabled), remediation, note, counts };
+      const counts = Object.fromEntries((servers ?? []).map((one) => [one.name, one.tools]));
+      return { error, text, note, counts, remediation: remediation ?? {}, tools: read(tools),
+        disabled: read(disabled) };
     },
   };
 }
