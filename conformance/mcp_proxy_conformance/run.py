@@ -144,6 +144,7 @@ class Run:
         """End every target."""
         if self._pool is not None:
             self._pool.close(keep=self.keep)
+        self.target.close()
 
 
 def clauses_of(item: pytest.Item) -> tuple[str, ...]:

@@ -55,7 +55,7 @@ def test_a_target_that_does_not_start_is_told_with_its_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Exit 3, and the words that the target printed are shown."""
-    broken = replace(REFERENCE, command=(sys.executable, "-c", "print(1/0)"))
+    broken = replace(REFERENCE, command=(sys.executable, "-c", "print(1/0)"), host=())
     monkeypatch.setattr(kinds, "REFERENCE", broken)
 
     done = invoke("run", "--out", str(tmp_path), "--check", "test_no_more_locked", "reference")

@@ -113,4 +113,5 @@ class Target:
     enforce_s: float = 5.0
     safe_s: float | None = None
     version: str = ""
+    close: Callable[[], None] = lambda: None
     pins: Mapping[str, str] = field(default_factory=dict)

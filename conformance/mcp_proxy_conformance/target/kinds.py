@@ -8,6 +8,7 @@ from functools import partial
 from mcp_proxy_conformance.discovery.surface import Surface, ToolTemplate
 from mcp_proxy_conformance.target.adapter import CAPABILITIES, Target
 from mcp_proxy_conformance.target.operator import REFERENCE, OperatorAdapter
+from mcp_proxy_conformance.target.warm import WarmHost
 
 KINDS = ("reference",)
 
@@ -21,9 +22,11 @@ def target_of(kind: str) -> Target:
     if kind != "reference":
         near = get_close_matches(kind, KINDS, 1) or KINDS
         raise BadTarget(f"there is no target kind {kind!r}; did you mean {near[0]!r}?")
+    host = WarmHost(REFERENCE.host) if REFERENCE.host else None
     return Target(
         kind="reference",
-        make=partial(OperatorAdapter, REFERENCE),
+        make=partial(OperatorAdapter, REFERENCE, host),
+        close=host.close if host else lambda: None,
         surface=operator_surface(),
         capabilities=CAPABILITIES,
         settle_s=1.0,

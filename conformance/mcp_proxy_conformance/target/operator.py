@@ -22,8 +22,9 @@ from mcp_proxy_conformance.target.adapter import (
     Upstream,
 )
 from mcp_proxy_conformance.target.operator_config import OperatorConfig
-from mcp_proxy_conformance.target.process import Process
+from mcp_proxy_conformance.target.process import Process, Spawned
 from mcp_proxy_conformance.target.rest import OperatorApi
+from mcp_proxy_conformance.target.warm import WarmHost
 from mcp_proxy_conformance.world import LockKind, World
 
 GENERAL = {
@@ -54,6 +55,7 @@ class Launch:
 
     `command` precedes `serve`; `says_address` programs choose their port and print it;
     `serves_stdio` programs speak MCP on their standard streams when they listen on `:0`;
+    `host` starts a warm host that forks instances of the same program;
     `first_action_s` is how long after start the first control action has to wait, and
     `after_config_s` how long after a new config file, because a late reload may undo it.
     """
@@ -66,6 +68,7 @@ class Launch:
     breakable_store: str | None = None
     approve_first_contact: bool = False
     serves_stdio: bool = False
+    host: tuple[str, ...] = ()
 
 
 REFERENCE = Launch(
@@ -74,15 +77,17 @@ REFERENCE = Launch(
     has_counter=True,
     breakable_store="proxy.db",
     serves_stdio=True,
+    host=(sys.executable, "-m", "mcp_proxy_reference.host") if hasattr(os, "fork") else (),
 )
 
 
 class OperatorAdapter:
     """One target process with a config file, a data folder and a REST API of its own."""
 
-    def __init__(self, launch: Launch) -> None:
-        """Nothing is started yet."""
+    def __init__(self, launch: Launch, host: WarmHost | None = None) -> None:
+        """Nothing is started yet; with a host, instances are forked from it."""
         self._launch = launch
+        self._host = host
         self._key = secrets.token_hex(16)
         self._agents: dict[str, dict[str, str]] = {}
         self._quiet_until = 0.0
@@ -223,7 +228,7 @@ class OperatorAdapter:
         (self._folder / "home").mkdir(exist_ok=True)
         command = self._serve(self._folder / CONFIG, self._data, f"127.0.0.1:{port}")
         log = self._folder / f"target-{time.monotonic_ns()}.log"
-        self._process = Process(command, env=self._environment(), log=log)
+        self._process = self._spawn(command, log)
         self._quiet_until = time.monotonic() + self._launch.first_action_s
         if self._launch.says_address:
             port = _port_of(self._process.first_line(deadline))
@@ -232,6 +237,12 @@ class OperatorAdapter:
         while not self._api.ready():
             self._process.check(deadline, "did not become ready")
             time.sleep(0.01)
+
+    def _spawn(self, command: list[str], log: Path) -> Process:
+        if self._host is None:
+            return Spawned(command, env=self._environment(), log=log)
+        arguments = command[len(self._launch.command) :]
+        return self._host.start(arguments, env=self._environment(), log=log)
 
     def _write_config(self) -> None:
         self._config.write()

@@ -18,28 +18,19 @@ LOG_TAIL = 4000
 class Process:
     """One program, its output in a file, its process group ended as a whole."""
 
-    def __init__(self, command: Sequence[str], *, env: Mapping[str, str], log: Path) -> None:
-        """Start `command` with exactly `env`; standard error goes to `log`, output beside it."""
+    def __init__(self, pid: int, log: Path) -> None:
+        """Watch the program of that process id, which prints beside `log`."""
+        self.pid = pid
         self._log = log
-        self._told = log.with_suffix(".out")
-        with log.open("ab") as sink, self._told.open("ab") as told:
-            try:
-                self._child = subprocess.Popen(  # noqa: S603 - the target is the user's own program
-                    list(command),
-                    env=dict(env),
-                    stdin=subprocess.DEVNULL,
-                    stdout=told,
-                    stderr=sink,
-                    start_new_session=True,
-                )
-            except OSError as error:
-                raise TargetNotStarted(
-                    f"cannot start {command[0]!r}: {error.strerror}; name an executable program"
-                ) from None
+        self._told = output_beside(log)
 
     def alive(self) -> bool:
         """Whether the program still runs."""
-        return self._child.poll() is None
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return False
+        return True
 
     def tail(self) -> str:
         """The last part of what the program printed."""
@@ -57,8 +48,7 @@ class Process:
     def check(self, deadline: float, complaint: str) -> None:
         """Raise TargetNotStarted when the program has ended or the deadline has passed."""
         if not self.alive():
-            code = self._child.returncode
-            raise TargetNotStarted(f"the target ended with exit code {code}; {self._said()}")
+            raise TargetNotStarted(f"the target {self._exit()}; {self._said()}")
         if time.monotonic() > deadline:
             raise TargetNotStarted(f"the target {complaint} in time; {self._said()}")
 
@@ -69,13 +59,54 @@ class Process:
     def end(self, patience_s: float = 3.0) -> None:
         """Ask the group to end, then end it."""
         for number in (signal.SIGTERM, signal.SIGKILL):
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._child.pid, number)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._child.wait(patience_s)
+            self._signal(number)
+            deadline = time.monotonic() + patience_s
+            while self.alive() and time.monotonic() < deadline:
+                time.sleep(0.005)
+            if not self.alive():
                 break
+        self._signal(signal.SIGKILL)
+
+    def _signal(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._child.pid, signal.SIGKILL)
+            os.killpg(self.pid, number)
+
+    def _exit(self) -> str:
+        return "ended"
+
+
+class Spawned(Process):
+    """A program that was started as a child of ours."""
+
+    def __init__(self, command: Sequence[str], *, env: Mapping[str, str], log: Path) -> None:
+        """Start `command` with exactly `env`; standard error goes to `log`, output beside it."""
+        with log.open("ab") as sink, output_beside(log).open("ab") as told:
+            try:
+                self._child = subprocess.Popen(  # noqa: S603 - the target is the user's own program
+                    list(command),
+                    env=dict(env),
+                    stdin=subprocess.DEVNULL,
+                    stdout=told,
+                    stderr=sink,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise TargetNotStarted(
+                    f"cannot start {command[0]!r}: {error.strerror}; name an executable program"
+                ) from None
+        super().__init__(self._child.pid, log)
+
+    def alive(self) -> bool:
+        """Whether the program still runs."""
+        return self._child.poll() is None
+
+    def _exit(self) -> str:
+        return f"ended with exit code {self._child.returncode}"
+
+
+def output_beside(log: Path) -> Path:
+    """Where standard output goes when standard error goes to `log`."""
+    return log.with_suffix(".out")
 
 
 def _end_of(path: Path) -> str:

@@ -1,0 +1,54 @@
+"""A warm host: `python -m mcp_proxy_reference.host` forks an instance for each line it is given.
+
+A line on standard input is `{"arguments": [...], "environment": {...}, "output": F, "log": F}`;
+the answer is one line `{"pid": N}`. Each instance is a process and a process group of its own.
+"""
+
+import gc
+import json
+import os
+import signal
+import sys
+from typing import Any
+
+from mcp_proxy_reference.__main__ import main
+
+
+def host() -> None:
+    """Fork until standard input ends; instances outlive the host and are ended by their starter."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for instances: no zombies
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.freeze()
+    for line in sys.stdin:
+        wanted = json.loads(line)
+        pid = os.fork()
+        if pid == 0:
+            _become(wanted)
+        sys.stdout.write(json.dumps({"pid": pid}) + "\n")
+        sys.stdout.flush()
+
+
+def _become(wanted: dict[str, Any]) -> None:
+    """Be an instance: a session, streams and an environment of its own, then the command line."""
+    os.setsid()
+    for number in (signal.SIGCHLD, signal.SIGINT):
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else 0)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    for descriptor, name in ((1, "output"), (2, "log")):
+        opened = os.open(wanted[name], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        os.dup2(opened, descriptor)
+    os.environ.clear()
+    os.environ.update(wanted["environment"])
+    try:
+        main(wanted["arguments"])
+    except SystemExit as ended:
+        os._exit(ended.code if isinstance(ended.code, int) else 1)
+    except BaseException:  # noqa: BLE001 - told as the interpreter would, then the process ends
+        sys.excepthook(*sys.exc_info())
+        sys.stderr.flush()
+        os._exit(1)
+
+
+if __name__ == "__main__":
+    host()
