@@ -223,7 +223,7 @@ async def test_a_quarantined_and_a_switched_off_server(tmp_path: Path) -> None:
         }
         assert not any("description" in entry for entry in quarantined["disabled"])
         assert "quarantine" in refused["text"]
-        assert counts == {"callable": 0, "disabled_by_config": 1, "pending_approval": 2}
+        assert counts == {"callable": 0, "disabled_by_config": 1, "server_quarantined": 2}
         assert released["text"] == "called"
         assert set((await zoo.statuses("zebra")).values()) == {"server_disabled"}
         written = json.loads(zoo.config.read_text(encoding="utf-8"))["mcpServers"][0]

@@ -61,9 +61,11 @@ def classify(facts: Facts) -> Status:
         return "server_disabled"
     if facts.denied:
         return "disabled_by_config"
+    if facts.quarantined:
+        return "server_quarantined"
     if facts.disabled_by_user:
         return "disabled_by_user"
-    if facts.quarantined or facts.approval in {"pending", "changed"}:
+    if facts.approval in {"pending", "changed"}:
         return "pending_approval"
     return "disabled_unknown"
 
@@ -166,10 +168,7 @@ def scope(agent: Agent, server: str, _surface: Surface) -> bool:
 
 def rejection(facts: Facts, texts: Mapping[Status, str]) -> str:
     """Why a locked tool was not called, what can be done, and where the full picture is."""
-    status = classify(facts)
-    if status not in {"server_disabled", "disabled_by_config"} and facts.quarantined:
-        status = "server_quarantined"
-    return f"The tool {facts.tool.key} was not called. {texts[status]} {POINTER}"
+    return f"The tool {facts.tool.key} was not called. {texts[classify(facts)]} {POINTER}"
 
 
 def unknown(name: str) -> str:

@@ -79,7 +79,10 @@ class Node(NamedTuple):
 
     def duplicates(self) -> tuple[str, ...]:
         """Names that more than one member of this object bears, in order of appearance."""
-        return tuple(key for key, n in Counter(m.key for m in self.members).items() if n > 1)
+        keys = [member.key for member in self.members]
+        if len(set(keys)) == len(keys):
+            return ()
+        return tuple(key for key, n in Counter(keys).items() if n > 1)
 
 
 class Member(NamedTuple):

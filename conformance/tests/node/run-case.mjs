@@ -120,14 +120,11 @@ function blind({ locks, shown, alive }, { when, then }) {
 
 // For each member of `then`: [the path below it, whether it holds (null: not judged here), seen].
 const JUDGES = {
-  tools: ({ tools }, { has = [], lacks = [], only }) => {
+  tools: ({ tools }, wanted) => Object.entries(wanted).flatMap(([member, keys]) => {
     const seen = keysOf(tools);
-    return [
-      ...has.map((key) => [`.has.${key}`, seen.includes(key), seen]),
-      ...lacks.map((key) => [`.lacks.${key}`, !seen.includes(key), seen]),
-      ...only ? [['.only', same(seen, only), seen]] : [],
-    ];
-  },
+    if (member === 'only') return [['.only', same(seen, keys), seen]];
+    return keys.map((key) => [`.${member}.${key}`, seen.includes(key) === (member === 'has'), seen]);
+  }),
   disabled: ({ disabled }, wanted) => Object.entries(wanted).map(([key, allowed]) => {
     const [seen = 'absent', ...more] = statusesOf(disabled.filter((one) => one.key === key));
     return [`.${key}`, allowed.includes(seen) && !more.length, [seen, ...more]];
@@ -159,8 +156,8 @@ const JUDGES = {
     const due = () => Boolean(note?.includes(FLAG) && numbersIn(note).length && !disabled.length);
     return [['', { due, absent: () => !note, any: () => null }[wanted](), note]];
   },
-  note_count: ({ note }, wanted) => (
-    [['', numbersIn(note ?? '').some((number) => within(wanted, number)), note]]),
+  note_count: ({ note, unasked }, wanted) => (
+    [['', numbersIn(note ?? '').some((n) => within(wanted, n) || within(wanted, n - unasked)), note]]),
   counts: ({ counts }, wanted) => Object.entries(wanted).map(([server, block]) => {
     const seen = counts[server];
     const fits = (reason) => (reason in block
@@ -184,9 +181,12 @@ async function judge(world, one) {
     const answer = await world.put(when), { disabled = [] } = answer, listed = keysOf(disabled);
     if (answer.error) return [[usable ? 'FAIL' : 'ok', 'when', answer.error]]; // odd: may be refused
     const missing = dueIn(then).some((key) => !listed.includes(key));
-    const idle = othersIn(then, disabled).some(({ status }) => BY_APPROVAL.includes(status));
-    if (missing && idle && disabled.length >= CAP) {
+    const withheld = (entries) => othersIn(then, entries).filter((e) => BY_APPROVAL.includes(e.status));
+    if (missing && withheld(disabled).length && disabled.length >= CAP) {
       return [['skip', 'then', 'the locked section is full of withheld tools not asked for']];
+    }
+    if (then.note_count) { // it may count withheld tools that are listed whatever the query
+      answer.unasked = withheld((await world.put({ ...when, [FLAG]: true, limit: 100 })).disabled).length;
     }
     return Object.entries(then).flatMap(([member, wanted]) => (
       JUDGES[member](answer, wanted, one, world).map(([path, holds, seen]) => {
