@@ -105,9 +105,22 @@ class Bench:
         reply = self.tool_call(self.surface.discovery_tool, arguments, endpoint=endpoint)
         return read_answer(reply, query, self.surface.members, self.tools)
 
+    def asked(self, query: str, *, include_disabled: Any = ABSENT, limit: Any = ABSENT) -> Answer:
+        """The answer to a request, shared by all checks that ask it of the same state.
+
+        Asked anew after every operator action, between two looks of `until`, and when the check
+        is called again; a failure is only ever told from answers of its own.
+        """
+        place = (self.agent, query, repr(include_disabled), repr(limit))
+        found = self.started.answers.get(place)
+        if found is None:
+            found = self.discover(query, include_disabled=include_disabled, limit=limit)
+            self.started.answers[place] = found
+        return found
+
     def revealed(self, query: str, *, limit: Any = ABSENT) -> dict[ToolKey, Any]:
         """The statuses that the flag reveals for a query."""
-        return self.discover(query, include_disabled=True, limit=limit).statuses()
+        return self.asked(query, include_disabled=True, limit=limit).statuses()
 
     def list(self) -> Listing:
         """One server listing, L in the clause tables."""
@@ -205,7 +218,15 @@ class Bench:
     def until(self, observe: Callable[[], T], holds: Callable[[T], bool]) -> T:
         """Observe until it holds, or the settle time since the last operator action is over."""
         end = self.started.last_change + self.started.target.settle_s
-        return poll(observe, holds, max(0.0, end - time.monotonic()))
+
+        def anew() -> T:
+            self.started.answers.clear()
+            return observe()
+
+        seen = observe()
+        if holds(seen):
+            return seen
+        return poll(anew, holds, max(0.0, end - time.monotonic()))
 
     def refused(self, key: ToolKey) -> bool:
         """Poll until a call of the tool is refused: the control of every lock (section 0)."""

@@ -74,20 +74,23 @@ def judge(
     """The verdict of a check on its bench.
 
     A check that touched nothing on the operator side is called again until the settle time is
-    over; a failure on a shared stage counts only when a second, fresh target shows it too.
+    over, and at least once if it may have rested on answers that another check had asked for.
+    A failure on a shared stage counts only when a second, fresh target shows it too.
     """
     started = bench.started
     touched_at = started.last_change
     while True:
-        mark = started.transcript.mark()
+        mark, shared = started.transcript.mark(), bool(started.answers)
         ending = replace(attempt(lambda: check(bench)), since=mark)
         open_end = touched_at + started.target.settle_s > time.monotonic()
         untouched = started.last_change == touched_at
         if ending.verdict not in ("fail", "inconclusive") or ending.final:
             break
-        if not (open_end and untouched):
+        if not untouched or not (open_end or shared):
             break
-        time.sleep(AGAIN_S)
+        started.answers.clear()
+        if open_end:
+            time.sleep(AGAIN_S)
     if ending.verdict == "fail" and not ending.final and confirm is not None:
         second = attempt(lambda: check(confirm()))
         if second.verdict == "pass":

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.discovery.accusation import accused
 from mcp_proxy_conformance.judging import Ending
 from mcp_proxy_conformance.requirement import Profile, catalogue
 from mcp_proxy_conformance.target.adapter import Target
@@ -119,7 +120,7 @@ class Run:
         result = Result(
             check=getattr(item, "originalname", None) or item.name,
             case=item.callspec.id if hasattr(item, "callspec") else None,
-            clauses=clauses,
+            clauses=self._accused(item, ending, clauses),
             judgement=catalogue().clause(clauses[0]).judgement,
             verdict=ending.verdict,
             reason=ending.reason,
@@ -132,6 +133,15 @@ class Run:
         )
         self.results.append(result)
         return result
+
+    def _accused(
+        self, item: pytest.Item, ending: Ending, clauses: tuple[str, ...]
+    ) -> tuple[str, ...]:
+        """Of a failed case's clauses those that its differing expectations speak against."""
+        case = item.callspec.params.get("case") if hasattr(item, "callspec") else None
+        if case is None or ending.verdict != "fail" or self.comparison is None:
+            return clauses
+        return accused(clauses, *self.comparison[1:])
 
     def _evidence(self, ending: Ending) -> tuple[str, ...]:
         from mcp_proxy_conformance.report.difference import difference  # noqa: PLC0415

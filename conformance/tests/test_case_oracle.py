@@ -45,9 +45,7 @@ def test_every_case_is_valid_and_named_by_its_file() -> None:
 def test_the_combinations_are_all_there() -> None:
     """48 combinations of locks, and more than 60 cases beside them."""
     precedence = [case for case in CASES if case.area == "precedence"]
-    covered = {
-        states(case)[key(name)] for case in precedence for name in case.then.disabled or {}
-    }
+    covered = {states(case)[key(name)] for case in precedence for name in case.then.disabled or {}}
 
     assert len(covered) == 48
     assert len(CASES) - len(precedence) >= 60

@@ -37,6 +37,7 @@ class FakeStarted:
     target: FakeTarget = field(default_factory=FakeTarget)
     transcript: Transcript = field(default_factory=Transcript)
     last_change: float = field(default_factory=time.monotonic)
+    answers: dict[tuple[object, ...], object] = field(default_factory=dict)
 
 
 @dataclass
@@ -76,9 +77,7 @@ def raising(error: BaseException) -> Callable[[], Any]:
         (ZeroDivisionError("x"), "error", "suite"),
     ],
 )
-def test_each_way_of_ending_has_its_verdict(
-    error: BaseException, verdict: str, blame: str
-) -> None:
+def test_each_way_of_ending_has_its_verdict(error: BaseException, verdict: str, blame: str) -> None:
     """Verdict and blame follow from the kind of exception."""
     ending = attempt(raising(error))
 
@@ -115,6 +114,19 @@ def test_a_check_that_acted_is_not_called_again() -> None:
     ending = judge(check, bench(settle_s=5.0), None)
 
     assert (ending.verdict, len(calls)) == ("fail", 1)
+
+
+def test_a_failure_is_told_from_answers_of_its_own() -> None:
+    """What another check had asked for is asked again before a check fails."""
+    on = bench()
+    on.started.answers[("old",)] = cast("Any", "answer")
+
+    def check(it: Bench) -> None:
+        assert not it.started.answers
+
+    ending = judge(check, on, None)
+
+    assert ending.verdict == "pass"
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,8 @@ def judge(kind: str, options: dict[str, Any]) -> int:
     ini.write_text(INI, encoding="utf-8")
     arguments = [
         str(checks_dir() / options["profile"]), "-c", str(ini), "--rootdir", str(out),
-        "-p", "no:cacheprovider", "-p", "no:unraisableexception", "--tb=native", "--disable-plugin-autoload", "-p", "pytest_timeout",
+        "-p", "no:cacheprovider", "-p", "no:unraisableexception", "--tb=native",
+        "--disable-plugin-autoload", "-p", "pytest_timeout",
         "-p", "mcp_proxy_conformance.plugin", "--target", kind, "--profile", options["profile"],
         "--out", str(out), f"--timeout={CHECK_S}", f"--session-timeout={options['timeout']}",
         *(["--keep"] if options["keep"] else []),

@@ -54,7 +54,7 @@ def _discovered(case: Case, bench: Bench) -> Sides:
     when, then, sides = case.when, case.then, Sides()
     query = when.query or ""
     _controls(case, bench, query)
-    answer = bench.discover(
+    answer = bench.asked(
         query,
         include_disabled=ABSENT if when.include_disabled is None else when.include_disabled,
         limit=when.limit if isinstance(when.limit, (int, float, str)) else ABSENT,
@@ -70,9 +70,10 @@ def _discovered(case: Case, bench: Bench) -> Sides:
         others = sorted({str(k) for k in answer.statuses()} - set(then.disabled or {}))
         sides.one_of("other locked entries", tuple(others), [()])
     if then.disabled_count is not None:
-        count = len(answer.disabled)
-        wanted = f"{then.disabled_count}"
-        sides.truth("locked entries", count, holds=then.disabled_count.holds(count), wanted=wanted)
+        count, bounds = len(answer.disabled), then.disabled_count
+        few = count < (bounds.min if bounds.equals is None else bounds.equals)
+        path = "too few locked entries" if few else "too many locked entries"
+        sides.truth(path, count, holds=bounds.holds(count), wanted=f"{bounds}")
     _texts(then, answer, bench, sides)
     _note(then, answer, bench, sides)
     return sides
@@ -129,11 +130,11 @@ def _tools(then: Then, answer: Answer, sides: Sides) -> None:
         return
     seen = {str(k) for k in answer.callables()}
     for name in then.tools.has or ():
-        sides.one_of(f"{name} callable", name in seen, [True])
+        sides.one_of(f"callable: {name}", name in seen, [True])
     for name in then.tools.lacks or ():
-        sides.one_of(f"{name} callable", name in seen, [False])
+        sides.one_of(f"callable: {name}", name in seen, [False])
     if then.tools.only is not None:
-        sides.one_of("callable tools", sorted(seen), [sorted(then.tools.only)])
+        sides.one_of("callable: all", sorted(seen), [sorted(then.tools.only)])
 
 
 def _texts(then: Then, answer: Answer, bench: Bench, sides: Sides) -> None:
@@ -191,13 +192,13 @@ def _listed(case: Case, bench: Bench) -> Sides:
         bench.require(server in listing.servers, f"the listing does not show {server}")
         entry = listing.servers[server]
         if wanted is None:
-            sides.one_of(f"counts of {server}", entry.counts, [None])
-            sides.one_of(f"{server} has the member", entry.has_counts, [False])
+            sides.one_of(f"counts: of {server}", entry.counts, [None])
+            sides.one_of(f"counts: member of {server}", entry.has_counts, [False])
             continue
         block = entry.counts if isinstance(entry.counts, dict) else {}
         for name, numbers in wanted.items():
             allowed = numbers if isinstance(numbers, tuple) else (numbers,)
-            sides.one_of(f"{name} of {server}", block.get(name, 0), allowed)
+            sides.one_of(f"counts: {name} of {server}", block.get(name, 0), allowed)
     return sides
 
 

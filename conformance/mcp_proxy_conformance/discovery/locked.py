@@ -24,8 +24,13 @@ def own_query(bench: Bench, key: ToolKey) -> str:
 
 
 def ask(bench: Bench, key: ToolKey) -> Answer:
-    """The flagged answer to the tool's own query."""
+    """Ask for a tool by its own query, with the flag: a request of this check's own."""
     return bench.discover(own_query(bench, key), include_disabled=True, limit=SHOW_LIMIT)
+
+
+def own_answer(bench: Bench, key: ToolKey) -> Answer:
+    """The flagged answer to the tool's own query, shared with other checks of the same state."""
+    return bench.asked(own_query(bench, key), include_disabled=True, limit=SHOW_LIMIT)
 
 
 def named(answer: Answer, key: ToolKey) -> Entry | None:
@@ -38,7 +43,7 @@ def own_answers(bench: Bench, keys: Iterable[ToolKey]) -> dict[ToolKey, Answer]:
     keys = tuple(keys)
 
     def look() -> dict[ToolKey, Answer]:
-        answers = {key: ask(bench, key) for key in keys}
+        answers = {key: own_answer(bench, key) for key in keys}
         return {key: answer for key, answer in answers.items() if named(answer, key)}
 
     return bench.until(look, lambda found: len(found) == len(keys))
@@ -67,7 +72,7 @@ def places(bench: Bench, key: ToolKey) -> frozenset[str]:
     Nowhere when it is in neither and the cap may be why: then nothing can be said of it.
     """
     queries = {own_query(bench, key), key.tool}
-    answers = [bench.discover(q, include_disabled=True, limit=SHOW_LIMIT) for q in queries]
+    answers = [bench.asked(q, include_disabled=True, limit=SHOW_LIMIT) for q in queries]
     seen = frozenset(answer.status(key) for answer in answers) - {ABSENT}
     full = any(len(answer.disabled) >= cap(SHOW_LIMIT) for answer in answers)
     return seen if seen or full else frozenset({ABSENT})

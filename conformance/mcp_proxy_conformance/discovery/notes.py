@@ -51,7 +51,7 @@ def owed(bench: Bench, queries: Iterable[str], limit: Any = ABSENT) -> dict[str,
 
     Not applicable where callable tools answer every query, Inconclusive where nothing is owed.
     """
-    answers = {query: bench.discover(query, limit=limit) for query in queries}
+    answers = {query: bench.asked(query, limit=limit) for query in queries}
     open_tools = any(state.callable for state in bench.states.values())
     if open_tools and all(answer.tools for answer in answers.values()):
         raise NotApplicable("its search lists callable tools for every query, so no note is owed")

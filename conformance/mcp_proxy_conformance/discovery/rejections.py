@@ -77,7 +77,7 @@ def tells_reason(bench: Bench, key: ToolKey, text: str, open_text: str) -> str:
     if text == open_text:
         return ""
     status = status_of_lock(bench.states[key])
-    shown = bench.discover(key.tool, include_disabled=True).remediation or {}
+    shown = bench.asked(key.tool, include_disabled=True).remediation or {}
     remedy = " ".join(str(shown.get(status, "")).split())
     if text == own_words(bench, key):
         return "the text of its lock"

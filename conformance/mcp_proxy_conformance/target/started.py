@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import urljoin
 
+from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.target.adapter import Access, Target, Unsupported, Upstream
 from mcp_proxy_conformance.transcript import Transcript
 from mcp_proxy_conformance.upstream import Upstreams, UpstreamServer, UpstreamTool
@@ -46,6 +47,7 @@ class Started:
         self.upstreams = Upstreams(transcript=self.transcript)
         self.servers: dict[str, UpstreamServer] = {}
         self.seen: set[str] = set()
+        self.answers: dict[tuple[object, ...], Answer] = {}
         self.adapter = target.make()
         self.started_at = self.last_change = time.monotonic()
         self._clients: dict[tuple[int, str, str], Client] = {}
@@ -106,6 +108,7 @@ class Started:
     def moved(self, access: Access | None) -> None:
         """Note an operator action, and the new way in where there is one."""
         self.last_change = time.monotonic()
+        self.answers.clear()
         if access is not None:
             self.access = access
             self.forget_clients()
@@ -142,6 +145,7 @@ class Started:
 
     def change_upstream(self, step: Step) -> None:
         """Take an `add` or `change` step at the upstream; the target is not told."""
+        self.answers.clear()
         upstream = self.servers[step.server]
         if step.add is not None:
             upstream.add_tool(_upstream_tool(step.add))

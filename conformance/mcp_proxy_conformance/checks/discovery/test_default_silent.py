@@ -30,7 +30,7 @@ ROOM = 5
 
 def answers(bench: Bench, flag: object) -> dict[str, Answer]:
     """The answers to every word of the world."""
-    return {word: bench.discover(word, include_disabled=flag) for word in bench.world.queries()}
+    return {word: bench.asked(word, include_disabled=flag) for word in bench.world.queries()}
 
 
 def members(told: Any) -> Iterator[tuple[str, Any]]:
@@ -52,7 +52,7 @@ def revealing(bench: Bench) -> list[str]:
 def sections(bench: Bench, queries: list[str], flag: object) -> dict[str, set[str]]:
     """The members that carry locked tools under the flag, where a default answer has them."""
     names = {bench.surface.members.disabled, bench.surface.members.remediation}
-    bodies = {query: bench.discover(query, include_disabled=flag).body for query in queries}
+    bodies = {query: bench.asked(query, include_disabled=flag).body for query in queries}
     return {query: names & set(body) for query, body in bodies.items() if names & set(body)}
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection
 from mcp_proxy_conformance.bench import Bench
 from mcp_proxy_conformance.discovery.answer import Answer, Entry
 from mcp_proxy_conformance.discovery.locked import (
-    ask,
     named,
+    own_answer,
     own_answers,
     own_entries,
     repeated,
@@ -55,7 +55,7 @@ def test_a_locked_entry_names_the_tool_as_callable_entries_do_or_barely(bench: B
     forms = {"{tool}"} | {_form(entry) for entry in bench.armed.entries.values()}
     known = shown | {_spelled(form, key) for form in forms for key in bench.tools}
 
-    told = {entry.name for key in _vouched(bench) for entry in ask(bench, key).disabled}
+    told = {entry.name for key in _vouched(bench) for entry in own_answer(bench, key).disabled}
     bench.require(shown and told, "no locked entry was seen")
 
     assert told - known == set()
@@ -67,7 +67,7 @@ def test_callable_and_locked_entries_of_one_answer_name_tools_in_one_form(bench:
     """A word shared by callable and locked tools brings names of a single form."""
     word = _shared_word(bench)
 
-    answer = bench.discover(word, include_disabled=True)
+    answer = bench.asked(word, include_disabled=True)
     bench.require(answer.tools and answer.disabled, "no answer has entries of both kinds")
 
     callable_forms = {_form(entry) for entry in answer.tools}

@@ -30,7 +30,7 @@ def test_no_note_stands_where_none_is_owed(bench: Bench) -> None:
     owed(bench, [bench.tools[one].word for one in bench.armed.samples()])
     bench.require(bench.note_alive, "no note was seen")
 
-    answers = {query: bench.discover(query) for query in [*MIXED.queries(), *NOWHERE]}
+    answers = {query: bench.asked(query) for query in [*MIXED.queries(), *NOWHERE]}
     undue = {
         query: one.note
         for query, one in answers.items()
@@ -49,7 +49,7 @@ def test_a_query_that_matches_nothing_brings_no_note(bench: Bench) -> None:
     """Locked tools that the query does not match are not told of."""
     bench.require(bench.note_alive, "no note was seen")
 
-    answers = {query: bench.discover(query) for query in NOWHERE}
+    answers = {query: bench.asked(query) for query in NOWHERE}
     undue = {
         query: one.note
         for query, one in answers.items()

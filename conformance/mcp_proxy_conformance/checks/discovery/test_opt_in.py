@@ -82,7 +82,7 @@ def test_no_locked_tool_is_listed_unless_asked_for(bench: Bench, flag: object) -
     bench.require(len(locked) >= 10, "fewer than 10 tools were locked")
 
     queries = {query for k in locked for query in (bench.tools[k].word, k.tool)}
-    answers = {query: bench.discover(query, include_disabled=flag) for query in queries}
+    answers = {query: bench.asked(query, include_disabled=flag) for query in queries}
 
     told = {
         q: (a.has_disabled, sorted(set(a.callables()) & set(locked))) for q, a in answers.items()

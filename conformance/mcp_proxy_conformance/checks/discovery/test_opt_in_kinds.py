@@ -171,7 +171,7 @@ def test_tools_of_a_server_that_is_off_are_absent_or_called_so(bench: Bench) -> 
 
     asked = [(key, query) for key in off for query in (bench.tools[key].word, key.tool)]
     seen = {
-        (key, bench.discover(query, include_disabled=flag).status(key))
+        (key, bench.asked(query, include_disabled=flag).status(key))
         for key, query in asked
         for flag in (True, False)
     }

@@ -152,7 +152,7 @@ def test_every_text_names_the_act_that_lifts_its_lock(bench: Bench) -> None:
 def _sweep(bench: Bench) -> list[Answer]:
     """The flagged answers to every declared word and to every locked tool's exact name."""
     queries = {*bench.world.queries(), *(key.tool for key in bench.armed.refused)}
-    return [bench.discover(query, include_disabled=True) for query in sorted(queries)]
+    return [bench.asked(query, include_disabled=True) for query in sorted(queries)]
 
 
 def _word_of_both(bench: Bench) -> str:

@@ -31,7 +31,7 @@ def test_nothing_beyond_the_scope_is_told_under_the_flag(bench: Bench, agent: st
     view = scoped(bench, agent)
     queries = telling_queries(bench, agent)
 
-    answers = [view.discover(query, include_disabled=True) for query in queries]
+    answers = [view.asked(query, include_disabled=True) for query in queries]
 
     leaks = {a.query: names_beyond(SCOPE, agent, a.text_without_echo(), a.query) for a in answers}
     assert {query: names for query, names in leaks.items() if names} == {}
@@ -45,7 +45,7 @@ def test_no_remediation_is_given_for_locks_beyond_the_scope(bench: Bench, agent:
     view = scoped(bench, agent)
     caused = {q: statuses_beyond(bench, agent, q) for q in telling_queries(bench, agent)}
 
-    answers = [view.discover(query, include_disabled=True) for query in caused]
+    answers = [view.asked(query, include_disabled=True) for query in caused]
 
     own = {answer.query: set(answer.statuses().values()) for answer in answers}
     extra = {a.query: (set(a.remediation or {}) & caused[a.query]) - own[a.query] for a in answers}
@@ -62,7 +62,7 @@ def test_no_note_appears_for_matches_beyond_the_scope(bench: Bench, agent: str) 
     only = [query for query in telling_queries(bench, agent) if not view.revealed(query)]
     bench.require(only, "every query reveals locked tools within the scope as well")
 
-    notes = {query: view.discover(query).note for query in only}
+    notes = {query: view.asked(query).note for query in only}
 
     assert {query: note for query, note in notes.items() if note} == {}
 

@@ -10,7 +10,7 @@ import pytest
 
 from mcp_proxy_conformance.bench import ABSENT, Bench
 from mcp_proxy_conformance.discovery.answer import Answer
-from mcp_proxy_conformance.discovery.locked import ask, own_query, places
+from mcp_proxy_conformance.discovery.locked import ask, own_answer, own_query, places
 from mcp_proxy_conformance.discovery.surface import STATUSES
 from mcp_proxy_conformance.oracle import allowed_statuses, is_withheld
 from mcp_proxy_conformance.requirement import requirement
@@ -32,7 +32,7 @@ def test_every_status_is_one_of_six_words(bench: Bench) -> None:
     queries = {*bench.world.queries(), *(key.tool for key in bench.armed.refused)}
     bench.require(bench.flag_alive, "the feature was not seen")
 
-    answers = [bench.discover(query, include_disabled=True) for query in sorted(queries)]
+    answers = [bench.asked(query, include_disabled=True) for query in sorted(queries)]
 
     told = {str(entry.status) for answer in answers for entry in answer.disabled}
     assert told - {*STATUSES} == set()
@@ -69,7 +69,7 @@ def test_each_kind_of_lock_has_its_own_status(bench: Bench) -> None:
 @on(COMBOS)
 def test_a_tool_with_several_locks_is_listed_once(bench: Bench) -> None:
     """No answer lists a tool twice, neither in one of its two parts nor across them."""
-    answers = {own_query(bench, key): ask(bench, key) for key in bench.states}
+    answers = {own_query(bench, key): own_answer(bench, key) for key in bench.states}
     bench.require(any(answer.disabled for answer in answers.values()), "nothing was revealed")
 
     doubles = {query: found for query, answer in answers.items() if (found := _doubles(answer))}
@@ -82,7 +82,7 @@ def test_a_tool_with_several_locks_is_listed_once(bench: Bench) -> None:
 def test_a_shared_word_lists_each_of_its_tools_once(bench: Bench) -> None:
     """Nor does an answer that has callable and locked entries."""
     queries = [word for word, shown in bench.armed.shown.items() if len(shown) > 1]
-    answers = [bench.discover(query, include_disabled=True, limit=100) for query in queries]
+    answers = [bench.asked(query, include_disabled=True, limit=100) for query in queries]
     bench.require(any(a.disabled and a.tools for a in answers), "no answer has both parts")
 
     doubles = [_doubles(answer) for answer in answers]

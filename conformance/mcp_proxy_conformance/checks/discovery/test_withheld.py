@@ -148,7 +148,7 @@ def _leaks(bench: Bench, queries: Iterable[str], flags: tuple[object, ...]) -> d
     planted, leaks = _planted(bench), dict[str, list[str]]()
     for query in sorted(queries):
         for flag in flags:
-            answer = bench.discover(query, include_disabled=flag, limit=100)
+            answer = bench.asked(query, include_disabled=flag, limit=100)
             raw = answer.reply.raw.decode("utf-8", "replace")
             suspects = [word for word in planted if word in raw]
             told = answer.text_without_echo() if suspects and answer.error is None else ""
