@@ -13,7 +13,7 @@ CITED = ("FR-001.reveals-config", "FR-003.description", "FR-005.keys", "FR-006.c
 @pytest.mark.parametrize(
     ("path", "clauses"),
     [
-        ("status of forge:drop", ("FR-001.reveals-config",)),
+        ("missing config: forge:drop", ("FR-001.reveals-config",)),
         ("description of forge:drop", ("FR-003.description",)),
         ("remediation keys", ("FR-005.keys",)),
         ("too many locked entries", ("FR-006.cap",)),

@@ -5,15 +5,34 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-LISTED = ("FR-001.", "FR-002.", "FR-004.", "FR-007.", "SC-003.discovery")
+from mcp_proxy_conformance.oracle import ABSENT
+from mcp_proxy_conformance.state import ToolState
+
 SPEAKS: Mapping[str, tuple[str, ...]] = {
-    "status of": LISTED,
-    "other locked entries": LISTED,
+    "missing config:": (
+        "FR-001.reveals-config", "FR-001.by-description", "FR-004.precedence", "FR-007.before-cap",
+    ),
+    "missing user:": (
+        "FR-001.reveals-user", "FR-001.by-description", "FR-004.precedence", "FR-007.before-cap",
+    ),
+    "missing pending:": ("FR-001.reveals-pending", "FR-004.precedence"),
+    "missing changed:": ("FR-001.reveals-changed", "FR-004.precedence"),
+    "missing quarantined:": ("FR-001.reveals-quarantined", "FR-004.precedence"),
+    "missing combined:": ("FR-004.precedence",),
+    "revealed:": (
+        "FR-001.default-off", "FR-001.server-off", "FR-002.", "FR-004.", "FR-007.hidden",
+        "SC-003.discovery",
+    ),
+    "status of": ("FR-001.server-off", "FR-004.", "SC-003.discovery"),
+    "other locked entries": ("FR-001.default-off", "FR-002.", "FR-004.", "FR-007.hidden"),
     "too many locked entries": (
         "FR-006.cap", "FR-006.odd-limits", "FR-001.default-off", "FR-002.", "FR-007.hidden",
     ),
     "too few locked entries": ("FR-001.",),
-    "callable:": ("FR-006.callables", "FR-009.silent", *LISTED),
+    "callable:": (
+        "FR-001.default-off", "FR-001.server-off", "FR-002.", "FR-004.", "FR-006.callables",
+        "FR-007.hidden", "FR-009.silent",
+    ),
     "description of": ("FR-003.",),
     "remediation keys": ("FR-005.keys", "FR-002.", "FR-001.default-off", "FR-007.hidden"),
     "remediation of": ("FR-005.class", "SC-003.discovery"),
@@ -25,6 +44,21 @@ SPEAKS: Mapping[str, tuple[str, ...]] = {
     "rejection points on": ("FR-008.pointer", "FR-007.rejection"),
 }  # fmt: skip
 """The beginning of an expectation's path, and of the clauses that it can break."""
+
+
+def listed(tool: str, state: ToolState, seen: str, allowed: tuple[str, ...]) -> str:
+    """The path of where an answer puts a tool: what kind of fault a difference would be."""
+    if seen == ABSENT and ABSENT not in allowed:
+        return f"missing {_kind(state)}: {tool}"
+    if seen != ABSENT and allowed == (ABSENT,):
+        return f"revealed: {tool}"
+    return f"status of {tool}"
+
+
+def _kind(state: ToolState) -> str:
+    kinds = [word for word in ("config", "user", "quarantined") if getattr(state, word)]
+    kinds += [state.approval] if state.approval else []
+    return kinds[0] if len(kinds) == 1 and not state.server_off else "combined"
 
 
 def accused(clauses: Iterable[str], observed: Any, expected: Any) -> tuple[str, ...]:

@@ -10,10 +10,13 @@ import msgspec
 
 from mcp_proxy_conformance.bench import ABSENT, Bench, Called
 from mcp_proxy_conformance.case import Case, Then
+from mcp_proxy_conformance.discovery.accusation import listed
 from mcp_proxy_conformance.discovery.answer import Answer
+from mcp_proxy_conformance.discovery.locked import own_entries
 from mcp_proxy_conformance.discovery.numbers import numbers_in
 from mcp_proxy_conformance.discovery.remediation import judge, mask
 from mcp_proxy_conformance.discovery.surface import FLAG
+from mcp_proxy_conformance.oracle import ABSENT as NOWHERE
 from mcp_proxy_conformance.oracle import BY_APPROVAL, LOCKED_CAP
 from mcp_proxy_conformance.verdict import Inconclusive, NotApplicable
 from mcp_proxy_conformance.world import ToolKey, key
@@ -65,7 +68,8 @@ def _discovered(case: Case, bench: Bench) -> Sides:
     _tools(then, answer, sides)
     _not_crowded_out(then, answer)
     for name, allowed in (then.disabled or {}).items():
-        sides.one_of(f"status of {name}", answer.statuses().get(key(name), "absent"), allowed)
+        seen = str(answer.statuses().get(key(name), NOWHERE))
+        sides.one_of(listed(name, bench.states[key(name)], seen, allowed), seen, allowed)
     if then.disabled_only:
         others = sorted({str(k) for k in answer.statuses()} - set(then.disabled or {}))
         sides.one_of("other locked entries", tuple(others), [()])
@@ -101,6 +105,8 @@ def _controls(case: Case, bench: Bench, query: str) -> None:
         if "absent" not in allowed and not bench.states[key(name)].callable:
             relevant = bench.relevant(key(name), query)
             bench.require(relevant, f"{name} was not relevant to {query!r} while callable")
+            seen = bench.agent is None or key(name) in own_entries(_as_admin(bench), [key(name)])
+            bench.require(seen, f"the flag reveals {name} to nobody; see FR-001")
     for name in (then.tools.has or ()) if then.tools else ():
         relevant = key(name) in bench.armed.shown.get(query, ())
         bench.require(relevant, f"{name} was not listed for {query!r} while all was callable")
@@ -212,15 +218,24 @@ def _called(case: Case, bench: Bench) -> Sides:
     if then.reaches_upstream is not None:
         sides.one_of("the call reached the upstream", called.reached, [then.reaches_upstream])
     text = mask(called.text, [tool.server, tool.tool])
+    if then.points_to_flag is not None:
+        _pointer(called, bench, sides)
     if then.is_class is not None:
-        _text("rejection", text, then.is_class, sides)
+        _class(text, then.is_class, bench, sides)
     if then.not_class is not None:
         own = _own_rejections(bench, then.not_class)
         bench.require(own, f"no tool is locked as {then.not_class} alone")
         sides.truth("rejection", text, holds=text not in own, wanted=f"not that of {own}")
-    if then.points_to_flag is not None:
-        _pointer(called, bench, sides)
     return sides
+
+
+def _class(text: str, status: str, bench: Bench, sides: Sides) -> None:
+    """Equality with this target's own text for another lock convicts before any reading does."""
+    for other in ("disabled_by_user", "pending_approval"):
+        if other != status and text in _own_rejections(bench, other):
+            sides.truth("rejection", text, holds=False, wanted=f"not the text of {other}")
+            return
+    _text("rejection", text, status, sides)
 
 
 def _own_rejections(bench: Bench, status: str) -> list[str]:
@@ -233,7 +248,7 @@ def _own_rejections(bench: Bench, status: str) -> list[str]:
         "server_disabled": ({"server_off": True},),
     }
     tools = [tool for state in pure.get(status, ()) for tool in bench.locked(**state)]
-    return [mask(bench.armed.refused[one], [one.server, one.tool]) for one in tools[:1]]
+    return [mask(bench.armed.refused[one], [one.server, one.tool]) for one in tools]
 
 
 def _pointer(called: Called, bench: Bench, sides: Sides) -> None:
