@@ -101,12 +101,14 @@ def test_the_reference_is_listed_and_called(tmp_path: Path) -> None:
 
 def test_the_bench_sees_the_discovery_tool_on_every_transport(tmp_path: Path) -> None:
     """The adapter of the reference names stdio, beside the endpoints; the two states are apart."""
-    started = Started(target_of("reference"), World(id="none", servers=()), tmp_path)
+    target = target_of("reference")
+    started = Started(target, World(id="none", servers=()), tmp_path)
     try:
         told = Bench(started, Armed(states={})).discovery_tools()
         states = sorted(path.parent.name for path in started.folder.rglob("proxy.db"))
     finally:
         started.close()
+        target.close()
 
     flagged = {place for place, tool in told.items() if FLAG in tool["description"]}
     assert flagged == {"/mcp", "/mcp/call", "stdio"}

@@ -18,7 +18,7 @@ SPEAKS: Mapping[str, tuple[str, ...]] = {
     "missing pending:": ("FR-001.reveals-pending", "FR-004.precedence"),
     "missing changed:": ("FR-001.reveals-changed", "FR-004.precedence"),
     "missing quarantined:": ("FR-001.reveals-quarantined", "FR-004.precedence"),
-    "missing combined:": ("FR-004.precedence",),
+    "missing combined:": ("FR-004.precedence", "FR-001."),
     "revealed:": (
         "FR-001.default-off", "FR-001.server-off", "FR-002.", "FR-004.", "FR-007.hidden",
         "SC-003.discovery",
