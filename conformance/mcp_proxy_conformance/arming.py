@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from mcp_proxy_conformance.armed import SAMPLE, Armed
 from mcp_proxy_conformance.proving import Prover
 from mcp_proxy_conformance.state import ToolState
@@ -26,6 +28,7 @@ def arm(started: Started) -> Armed:
     for step in started.world.steps:
         stepper.take(step)
     _confirm_all(prover)
+    started.settled_from = time.monotonic()
     return armed
 
 

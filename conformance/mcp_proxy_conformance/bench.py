@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +17,7 @@ from mcp_proxy_conformance.discovery.answer import (
     Listing,
     ServerEntry,
     read_answer,
+    read_body,
     read_listing,
     server_entry,
 )
@@ -136,8 +136,8 @@ class Bench:
         tool, arguments = template.filled(ToolKey(server, ""), {})
         reply = self.tool_call(tool, arguments, endpoint=template.endpoint)
         members = self.surface.members
-        body = json.loads(reply.text)
-        if not isinstance(body, dict) or members.inspected not in body:
+        body = read_body(reply)
+        if members.inspected not in body:
             raise Misshapen(f"inspecting a server answers no {members.inspected!r}: {body!r:.200}")
         return server_entry(body[members.inspected], members)
 
@@ -216,25 +216,30 @@ class Bench:
         return self.until(observe, lambda seen: seen == expected)
 
     def until(self, observe: Callable[[], T], holds: Callable[[T], bool]) -> T:
-        """Observe until it holds, or the settle time since the last operator action is over."""
-        end = self.started.last_change + self.started.target.settle_s
+        """Observe until it holds, or the settle time since the last enforced change is over."""
+        end = self.started.settled_from + self.started.target.settle_s
 
         def anew() -> T:
             self.started.answers.clear()
             return observe()
 
         seen = observe()
-        if holds(seen):
+        if holds(seen) or time.monotonic() >= end:
             return seen
         return poll(anew, holds, max(0.0, end - time.monotonic()))
 
     def refused(self, key: ToolKey) -> bool:
         """Poll until a call of the tool is refused: the control of every lock (section 0)."""
-        return not self.until(lambda: self.call(key).reached, lambda reached: not reached)
+        within = self.started.target.enforce_s
+        reached = poll(lambda: self.call(key).reached, lambda reached: not reached, within)
+        self.started.settled_from = time.monotonic()
+        return not reached
 
     def reached(self, key: ToolKey) -> bool:
         """Poll until a call of the tool reaches its upstream: the control of every unlock."""
-        return self.until(lambda: self.call(key).reached, bool)
+        reached = poll(lambda: self.call(key).reached, bool, self.started.target.enforce_s)
+        self.started.settled_from = time.monotonic()
+        return reached
 
     def ready(self, *keys: ToolKey) -> bool:
         """Poll, as after a restart, until these callable tools are listed and reached again.

@@ -82,7 +82,7 @@ def judge(
     while True:
         mark, shared = started.transcript.mark(), bool(started.answers)
         ending = replace(attempt(lambda: check(bench)), since=mark)
-        open_end = touched_at + started.target.settle_s > time.monotonic()
+        open_end = started.settled_from + started.target.settle_s > time.monotonic()
         untouched = started.last_change == touched_at
         if ending.verdict not in ("fail", "inconclusive") or ending.final:
             break
@@ -93,12 +93,12 @@ def judge(
             time.sleep(AGAIN_S)
     if ending.verdict == "fail" and not ending.final and confirm is not None:
         second = attempt(lambda: check(confirm()))
-        if second.verdict == "pass":
+        if second.verdict == "error":
+            return replace(second, reason=f"{second.reason} (while confirming: {ending.reason})")
+        if second.verdict != "fail":
             reason = f"the target does not agree with itself; first seen: {ending.reason}"
             error = Inconclusive(reason)
             return Ending(verdict="inconclusive", reason=reason, error=error, since=ending.since)
-        if second.verdict == "error":
-            return replace(second, reason=f"{second.reason} (while confirming: {ending.reason})")
     return ending
 
 

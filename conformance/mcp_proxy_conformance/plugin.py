@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Callable, Generator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,15 +13,13 @@ from typing import Any
 import pytest
 
 from mcp_proxy_conformance.bench import Bench
-from mcp_proxy_conformance.judging import Ending, judge
+from mcp_proxy_conformance.judging import Ending, attempt, judge
 from mcp_proxy_conformance.report.document import write_report
 from mcp_proxy_conformance.requirement import profile
 from mcp_proxy_conformance.resources import checks_dir
 from mcp_proxy_conformance.run import Run, clauses_of, place_of
-from mcp_proxy_conformance.target.adapter import AdapterError
 from mcp_proxy_conformance.target.kinds import BadTarget, target_of
 from mcp_proxy_conformance.verdict import Blame
-from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 
 RUN = pytest.StashKey[Run]()
 ENDING = pytest.StashKey[Ending]()
@@ -113,17 +112,17 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object:
     if run is None or place is None or not clauses_of(pyfuncitem):
         return None
     arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}  # noqa: SLF001
-    run.comparison = None
     first = arguments["bench"]
     assert isinstance(first, Bench)
-    call: Callable[[Bench], Any] = partial(_call, pyfuncitem.obj, arguments)
+    call: Callable[[Bench], Any] = partial(_call, pyfuncitem.obj, arguments, run)
     second = None if place.fresh or not run.confirm else partial(run.second_bench, place)
     ending = judge(call, first, second)
     pyfuncitem.stash[ENDING] = ending
     return _tell_pytest(pyfuncitem, ending)
 
 
-def _call(check: Callable[..., Any], arguments: dict[str, Any], bench: Bench) -> None:
+def _call(check: Callable[..., Any], arguments: dict[str, Any], run: Run, bench: Bench) -> None:
+    run.comparison = None  # evidence belongs to the call that it comes from
     check(**(arguments | {"bench": bench}))
 
 
@@ -184,13 +183,15 @@ def _setup_ending(excinfo: pytest.ExceptionInfo[BaseException]) -> Ending:
     if isinstance(error, pytest.skip.Exception):
         reason = str(error).removeprefix("not applicable: ")
         return Ending(verdict="not_applicable", reason=reason)
-    if isinstance(error, AdapterError):
+    if isinstance(error, pytest.fail.Exception):  # pytest-timeout's way
         return Ending(verdict="error", blame="adapter", reason=str(error))
-    if isinstance(error, Unreachable):
-        return Ending(verdict="error", blame="network", reason=str(error))
-    if isinstance(error, ProtocolFault):
-        return Ending(verdict="error", blame="target", reason=str(error))
-    return Ending(verdict="error", blame="suite", reason=str(excinfo.getrepr(style="short")))
+    ending = attempt(partial(_raise, error))
+    # A stage that cannot be set up makes its checks errors, whosever fault it is.
+    return replace(ending, verdict="error") if ending.verdict == "fail" else ending
+
+
+def _raise(error: BaseException) -> None:
+    raise error
 
 
 def pytest_collectreport(report: pytest.CollectReport) -> None:
@@ -207,6 +208,8 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         return
     run.faults, FAULTS[:] = list(FAULTS), []
     run.interrupted = exitstatus == pytest.ExitCode.INTERRUPTED and not run.faults
+    if exitstatus == pytest.ExitCode.INTERNAL_ERROR:
+        run.faults.append("pytest broke inside; its log says where")
     run.cut_short = str(session.shouldfail or session.shouldstop or "")
     write_report(run)
     run.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from mcp_proxy_conformance.judging import Ending
 from mcp_proxy_conformance.requirement import Profile, catalogue
 from mcp_proxy_conformance.target.adapter import Target
 from mcp_proxy_conformance.target.pool import Pool, Ready, Wanted
+from mcp_proxy_conformance.target.started import Started
 from mcp_proxy_conformance.transcript import Message
 from mcp_proxy_conformance.verdict import Result
 from mcp_proxy_conformance.world import World
@@ -115,8 +116,9 @@ class Run:
                 seen = seen[-PASS_EXCERPT:]
             cited = tuple(f"{place.name}/{message.id}" for message in seen)
             self.messages |= dict(zip(cited, seen, strict=True))
-            client = record.ready.started.client()
-            self.wire = self.wire or client.wire
+            wire = record.ready.started.client().wire
+            self.wire = self.wire or (wire if wire != "unopened" else "")
+            ending = _with_log(ending, record.ready.started)
         result = Result(
             check=getattr(item, "originalname", None) or item.name,
             case=item.callspec.id if hasattr(item, "callspec") else None,
@@ -155,6 +157,14 @@ class Run:
         if self._pool is not None:
             self._pool.close(keep=self.keep)
         self.target.close()
+
+
+def _with_log(ending: Ending, started: Started) -> Ending:
+    """Silence of a target that has ended is told with the end of its log."""
+    if ending.blame != "network" or started.adapter.alive():
+        return ending
+    tail = started.adapter.log().strip()
+    return replace(ending, reason=f"{ending.reason}; the target has ended, its log: {tail}")
 
 
 def clauses_of(item: pytest.Item) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import time
 
 from mcp_proxy_conformance.proving import Prover
 from mcp_proxy_conformance.state import ToolState, after
-from mcp_proxy_conformance.target.adapter import AdapterError, Refused
+from mcp_proxy_conformance.target.adapter import AdapterError, Refused, Unsupported
 from mcp_proxy_conformance.target.started import poll
 from mcp_proxy_conformance.world import Step, ToolKey
 
@@ -34,9 +34,18 @@ class Stepper:
         """Take a step and prove it; raises AdapterError."""
         lacking = self._lacking(step)
         if lacking is not None:
-            for tool in self._touched(step):
-                self.armed.skipped.setdefault(tool, f"{lacking} is not declared")
+            self._skip(step, f"{lacking} is not declared")
             return
+        try:
+            self._take(step)
+        except (Refused, Unsupported) as refusal:
+            self._skip(step, str(refusal))
+
+    def _skip(self, step: Step, reason: str) -> None:
+        for tool in self._touched(step):
+            self.armed.skipped.setdefault(tool, reason)
+
+    def _take(self, step: Step) -> None:
         before = dict(self.armed.states)
         if step.add is not None or step.change is not None:
             self.started.change_upstream(step)

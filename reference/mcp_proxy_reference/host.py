@@ -42,6 +42,7 @@ def _become(wanted: dict[str, Any]) -> None:
     os.environ.update(wanted["environment"])
     try:
         main(wanted["arguments"])
+        os._exit(0)
     except SystemExit as ended:
         os._exit(ended.code if isinstance(ended.code, int) else 1)
     except BaseException:  # noqa: BLE001 - told as the interpreter would, then the process ends

@@ -20,6 +20,7 @@ INI = """\
 [pytest]
 python_files = test_*.py
 markers =
+timeout_func_only = true
 filterwarnings =
     ignore::pytest.PytestConfigWarning
 """
@@ -37,7 +38,11 @@ USAGE_ERROR, NO_TESTS = 4, 5
     help="Folder of the report.",
 )
 @click.option("--timeout", type=float, default=600.0, show_default=True, help="Seconds in all.")
-@click.option("--check", metavar="NAME", help="Run this check only; the run is then partial.")
+@click.option(
+    "--check",
+    metavar="NAME",
+    help="Run only checks whose name holds NAME; the run is then partial.",
+)
 @click.option("--keep", is_flag=True, help="Keep the targets' scratch folders.")
 @click.pass_context
 def run(context: click.Context, /, **options: Any) -> None:
@@ -76,6 +81,9 @@ def judge(kind: str, options: dict[str, Any]) -> int:
     ]  # fmt: skip
     with Progress(out / "pytest.log", sys.stderr) as progress:
         code = pytest.main(arguments, plugins=[progress])
+    if code == NO_TESTS:
+        click.echo(f"no check is named {options['check']!r}; see `list checks`", err=True)
+        return DECLARATION
     if code == USAGE_ERROR:
         click.echo(progress.complaint(), err=True)
         return DECLARATION

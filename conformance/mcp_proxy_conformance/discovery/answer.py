@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcp_proxy_conformance.discovery.surface import Members
-from mcp_proxy_conformance.verdict import Misshapen
+from mcp_proxy_conformance.verdict import Inconclusive, Misshapen
 from mcp_proxy_conformance.wire.reply import ToolReply
 from mcp_proxy_conformance.world import ToolKey
 
@@ -31,9 +31,10 @@ class Entry:
         return told if told is None or isinstance(told, str) else json.dumps(told)
 
     @property
-    def status(self) -> Any:
-        """The status told, whatever its type."""
-        return self.members.get("status")
+    def status(self) -> str:
+        """The status told; whatever is no string, as JSON, so that it equals no status word."""
+        told = self.members.get("status")
+        return told if isinstance(told, str) else json.dumps(told)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +94,12 @@ class Listing:
     reply: ToolReply
     servers: Mapping[str, ServerEntry]
 
+    def server(self, name: str) -> ServerEntry:
+        """A server's entry; Inconclusive when the listing leaves it out."""
+        if name not in self.servers:
+            raise Inconclusive(f"the listing does not show the server {name}")
+        return self.servers[name]
+
     def counts(self, server: str) -> Any:
         """The counts block of a listed server, None when absent."""
         entry = self.servers.get(server)
@@ -104,6 +111,12 @@ def canonical(server: str, name: str, known: Iterable[ToolKey]) -> ToolKey:
 
     The bare tool name, or it behind or before the server's name and separators.
     """
+    if not server:
+        spelt = [k for k in known if k.server in name and k.tool in name] or [
+            k for k in known if k.tool == name
+        ]
+        longest = max(spelt, key=lambda k: len(k.tool), default=None)
+        return longest or ToolKey("", name)
     best = ""
     for key in known:
         if key.server != server or len(key.tool) <= len(best) or key.tool not in name:
@@ -140,14 +153,20 @@ def read_answer(reply: ToolReply, query: str, members: Members, known: Iterable[
 
 def read_listing(reply: ToolReply, members: Members) -> Listing:
     """The listing in normal form; raises Misshapen."""
-    body = _body(reply)
-    if body is None:
-        raise Misshapen(f"the server listing is an error: {_error_text(reply):.{SHOWN}}")
+    body = read_body(reply)
     told = body.get(members.servers)
     if not isinstance(told, list):
         raise Misshapen(f"the server listing has no list {members.servers!r}: {body!r:.{SHOWN}}")
     entries = [server_entry(one, members) for one in told]
     return Listing(reply=reply, servers={entry.name: entry for entry in entries})
+
+
+def read_body(reply: ToolReply) -> dict[str, Any]:
+    """The JSON object that a built-in tool answered; raises Misshapen for an error too."""
+    body = _body(reply)
+    if body is None:
+        raise Misshapen(f"a built-in tool answered an error: {_error_text(reply):.{SHOWN}}")
+    return body
 
 
 def server_entry(told: Any, members: Members) -> ServerEntry:

@@ -17,7 +17,7 @@ from mcp_proxy_conformance.discovery.numbers import numbers_in
 from mcp_proxy_conformance.discovery.remediation import judge, mask
 from mcp_proxy_conformance.discovery.surface import FLAG
 from mcp_proxy_conformance.oracle import ABSENT as NOWHERE
-from mcp_proxy_conformance.oracle import BY_APPROVAL, LOCKED_CAP
+from mcp_proxy_conformance.oracle import BY_APPROVAL, cap
 from mcp_proxy_conformance.verdict import Inconclusive, NotApplicable
 from mcp_proxy_conformance.world import ToolKey, key
 
@@ -50,7 +50,10 @@ def lay_out(case: Case, bench: Bench) -> Sides:
         "list": _listed,
         "call": _called,
     }
-    return asked[case.when.do](case, bench)
+    sides = asked[case.when.do](case, bench)
+    if not sides.expected:
+        raise NotApplicable("what the case looks at is not part of this target's answer")
+    return sides
 
 
 def _discovered(case: Case, bench: Bench) -> Sides:
@@ -66,7 +69,8 @@ def _discovered(case: Case, bench: Bench) -> Sides:
         return sides  # an unusable limit may be refused (FR-006.odd-limits)
     bench.require(answer.error is None, f"discovery answered an error: {answer.error}")
     _tools(then, answer, sides)
-    _not_crowded_out(then, answer)
+    limit = when.limit if isinstance(when.limit, (int, float)) else None
+    _not_crowded_out(then, answer, cap(limit))
     for name, allowed in (then.disabled or {}).items():
         seen = str(answer.statuses().get(key(name), NOWHERE))
         sides.one_of(listed(name, bench.states[key(name)], seen, allowed), seen, allowed)
@@ -83,13 +87,13 @@ def _discovered(case: Case, bench: Bench) -> Sides:
     return sides
 
 
-def _not_crowded_out(then: Then, answer: Answer) -> None:
+def _not_crowded_out(then: Then, answer: Answer, most: int) -> None:
     """A locked part filled with withheld tools that nobody asked for says nothing of the rest."""
     statuses = answer.statuses()
     others = [word for tool, word in statuses.items() if str(tool) not in (then.disabled or {})]
     missing = any(key(n) not in statuses and "absent" not in a for n, a in _wanted(then))
     withheld = sum(word in BY_APPROVAL for word in others)
-    if missing and len(statuses) >= LOCKED_CAP and withheld:
+    if missing and len(statuses) >= most and withheld:
         raise NotApplicable("the locked part is full of withheld tools that were not asked for")
 
 
@@ -110,7 +114,7 @@ def _controls(case: Case, bench: Bench, query: str) -> None:
     for name in (then.tools.has or ()) if then.tools else ():
         relevant = key(name) in bench.armed.shown.get(query, ())
         bench.require(relevant, f"{name} was not listed for {query!r} while all was callable")
-    if then.disabled_count is not None or not case.when.include_disabled:
+    if then.disabled or then.disabled_count is not None or not case.when.include_disabled:
         bench.require(_as_admin(bench).flag_alive, "the feature was not seen on this stage")
     if then.note == "absent":
         bench.require(_as_admin(bench).note_alive, "no note was seen on this stage")
@@ -162,11 +166,11 @@ def _texts(then: Then, answer: Answer, bench: Bench, sides: Sides) -> None:
         sides.one_of("remediation keys", sorted(told), [sorted(set(wanted))])
     for status in then.remediation_class:
         if status in told:
-            _text(f"remediation of {status}", str(told[status]), status, sides)
+            _text(f"remediation of {status}", str(told[status]), status, bench, sides)
 
 
-def _text(path: str, text: str, status: str, sides: Sides) -> None:
-    judgement = judge(text, status)
+def _text(path: str, text: str, status: str, bench: Bench, sides: Sides) -> None:
+    judgement = judge(text, status, pins=bench.started.target.pins)
     if judgement.outcome == "unrecognised":
         raise Inconclusive(f"unrecognised text, pin it with its class: {text!r}")
     wanted = f"not the instruction of another class ({judgement.reason})"
@@ -235,7 +239,7 @@ def _class(text: str, status: str, bench: Bench, sides: Sides) -> None:
         if other != status and text in _own_rejections(bench, other):
             sides.truth("rejection", text, holds=False, wanted=f"not the text of {other}")
             return
-    _text("rejection", text, status, sides)
+    _text("rejection", text, status, bench, sides)
 
 
 def _own_rejections(bench: Bench, status: str) -> list[str]:

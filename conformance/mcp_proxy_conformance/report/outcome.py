@@ -24,7 +24,11 @@ class Outcome:
 def outcome(run: Run, clauses: list[dict[str, Any]]) -> Outcome:
     """Precedence 130 > 70 > 2 > 3 > 1 > 4 > 0; advisory clauses never count."""
     firm = [one for one in clauses if one["judgement"] == "F"]
-    errors = [one for one in run.results if one.verdict == "error"]
+    errors = [
+        one
+        for one in run.results
+        if one.verdict == "error" and (one.judgement == "F" or one.blame == "suite")
+    ]
     blamed = {one.blame for one in errors}
     failed = [one["id"] for one in firm if one["verdict"] == "fail"]
     open_ = [one["id"] for one in firm if one["verdict"] in ("inconclusive", "error")]

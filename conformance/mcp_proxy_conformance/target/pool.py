@@ -11,9 +11,11 @@ from pathlib import Path
 
 from mcp_proxy_conformance.armed import Armed
 from mcp_proxy_conformance.arming import arm
-from mcp_proxy_conformance.target.adapter import Target
+from mcp_proxy_conformance.target.adapter import AdapterError, Target
 from mcp_proxy_conformance.target.started import Started
 from mcp_proxy_conformance.world import World
+
+GET_S = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,10 @@ class Pool:
         if future is None:
             self._queue = [one for one in self._queue if one.place != place]
             future = self._submit(Wanted(place, world))
-        failure = future.exception()
+        try:
+            failure = future.exception(GET_S)
+        except TimeoutError:
+            raise AdapterError(f"the target was not set up within {GET_S} s") from None
         self._start_ahead()
         if failure is not None:
             raise failure.with_traceback(None)  # it is raised once for each check of the stage
@@ -69,12 +74,17 @@ class Pool:
     def release(self, place: str, *, keep: bool = False) -> None:
         """End the target of that place."""
         future = self._made.pop(place, None)
-        if future is not None and not future.cancel() and future.exception() is None:
-            started = future.result().started
-            with self._lock:
-                self._open.discard(started)
-            self._enders.submit(started.close, keep=keep)
+        if future is not None and not future.cancel():
+            self._enders.submit(self._end, future, keep=keep)
         self._start_ahead()
+
+    def _end(self, future: Future[Ready], *, keep: bool) -> None:
+        if future.exception() is not None:
+            return
+        started = future.result().started
+        with self._lock:
+            self._open.discard(started)
+        started.close(keep=keep)
 
     def close(self, *, keep: bool = False) -> None:
         """End every target, those still being started included."""

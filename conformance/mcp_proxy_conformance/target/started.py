@@ -35,7 +35,11 @@ def poll(observe: Callable[[], T], until: Callable[[T], bool], within_s: float) 
 
 
 class Started:
-    """A running target in its world. `last_change` is when the operator side was last touched."""
+    """A running target in its world.
+
+    `last_change` is when the operator side was last touched; `settled_from` when that was last
+    seen to be enforced: claims have the settle time from then on.
+    """
 
     def __init__(self, target: Target, world: World, scratch: Path) -> None:
         """Start the upstreams, then the target; raises AdapterError after cleaning up."""
@@ -49,7 +53,7 @@ class Started:
         self.seen: set[str] = set()
         self.answers: dict[tuple[object, ...], Answer] = {}
         self.adapter = target.make()
-        self.started_at = self.last_change = time.monotonic()
+        self.started_at = self.last_change = self.settled_from = time.monotonic()
         self._clients: dict[tuple[int, str, str], Client] = {}
         self._lock = threading.Lock()
         try:
@@ -107,7 +111,7 @@ class Started:
 
     def moved(self, access: Access | None) -> None:
         """Note an operator action, and the new way in where there is one."""
-        self.last_change = time.monotonic()
+        self.last_change = self.settled_from = time.monotonic()
         self.answers.clear()
         if access is not None:
             self.access = access

@@ -36,7 +36,9 @@ class WarmHost:
         for path in (output_beside(log), log):
             path.touch()
         with self._lock:
-            child = self._child = self._child or self._spawn(env)
+            if self._child is None or self._child.poll() is not None:
+                self._child = self._spawn(env)
+            child = self._child
             assert child.stdin is not None
             assert child.stdout is not None
             try:

@@ -85,10 +85,10 @@ def _lock_and_unlock(bench: Bench, kind: LockKind) -> tuple[dict[str, Any], bool
 
 
 def _has_block(bench: Bench) -> bool:
-    return bench.list().servers["forge"].has_counts
+    return bench.list().server("forge").has_counts
 
 
 def _block(bench: Bench) -> dict[str, Any]:
-    told = block(bench.list().servers["forge"])
+    told = block(bench.list().server("forge"))
     odd = {word: number for word, number in told.items() if word in KEYS and not integral(number)}
     return {"block": bool(told), "not integers": odd}

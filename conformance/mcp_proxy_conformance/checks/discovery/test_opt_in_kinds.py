@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.proving import SHOW_LIMIT
 from mcp_proxy_conformance.requirement import requirement
 from mcp_proxy_conformance.stage import on, stage
 from mcp_proxy_conformance.verdict import NotApplicable
@@ -28,7 +29,7 @@ def judged(bench: Bench, keys: Sequence[ToolKey], least: int) -> dict[ToolKey, s
 
 def revealed(bench: Bench, queries: dict[ToolKey, str]) -> list[ToolKey]:
     """Those tools that the flag reveals to their query."""
-    return [key for key, query in queries.items() if key in bench.revealed(query)]
+    return [key for key, query in queries.items() if key in bench.revealed(query, limit=SHOW_LIMIT)]
 
 
 @requirement("FR-001.reveals-config")
@@ -184,7 +185,7 @@ def test_tools_of_a_server_that_is_off_are_absent_or_called_so(bench: Bench) -> 
 @on(TWO, needs=("server_off",))
 def test_the_listing_shows_a_server_that_was_switched_off(bench: Bench) -> None:
     """Its entry is still there, and a member that stood still before says something else."""
-    usual, again = (bench.list().servers["vault"].members for _ in range(2))
+    usual, again = (bench.list().server("vault").members for _ in range(2))
     still = {name: value for name, value in usual.items() if again.get(name) == value}
 
     bench.operator.lock("server", "vault")

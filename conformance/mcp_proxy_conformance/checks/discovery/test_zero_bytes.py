@@ -78,7 +78,7 @@ def _watched(bench: Bench, name: str, locked: ToolKey, *, lock: bool) -> list[Ex
 
 
 def _has_block(bench: Bench, name: str) -> bool:
-    return bench.list().servers[name].has_counts
+    return bench.list().server(name).has_counts
 
 
 def _entry(bench: Bench, name: str) -> Exact:
