@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache
 
 from mcp_proxy_conformance.case import cases
 from mcp_proxy_conformance.resources import checks_dir
 
-__all__ = ["Check", "cases", "checks"]
+__all__ = ["Check", "cases", "checks", "names_like"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,3 +56,19 @@ def _cited(node: ast.FunctionDef) -> list[str]:
         elif call.func.id == "each_case":
             found += [c for case in cases() if case.area in words for c in case.clauses]
     return list(dict.fromkeys(found))
+
+
+def split(name: str) -> tuple[str, str]:
+    """The check and the case of a printed name such as `module::check[case]`; either may be ""."""
+    check, bracket, case = name.rpartition("::")[2].partition("[")
+    if bracket:
+        return check, case.removesuffix("]")
+    return ("", check) if any(one.id == check for one in cases()) else (check, "")
+
+
+def names_like(name: str) -> tuple[bool, str]:
+    """Whether there is a check or case of that name, and the nearest name that there is."""
+    known = [*(check.name for check in checks()), *(case.id for case in cases())]
+    check, case = split(name)
+    near = get_close_matches(check or case, known, 1, 0.0)
+    return (check or case) in known, near[0] if near else ""

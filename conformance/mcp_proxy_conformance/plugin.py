@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.checks_index import split
 from mcp_proxy_conformance.judging import Ending, attempt, judge
 from mcp_proxy_conformance.report.document import write_report
 from mcp_proxy_conformance.requirement import profile
@@ -33,6 +34,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--target", help="the implementation under test: reference")
     group.addoption("--profile", default="discovery", help="the profile of clauses")
     group.addoption("--out", default="mcp-proxy-conformance-out", help="folder of the report")
+    group.addoption("--check", help="only this check, or this case")
     group.addoption("--keep", action="store_true", help="keep the targets' scratch folders")
     group.addoption("--no-confirm", action="store_true", help="do not confirm shared failures")
 
@@ -46,7 +48,7 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     try:
         target = target_of(kind)
-        chosen = profile(config.getoption("--profile"))
+        chosen = profile(config.getoption("--profile").partition("@")[0])
     except (BadTarget, LookupError) as error:
         raise pytest.UsageError(str(error)) from None
     run = Run(
@@ -74,6 +76,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     run = config.stash.get(RUN, None)
     if run is None:
         return
+    if (wanted := config.getoption("--check")) is not None:
+        run.narrowed = True
+        items[:] = [item for item in items if _is(item, wanted)]
     places = {item: place for item in items if (place := place_of(item)) is not None}
     order: dict[str, int] = {}
     for place in places.values():
@@ -81,6 +86,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             order.setdefault(place.name, len(order))
     items.sort(key=lambda item: order.get(places[item].name, -1) if item in places else -2)
     run.plan([places[item] for item in items if item in places])
+
+
+def _is(item: pytest.Item, wanted: str) -> bool:
+    name = getattr(item, "originalname", None) or item.name
+    case = item.callspec.id if hasattr(item, "callspec") else ""
+    check_wanted, case_wanted = split(wanted)
+    return check_wanted in ("", name) and case_wanted in ("", case)
 
 
 def pytest_deselected(items: list[pytest.Item]) -> None:
@@ -192,6 +204,13 @@ def _setup_ending(excinfo: pytest.ExceptionInfo[BaseException]) -> Ending:
 
 def _raise(error: BaseException) -> None:
     raise error
+
+
+def pytest_keyboard_interrupt(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+    """From now on the run is ending: a second signal must not cost the report."""
+    del excinfo
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
 
 
 def pytest_collectreport(report: pytest.CollectReport) -> None:

@@ -18,7 +18,7 @@ from mcp_proxy_conformance.target.adapter import Target
 from mcp_proxy_conformance.target.pool import Pool, Ready, Wanted
 from mcp_proxy_conformance.target.started import Started
 from mcp_proxy_conformance.transcript import Message
-from mcp_proxy_conformance.verdict import Result
+from mcp_proxy_conformance.verdict import Result, Unread
 from mcp_proxy_conformance.world import World
 
 PASS_EXCERPT = 4
@@ -119,16 +119,17 @@ class Run:
             wire = record.ready.started.client().wire
             self.wire = self.wire or (wire if wire != "unopened" else "")
             ending = _with_log(ending, record.ready.started)
+        evidence = self._evidence(ending)
         result = Result(
             check=getattr(item, "originalname", None) or item.name,
             case=item.callspec.id if hasattr(item, "callspec") else None,
             clauses=self._accused(item, ending, clauses),
             judgement=catalogue().clause(clauses[0]).judgement,
             verdict=ending.verdict,
-            reason=ending.reason,
+            reason=_told(ending, evidence),
             blame=ending.blame,
             stage=place.world.id or place.name,
-            evidence=self._evidence(ending),
+            evidence=evidence,
             messages=cited,
             reproduce=item.nodeid.rpartition("/")[2],
             timing={"seconds": round(seconds, 4)},
@@ -141,6 +142,8 @@ class Run:
     ) -> tuple[str, ...]:
         """Of a failed case's clauses those that its differing expectations speak against."""
         case = item.callspec.params.get("case") if hasattr(item, "callspec") else None
+        if isinstance(ending.error, Unread):
+            return accused(clauses, {}, {ending.error.path: ""})
         if case is None or ending.verdict != "fail" or self.comparison is None:
             return clauses
         return accused(clauses, *self.comparison[1:])
@@ -157,6 +160,11 @@ class Run:
         if self._pool is not None:
             self._pool.close(keep=self.keep)
         self.target.close()
+
+
+def _told(ending: Ending, evidence: tuple[str, ...]) -> str:
+    """The first difference says more than the comparison as it stands in the check."""
+    return "; ".join(evidence[2:3] or evidence[:2]) or ending.reason
 
 
 def _with_log(ending: Ending, started: Started) -> Ending:

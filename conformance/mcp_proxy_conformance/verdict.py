@@ -18,6 +18,14 @@ class Inconclusive(Exception):
     """The control failed: what the check would judge was not shown to be observable."""
 
 
+class Unread(Inconclusive):
+    """A text was not understood; `path` is the expectation that could not be judged."""
+
+    def __init__(self, path: str, text: str) -> None:
+        self.path = path
+        super().__init__(f"unrecognised text, pin it with its class: {text!r}")
+
+
 class NotApplicable(Exception):
     """The target does not declare, or legally refuses, what the check needs."""
 

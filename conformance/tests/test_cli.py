@@ -58,7 +58,8 @@ def test_a_target_that_does_not_start_is_told_with_its_log(
     broken = replace(REFERENCE, command=(sys.executable, "-c", "print(1/0)"), host=())
     monkeypatch.setattr(kinds, "REFERENCE", broken)
 
-    done = invoke("run", "--out", str(tmp_path), "--check", "test_no_more_locked", "reference")
+    name = "test_no_more_locked_tools_come_back_than_the_limit_or_ten"
+    done = invoke("run", "--out", str(tmp_path), "--check", name, "reference")
 
     assert done.exit_code == 3
     assert "ZeroDivisionError" in done.output
@@ -69,6 +70,10 @@ def test_a_target_that_does_not_start_is_told_with_its_log(
     [
         ("run", "--profile", "discover"),
         ("run", "refrence"),
+        ("run", "--check", "test_no_such_check"),
+        ("run", "--timeout", "-1"),
+        ("run", "--out", "/dev/null/x"),
+        ("run", "endpoint", "--url", "http://127.0.0.1:1", "--header", "A: b\u2026"),
         ("explain", "FR-06.cap"),
         ("list", "nonsense"),
     ],
@@ -102,9 +107,13 @@ def test_an_interrupted_run_ends_its_targets_and_reports(
 ) -> None:
     """Exit 130, a partial report, and no process of the run left."""
     run = subprocess.Popen(
-        [*COMMAND, "run"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [*COMMAND, "run"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
     )
-    log = tmp_path / "mcp-proxy-conformance-out" / "pytest.log"
+    log = tmp_path / "mcp-proxy-conformance-out" / "run.log"
     deadline = time.monotonic() + 30
     while not (log.exists() and ".py ." in log.read_text(encoding="utf-8")):
         assert time.monotonic() < deadline

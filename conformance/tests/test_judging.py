@@ -37,6 +37,7 @@ class FakeStarted:
     target: FakeTarget = field(default_factory=FakeTarget)
     transcript: Transcript = field(default_factory=Transcript)
     last_change: float = field(default_factory=time.monotonic)
+    settled_from: float = field(default_factory=time.monotonic)
     answers: dict[tuple[object, ...], object] = field(default_factory=dict)
 
 

@@ -4,6 +4,7 @@ A line on standard input is `{"arguments": [...], "environment": {...}, "output"
 the answer is one line `{"pid": N}`. Each instance is a process and a process group of its own.
 """
 
+import contextlib
 import gc
 import json
 import os
@@ -15,8 +16,15 @@ from mcp_proxy_reference.__main__ import main
 
 
 def host() -> None:
-    """Fork until standard input ends; instances outlive the host and are ended by their starter."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for instances: no zombies
+    """Fork until standard input ends; what still runs then has lost its starter and is ended."""
+    running: set[int] = set()
+
+    def reap(*_: object) -> None:
+        with contextlib.suppress(ChildProcessError):
+            while (ended := os.waitpid(-1, os.WNOHANG)[0]) != 0:
+                running.discard(ended)
+
+    signal.signal(signal.SIGCHLD, reap)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.freeze()
     for line in sys.stdin:
@@ -24,8 +32,12 @@ def host() -> None:
         pid = os.fork()
         if pid == 0:
             _become(wanted)
+        running.add(pid)
         sys.stdout.write(json.dumps({"pid": pid}) + "\n")
         sys.stdout.flush()
+    for pid in list(running):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(pid, signal.SIGTERM)
 
 
 def _become(wanted: dict[str, Any]) -> None:

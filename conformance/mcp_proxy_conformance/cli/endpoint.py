@@ -44,9 +44,12 @@ def endpoint(options: dict[str, Any], url: str, header: tuple[str, ...], tool: s
 
 def look(url: str, headers: dict[str, str], name: str) -> tuple[int, str]:
     """The exit code and one sentence about what listens at a URL."""
-    client = Client(url, headers=headers, transcript=Transcript())
     try:
-        tools = client.tools()
+        client = Client(url, headers=headers, transcript=Transcript())
+    except ValueError as error:
+        return DECLARATION, f"the options cannot be sent: {error}"
+    try:
+        tools, wire = client.tools(), client.wire
     except Unreachable as error:
         return BROKEN, f"nothing answers there: {error}"
     except ProtocolFault as error:
@@ -63,4 +66,4 @@ def look(url: str, headers: dict[str, str], name: str) -> tuple[int, str]:
         return VIOLATED, (
             f"FR-014.described: {name} names {FLAG} neither in its description nor in its schema"
         )
-    return INCOMPLETE, f"{name} knows {FLAG}; wire {client.wire}; no lock was looked at"
+    return INCOMPLETE, f"{name} knows {FLAG}; wire {wire}; no lock was looked at"

@@ -27,18 +27,18 @@ def explain(clause_id: str) -> None:
     for label, words in (
         ("only for targets declaring", ", ".join(clause.capability)),
         ("advisory because", clause.advisory),
-        ("untested", clause.untested),
-        ("only with the option", clause.asked_by and f"--{clause.asked_by}"),
+        ("not part of this version", clause.untested),
     ):
         if words:
             click.echo(f"{label}: {words}")
     proving = [check for check in checks() if clause_id in check.clauses]
     for check in proving:
         click.echo(f"\ncheck: {check.module}::{check.name}\n  {check.sentence}")
-    for case in (case for case in cases() if clause_id in case.clauses):
-        click.echo(f"\ncase: {case.id}\n  {case.title}")
     for row in (row for row in interpretations() if clause_id in row.clauses):
         click.echo(f"\ninterpretation: {row.id}\n  {row.question}")
         for reading in row.readings:
             click.echo(f"  - {reading}")
         click.echo(f"  ruling: {row.ruling}\n  here: {row.suite}")
+    proving_cases = [case.id for case in cases() if clause_id in case.clauses]
+    if proving_cases:
+        click.echo(f"\n{len(proving_cases)} cases: {', '.join(proving_cases)}")

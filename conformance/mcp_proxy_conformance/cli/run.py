@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import click
 import pytest
 
+from mcp_proxy_conformance.checks_index import names_like
 from mcp_proxy_conformance.cli.endpoint import endpoint
 from mcp_proxy_conformance.report.outcome import DECLARATION, FAULT, INTERRUPTED
 from mcp_proxy_conformance.report.progress import Progress
@@ -25,7 +27,7 @@ filterwarnings =
     ignore::pytest.PytestConfigWarning
 """
 CHECK_S = 60
-USAGE_ERROR, NO_TESTS = 4, 5
+USAGE_ERROR = 4
 
 
 @click.group(invoke_without_command=True)
@@ -37,11 +39,17 @@ USAGE_ERROR, NO_TESTS = 4, 5
     show_default=True,
     help="Folder of the report.",
 )
-@click.option("--timeout", type=float, default=600.0, show_default=True, help="Seconds in all.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(1, 86_400),
+    default=600.0,
+    show_default=True,
+    help="Seconds in all.",
+)
 @click.option(
     "--check",
     metavar="NAME",
-    help="Run only checks whose name holds NAME; the run is then partial.",
+    help="Only this check, or this case: a partial run.",
 )
 @click.option("--keep", is_flag=True, help="Keep the targets' scratch folders.")
 @click.pass_context
@@ -65,25 +73,37 @@ run.add_command(endpoint)
 def judge(kind: str, options: dict[str, Any]) -> int:
     """Run the installed checks against a kind of target; returns the exit code."""
     out = options["out"].resolve()
-    out.mkdir(parents=True, exist_ok=True)
-    report = out / "report.json"
-    report.unlink(missing_ok=True)
-    ini = out / "pytest.ini"
-    ini.write_text(INI, encoding="utf-8")
+    report, ini = out / "report.json", out / "checks.ini"
+    if options["check"] is not None and not names_like(options["check"])[0]:
+        near = names_like(options["check"])[1]
+        click.echo(
+            f"there is no check or case {options['check']!r}; the nearest is {near!r}", err=True
+        )
+        return DECLARATION
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        report.unlink(missing_ok=True)
+        ini.write_text(INI, encoding="utf-8")
+        log = out / "run.log"
+        log.touch()
+    except OSError as error:
+        click.echo(
+            f"--out {out} cannot be written: {error.strerror}; name another folder", err=True
+        )
+        return DECLARATION
+    os.environ.pop("PYTEST_ADDOPTS", None)
+    folder, _, _ = options["profile"].partition("@")
     arguments = [
-        str(checks_dir() / options["profile"]), "-c", str(ini), "--rootdir", str(out),
+        str(checks_dir() / folder), "-c", str(ini), "--rootdir", str(out),
         "-p", "no:cacheprovider", "-p", "no:unraisableexception", "--tb=native",
         "--disable-plugin-autoload", "-p", "pytest_timeout",
         "-p", "mcp_proxy_conformance.plugin", "--target", kind, "--profile", options["profile"],
         "--out", str(out), f"--timeout={CHECK_S}", f"--session-timeout={options['timeout']}",
         *(["--keep"] if options["keep"] else []),
-        *(["-k", options["check"]] if options["check"] else []),
+        *(["--check", options["check"]] if options["check"] else []),
     ]  # fmt: skip
-    with Progress(out / "pytest.log", sys.stderr) as progress:
+    with Progress(log, sys.stderr) as progress:
         code = pytest.main(arguments, plugins=[progress])
-    if code == NO_TESTS:
-        click.echo(f"no check is named {options['check']!r}; see `list checks`", err=True)
-        return DECLARATION
     if code == USAGE_ERROR:
         click.echo(progress.complaint(), err=True)
         return DECLARATION

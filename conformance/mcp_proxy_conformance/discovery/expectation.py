@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from mcp_proxy_conformance.bench import ABSENT, Bench, Called
-from mcp_proxy_conformance.case import Case, Then
+from mcp_proxy_conformance.case import Bounds, Case, Then
 from mcp_proxy_conformance.discovery.accusation import listed
 from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.locked import own_entries
@@ -18,7 +18,7 @@ from mcp_proxy_conformance.discovery.remediation import judge, mask
 from mcp_proxy_conformance.discovery.surface import FLAG
 from mcp_proxy_conformance.oracle import ABSENT as NOWHERE
 from mcp_proxy_conformance.oracle import BY_APPROVAL, cap
-from mcp_proxy_conformance.verdict import Inconclusive, NotApplicable
+from mcp_proxy_conformance.verdict import Inconclusive, NotApplicable, Unread
 from mcp_proxy_conformance.world import ToolKey, key
 
 
@@ -81,10 +81,16 @@ def _discovered(case: Case, bench: Bench) -> Sides:
         count, bounds = len(answer.disabled), then.disabled_count
         few = count < (bounds.min if bounds.equals is None else bounds.equals)
         path = "too few locked entries" if few else "too many locked entries"
-        sides.truth(path, count, holds=bounds.holds(count), wanted=f"{bounds}")
+        sides.truth(path, count, holds=bounds.holds(count), wanted=_told(bounds))
     _texts(then, answer, bench, sides)
     _note(then, answer, bench, sides)
     return sides
+
+
+def _told(bounds: Bounds) -> str:
+    if bounds.equals is not None:
+        return f"exactly {bounds.equals}"
+    return f"{bounds.min} or more" if bounds.max is None else f"{bounds.min} to {bounds.max}"
 
 
 def _not_crowded_out(then: Then, answer: Answer, most: int) -> None:
@@ -172,7 +178,7 @@ def _texts(then: Then, answer: Answer, bench: Bench, sides: Sides) -> None:
 def _text(path: str, text: str, status: str, bench: Bench, sides: Sides) -> None:
     judgement = judge(text, status, pins=bench.started.target.pins)
     if judgement.outcome == "unrecognised":
-        raise Inconclusive(f"unrecognised text, pin it with its class: {text!r}")
+        raise Unread(path, text)
     wanted = f"not the instruction of another class ({judgement.reason})"
     sides.truth(path, text, holds=judgement.outcome != "convicted", wanted=wanted)
 

@@ -11,6 +11,7 @@ from mcp_proxy_conformance.requirement import catalogue
 
 SENT = {"content-type", "accept", "mcp-session-id", "mcp-protocol-version", "authorization"}
 SHOWN_MESSAGES, BODY_SHOWN = 8, 600
+LEFT_OUT = "left out"
 MARK = {
     "pass": "pass", "fail": "FAIL", "inconclusive": "open", "not_applicable": "n/a",
     "error": "ERROR", "waived": "waived",
@@ -19,7 +20,7 @@ MARK = {
 
 def render(report: dict[str, Any], path: Path) -> str:
     """The whole text; everything a target said is made inert first."""
-    lines = [_clause(one) for one in report["clauses"]]
+    lines = [_clause(one) for one in report["clauses"] if one["reason"] != LEFT_OUT]
     for result in report["results"]:
         if result["verdict"] in ("fail", "inconclusive", "error"):
             lines += ["", *_failure(result, report)]
@@ -59,7 +60,8 @@ def _failure(result: dict[str, Any], report: dict[str, Any]) -> list[str]:
     if request is not None:
         lines.append(f"  send again: {_curl(request)}")
     kind = report["target"]["kind"]
-    again = f"mcp-proxy-conformance run --check {result['check']} {kind}"
+    wanted = f"{result['check']}[{result['case']}]" if result["case"] else result["check"]
+    again = f"mcp-proxy-conformance run --check '{wanted}' {kind}"
     lines.append(f"  Reproduce with: {again}   (more: explain {result['clauses'][0]})")
     return lines
 
