@@ -6,12 +6,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
 from mcp_proxy_conformance.armed import Armed
 from mcp_proxy_conformance.arming import arm
+from mcp_proxy_conformance.calling import ABSENT, Called
 from mcp_proxy_conformance.discovery.answer import (
     Answer,
     Listing,
@@ -29,33 +29,9 @@ from mcp_proxy_conformance.wire.conversation import Conversation
 from mcp_proxy_conformance.wire.reply import Reply, ToolReply
 from mcp_proxy_conformance.world import Tool, ToolKey, World
 
+__all__ = ["ABSENT", "Bench", "Called"]
+
 T = TypeVar("T")
-
-
-class _Absent:
-    """The third form of an argument: not sent at all."""
-
-    def __repr__(self) -> str:
-        return "ABSENT"
-
-
-ABSENT: Any = _Absent()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Called:
-    """What one call through the proxy did: the text told, and whether the upstream saw it."""
-
-    key: ToolKey
-    reply: ToolReply
-    reached: bool
-
-    @property
-    def text(self) -> str:
-        """All the words of the answer, an error's message included."""
-        if self.reply.error is not None:
-            return str(self.reply.error.get("message", self.reply.error))
-        return "\n".join(self.reply.texts)
 
 
 class Bench:

@@ -56,9 +56,8 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
     def start(code: str, transcript: Transcript | None = None, timeout: float = 5) -> StdioClient:
         command = [sys.executable, "-I", "-S", "-c", MCP + code]
         own, env = transcript or Transcript(), {"SEEN": "yes"}
-        client = StdioClient(command, env=env, transcript=own, timeout=timeout)
-        made.append(client)
-        return client
+        made.append(StdioClient(command, env=env, transcript=own, timeout=timeout))
+        return made[-1]
 
     yield start
     for client in made:
