@@ -16,7 +16,7 @@ from mcp_proxy_conformance.bench import Bench
 from mcp_proxy_conformance.checks_index import split
 from mcp_proxy_conformance.judging import Ending, attempt, judge
 from mcp_proxy_conformance.report.document import write_report
-from mcp_proxy_conformance.requirement import profile
+from mcp_proxy_conformance.requirement import catalogue, profile
 from mcp_proxy_conformance.resources import checks_dir
 from mcp_proxy_conformance.run import Run, clauses_of, place_of
 from mcp_proxy_conformance.target.kinds import BadTarget, target_of
@@ -139,8 +139,6 @@ def _call(check: Callable[..., Any], arguments: dict[str, Any], run: Run, bench:
 
 
 def _tell_pytest(item: pytest.Item, ending: Ending) -> object:
-    from mcp_proxy_conformance.requirement import catalogue  # noqa: PLC0415
-
     advisory = catalogue().clause(clauses_of(item)[0]).judgement == "A"
     if ending.verdict == "pass":
         return True

@@ -111,7 +111,6 @@ class Target:
     settle_s: float = 1.0
     ready_s: float = 15.0
     enforce_s: float = 5.0
-    safe_s: float | None = None
     version: str = ""
     close: Callable[[], None] = lambda: None
     pins: Mapping[str, str] = field(default_factory=dict)

@@ -34,12 +34,7 @@ Told = tuple[str, str]
 @on(MIXED)
 def test_the_remedy_of_a_config_lock_is_no_act_of_the_user(bench: Bench) -> None:
     """Neither map nor entry tells the user's remedy for a lock of the operator."""
-    told = _told_in_discovery(bench)
-    bench.require(told, "no text was told for a config lock")
-
-    wrong = _wrong(bench, told | _extras(bench), _users_texts(bench))
-    unread = _unread(bench, told)
-    bench.require(wrong or not unread, f"unrecognised, pin it: {unread}")
+    wrong = _wrong_remedies(bench)
 
     assert wrong == {}
 
@@ -48,12 +43,7 @@ def test_the_remedy_of_a_config_lock_is_no_act_of_the_user(bench: Bench) -> None
 @on(COMBOS)
 def test_further_locks_do_not_turn_policy_into_an_act_of_the_user(bench: Bench) -> None:
     """With user locks and approvals beside it, the remedy still is that of policy."""
-    told = _told_in_discovery(bench)
-    bench.require(told, "no text was told for a config lock")
-
-    wrong = _wrong(bench, told | _extras(bench), _users_texts(bench))
-    unread = _unread(bench, told)
-    bench.require(wrong or not unread, f"unrecognised, pin it: {unread}")
+    wrong = _wrong_remedies(bench)
 
     assert wrong == {}
 
@@ -62,11 +52,7 @@ def test_further_locks_do_not_turn_policy_into_an_act_of_the_user(bench: Bench) 
 @on(MIXED)
 def test_no_config_denied_tool_is_counted_under_a_users_reason(bench: Bench) -> None:
     """The counts of user and pending locks hold no more tools than have such a reason first."""
-    servers = bench.list().servers
-    judged = {name: servers[name] for name in _reachable(bench) if name in servers}
-    bench.require(any(isinstance(e.counts, dict) for e in judged.values()), "no counts were seen")
-
-    surplus = {name: _surplus(bench, entry) for name, entry in judged.items()}
+    surplus = _surpluses(bench)
 
     assert surplus == {name: {} for name in surplus}
 
@@ -75,11 +61,7 @@ def test_no_config_denied_tool_is_counted_under_a_users_reason(bench: Bench) -> 
 @on(COMBOS)
 def test_further_locks_do_not_move_a_config_denied_tool_to_a_users_reason(bench: Bench) -> None:
     """Nor when user locks and approvals lie on the same tools."""
-    servers = bench.list().servers
-    judged = {name: servers[name] for name in _reachable(bench) if name in servers}
-    bench.require(any(isinstance(e.counts, dict) for e in judged.values()), "no counts were seen")
-
-    surplus = {name: _surplus(bench, entry) for name, entry in judged.items()}
+    surplus = _surpluses(bench)
 
     assert surplus == {name: {} for name in surplus}
 
@@ -101,13 +83,7 @@ def test_the_entry_of_a_config_locked_server_tells_no_act_of_the_user(bench: Ben
 @on(MIXED)
 def test_the_rejection_of_a_config_denied_tool_tells_no_act_of_the_user(bench: Bench) -> None:
     """The text is not that of a user's lock, and does not read like one."""
-    denied = [key for key in _denied(bench) if key.server in _reachable(bench)]
-    bench.require(denied, "no config-denied tool was refused")
-
-    told = _rejections(bench, denied)
-    wrong = _wrong(bench, told, {text for _, text in _rejections(bench, _users(bench))})
-    unread = _unread(bench, told)
-    bench.require(wrong or not unread, f"unrecognised, pin it: {unread}")
+    wrong = _wrong_rejections(bench)
 
     assert wrong == {}
 
@@ -116,13 +92,7 @@ def test_the_rejection_of_a_config_denied_tool_tells_no_act_of_the_user(bench: B
 @on(COMBOS)
 def test_further_locks_do_not_make_the_rejection_tell_an_act_of_the_user(bench: Bench) -> None:
     """With user locks and approvals on the tool, config is still what its rejection tells of."""
-    denied = [key for key in _denied(bench) if key.server in _reachable(bench)]
-    bench.require(denied, "no config-denied tool was refused")
-
-    told = _rejections(bench, denied)
-    wrong = _wrong(bench, told, {text for _, text in _rejections(bench, _users(bench))})
-    unread = _unread(bench, told)
-    bench.require(wrong or not unread, f"unrecognised, pin it: {unread}")
+    wrong = _wrong_rejections(bench)
 
     assert wrong == {}
 
@@ -139,6 +109,37 @@ def test_the_rejection_on_a_quarantined_server_tells_no_act_on_the_tool(bench: B
     wrong = _wrong(bench, told, {text for _, text in _rejections(bench, _users(bench))})
 
     assert wrong == {}
+
+
+def _wrong_remedies(bench: Bench) -> dict[Told, str]:
+    """Which texts of answers give a config lock the user's remedy; unread ones are inconclusive."""
+    told = _told_in_discovery(bench)
+    bench.require(told, "no text was told for a config lock")
+    wrong = _wrong(bench, told | _extras(bench), _users_texts(bench))
+    return _all_read(bench, told, wrong)
+
+
+def _wrong_rejections(bench: Bench) -> dict[Told, str]:
+    """Which rejections give a config lock the user's remedy; unread ones are inconclusive."""
+    denied = [key for key in _denied(bench) if key.server in _reachable(bench)]
+    bench.require(denied, "no config-denied tool was refused")
+    told = _rejections(bench, denied)
+    wrong = _wrong(bench, told, {text for _, text in _rejections(bench, _users(bench))})
+    return _all_read(bench, told, wrong)
+
+
+def _all_read(bench: Bench, told: set[Told], wrong: dict[Told, str]) -> dict[Told, str]:
+    unread = _unread(bench, told)
+    bench.require(wrong or not unread, f"unrecognised, pin it: {unread}")
+    return wrong
+
+
+def _surpluses(bench: Bench) -> dict[str, dict[str, int]]:
+    """The surplus of each reachable server that the listing shows."""
+    servers = bench.list().servers
+    judged = {name: servers[name] for name in _reachable(bench) if name in servers}
+    bench.require(any(isinstance(e.counts, dict) for e in judged.values()), "no counts were seen")
+    return {name: _surplus(bench, entry) for name, entry in judged.items()}
 
 
 def _denied(bench: Bench) -> list[ToolKey]:
