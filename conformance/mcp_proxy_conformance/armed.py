@@ -17,7 +17,7 @@ class Armed:
 
     `shown`: query -> tools that the default answer listed while callable, in order;
     `entries`: each callable tool's own entry; `called`: tools whose call moved the upstream's
-    counter while unlocked; `refused`: locked tools, the text of their refused call;
+    counter while unlocked; `refused`: locked tools whose call was refused, in order of proof;
     `skipped`: locks that the target does not declare, or legally refuses; `unproven`: locks whose
     effect was not seen, with the reason.
     """
@@ -26,7 +26,7 @@ class Armed:
     shown: dict[str, tuple[ToolKey, ...]] = field(default_factory=dict)
     entries: dict[ToolKey, Entry] = field(default_factory=dict)
     called: set[ToolKey] = field(default_factory=set)
-    refused: dict[ToolKey, str] = field(default_factory=dict)
+    refused: dict[ToolKey, None] = field(default_factory=dict)
     skipped: dict[ToolKey, str] = field(default_factory=dict)
     unproven: dict[ToolKey, str] = field(default_factory=dict)
 

@@ -54,7 +54,8 @@ def _confirm_all(prover: Prover) -> None:
         state = armed.states.get(key)
         if state is None or state.callable:
             continue
-        if key in armed.called or state.approval == "pending":
+        siblings = [other for other in armed.called if other.server == key.server]
+        if key in armed.called or (state.approval == "pending" and siblings):
             prover.expect_refusal(key)
         else:
             armed.unproven[key] = "it was never callable on this target"

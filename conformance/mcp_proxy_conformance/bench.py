@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -25,7 +25,6 @@ from mcp_proxy_conformance.discovery.surface import FLAG, Surface
 from mcp_proxy_conformance.state import ToolState
 from mcp_proxy_conformance.target.started import Started, poll
 from mcp_proxy_conformance.verdict import Breach, Inconclusive, Misshapen, NotApplicable
-from mcp_proxy_conformance.wire.conversation import Conversation
 from mcp_proxy_conformance.wire.reply import Reply, ToolReply
 from mcp_proxy_conformance.world import Tool, ToolKey, World
 
@@ -92,6 +91,7 @@ class Bench:
         if found is None:
             found = self.discover(query, include_disabled=include_disabled, limit=limit)
             self.started.answers[place] = found
+        assert isinstance(found, Answer)
         return found
 
     def revealed(self, query: str, *, limit: Any = ABSENT) -> dict[ToolKey, Any]:
@@ -121,11 +121,19 @@ class Bench:
         self, key: ToolKey, arguments: dict[str, Any] | None = None, *, surface: int = 0
     ) -> Called:
         """One call of a tool through the proxy, C in the clause tables."""
-        template = self.surface.calls[surface]
-        tool, filled = template.filled(key, arguments or {})
-        before = self.upstream_calls(key)
-        reply = self.tool_call(tool, filled, endpoint=template.endpoint)
-        return Called(key=key, reply=reply, reached=self.upstream_calls(key) > before)
+        return self.started.call(key, arguments, surface=surface, agent=self.agent)
+
+    def refusal(self, key: ToolKey) -> str:
+        """What a call of a locked tool is answered, shared like `asked`; it must not get through.
+
+        The words are the administrator's, over the first call surface.
+        """
+        found = self.started.answers.get(("refusal", key))
+        if found is None:
+            called = self.started.call(key)
+            self.require(not called.reached, f"{key} is not refused")
+            found = self.started.answers["refusal", key] = called.text
+        return str(found)
 
     def tool_call(self, tool: str, arguments: Any, *, endpoint: str = "") -> ToolReply:
         """One tools/call of the target's own tools, the raw reply."""
@@ -134,30 +142,6 @@ class Bench:
     def request(self, method: str, params: Any, *, endpoint: str = "") -> Reply:
         """Any request of the protocol, the raw reply."""
         return self.started.client(self.agent, endpoint).request(method, params)
-
-    def discovery_tool(self, endpoint: str = "") -> dict[str, Any]:
-        """The discovery tool's own entry in tools/list."""
-        return self._discovery_entry(self.started.client(self.agent, endpoint), endpoint)
-
-    def discovery_tools(self) -> dict[str, dict[str, Any]]:
-        """That entry on each endpoint that holds it, by path, and over `stdio` where served."""
-        found = {}
-        for endpoint in self.surface.endpoints:
-            with suppress(Inconclusive):
-                found[endpoint] = self.discovery_tool(endpoint)
-        if self.agent is None and self.started.access.stdio is not None:
-            with self.started.stdio() as client, suppress(Inconclusive):
-                found["stdio"] = self._discovery_entry(client, "stdio")
-        self.require(found, "no declared endpoint or transport offers the discovery tool")
-        return found
-
-    def _discovery_entry(self, client: Conversation, place: str) -> dict[str, Any]:
-        for tool in client.tools():
-            if tool.get("name") == self.surface.discovery_tool:
-                return tool
-        raise Inconclusive(
-            f"no tool {self.surface.discovery_tool!r} on endpoint {place or 'of the target'}"
-        )
 
     def together(self, acts: Sequence[Callable[[], T]], threads: int = 8) -> Sequence[T]:
         """Do all acts at once, each thread with sessions of its own."""
@@ -193,7 +177,7 @@ class Bench:
 
     def until(self, observe: Callable[[], T], holds: Callable[[T], bool]) -> T:
         """Observe until it holds, or the settle time since the last enforced change is over."""
-        end = self.started.settled_from + self.started.target.settle_s
+        end = self.started.settled_at
 
         def anew() -> T:
             self.started.answers.clear()
@@ -203,6 +187,11 @@ class Bench:
         if holds(seen) or time.monotonic() >= end:
             return seen
         return poll(anew, holds, max(0.0, end - time.monotonic()))
+
+    def settle(self) -> None:
+        """Let the settle time pass: what is asked from now on must be right at once."""
+        time.sleep(max(0.0, self.started.settled_at - time.monotonic()))
+        self.started.answers.clear()
 
     def refused(self, key: ToolKey) -> bool:
         """Poll until a call of the tool is refused: the control of every lock (section 0)."""

@@ -82,7 +82,7 @@ def judge(
     while True:
         mark, shared = started.transcript.mark(), bool(started.answers)
         ending = replace(attempt(lambda: check(bench)), since=mark)
-        open_end = started.settled_from + started.target.settle_s > time.monotonic()
+        open_end = started.settled_at > time.monotonic()
         untouched = started.last_change == touched_at
         if ending.verdict not in ("fail", "inconclusive") or ending.final:
             break

@@ -36,20 +36,10 @@ class Prover:
         )
         return read_answer(reply, query, names.members, self.tools)
 
-    def call(self, key: ToolKey) -> tuple[bool, str]:
-        """Call a tool: whether its upstream counted it, and what the target said."""
-        template = self.started.target.surface.calls[0]
-        tool, arguments = template.filled(key, {})
-        upstream = self.started.servers[key.server]
-        before = upstream.calls(key.tool)
-        reply = self.started.client(endpoint=template.endpoint).call_tool(tool, arguments)
-        text = str(reply.error) if reply.error else "\n".join(reply.texts)
-        return upstream.calls(key.tool) > before, text
-
     def expect_call(self, key: ToolKey) -> bool:
         """Poll until a call reaches the upstream."""
         within = self.started.target.ready_s if self._unreached < PATIENT else 0.0
-        reached, _ = poll(lambda: self.call(key), lambda seen: seen[0], within)
+        reached = poll(lambda: self.started.call(key).reached, bool, within)
         if reached:
             self.armed.called.add(key)
         else:
@@ -58,14 +48,29 @@ class Prover:
 
     def expect_refusal(self, key: ToolKey) -> bool:
         """Poll until a call is refused and the upstream's counter stands still."""
-        reached, text = poll(
-            lambda: self.call(key), lambda seen: not seen[0], self.started.target.enforce_s
-        )
-        if reached:
+        within = self.started.target.enforce_s
+        if poll(lambda: self.started.call(key).reached, lambda reached: not reached, within):
+            self.armed.refused.pop(key, None)
             self.armed.unproven[key] = "the lock had no effect"
             return False
-        self.armed.refused[key] = text
+        self.armed.refused[key] = None
         return True
+
+    def expect_lasting_refusal(self, key: ToolKey) -> bool:
+        """Refused, another tool reached meanwhile, and refused again: no outage of the target."""
+        beside = self._callable_beside(key)
+        if not self.expect_refusal(key):
+            return False
+        if beside is not None and not self.expect_call(beside):
+            self.armed.refused.pop(key)
+            self.armed.unproven[key] = f"{beside} was not reached either"
+            return False
+        return self.expect_refusal(key)
+
+    def _callable_beside(self, key: ToolKey) -> ToolKey | None:
+        """A tool that is callable still, best one of the same server."""
+        free = [k for k in sorted(self.armed.called) if self.armed.states[k].callable]
+        return min(free, key=lambda k: k.server != key.server, default=None)
 
     def show(self, keys: Iterable[ToolKey]) -> None:
         """Ask every declared query while unlocked; wait for each tool by its own word."""

@@ -69,7 +69,7 @@ class Run:
     def pool(self) -> Pool:
         """The pool of this run, made when first asked for."""
         if self._pool is None:
-            self._pool = Pool(self.target, self.out / "scratch")
+            self._pool = Pool(self.target, self.out / "scratch", keep=self.keep)
         return self._pool
 
     def plan(self, places: list[Place]) -> None:
@@ -100,8 +100,8 @@ class Run:
         """One check less needs that place; the last one ends its target."""
         self._uses[place.name] -= 1
         if self._uses[place.name] <= 0:
-            self.pool.release(place.name, keep=self.keep)
-            self.pool.release(place.name + "#second", keep=self.keep)
+            self.pool.release(place.name)
+            self.pool.release(place.name + "#second")
 
     def record(self, item: pytest.Item, place: Place, ending: Ending, *, seconds: float) -> Result:
         """Turn an ending into a result and remember the messages it rests on."""
@@ -149,17 +149,17 @@ class Run:
         return accused(clauses, *self.comparison[1:])
 
     def _evidence(self, ending: Ending) -> tuple[str, ...]:
+        if ending.verdict != "fail" or self.comparison is None:
+            return ()
         # deepdiff takes a fifth of a second to import, and a green run never needs it
         from mcp_proxy_conformance.report.difference import difference  # noqa: PLC0415
 
-        if ending.verdict != "fail" or self.comparison is None:
-            return ()
         return tuple(difference(*self.comparison))
 
     def close(self) -> None:
         """End every target."""
         if self._pool is not None:
-            self._pool.close(keep=self.keep)
+            self._pool.close()
         self.target.close()
 
 

@@ -108,7 +108,7 @@ class Stepper:
                 self.started.unlock("approval", step.server, step.tools)
             except AdapterError as error:
                 failure = error
-            if poll(lambda: self.prover.call(key)[0], bool, AGAIN_S):
+            if poll(lambda: self.started.call(key).reached, bool, AGAIN_S):
                 return
             if time.monotonic() > deadline:
                 if failure is not None:
@@ -122,7 +122,7 @@ class Stepper:
         for key in self.prover.sample:
             hit = key.server == step.server and (not step.tools or key.tool in step.tools)
             if hit and key in before and before[key].callable and key in self.armed.called:
-                self.prover.expect_refusal(key)
+                self.prover.expect_lasting_refusal(key)
                 return
 
     def _confirm_open(self, step: Step) -> None:
@@ -146,7 +146,7 @@ class Stepper:
                 continue
             if step.change is not None and key in self.armed.called:
                 deadline = time.monotonic() + self.started.target.ready_s
-                while poll(lambda k=key: self.prover.call(k)[0], lambda r: not r, AGAIN_S):  # type: ignore[misc]
+                while poll(lambda k=key: self.started.call(k).reached, lambda r: not r, AGAIN_S):  # type: ignore[misc]
                     if time.monotonic() > deadline:
                         break
                     self.started.refresh(server)

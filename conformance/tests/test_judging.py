@@ -40,6 +40,11 @@ class FakeStarted:
     settled_from: float = field(default_factory=time.monotonic)
     answers: dict[tuple[object, ...], object] = field(default_factory=dict)
 
+    @property
+    def settled_at(self) -> float:
+        """As of a started target."""
+        return self.settled_from + self.target.settle_s
+
 
 @dataclass
 class FakeBench:

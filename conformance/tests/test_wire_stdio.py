@@ -13,6 +13,7 @@ import pytest
 
 from mcp_proxy_conformance.armed import Armed
 from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.discovery.offered import offered_anywhere
 from mcp_proxy_conformance.discovery.surface import FLAG
 from mcp_proxy_conformance.target.kinds import target_of
 from mcp_proxy_conformance.target.started import Started
@@ -103,7 +104,7 @@ def test_the_bench_sees_the_discovery_tool_on_every_transport(tmp_path: Path) ->
     target = target_of("reference")
     started = Started(target, World(id="none", servers=()), tmp_path)
     try:
-        told = Bench(started, Armed(states={})).discovery_tools()
+        told = offered_anywhere(Bench(started, Armed(states={})))
         states = sorted(path.parent.name for path in started.folder.rglob("proxy.db"))
     finally:
         started.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import sys
@@ -102,6 +103,8 @@ def judge(kind: str, options: dict[str, Any]) -> int:
         *(["--keep"] if options["keep"] else []),
         *(["--check", options["check"]] if options["check"] else []),
     ]  # fmt: skip
+    # Nearly all that a run makes is kept to its end, so looking for garbage finds none.
+    gc.set_threshold(50_000, 20, 100)
     with Progress(log, sys.stderr) as progress:
         code = pytest.main(arguments, plugins=[progress])
     if code == USAGE_ERROR:

@@ -258,7 +258,7 @@ def _own_rejections(bench: Bench, status: str) -> list[str]:
         "server_disabled": ({"server_off": True},),
     }
     tools = [tool for state in pure.get(status, ()) for tool in bench.locked(**state)]
-    return [mask(bench.armed.refused[one], [one.server, one.tool]) for one in tools]
+    return [mask(bench.refusal(one), [one.server, one.tool]) for one in tools]
 
 
 def _pointer(called: Called, bench: Bench, sides: Sides) -> None:

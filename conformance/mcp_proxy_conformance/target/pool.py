@@ -38,11 +38,14 @@ class Wanted:
 class Pool:
     """Starts and arms up to `ahead` wanted targets before they are asked for."""
 
-    def __init__(self, target: Target, scratch: Path, *, ahead: int = 3) -> None:
-        """Nothing is started until `plan` says what is wanted."""
+    def __init__(
+        self, target: Target, scratch: Path, *, ahead: int = 3, keep: bool = False
+    ) -> None:
+        """Nothing is started until `plan` says what is wanted; `keep` spares scratch folders."""
         self._target = target
         self._scratch = scratch
         self._ahead = ahead
+        self._keep = keep
         self._queue: list[Wanted] = []
         self._made: dict[str, Future[Ready]] = {}
         self._crew = ThreadPoolExecutor(2, thread_name_prefix="pool")
@@ -71,22 +74,22 @@ class Pool:
             raise failure.with_traceback(None)  # it is raised once for each check of the stage
         return future.result()
 
-    def release(self, place: str, *, keep: bool = False) -> None:
+    def release(self, place: str) -> None:
         """End the target of that place."""
         future = self._made.pop(place, None)
         if future is not None and not future.cancel():
-            self._enders.submit(self._end, future, keep=keep)
+            self._enders.submit(self._end, future)
         self._start_ahead()
 
-    def _end(self, future: Future[Ready], *, keep: bool) -> None:
+    def _end(self, future: Future[Ready]) -> None:
         if future.exception() is not None:
             return
         started = future.result().started
         with self._lock:
             self._open.discard(started)
-        started.close(keep=keep)
+        started.close()
 
-    def close(self, *, keep: bool = False) -> None:
+    def close(self) -> None:
         """End every target, those still being started included."""
         self._closed = True
         self._queue = []
@@ -95,13 +98,13 @@ class Pool:
         with self._lock:
             remaining, self._open = list(self._open), set()
         for started in remaining:
-            self._enders.submit(started.close, keep=keep)
+            self._enders.submit(started.close)
         self._crew.shutdown(wait=True, cancel_futures=True)
         self._enders.shutdown(wait=True)
         with self._lock:
             late, self._open = list(self._open), set()
         for started in late:
-            started.close(keep=keep)
+            started.close()
 
     def _start_ahead(self) -> None:
         waiting = sum(not future.done() for future in self._made.values())
@@ -117,7 +120,7 @@ class Pool:
     def _make(self, world: World) -> Ready:
         if self._closed:
             raise RuntimeError("the run is over")
-        started = Started(self._target, world, self._scratch)
+        started = Started(self._target, world, self._scratch, keep=self._keep)
         with self._lock:
             self._open.add(started)
         try:

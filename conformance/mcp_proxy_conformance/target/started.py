@@ -9,16 +9,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urljoin
 
-from mcp_proxy_conformance.discovery.answer import Answer
+from mcp_proxy_conformance.calling import Called
 from mcp_proxy_conformance.target.adapter import Access, Target, Unsupported, Upstream
 from mcp_proxy_conformance.transcript import Transcript
 from mcp_proxy_conformance.upstream import Upstreams, UpstreamServer, UpstreamTool
 from mcp_proxy_conformance.wire.client import Client
 from mcp_proxy_conformance.wire.stdio import StdioClient
-from mcp_proxy_conformance.world import LockKind, Step, Tool, World
+from mcp_proxy_conformance.world import LockKind, Step, Tool, ToolKey, World
 
 T = TypeVar("T")
 EVERY_S = 0.02
@@ -41,8 +41,11 @@ class Started:
     seen to be enforced: claims have the settle time from then on.
     """
 
-    def __init__(self, target: Target, world: World, scratch: Path) -> None:
-        """Start the upstreams, then the target; raises AdapterError after cleaning up."""
+    def __init__(self, target: Target, world: World, scratch: Path, *, keep: bool = False) -> None:
+        """Start the upstreams, then the target; raises AdapterError after cleaning up.
+
+        With `keep` its scratch folder outlives it, also when it does not start.
+        """
         self.target = target
         self.world = world
         self.transcript = Transcript()
@@ -51,8 +54,9 @@ class Started:
         self.upstreams = Upstreams(transcript=self.transcript)
         self.servers: dict[str, UpstreamServer] = {}
         self.seen: set[str] = set()
-        self.answers: dict[tuple[object, ...], Answer] = {}
+        self.answers: dict[tuple[object, ...], Any] = {}
         self.adapter = target.make()
+        self._keep = keep
         self.started_at = self.last_change = self.settled_from = time.monotonic()
         self._clients: dict[tuple[int, str, str], Client] = {}
         self._lock = threading.Lock()
@@ -94,6 +98,21 @@ class Started:
                 self._clients[place] = found
         return found
 
+    def call(
+        self,
+        key: ToolKey,
+        arguments: dict[str, Any] | None = None,
+        *,
+        surface: int = 0,
+        agent: str | None = None,
+    ) -> Called:
+        """Call a tool through the proxy, and look whether its upstream counted it."""
+        template, upstream = self.target.surface.calls[surface], self.servers[key.server]
+        tool, filled = template.filled(key, arguments or {})
+        before = upstream.calls(key.tool)
+        reply = self.client(agent, template.endpoint).call_tool(tool, filled)
+        return Called(key=key, reply=reply, reached=upstream.calls(key.tool) > before)
+
     def stdio(self) -> StdioClient:
         """A client of the target over stdio, to be closed by who asked for it."""
         if self.access.stdio is None:
@@ -108,6 +127,11 @@ class Started:
         for client in old:
             with contextlib.suppress(Exception):
                 client.close()
+
+    @property
+    def settled_at(self) -> float:
+        """When, by the monotonic clock, every claim must have followed the last change."""
+        return self.settled_from + self.target.settle_s
 
     def moved(self, access: Access | None) -> None:
         """Note an operator action, and the new way in where there is one."""
@@ -158,12 +182,12 @@ class Started:
                 step.change, description=step.description, input_schema=step.input_schema
             )
 
-    def close(self, *, keep: bool = False) -> None:
+    def close(self) -> None:
         """End everything; the scratch folder goes too unless it is to be kept."""
         for end in (self.forget_clients, self.adapter.stop, self.upstreams.close):
             with contextlib.suppress(Exception):
                 end()
-        if not keep:
+        if not self._keep:
             shutil.rmtree(self.folder, ignore_errors=True)
 
 

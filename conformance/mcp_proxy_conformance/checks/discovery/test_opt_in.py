@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 from typing import Any
 
@@ -14,22 +13,13 @@ from referencing.exceptions import Unresolvable
 
 from mcp_proxy_conformance.bench import ABSENT, Bench
 from mcp_proxy_conformance.discovery.answer import Answer
+from mcp_proxy_conformance.discovery.offered import offered, offered_anywhere
 from mcp_proxy_conformance.discovery.surface import FLAG
 from mcp_proxy_conformance.requirement import requirement
 from mcp_proxy_conformance.stage import on, stage
 from mcp_proxy_conformance.verdict import Inconclusive, Misshapen
 
 MIXED = stage("mixed")
-
-
-def offered(bench: Bench) -> dict[str, dict[str, Any]]:
-    """The discovery tool as each declared endpoint offers it, where one does."""
-    found = {}
-    for endpoint in bench.surface.endpoints:
-        with contextlib.suppress(Inconclusive):
-            found[endpoint] = bench.discovery_tool(endpoint)
-    bench.require(found, "no declared endpoint offers the discovery tool")
-    return found
 
 
 def envelope(answer: Answer) -> tuple[str | None, list[str], bool]:
@@ -160,7 +150,7 @@ def test_the_published_schema_names_the_flag(bench: Bench) -> None:
 @on(MIXED)
 def test_the_discovery_tool_tells_of_the_flag_itself(bench: Bench) -> None:
     """Wherever the tool is offered, its own description holds the flag's name."""
-    tools = bench.discovery_tools()
+    tools = offered_anywhere(bench)
 
     seen = {place: FLAG in (tool.get("description") or "") for place, tool in tools.items()}
 

@@ -192,7 +192,7 @@ def _policy_first(bench: Bench) -> list[ToolKey]:
 
 
 def _rejections(bench: Bench, keys: Iterable[ToolKey]) -> set[Told]:
-    return {(str(key), masked(bench, bench.armed.refused[key], key)) for key in keys}
+    return {(str(key), masked(bench, bench.refusal(key), key)) for key in keys}
 
 
 def _wrong(bench: Bench, told: Iterable[Told], users: set[str]) -> dict[Told, str]:

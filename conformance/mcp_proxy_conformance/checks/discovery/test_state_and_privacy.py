@@ -74,6 +74,7 @@ def _left_behind(bench: Bench, flag: Any, *, ended: bool = False) -> set[str]:
     for _ in range(CALLS):
         answer = bench.discover("tarnix", include_disabled=flag)
     bench.require(answer.error is None, f"discovery answered an error: {answer.error}")
+    bench.require(flag is not True or answer.disabled, "the opt-in calls revealed no locked tool")
     if ended and "restart" in bench.operator.target.capabilities:
         bench.operator.restart()
     return things(bench.operator.folder / "target")

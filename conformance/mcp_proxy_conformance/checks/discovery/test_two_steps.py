@@ -40,7 +40,7 @@ def test_following_the_note_yields_the_tool_its_status_and_its_remedy(
 def test_following_the_rejection_yields_the_tool_its_status_and_its_remedy(bench: Bench) -> None:
     """A rejection that names the flag or the discovery tool leads to all three at once."""
     pointers = (FLAG, bench.surface.discovery_tool)
-    led = [k for k in _wanted(bench) if any(one in bench.armed.refused[k] for one in pointers)]
+    led = [k for k in _wanted(bench) if any(one in bench.refusal(k) for one in pointers)]
     bench.require(led, "no rejection led to discovery")
 
     answers = {key: bench.discover(_need(bench, key), include_disabled=True) for key in led}

@@ -62,10 +62,7 @@ def test_no_discovery_answer_tells_what_withheld_tools_hold(bench: Bench) -> Non
     _expect_withheld(bench)
     queries = {*bench.world.queries(), *(key.tool for key in _withheld(bench)), *_planted(bench)}
 
-    leaks = bench.until(lambda: _leaks(bench, queries, (True, ABSENT)), lambda found: not found)
-
-    if leaks:
-        raise Breach(f"text of withheld tools stands in discovery answers: {leaks}")
+    _expect_no_leak(bench, queries, (True, ABSENT))
 
 
 @requirement("FR-003.canary")
@@ -75,10 +72,7 @@ def test_no_lock_laid_beside_makes_discovery_tell_withheld_text(bench: Bench) ->
     _expect_withheld(bench)
     queries = {key.tool for key in _withheld(bench)}
 
-    leaks = bench.until(lambda: _leaks(bench, queries, (True,)), lambda found: not found)
-
-    if leaks:
-        raise Breach(f"text of withheld tools stands in discovery answers: {leaks}")
+    _expect_no_leak(bench, queries, (True,))
 
 
 @requirement("FR-003.canary~listing")
@@ -129,6 +123,16 @@ def _expect_withheld(bench: Bench) -> None:
     planted = set(_planted(bench).values())
     revealed = own_entries(bench, planted)
     bench.require(revealed, f"none of {len(planted)} tools with planted words was revealed")
+
+
+def _expect_no_leak(bench: Bench, queries: Iterable[str], flags: tuple[object, ...]) -> None:
+    """A leak counts once the settle time is over; it need not be in every answer."""
+    if not _leaks(bench, queries, flags):
+        return
+    for _ in range(3):
+        bench.settle()
+        if leaks := _leaks(bench, queries, flags):
+            raise Breach(f"text of withheld tools stands in discovery answers: {leaks}")
 
 
 def _told(entry: Entry) -> dict[str, object]:

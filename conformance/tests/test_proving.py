@@ -1,0 +1,59 @@
+"""What counts as proof of a lock: a refusal that lasts while other tools are reached."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import pytest
+
+from mcp_proxy_conformance.calling import Called
+from mcp_proxy_conformance.proving import Prover
+from mcp_proxy_conformance.state import ToolState
+from mcp_proxy_conformance.target.started import Started
+from mcp_proxy_conformance.world import World, key, server, tool, world
+
+WORLD = world(server("forge", tool("zorvik_list"), tool("mobel_drop")))
+FREE, LOCKED = key("forge:zorvik_list"), key("forge:mobel_drop")
+
+
+@dataclass
+class FakeTarget:
+    """Nothing is waited for long."""
+
+    enforce_s: float = 0.1
+    ready_s: float = 0.1
+
+
+@dataclass
+class FakeStarted:
+    """Calls reach their upstream as scripted; the last word of a script is said for ever."""
+
+    scripts: dict[Any, list[bool]]
+    world: World = WORLD
+    target: FakeTarget = field(default_factory=FakeTarget)
+
+    def call(self, tool_key: Any) -> Called:
+        """The next word of the tool's script."""
+        script = self.scripts[tool_key]
+        reached = script.pop(0) if len(script) > 1 else script[0]
+        return Called(key=tool_key, reply=cast("Any", None), reached=reached)
+
+
+@pytest.mark.parametrize(
+    ("locked", "free", "proven"),
+    [
+        ([True, False], [True], True),
+        ([False, True], [False, False, True], False),  # the target was down, and came back
+        ([False], [False], False),  # the target is down
+    ],
+)
+def test_an_outage_is_no_lock(locked: list[bool], free: list[bool], *, proven: bool) -> None:
+    """A tool is refused for good only if another is reached in between."""
+    prover = Prover(cast("Started", FakeStarted({LOCKED: locked, FREE: free})))
+    prover.armed.called.update({LOCKED, FREE})
+    prover.armed.states[LOCKED] = ToolState(config=True)
+
+    prover.expect_lasting_refusal(LOCKED)
+
+    assert (LOCKED in prover.armed.refused, LOCKED in prover.armed.unproven) == (proven, not proven)
