@@ -21,6 +21,7 @@ from mcp_proxy_conformance.discovery.answer import (
     read_listing,
     server_entry,
 )
+from mcp_proxy_conformance.discovery.declared import expect_declared
 from mcp_proxy_conformance.discovery.surface import FLAG, Surface
 from mcp_proxy_conformance.state import ToolState
 from mcp_proxy_conformance.target.started import Started, poll
@@ -78,7 +79,9 @@ class Bench:
         if limit is not ABSENT:
             arguments[self.surface.limit] = limit
         reply = self.tool_call(self.surface.discovery_tool, arguments, endpoint=endpoint)
-        return read_answer(reply, query, self.surface.members, self.tools)
+        answer = read_answer(reply, query, self.surface.members, self.tools)
+        expect_declared(answer, self.started.target.capabilities)
+        return answer
 
     def asked(self, query: str, *, include_disabled: Any = ABSENT, limit: Any = ABSENT) -> Answer:
         """The answer to a request, shared by all checks that ask it of the same state.
@@ -221,9 +224,10 @@ class Bench:
         return seen
 
     @contextmanager
-    def twin(self) -> Iterator[Bench]:
-        """A second target of the same world, started and armed now and ended with the block."""
-        started = Started(self.started.target, self.world, self.started.folder.parent)
+    def twin(self, world: World | None = None) -> Iterator[Bench]:
+        """A second target, started and armed now and ended with the block; of the same world."""
+        place = self.started.folder.parent
+        started = Started(self.started.target, world or self.world, place)
         try:
             yield Bench(started, arm(started), self.agent)
         finally:
@@ -241,6 +245,11 @@ class Bench:
         for word in capabilities:
             if word not in self.started.target.capabilities:
                 raise NotApplicable(f"{word} is not declared")
+
+    def needs_one_of(self, *capabilities: str) -> None:
+        """Not applicable to targets that declare none of these."""
+        if not self.started.target.capabilities.intersection(capabilities):
+            raise NotApplicable(f"none of {', '.join(capabilities)} is declared")
 
     def locked(self, **state: Any) -> tuple[ToolKey, ...]:
         """The armed tools whose locks are exactly these, e.g. `locked(config=True)`."""

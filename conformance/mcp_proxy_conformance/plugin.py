@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import signal
 import time
 from collections.abc import Callable, Generator
@@ -19,7 +21,8 @@ from mcp_proxy_conformance.report.document import write_report
 from mcp_proxy_conformance.requirement import catalogue, profile
 from mcp_proxy_conformance.resources import checks_dir
 from mcp_proxy_conformance.run import Run, clauses_of, place_of
-from mcp_proxy_conformance.target.kinds import BadTarget, target_of
+from mcp_proxy_conformance.target.description import BadTarget, describe
+from mcp_proxy_conformance.target.kinds import target_of
 from mcp_proxy_conformance.verdict import Blame
 
 RUN = pytest.StashKey[Run]()
@@ -29,9 +32,12 @@ FAULTS: list[str] = []
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Our options; without `--target` the plugin does nothing."""
+    """Our options; without a target the plugin does nothing."""
     group = parser.getgroup("mcp-proxy-conformance")
-    group.addoption("--target", help="the implementation under test: reference")
+    group.addoption("--target", help="the implementation under test: reference, mcpproxy, command")
+    group.addoption("--target-file", help="the target file that `init` writes")
+    group.addoption("--target-options", default="{}", help="its members that differ, as JSON")
+    group.addoption("--soak", type=float, default=0.0, help="seconds; observe stages again then")
     group.addoption("--profile", default="discovery", help="the profile of clauses")
     group.addoption("--out", default="mcp-proxy-conformance-out", help="folder of the report")
     group.addoption("--check", help="only this check, or this case")
@@ -43,16 +49,23 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the marks; with a target, set up the run and supply the installed checks."""
     config.addinivalue_line("markers", "requirement(*clauses): the clauses that a check proves")
     config.addinivalue_line("markers", "on(world): the world or stage that a check works on")
-    kind = config.getoption("--target")
-    if kind is None:
+    kind, file = config.getoption("--target"), config.getoption("--target-file")
+    if kind is None and file is None:
         return
     try:
-        target = target_of(kind)
+        given = json.loads(config.getoption("--target-options"))
+        target = target_of(
+            describe(
+                kind=kind, file=Path(file) if file else None, given=given, environment=os.environ
+            )
+        )
         chosen = profile(config.getoption("--profile").partition("@")[0])
+    except json.JSONDecodeError as error:
+        raise pytest.UsageError(f"--target-options is no JSON object: {error}") from None
     except (BadTarget, LookupError) as error:
         raise pytest.UsageError(str(error)) from None
     run = Run(
-        target=target,
+        target=replace(target, soak_s=config.getoption("--soak")),
         profile=chosen,
         out=Path(config.getoption("--out")).resolve(),
         confirm=not config.getoption("--no-confirm"),
@@ -110,7 +123,7 @@ def bench(request: pytest.FixtureRequest) -> Bench:
         raise pytest.UsageError("a check needs --target and the mark @on(world)")
     lacking = run.lacking(place)
     if lacking is not None:
-        pytest.skip(f"not applicable: {lacking} is not declared")
+        pytest.skip(f"not applicable: {lacking}")
     found = run.bench(place)
     request.node.stash[BEGAN] = time.monotonic()
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -22,6 +23,7 @@ from mcp_proxy_conformance.verdict import Result, Unread
 from mcp_proxy_conformance.world import World
 
 PASS_EXCERPT = 4
+SECOND = "#second"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +38,10 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageRecord:
-    """What the report says of one started stage."""
+    """What the report says of one started stage: `place` names it alone, `name` all of its kind."""
 
     place: str
+    name: str
     stage: str
     ready: Ready
 
@@ -63,6 +66,7 @@ class Run:
     began: float = field(default_factory=time.monotonic)
     wire: str = ""
     _uses: Counter[str] = field(default_factory=Counter)
+    _current: dict[str, StageRecord] = field(default_factory=dict)
     _pool: Pool | None = None
 
     @property
@@ -76,24 +80,38 @@ class Run:
         """What the collected checks will need, in their order."""
         runnable = [p for p in places if not self.lacking(p)]
         self._uses = Counter(place.name for place in runnable)
-        self.pool.plan([Wanted(p.name, p.world) for p in {p.name: p for p in runnable}.values()])
+        first: dict[str, Wanted] = {}
+        slow = self.confirm and not math.isinf(self.target.lasts_s)
+        for at, place in enumerate(runnable):
+            first.setdefault(place.name, Wanted(place.name, place.world, at))
+            if slow and not place.fresh:  # a second one only on demand would keep the run waiting
+                second = place.name + SECOND
+                first.setdefault(second, Wanted(second, place.world, at))
+        self.pool.plan(list(first.values()))
 
     def lacking(self, place: Place) -> str | None:
-        """The first capability that the target does not declare."""
-        return next((w for w in place.needs if w not in self.target.capabilities), None)
+        """Why its checks do not apply: a capability not declared, a soak not asked for."""
+        if "soak" in place.needs and not self.target.soak_s:
+            return "not asked for; --soak SECONDS does"
+        known = {*self.target.capabilities, "soak"}
+        lacking = next((word for word in place.needs if word not in known), None)
+        return None if lacking is None else f"{lacking} is not declared"
 
     def bench(self, place: Place) -> Bench:
         """A bench on the target of that place; raises AdapterError when it cannot be had."""
-        ready = self.pool.get(place.name, place.world)
-        self.stages.setdefault(
-            place.name,
-            StageRecord(place=place.name, stage=place.world.id or place.name, ready=ready),
-        )
+        ready = self.pool.get(place.name, place.world, shared=not place.fresh)
+        current = self._current.get(place.name)
+        if current is None or current.ready is not ready:
+            number = sum(one.name == place.name for one in self.stages.values()) + 1
+            name = place.name if number == 1 else f"{place.name} {number}"
+            stage = place.world.id or place.name
+            current = StageRecord(place=name, name=place.name, stage=stage, ready=ready)
+            self.stages[name] = self._current[place.name] = current
         return Bench(ready.started, ready.armed)
 
     def second_bench(self, place: Place) -> Bench:
         """A bench on another target of the same stage, kept for later confirmations."""
-        ready = self.pool.get(place.name + "#second", place.world)
+        ready = self.pool.get(place.name + SECOND, place.world)
         return Bench(ready.started, ready.armed)
 
     def done_with(self, place: Place) -> None:
@@ -101,12 +119,12 @@ class Run:
         self._uses[place.name] -= 1
         if self._uses[place.name] <= 0:
             self.pool.release(place.name)
-            self.pool.release(place.name + "#second")
+            self.pool.release(place.name + SECOND)
 
     def record(self, item: pytest.Item, place: Place, ending: Ending, *, seconds: float) -> Result:
         """Turn an ending into a result and remember the messages it rests on."""
         clauses = clauses_of(item)
-        record = self.stages.get(place.name)
+        record = self._current.get(place.name)
         cited: tuple[str, ...] = ()
         if record is not None:
             seen: tuple[Message, ...] = ()
@@ -114,7 +132,7 @@ class Run:
                 seen = record.ready.started.transcript.since(ending.since)
             if ending.verdict == "pass":
                 seen = seen[-PASS_EXCERPT:]
-            cited = tuple(f"{place.name}/{message.id}" for message in seen)
+            cited = tuple(f"{record.place}/{message.id}" for message in seen)
             self.messages |= dict(zip(cited, seen, strict=True))
             wire = record.ready.started.client().wire
             self.wire = self.wire or (wire if wire != "unopened" else "")

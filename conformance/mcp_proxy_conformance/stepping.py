@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+import msgspec
+
 from mcp_proxy_conformance.proving import Prover
 from mcp_proxy_conformance.state import ToolState, after
 from mcp_proxy_conformance.target.adapter import AdapterError, Refused, Unsupported
@@ -36,8 +38,11 @@ class Stepper:
         if lacking is not None:
             self._skip(step, f"{lacking} is not declared")
             return
+        there = tuple(t for t in step.tools if ToolKey(step.server, t) in self.armed.states)
+        if step.tools and not there:
+            return  # the step that adds them was left out
         try:
-            self._take(step)
+            self._take(msgspec.structs.replace(step, tools=there))
         except (Refused, Unsupported) as refusal:
             self._skip(step, str(refusal))
 
@@ -79,6 +84,8 @@ class Stepper:
         return None if needed in self.started.target.capabilities else needed
 
     def _touched(self, step: Step) -> list[ToolKey]:
+        if not step.tools and (step.lock or step.unlock):
+            return [key for key in self.prover.tools if key.server == step.server]
         if step.add is not None or step.change is not None:
             return [ToolKey(step.server, step.add.name if step.add else step.change or "")]
         return [ToolKey(step.server, tool) for tool in step.tools]

@@ -45,6 +45,10 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     annotations: dict[str, Any] | None = None
     canaries: tuple[str, ...] = ()
 
+    def holds(self, query: str) -> bool:
+        """Whether a one-word query of the world's own words is meant to find this tool."""
+        return query in (self.name, self.word, *self.groups)
+
 
 class Server(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One upstream server; `deny` or `allow` is the operator's list at start, never both."""

@@ -12,6 +12,7 @@ from mcp_proxy_conformance.report.outcome import outcome
 from mcp_proxy_conformance.requirement import profile
 from mcp_proxy_conformance.run import Run
 from mcp_proxy_conformance.target.adapter import Target
+from mcp_proxy_conformance.target.description import Description
 from mcp_proxy_conformance.target.kinds import target_of
 from mcp_proxy_conformance.verdict import Blame, Result, Verdict, worst
 
@@ -46,7 +47,9 @@ def clauses(**verdicts: Verdict) -> list[dict[str, Any]]:
 def run(*results: Result, target: Target | None = None, **state: Any) -> Run:
     """A finished run."""
     made = Run(
-        target=target or target_of("reference"), profile=profile("discovery"), out=Path("unused")
+        target=target or target_of(Description(kind="reference")),
+        profile=profile("discovery"),
+        out=Path("unused"),
     )
     made.results.extend(results)
     for name, value in state.items():
@@ -82,7 +85,7 @@ def test_the_worst_that_happened_decides(
 
 def test_a_target_that_declares_nothing_is_below_the_floor() -> None:
     """Nothing declared means nothing violated, and nothing proven."""
-    bare = replace(target_of("reference"), capabilities=frozenset())
+    bare = replace(target_of(Description(kind="reference")), capabilities=frozenset())
 
     found = outcome(run(target=bare), clauses())
 

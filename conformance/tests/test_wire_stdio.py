@@ -15,6 +15,7 @@ from mcp_proxy_conformance.armed import Armed
 from mcp_proxy_conformance.bench import Bench
 from mcp_proxy_conformance.discovery.offered import offered_anywhere
 from mcp_proxy_conformance.discovery.surface import FLAG
+from mcp_proxy_conformance.target.description import Description
 from mcp_proxy_conformance.target.kinds import target_of
 from mcp_proxy_conformance.target.started import Started
 from mcp_proxy_conformance.transcript import Transcript
@@ -101,7 +102,7 @@ def test_the_reference_is_listed_and_called(tmp_path: Path) -> None:
 
 def test_the_bench_sees_the_discovery_tool_on_every_transport(tmp_path: Path) -> None:
     """The adapter of the reference names stdio, beside the endpoints; the two states are apart."""
-    target = target_of("reference")
+    target = target_of(Description(kind="reference"))
     started = Started(target, World(id="none", servers=()), tmp_path)
     try:
         told = offered_anywhere(Bench(started, Armed(states={})))

@@ -14,10 +14,12 @@ import pytest
 
 from mcp_proxy_conformance.checks_index import names_like
 from mcp_proxy_conformance.cli.endpoint import endpoint
+from mcp_proxy_conformance.cli.options import merged, run_options, target_options
 from mcp_proxy_conformance.report.outcome import DECLARATION, FAULT, INTERRUPTED
 from mcp_proxy_conformance.report.progress import Progress
 from mcp_proxy_conformance.report.terminal import render
 from mcp_proxy_conformance.resources import checks_dir
+from mcp_proxy_conformance.target.description import FILE
 
 INI = """\
 [pytest]
@@ -32,46 +34,53 @@ USAGE_ERROR = 4
 
 
 @click.group(invoke_without_command=True)
-@click.option("--profile", default="discovery", show_default=True, help="The profile of clauses.")
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("mcp-proxy-conformance-out"),
-    show_default=True,
-    help="Folder of the report.",
-)
-@click.option(
-    "--timeout",
-    type=click.FloatRange(1, 86_400),
-    default=600.0,
-    show_default=True,
-    help="Seconds in all.",
-)
-@click.option(
-    "--check",
-    metavar="NAME",
-    help="Only this check, or this case: a partial run.",
-)
-@click.option("--keep", is_flag=True, help="Keep the targets' scratch folders.")
+@run_options
 @click.pass_context
 def run(context: click.Context, /, **options: Any) -> None:
-    """Judge a target; without a kind, the bundled reference proxy."""
+    """Judge a target. Options may stand before or after the kind.
+
+    Without a kind: the target that ./mcp-proxy-conformance.toml or --target-file describes, else
+    the bundled reference proxy.
+    """
     context.obj = options
     if context.invoked_subcommand is None:
-        sys.exit(judge("reference", options))
+        sys.exit(judge(None, merged({}, options)))
 
 
 @run.command()
+@run_options
 @click.pass_obj
-def reference(options: dict[str, Any]) -> None:
+def reference(outer: dict[str, Any], /, **options: Any) -> None:
     """Judge the bundled reference proxy, started as a process."""
-    sys.exit(judge("reference", options))
+    sys.exit(judge("reference", merged(outer, options)))
+
+
+@run.command()
+@click.option("--binary", metavar="PATH", help="The program; it is never told to go online.")
+@run_options
+@click.pass_obj
+def mcpproxy(outer: dict[str, Any], /, **options: Any) -> None:
+    """Judge the real Go proxy: smart-mcp-proxy/mcpproxy-go."""
+    sys.exit(judge("mcpproxy", merged(outer, options)))
+
+
+@run.command()
+@run_options
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+@click.pass_obj
+def command(outer: dict[str, Any], /, command: tuple[str, ...], **options: Any) -> None:
+    """Judge any proxy through an adapter: `run command -- PROGRAM ARGUMENTS`.
+
+    What an adapter is: `mcp-proxy-conformance explain adapter`.
+    """
+    options["command"] = command or None
+    sys.exit(judge("command", merged(outer, options)))
 
 
 run.add_command(endpoint)
 
 
-def judge(kind: str, options: dict[str, Any]) -> int:
+def judge(kind: str | None, options: dict[str, Any]) -> int:
     """Run the installed checks against a kind of target; returns the exit code."""
     out = options["out"].resolve()
     report, ini = out / "report.json", out / "checks.ini"
@@ -98,8 +107,10 @@ def judge(kind: str, options: dict[str, Any]) -> int:
         str(checks_dir() / folder), "-c", str(ini), "--rootdir", str(out),
         "-p", "no:cacheprovider", "-p", "no:unraisableexception", "--tb=native",
         "--disable-plugin-autoload", "-p", "pytest_timeout",
-        "-p", "mcp_proxy_conformance.plugin", "--target", kind, "--profile", options["profile"],
-        "--out", str(out), f"--timeout={CHECK_S}", f"--session-timeout={options['timeout']}",
+        "-p", "mcp_proxy_conformance.plugin", *_target(kind, options),
+        "--profile", options["profile"], "--soak", str(options["soak"]),
+        "--out", str(out), f"--timeout={CHECK_S + options['soak']}",
+        f"--session-timeout={options['timeout']}",
         *(["--keep"] if options["keep"] else []),
         *(["--check", options["check"]] if options["check"] else []),
     ]  # fmt: skip
@@ -116,3 +127,16 @@ def judge(kind: str, options: dict[str, Any]) -> int:
     document = json.loads(report.read_text(encoding="utf-8"))
     click.echo(render(document, report))
     return int(document["exit"])
+
+
+def _target(kind: str | None, options: dict[str, Any]) -> list[str]:
+    """The plugin's options that name the target; a target file lying here is told of."""
+    file = options["target_file"]
+    if file is None and kind != "reference" and Path(FILE).exists():
+        file = Path(FILE)
+        click.echo(f"target file: {file}", err=True)
+    if kind is None and file is None:
+        kind = "reference"
+    told = ["--target-options", json.dumps(target_options(options))]
+    told += ["--target", kind] if kind is not None else []
+    return [*told, *(["--target-file", str(file.resolve())] if file is not None else [])]

@@ -30,7 +30,7 @@ def statuses_beyond(bench: Bench, agent: str, query: str) -> set[str]:
 def telling_queries(bench: Bench, agent: str) -> list[str]:
     """The queries that reveal a tool beyond the agent's scope to one who sees everything."""
     outside = beyond(bench.world, agent)
-    hidden = {bench.states[key]: key for key in bench.tools if key.server in outside}
+    hidden = {bench.states[key]: key for key in bench.states if key.server in outside}
     words = [group for one in bench.tools.values() for group in one.groups]
     words += [bench.tools[key].word for key in hidden.values()]
     queries = dict.fromkeys([*words, *(key.tool for key in hidden.values())])

@@ -12,7 +12,7 @@ from mcp_proxy_conformance.discovery.answer import ServerEntry
 from mcp_proxy_conformance.discovery.surface import STATUSES
 from mcp_proxy_conformance.oracle import CALLABLE, counted_as
 from mcp_proxy_conformance.state import ToolState
-from mcp_proxy_conformance.verdict import Misshapen
+from mcp_proxy_conformance.verdict import Misshapen, NotApplicable
 
 REASONS = STATUSES
 KEYS = (CALLABLE, *REASONS)
@@ -48,6 +48,9 @@ def judged(bench: Bench) -> tuple[str, ...]:
     doubtful |= {k.server for k, s in bench.states.items() if s.server_off or s.quarantined}
     found = [one.name for one in bench.world.servers if one.name not in doubtful]
     locked = [name for name in found if not all(s.callable for s in states_of(bench, name))]
+    if not locked and bench.armed.skipped and not bench.armed.unproven:
+        left_out = next(iter(bench.armed.skipped.values()))
+        raise NotApplicable(f"a lock was left out on every server: {left_out}")
     bench.require(locked, "no server with a proven lock can be judged")
     return tuple(found)
 

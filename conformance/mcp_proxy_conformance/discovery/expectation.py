@@ -110,6 +110,9 @@ def _wanted(then: Then) -> Iterable[tuple[str, tuple[str, ...]]]:
 def _controls(case: Case, bench: Bench, query: str) -> None:
     """The locks named were proven, the callables were seen, the feature was seen alive."""
     then = case.then
+    for left_out, reason in bench.armed.skipped.items():
+        if bench.tools[left_out].holds(query):
+            raise NotApplicable(f"{left_out} would be found too: {reason}")
     for name, allowed in (then.disabled or {}).items():
         _armed(bench, key(name))
         if "absent" not in allowed and not bench.states[key(name)].callable:
@@ -203,6 +206,9 @@ def _listed(case: Case, bench: Bench) -> Sides:
     bench.require(_as_admin(bench).block_alive, "no counts block was seen on this stage")
     listing = bench.list()
     for server, wanted in (case.then.counts or {}).items():
+        for tool, reason in bench.armed.skipped.items():
+            if tool.server == server:
+                raise NotApplicable(f"{tool}: {reason}")
         for tool in bench.armed.unproven:
             bench.require(tool.server != server, f"a lock on {server} was not proven: {tool}")
         bench.require(server in listing.servers, f"the listing does not show {server}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -14,11 +14,12 @@ class ToolTemplate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """A tool call with holes: `{server}`, `{tool}` and `{arguments}` stand anywhere in a string.
 
     `{arguments}` becomes JSON text; a value that is exactly `{arguments:object}` becomes the
-    object itself. `endpoint` is a path on the target's host; empty means the target's own URL.
+    object itself, and may stand for all the arguments. `endpoint` is a path on the target's host;
+    empty means the target's own URL.
     """
 
     tool: str
-    arguments: dict[str, Any] = {}
+    arguments: dict[str, Any] | Literal["{arguments:object}"] = {}
     endpoint: str = ""
 
     def filled(self, target: ToolKey, arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -43,6 +44,12 @@ class ToolTemplate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
         return fill(self.tool), fill(self.arguments)
 
+    @property
+    def names_the_tool(self) -> bool:
+        """Whether calls by this template differ by the tool that is called."""
+        one, other = (self.filled(ToolKey("", name), {}) for name in ("a", "b"))
+        return one != other
+
 
 class Members(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where the answers hold what the checks look at; each is one member name."""
@@ -64,16 +71,14 @@ class Surface(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     query: str = "query"
     limit: str = "limit"
     listing: ToolTemplate = ToolTemplate(tool="upstream_servers", arguments={"operation": "list"})
-    inspect: ToolTemplate | None = ToolTemplate(
-        tool="upstream_servers", arguments={"operation": "get", "name": "{server}"}
-    )
+    inspect: ToolTemplate | None = None
     calls: tuple[ToolTemplate, ...] = (
         ToolTemplate(
             tool="call_tool_read",
             arguments={"name": "{server}:{tool}", "args_json": "{arguments}"},
         ),
     )
-    endpoints: tuple[str, ...] = ("/mcp",)
+    endpoints: tuple[str, ...] = ("",)
     members: Members = Members()
 
 

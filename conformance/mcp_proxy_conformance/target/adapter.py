@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
+
+import msgspec
 
 from mcp_proxy_conformance.discovery.surface import Surface
 from mcp_proxy_conformance.world import LockKind, World
@@ -14,6 +17,7 @@ CAPABILITIES = frozenset(
     {
         "config", "user", "server_off", "refresh", "agents", "allow_list", "approval",
         "quarantine", "inspect", "counter", "state", "indeterminate", "restart",
+        "direct_endpoints",
     }
 )  # fmt: skip
 
@@ -57,6 +61,17 @@ class Upstream:
     command: tuple[str, ...] | None = None
 
 
+class UpstreamPlace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where the suite's upstream servers are: bound to `bind`, told to the target as `host`.
+
+    With transport `stdio` the target is given a command line for each server instead of a URL.
+    """
+
+    bind: str = "127.0.0.1"
+    host: str | None = None
+    transport: Literal["by stage", "stdio"] = "by stage"
+
+
 class Adapter(Protocol):
     """One started target. Each operation returns a new Access when the way in has changed.
 
@@ -76,13 +91,13 @@ class Adapter(Protocol):
     def restart(self) -> Access | None:
         """End the target and start it again on the same state."""
 
-    def refresh(self, server: str) -> None:
+    def refresh(self, server: str) -> Access | None:
         """Let the target look at the upstream's tools again."""
 
     def counter(self) -> int:
         """The opt-in counter."""
 
-    def indeterminate(self, server: str, tools: Sequence[str], *, on: bool) -> None:
+    def indeterminate(self, server: str, tools: Sequence[str], *, on: bool) -> Access | None:
         """Make the reason of these tools undeterminable, or mend it again."""
 
     def alive(self) -> bool:
@@ -102,6 +117,8 @@ class Target:
     Seconds: `settle_s` until a claim must follow an enforced lock, `enforce_s` until a lock must
     be enforced, `ready_s` until the tools of a fresh target must be callable and listed.
     `pins` are exact remediation and rejection texts and the status each is declared to convey.
+    A process is used until it is `lasts_s` old, then replaced; `ahead` are started before they
+    are asked for. `soak_s` is how long stages are to be kept running for FR-001.endures.
     """
 
     kind: str
@@ -114,3 +131,7 @@ class Target:
     version: str = ""
     close: Callable[[], None] = lambda: None
     pins: Mapping[str, str] = field(default_factory=dict)
+    upstreams: UpstreamPlace = field(default_factory=UpstreamPlace)
+    lasts_s: float = math.inf
+    soak_s: float = 0.0
+    ahead: int = 3

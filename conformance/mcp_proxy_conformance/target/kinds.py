@@ -1,27 +1,52 @@
-"""The kinds of target that can be named on the command line."""
+"""The kinds of target that can be judged, made from their description."""
 
 from __future__ import annotations
 
-from difflib import get_close_matches
+import shutil
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from mcp_proxy_conformance.discovery.surface import Surface, ToolTemplate
 from mcp_proxy_conformance.target.adapter import CAPABILITIES, Target
-from mcp_proxy_conformance.target.operator import REFERENCE, OperatorAdapter
+from mcp_proxy_conformance.target.command import CommandAdapter
+from mcp_proxy_conformance.target.description import LEAST, BadTarget, Description
+from mcp_proxy_conformance.target.operator import REFERENCE, OperatorAdapter, mcpproxy
 from mcp_proxy_conformance.target.warm import WarmHost
 
-KINDS = ("reference",)
+DIRECT = ToolTemplate(tool="{server}__{tool}", arguments="{arguments:object}", endpoint="/mcp/all")
+CODE = ToolTemplate(
+    tool="code_execution",
+    arguments={"code": "call_tool('{server}', '{tool}', {arguments})"},
+    endpoint="/mcp/code",
+)
+UNSEEN = frozenset({"inspect", "counter", "indeterminate"})
+"""What the real Go proxy has no surface for."""
 
 
-class BadTarget(ValueError):
-    """No such kind of target; the message names the nearest one."""
+def target_of(described: Description) -> Target:
+    """The target that was described; raises BadTarget."""
+    if described.kind == "mcpproxy":
+        target = _mcpproxy(described.binary)
+    else:
+        target = _reference() if described.kind == "reference" else _command(described.command)
+    told: dict[str, Any] = {
+        name: value
+        for name in ("settle_s", "enforce_s", "ready_s", "surface")
+        if (value := getattr(described, name)) is not None
+    }
+    if described.capabilities is not None:
+        told["capabilities"] = frozenset(described.capabilities)
+    if described.start_ahead is not None:
+        told["ahead"] = described.start_ahead
+    pins = {text: status for status, texts in described.pins.items() for text in texts}
+    return replace(target, upstreams=described.upstreams, pins=pins, **told)
 
 
-def target_of(kind: str) -> Target:
-    """The target of a kind, by its name on the command line; raises BadTarget."""
-    if kind != "reference":
-        near = get_close_matches(kind, KINDS, 1) or KINDS
-        raise BadTarget(f"there is no target kind {kind!r}; did you mean {near[0]!r}?")
+def _reference() -> Target:
     host = WarmHost(REFERENCE.host) if REFERENCE.host else None
     return Target(
         kind="reference",
@@ -29,7 +54,36 @@ def target_of(kind: str) -> Target:
         close=host.close if host else lambda: None,
         surface=operator_surface(),
         capabilities=CAPABILITIES,
-        settle_s=1.0,
+    )
+
+
+def _mcpproxy(path: str) -> Target:
+    binary = shutil.which(path)
+    if binary is None:
+        what = "is no executable" if Path(path).exists() else "does not exist"
+        raise BadTarget(f"--binary {path} {what}; name the program itself")
+    surface = operator_surface()
+    return Target(
+        kind="mcpproxy",
+        make=partial(OperatorAdapter, mcpproxy(str(Path(binary).absolute()))),
+        surface=msgspec.structs.replace(
+            surface,
+            calls=(*surface.calls, DIRECT, CODE),
+            endpoints=(*surface.endpoints, "/mcp/code", "/mcp/all"),
+            inspect=None,
+        ),
+        capabilities=CAPABILITIES - UNSEEN,
+        settle_s=2.0,
+        lasts_s=27.0,
+        ahead=8,
+    )
+
+
+def _command(command: tuple[str, ...]) -> Target:
+    return Target(
+        kind="command",
+        make=partial(CommandAdapter, command),
+        capabilities=frozenset(LEAST),
     )
 
 
@@ -43,4 +97,7 @@ def operator_surface() -> Surface:
             for endpoint in ("", "/mcp/call")
         ),
         endpoints=("/mcp", "/mcp/call"),
+        inspect=ToolTemplate(
+            tool="upstream_servers", arguments={"operation": "get", "name": "{server}"}
+        ),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Sequence
@@ -16,6 +17,13 @@ from mcp_proxy_conformance.target.started import Started
 from mcp_proxy_conformance.world import World
 
 GET_S = 120.0
+LEAD_S = 9.0
+"""How long before its time is up a shared target's successor is started."""
+CHECK_S = 4.0
+"""How much of its time a target must have left when a check gets it for itself."""
+NEXT = "~next"
+SOON = 40
+"""Targets that do not last are started when so many checks come before their first use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,60 +34,80 @@ class Ready:
     armed: Armed
     seconds: float
 
+    @property
+    def age_s(self) -> float:
+        """How long ago it was started, in seconds."""
+        return time.monotonic() - self.started.started_at
+
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """One target that the run will need: the world, and the place it is asked for under."""
+    """One target that the run will need: the world, the place it is asked for under.
+
+    `at` is the number of checks that come before the first that asks for it.
+    """
 
     place: str
     world: World
+    at: int = 0
 
 
 class Pool:
-    """Starts and arms up to `ahead` wanted targets before they are asked for."""
+    """Starts and arms wanted targets before they are asked for, as many as the target allows."""
 
-    def __init__(
-        self, target: Target, scratch: Path, *, ahead: int = 3, keep: bool = False
-    ) -> None:
+    def __init__(self, target: Target, scratch: Path, *, keep: bool = False) -> None:
         """Nothing is started until `plan` says what is wanted; `keep` spares scratch folders."""
         self._target = target
         self._scratch = scratch
-        self._ahead = ahead
+        self._ahead = target.ahead
         self._keep = keep
         self._queue: list[Wanted] = []
         self._made: dict[str, Future[Ready]] = {}
-        self._crew = ThreadPoolExecutor(2, thread_name_prefix="pool")
+        self._crew = ThreadPoolExecutor(target.ahead, thread_name_prefix="pool")
         self._enders = ThreadPoolExecutor(2, thread_name_prefix="ending")
         self._open: set[Started] = set()
         self._lock = threading.Lock()
         self._closed = False
+        self._asked = 0
 
     def plan(self, wanted: Sequence[Wanted]) -> None:
         """The targets in the order in which they will be asked for."""
         self._queue = list(wanted)
         self._start_ahead()
 
-    def get(self, place: str, world: World) -> Ready:
-        """The target of that place, waited for; raises AdapterError when it did not start."""
+    def get(self, place: str, world: World, *, shared: bool = True) -> Ready:
+        """The target of that place, waited for; raises AdapterError when it did not start.
+
+        One that is too old is ended and another started in its stead.
+        """
+        self._asked += 1
         future = self._made.get(place)
         if future is None:
             self._queue = [one for one in self._queue if one.place != place]
-            future = self._submit(Wanted(place, world))
-        try:
-            failure = future.exception(GET_S)
-        except TimeoutError:
-            raise AdapterError(f"the target was not set up within {GET_S} s") from None
+            future = self._submit(place, world)
+        ready = _result(future)
+        lasts = self._target.lasts_s - (0.0 if shared else CHECK_S)
+        successor = place + NEXT
+        if ready.age_s > lasts:
+            self._drop(place)
+            future = self._made.pop(successor, None) or self._submit(place, world)
+            self._made[place] = future
+            ready = _result(future)
+        elif shared and ready.age_s > lasts - LEAD_S and successor not in self._made:
+            self._submit(successor, world)
         self._start_ahead()
-        if failure is not None:
-            raise failure.with_traceback(None)  # it is raised once for each check of the stage
-        return future.result()
+        return ready
 
     def release(self, place: str) -> None:
-        """End the target of that place."""
+        """End the target of that place, and its successor."""
+        for name in (place, place + NEXT):
+            self._drop(name)
+        self._start_ahead()
+
+    def _drop(self, place: str) -> None:
         future = self._made.pop(place, None)
         if future is not None and not future.cancel():
             self._enders.submit(self._end, future)
-        self._start_ahead()
 
     def _end(self, future: Future[Ready]) -> None:
         if future.exception() is not None:
@@ -107,14 +135,18 @@ class Pool:
             started.close()
 
     def _start_ahead(self) -> None:
+        soon = math.inf if math.isinf(self._target.lasts_s) else self._asked + SOON
         waiting = sum(not future.done() for future in self._made.values())
         while self._queue and len(self._made) < self._ahead + 1 and waiting < self._ahead:
-            self._submit(self._queue.pop(0))
+            if self._queue[0].at > soon:
+                return
+            wanted = self._queue.pop(0)
+            self._submit(wanted.place, wanted.world)
             waiting += 1
 
-    def _submit(self, wanted: Wanted) -> Future[Ready]:
-        future = self._crew.submit(self._make, wanted.world)
-        self._made[wanted.place] = future
+    def _submit(self, place: str, world: World) -> Future[Ready]:
+        future = self._crew.submit(self._make, world)
+        self._made[place] = future
         return future
 
     def _make(self, world: World) -> Ready:
@@ -132,3 +164,13 @@ class Pool:
             raise
 
         return Ready(started, armed, time.monotonic() - started.started_at)
+
+
+def _result(future: Future[Ready]) -> Ready:
+    try:
+        failure = future.exception(GET_S)
+    except TimeoutError:
+        raise AdapterError(f"the target was not set up within {GET_S} s") from None
+    if failure is not None:
+        raise failure.with_traceback(None)  # it is raised once for each check of the stage
+    return future.result()

@@ -51,7 +51,10 @@ class Started:
         self.transcript = Transcript()
         scratch.mkdir(parents=True, exist_ok=True)
         self.folder = Path(tempfile.mkdtemp(prefix=f"{world.id or 'world'}-", dir=scratch))
-        self.upstreams = Upstreams(transcript=self.transcript)
+        place = target.upstreams
+        self.upstreams = Upstreams(
+            transcript=self.transcript, host=place.bind, advertised_host=place.host
+        )
         self.servers: dict[str, UpstreamServer] = {}
         self.seen: set[str] = set()
         self.answers: dict[tuple[object, ...], Any] = {}
@@ -78,7 +81,7 @@ class Started:
                 )
             )
             self.servers[one.name] = made
-            stdio = one.transport == "stdio"
+            stdio = "stdio" in (one.transport, self.target.upstreams.transport)
             places[one.name] = (
                 Upstream(command=tuple(made.command)) if stdio else Upstream(url=made.url)
             )
@@ -151,8 +154,7 @@ class Started:
 
     def refresh(self, server: str) -> None:
         """Let the target look at an upstream again."""
-        self.adapter.refresh(server)
-        self.moved(None)
+        self.moved(self.adapter.refresh(server))
 
     def restart(self) -> None:
         """Restart the target on its state; all sessions are gone."""
@@ -163,13 +165,11 @@ class Started:
     @contextlib.contextmanager
     def undetermined(self, server: str, tools: Sequence[str]) -> Iterator[None]:
         """Meanwhile the target cannot tell why these tools are locked; mended in any case."""
-        self.adapter.indeterminate(server, tools, on=True)
-        self.moved(None)
+        self.moved(self.adapter.indeterminate(server, tools, on=True))
         try:
             yield
         finally:
-            self.adapter.indeterminate(server, tools, on=False)
-            self.moved(None)
+            self.moved(self.adapter.indeterminate(server, tools, on=False))
 
     def change_upstream(self, step: Step) -> None:
         """Take an `add` or `change` step at the upstream; the target is not told."""

@@ -184,7 +184,7 @@ def test_a_withheld_tool_is_revealed_only_by_a_query_that_concerns_it(bench: Ben
     alive = [key for key in withheld if key in bench.revealed(key.tool)]
     bench.require(alive, "no withheld tool was seen at all")
 
-    others = [bench.tools[key].word for key in bench.tools if states[key].callable]
+    others = [bench.tools[key].word for key in states if states[key].callable]
     seen = {(word, key) for word in others for key in withheld & set(bench.revealed(word))}
 
     assert seen == set()

@@ -136,7 +136,7 @@ def test_false_is_absent_at_every_limit_beside_hundreds_of_locked_tools(
 ) -> None:
     """A word shared by callable tools and one shared by hundreds of locked ones."""
     groups = Counter(group for tool in bench.tools.values() for group in tool.groups)
-    callables = {g for k, t in bench.tools.items() for g in t.groups if bench.states[k].callable}
+    callables = {g for k, s in bench.states.items() if s.callable for g in bench.tools[k].groups}
     words = [min(callables), groups.most_common(1)[0][0]]
     bench.require(answered(bench, queries(*words)), "no shared word finds a callable tool")
 

@@ -127,6 +127,7 @@ def test_refusals_of_config_and_user_locks_point_to_discovery(bench: Bench) -> N
 @on(MIXED)
 def test_refusals_of_other_locks_point_to_discovery(bench: Bench) -> None:
     """Pending, changed, quarantined and switched-off tools are refused with a pointer too."""
+    bench.needs_one_of("approval", "quarantine", "server_off")
     user = bench.locked(user=True)
     keys = [k for k in _not_by_config(bench) if k not in user] + list(bench.locked(server_off=True))
     bench.require(keys, "no such lock was proven")

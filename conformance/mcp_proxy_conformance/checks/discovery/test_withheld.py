@@ -59,6 +59,7 @@ def test_a_changed_tool_is_listed_without_the_text_approved_before(bench: Bench)
 @on(MIXED)
 def test_no_discovery_answer_tells_what_withheld_tools_hold(bench: Bench) -> None:
     """Whatever is asked, with the flag or without, no planted word stands in the answer."""
+    bench.needs_one_of("approval", "quarantine")
     _expect_withheld(bench)
     queries = {*bench.world.queries(), *(key.tool for key in _withheld(bench)), *_planted(bench)}
 
@@ -69,6 +70,7 @@ def test_no_discovery_answer_tells_what_withheld_tools_hold(bench: Bench) -> Non
 @on(COMBOS)
 def test_no_lock_laid_beside_makes_discovery_tell_withheld_text(bench: Bench) -> None:
     """Config, user and server locks on withheld tools bring none of their text into answers."""
+    bench.needs_one_of("approval", "quarantine")
     _expect_withheld(bench)
     queries = {key.tool for key in _withheld(bench)}
 
@@ -79,6 +81,7 @@ def test_no_lock_laid_beside_makes_discovery_tell_withheld_text(bench: Bench) ->
 @on(MIXED)
 def test_the_server_listing_tells_nothing_of_withheld_tools(bench: Bench) -> None:
     """No planted word stands in the listing."""
+    bench.needs_one_of("approval", "quarantine")
     bench.require(_planted(bench), "no tool with planted words is locked")
 
     told = _canaries_in(bench, _withheld(bench), bench.list().reply.text)
@@ -90,6 +93,7 @@ def test_the_server_listing_tells_nothing_of_withheld_tools(bench: Bench) -> Non
 @on(MIXED)
 def test_rejections_tell_nothing_of_withheld_tools(bench: Bench) -> None:
     """No planted word stands in what calls of these tools are answered."""
+    bench.needs_one_of("approval", "quarantine")
     bench.require(_planted(bench), "no tool with planted words is locked")
 
     texts = [bench.call(key).text for key in _withheld(bench)]
@@ -102,6 +106,7 @@ def test_rejections_tell_nothing_of_withheld_tools(bench: Bench) -> None:
 @on(MIXED)
 def test_the_targets_own_tool_list_tells_nothing_of_withheld_tools(bench: Bench) -> None:
     """No planted word stands in tools/list, whatever the endpoint."""
+    bench.needs_one_of("approval", "quarantine")
     bench.require(_planted(bench), "no tool with planted words is locked")
 
     clients = [bench.started.client(endpoint=endpoint) for endpoint in bench.surface.endpoints]

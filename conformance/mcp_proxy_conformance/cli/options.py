@@ -1,0 +1,77 @@
+"""The options that every kind of target takes, before or after the kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from mcp_proxy_conformance.target.description import OPTIONS
+
+F = TypeVar("F", bound=Callable[..., Any])
+DEFAULTS: dict[str, Any] = {
+    "profile": "discovery",
+    "out": Path("mcp-proxy-conformance-out"),
+    "timeout": 600.0,
+    "check": None,
+    "keep": False,
+    "soak": 0.0,
+    "target_file": None,
+}
+_FOLDER = click.Path(file_okay=False, path_type=Path)
+_FILE = click.Path(dir_okay=False, path_type=Path)
+_SECONDS = click.FloatRange(0, 600)
+_OPTIONS = (
+    click.option("--profile", help="The profile of clauses.  [default: discovery]"),
+    click.option(
+        "--out", type=_FOLDER, help="Folder of the report.  [default: mcp-proxy-conformance-out]"
+    ),
+    click.option(
+        "--timeout", type=click.FloatRange(1, 86_400), help="Seconds in all.  [default: 600]"
+    ),
+    click.option("--check", metavar="NAME", help="Only this check, or this case: a partial run."),
+    click.option("--keep", is_flag=True, default=None, help="Keep the targets' scratch folders."),
+    click.option(
+        "--soak",
+        type=click.FloatRange(1, 3600),
+        metavar="SECONDS",
+        help="Keep stages running so long, and observe them again (FR-001.endures).",
+    ),
+    click.option("--target-file", type=_FILE, help="What `init` writes; read before the options."),
+    click.option("--capabilities", metavar="A,B,…", help="What the target's operator side can do."),
+    click.option("--settle", "settle_s", type=_SECONDS, help="Seconds until claims follow a lock."),
+    click.option("--enforce", "enforce_s", type=_SECONDS, help="Seconds until a lock is enforced."),
+    click.option("--ready", "ready_s", type=_SECONDS, help="Seconds until tools are callable."),
+    click.option("--upstream-host", "upstreams_host", help="The suite's host, as targets name it."),
+    click.option("--upstream-bind", "upstreams_bind", help="Where upstreams listen: an address."),
+    click.option(
+        "--upstream-transport",
+        "upstreams_transport",
+        type=click.Choice(["by stage", "stdio"]),
+        help="`stdio`: a command line for each upstream instead of a URL.",
+    ),
+)
+
+
+def run_options(command: F) -> F:
+    """Give a command all of these options; what is not given is None."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def merged(outer: dict[str, Any], inner: dict[str, Any]) -> dict[str, Any]:
+    """What was given after the kind, else before it, else the default."""
+    given = {name: value for name, value in inner.items() if value is not None}
+    return DEFAULTS | {n: v for n, v in outer.items() if v is not None} | given
+
+
+def target_options(options: dict[str, Any]) -> dict[str, Any]:
+    """Of the merged options those that describe the target, by their names in the target file."""
+    told = {name: options.get(name.replace(".", "_")) for name in OPTIONS}
+    words = told.get("capabilities")
+    if words is not None:
+        told["capabilities"] = words.replace(",", " ").split()
+    return {name: value for name, value in told.items() if value is not None}

@@ -1,0 +1,199 @@
+"""The target file: what is to be judged, and what does not change from run to run."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import tomllib
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args, get_type_hints
+
+import msgspec
+
+from mcp_proxy_conformance.discovery.surface import STATUSES, Surface
+from mcp_proxy_conformance.target.adapter import CAPABILITIES, UpstreamPlace
+
+FILE = "mcp-proxy-conformance.toml"
+ENVIRONMENT = "MCP_PROXY_CONFORMANCE_"
+Kind = Literal["reference", "mcpproxy", "command"]
+LEAST = ("config", "user")
+"""What a target of kind `command` can do if it declares nothing."""
+Seconds = Annotated[float, msgspec.Meta(ge=0, le=600)]
+
+
+class BadTarget(ValueError):
+    """The target cannot be used as described; one sentence with the place and the repair."""
+
+
+class Description(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A target file; times in seconds, as in `Target`. `pins` are exact texts by status word."""
+
+    kind: Kind = "command"
+    command: tuple[str, ...] = ()
+    binary: str = ""
+    capabilities: tuple[str, ...] | None = None
+    settle_s: Seconds | None = None
+    enforce_s: Seconds | None = None
+    ready_s: Seconds | None = None
+    start_ahead: Annotated[int, msgspec.Meta(ge=1, le=16)] | None = None
+    upstreams: UpstreamPlace = UpstreamPlace()
+    surface: Surface | None = None
+    pins: dict[str, tuple[str, ...]] = {}
+
+
+def describe(
+    *, kind: str | None, file: Path | None, given: Mapping[str, Any], environment: Mapping[str, str]
+) -> Description:
+    """The target that options, environment and file name together, in that order of precedence.
+
+    Args:
+        kind: The kind named on the command line, if any; it must agree with the file's.
+        file: The target file; None looks for none.
+        given: Options by their dotted name, e.g. `settle_s` or `upstreams.host`; None is not given.
+        environment: Read for `MCP_PROXY_CONFORMANCE_SETTLE_S` and the like.
+
+    Raises:
+        BadTarget: What is wrong, where, and the repair.
+    """
+    members = _read(file) if file is not None else {}
+    told = members.get("kind")
+    for name in (kind, told):
+        if name is not None and name not in get_args(Kind):
+            near = get_close_matches(str(name), get_args(Kind), 1) or get_args(Kind)
+            raise BadTarget(f"there is no target kind {name!r}; did you mean {near[0]!r}?")
+    if kind is not None and told is not None and told != kind:
+        raise BadTarget(f"{file} describes a target of kind {told!r}, not {kind!r}; name one kind")
+    members["kind"] = kind or told or ("command" if file is not None else "reference")
+    for name in OPTIONS:
+        value = given.get(name)
+        word = environment.get(ENVIRONMENT + name.upper().replace(".", "_"))
+        if value is None and word is not None:
+            value = _of_word(name, word)
+        if value is not None:
+            _put(members, name, value)
+    place = str(file) if file is not None else "the target's options"
+    described = _converted(members, place)
+    _check(described, place)
+    return described
+
+
+OPTIONS = (
+    "binary",
+    "command",
+    "capabilities",
+    "settle_s",
+    "enforce_s",
+    "ready_s",
+    "upstreams.host",
+    "upstreams.bind",
+    "upstreams.transport",
+)
+"""What the command line and the environment can say instead of the file."""
+
+
+def _of_word(name: str, word: str) -> Any:
+    if name.endswith("_s"):
+        try:
+            return float(word)
+        except ValueError:
+            raise BadTarget(
+                f"{ENVIRONMENT}{name.upper()} is {word!r}; give a number of seconds"
+            ) from None
+    if name == "command":
+        return tuple(shlex.split(word))
+    return tuple(re.split(r"[\s,]+", word.strip())) if name == "capabilities" else word
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BadTarget(f"cannot read {file}: {error.strerror}; `init` writes one") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise BadTarget(f"{file} is no TOML file: {error}") from None
+
+
+def _put(members: dict[str, Any], name: str, value: Any) -> None:
+    outer, dot, inner = name.partition(".")
+    if not dot:
+        members[name] = value
+    elif isinstance(members.setdefault(outer, {}), dict):
+        members[outer][inner] = value
+
+
+def _converted(members: dict[str, Any], place: str) -> Description:
+    try:
+        return msgspec.convert(members, Description)
+    except msgspec.ValidationError as error:
+        raise BadTarget(f"{place}: {_told(str(error))}") from None
+
+
+def _told(complaint: str) -> str:
+    """The complaint of msgspec, with the nearest known name for an unknown one."""
+    found = re.fullmatch(r"Object contains unknown field `(.*?)`(?: - at `\$\.?(.*)`)?", complaint)
+    if found is None:
+        return complaint.replace(" - at `$.", " at `").replace(" - at `$", " at `")
+    unknown, path = found[1], found[2] or ""
+    names = _fields_at(path)
+    near = get_close_matches(unknown, names, 1)
+    repair = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(names)}"
+    return f"there is no {'.'.join(filter(None, (path, unknown)))!r}; {repair}"
+
+
+def _fields_at(path: str) -> tuple[str, ...]:
+    kind: Any = Description
+    for step in re.findall(r"[a-z_]+", path):
+        inner = get_type_hints(kind)[step]
+        kind = next(one for one in _parts(inner) if hasattr(one, "__struct_fields__"))
+    return tuple(kind.__struct_fields__)
+
+
+def _parts(annotation: Any) -> list[Any]:
+    return [annotation, *(part for one in get_args(annotation) for part in _parts(one))]
+
+
+def _check(described: Description, place: str) -> None:
+    for word in described.capabilities or ():
+        if word not in CAPABILITIES:
+            near = get_close_matches(word, CAPABILITIES, 1)
+            repair = f"did you mean {near[0]!r}?" if near else f"known: {sorted(CAPABILITIES)}"
+            raise BadTarget(f"{place}: there is no capability {word!r}; {repair}")
+    for status in described.pins:
+        if status not in STATUSES:
+            near = get_close_matches(status, STATUSES, 1) or [STATUSES[0]]
+            raise BadTarget(f"{place}: pins.{status} is no status word; did you mean {near[0]!r}?")
+    if described.kind == "command" and not described.command:
+        raise BadTarget(
+            f"{place}: kind 'command' needs the adapter's command line;"
+            " write `run command -- PROGRAM ARGUMENTS` or `command = [...]` in the target file"
+        )
+    if described.kind == "mcpproxy" and not described.binary:
+        raise BadTarget(f"{place}: kind 'mcpproxy' needs the program; give --binary PATH")
+    _check_surface(described, place)
+
+
+def _check_surface(described: Description, place: str) -> None:
+    surface, declared = described.surface, described.capabilities
+    if declared is None and described.kind == "command":
+        declared = LEAST
+    if surface is None:
+        return
+    if not surface.calls:
+        raise BadTarget(f"{place}: surface.calls is empty; name at least one way to call a tool")
+    for number, template in enumerate(surface.calls):
+        if not template.names_the_tool:
+            raise BadTarget(f"{place}: surface.calls[{number}] has no {{tool}} in it; put it in")
+    several = len(surface.calls) > 1 or len(surface.endpoints) > 1
+    if declared is not None and several != ("direct_endpoints" in declared):
+        found = "several" if several else "only one"
+        repair = "declare the capability" if several else "name others, or take the capability out"
+        raise BadTarget(
+            f"{place}: direct_endpoints is about more than one endpoint or call surface,"
+            f" and {found} is named; {repair}"
+        )
+    if declared is not None and (surface.inspect is not None) != ("inspect" in declared):
+        raise BadTarget(
+            f"{place}: surface.inspect and the capability inspect go together; have both or none"
+        )

@@ -1,0 +1,177 @@
+"""A worked adapter: it starts this proxy and drives its operator side, in lines of JSON.
+
+Standard library only, to be read and copied. `python -m mcp_proxy_reference.adapter`
+"""
+
+import json
+import secrets
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+Json = dict[str, Any]
+SWITCHES = {
+    ("quarantine", True): "quarantine",
+    ("quarantine", False): "unquarantine",
+    ("server", True): "disable",
+    ("server", False): "enable",
+}
+
+
+class RefusedError(Exception):
+    """The operator side lawfully refuses what was asked."""
+
+
+class Target:
+    """One running proxy, its config file, and its operator API."""
+
+    def __init__(self, folder: Path, world: Json) -> None:
+        """Write the config, start the proxy, make a token for each agent."""
+        self.folder = folder
+        self.key = secrets.token_hex(16)
+        self.servers = {one["name"]: _entry(one) for one in world["servers"]}
+        self.write_config()
+        self.run()
+        self.agents = {
+            agent: self.token(agent, world["agents"][agent]) for agent in world["agents"]
+        }
+
+    def run(self) -> None:
+        """Start the process; its first line is its address."""
+        command = ["-m", "mcp_proxy_reference", "serve", f"--config={self.folder / 'config.json'}"]
+        self.process = subprocess.Popen(  # noqa: S603 - this very program
+            [sys.executable, *command, f"--data-dir={self.folder}", "--listen=127.0.0.1:0"],
+            stdout=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
+        )
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError("the proxy ended before it told its address")
+        self.url = str(json.loads(line)["url"])
+
+    def end(self) -> None:
+        """Ask the process to end, and wait until it has."""
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait()
+
+    def write_config(self) -> None:
+        """Replace the config file in one move; the proxy looks at it by itself."""
+        fresh = self.folder / "config.new"
+        servers = list(self.servers.values())
+        fresh.write_text(json.dumps({"api_key": self.key, "mcpServers": servers}))
+        fresh.replace(self.folder / "config.json")
+
+    def api(self, method: str, path: str, body: Json | None = None) -> Json:
+        """One call of the operator API; 409 is a refusal."""
+        request = urllib.request.Request(  # noqa: S310 - our own loopback URL
+            self.url.removesuffix("/mcp") + "/api/v1" + path,
+            data=json.dumps(body or {}).encode() if method == "POST" else None,
+            headers={"X-API-Key": self.key, "Content-Type": "application/json"},
+            method=method,
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310
+                return dict(json.load(answer))
+        except urllib.error.HTTPError as error:
+            text = error.read().decode("utf-8", "replace")
+            if error.code == 409:  # noqa: PLR2004
+                raise RefusedError(text) from None
+            raise RuntimeError(f"{method} {path}: {error.code} {text}") from None
+
+    def token(self, agent: str, servers: list[str]) -> dict[str, str]:
+        """The headers of an agent that sees these servers."""
+        wanted = {"name": agent, "allowed_servers": servers, "permissions": ["read"]}
+        answer = self.api("POST", "/tokens", wanted)
+        return {"Authorization": f"Bearer {answer['data']['token']}"}
+
+    def switch(self, request: Json, *, locked: bool) -> None:
+        """Lay or lift a lock."""
+        kind, server, tools = request["kind"], request["server"], request["tools"]
+        place = f"/servers/{quote(server, safe='')}"
+        if kind == "config":
+            self.deny(self.servers[server], tools, locked=locked)
+        elif kind == "user":
+            for tool in tools:
+                path = f"{place}/tools/{quote(tool, safe='')}/enabled"
+                self.api("POST", path, {"enabled": not locked})
+        elif kind == "approval" and not locked:
+            self.api("POST", f"{place}/tools/approve", {"tools": tools})
+        else:
+            action = SWITCHES[kind, locked]
+            self.api("POST", f"{place}/{action}")
+            member = "quarantined" if kind == "quarantine" else "enabled"
+            self.servers[server][member] = locked if kind == "quarantine" else not locked
+
+    def deny(self, entry: Json, tools: list[str], *, locked: bool) -> None:
+        """Onto the deny list or off the allow list, and back."""
+        member = "enabled_tools" if "enabled_tools" in entry else "disabled_tools"
+        kept = [tool for tool in entry.get(member, []) if tool not in tools]
+        entry[member] = kept + (tools if locked == (member == "disabled_tools") else [])
+        self.write_config()
+
+    def way_in(self) -> Json:
+        """How the proxy is reached."""
+        return {"url": self.url, "agents": self.agents}
+
+
+def _entry(server: Json) -> Json:
+    entry = {"name": server["name"], "enabled": True, "quarantined": False}
+    if "url" in server:
+        entry |= {"url": server["url"], "protocol": "streamable-http"}
+    else:
+        program, *arguments = server["command"]
+        entry |= {"command": program, "args": arguments, "protocol": "stdio"}
+    entry |= {"skip_quarantine": True} if server["trusted"] else {}
+    entry |= {"disabled_tools": server["deny"]} if "deny" in server else {}
+    return entry | ({"enabled_tools": server["allow"]} if "allow" in server else {})
+
+
+def answer(target: Target, request: Json) -> Json:
+    """The answer to any request but `start`."""
+    op = request["op"]
+    if op in ("lock", "unlock"):
+        target.switch(request, locked=op == "lock")
+        return {"ok": {}}
+    if op == "restart":
+        target.end()
+        target.run()
+        return {"ok": target.way_in()}
+    if op == "refresh":
+        target.api("POST", f"/servers/{quote(request['server'], safe='')}/discover-tools")
+        return {"ok": {}}
+    if op == "counter":
+        return {"ok": {"count": target.api("GET", "/discovery/opt-ins")["count"]}}
+    return {"unsupported": True}
+
+
+def main() -> None:
+    """Answer each line of standard input with one line, until there are no more."""
+    target: Target | None = None
+    try:
+        for line in sys.stdin:
+            request = json.loads(line)
+            try:
+                if request["op"] == "start":
+                    target = Target(Path(request["dir"]), request["world"])
+                    said: Json = {"ok": target.way_in()}
+                else:
+                    assert target is not None, "nothing was started"
+                    said = answer(target, request)
+            except RefusedError as refusal:
+                said = {"refused": str(refusal)}
+            except Exception as error:  # noqa: BLE001 - whatever broke is told, and the loop goes on
+                said = {"error": f"{type(error).__name__}: {error}"}
+            print(json.dumps({"id": request["id"]} | said), flush=True)  # noqa: T201
+    finally:
+        if target is not None:
+            target.end()
+
+
+if __name__ == "__main__":
+    main()
