@@ -38,13 +38,18 @@ class Prover:
 
     def expect_call(self, key: ToolKey) -> bool:
         """Poll until a call reaches the upstream."""
-        within = self.started.target.ready_s if self._unreached < PATIENT else 0.0
+        within = self._patience() if self._unreached < PATIENT else 0.0
         reached = poll(lambda: self.started.call(key).reached, bool, within)
         if reached:
             self.armed.called.add(key)
         else:
             self._unreached += 1
         return reached
+
+    def _patience(self) -> float:
+        """Seconds: what is left of the ready time after the start, all of it after that."""
+        left = self.started.started_at + self.started.target.ready_s - time.monotonic()
+        return max(1.0, left) if not self.armed.called else self.started.target.ready_s
 
     def expect_refusal(self, key: ToolKey) -> bool:
         """Poll until a call is refused and the upstream's counter stands still."""

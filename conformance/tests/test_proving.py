@@ -32,6 +32,7 @@ class FakeStarted:
     scripts: dict[Any, list[bool]]
     world: World = WORLD
     target: FakeTarget = field(default_factory=FakeTarget)
+    started_at: float = 0.0
 
     def call(self, tool_key: Any) -> Called:
         """The next word of the tool's script."""

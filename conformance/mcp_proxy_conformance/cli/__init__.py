@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from mcp_proxy_conformance.cli.explain import explain
+from mcp_proxy_conformance.cli.init import init
 from mcp_proxy_conformance.cli.list import list_
 from mcp_proxy_conformance.cli.run import run
 
@@ -30,3 +31,4 @@ def main() -> None:
 main.add_command(run)
 main.add_command(list_)
 main.add_command(explain)
+main.add_command(init)

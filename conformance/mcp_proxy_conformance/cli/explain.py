@@ -9,12 +9,16 @@ import click
 from mcp_proxy_conformance.checks_index import cases, checks
 from mcp_proxy_conformance.report.outcome import DECLARATION
 from mcp_proxy_conformance.requirement import UnknownClause, catalogue, interpretations
+from mcp_proxy_conformance.resources import schemas_dir
 
 
 @click.command()
 @click.argument("clause_id", metavar="CLAUSE")
 def explain(clause_id: str) -> None:
-    """Explain a clause, e.g. FR-006.cap."""
+    """Explain a clause, e.g. FR-006.cap; or `adapter`: how any proxy is driven."""
+    if clause_id == "adapter":
+        click.echo((schemas_dir() / "ADAPTER.md").read_text(encoding="utf-8"))
+        return
     try:
         clause = catalogue().clause(clause_id)
     except UnknownClause as error:
@@ -26,6 +30,7 @@ def explain(clause_id: str) -> None:
     click.echo(f"\nsource: {source.text}, {source.at}\nobserved: {clause.observed}")
     for label, words in (
         ("only for targets declaring", ", ".join(clause.capability)),
+        ("only when asked for by", f"--{clause.asked_by}" if clause.asked_by else ""),
         ("advisory because", clause.advisory),
         ("not part of this version", clause.untested),
     ):

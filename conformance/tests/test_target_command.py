@@ -1,0 +1,257 @@
+"""The command adapter: the protocol as documented, and every way in which an adapter can break."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import msgspec
+import pytest
+from click.testing import CliRunner
+
+from mcp_proxy_conformance.cli import main
+from mcp_proxy_conformance.resources import schemas_dir
+from mcp_proxy_conformance.target.adapter import (
+    AdapterError,
+    Refused,
+    TargetNotStarted,
+    Unsupported,
+    Upstream,
+)
+from mcp_proxy_conformance.target.command import CommandAdapter, Said
+from mcp_proxy_conformance.world import World, server, tool, world
+
+WORLD = world(server("forge", tool("zorvik_list")), agents={"junior": ("forge",)})
+PLACES = {"forge": Upstream(url="http://127.0.0.1:1/mcp")}
+STARTED = '{"id":1,"ok":{"url":"http://127.0.0.1:9/mcp","agents":{"junior":{"A":"b"}},"new":1}}'
+ADAPTER = """
+import sys, time
+for line, answer in zip(sys.stdin, {answers!r}):
+    exec(answer[1:]) if answer.startswith("!") else print(answer, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def adapters() -> Iterator[list[CommandAdapter]]:
+    """Every adapter of a test, ended with it."""
+    made: list[CommandAdapter] = []
+    yield made
+    for one in made:
+        one.stop()
+
+
+def saying(made: list[CommandAdapter], *answers: str, answer_s: float = 10.0) -> CommandAdapter:
+    """An adapter that answers so, line by line; what begins with `!` is done instead."""
+    program = [sys.executable, "-c", ADAPTER.format(answers=list(answers))]
+    made.append(CommandAdapter(program, answer_s=answer_s))
+    return made[-1]
+
+
+def test_every_line_of_the_page_keeps_to_the_schema_and_is_understood() -> None:
+    """Requests and answers of the documentation, as they stand there."""
+    schema = json.loads((schemas_dir() / "adapter.schema.json").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    page = (schemas_dir() / "ADAPTER.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^(→|←) (\{.*\})$", page, re.MULTILINE)
+
+    for _, line in lines:
+        jsonschema.validate(json.loads(line), schema, cls=jsonschema.Draft202012Validator)
+    said = [msgspec.json.decode(line, type=Said) for arrow, line in lines if arrow == "←"]
+    told = {json.loads(line)["op"] for arrow, line in lines if arrow == "→"}
+
+    assert {"start", "lock", "unlock", "restart", "refresh", "counter", "indeterminate"} == told
+    assert len(said) == len(lines) / 2 == 9
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"id":1,"ok":{},"error":"both"}',
+        '{"id":1}',
+        '{"id":1,"op":"lock","kind":"approval","server":"a","tools":[]}',
+        '{"id":1,"op":"start","dir":"/d","world":{"servers":[{"name":"a","trusted":true}],"agents":{}}}',
+        '{"id":1,"ok":{"url":"127.0.0.1:8080"}}',
+        '{"id":0,"op":"restart"}',
+    ],
+)
+def test_the_schema_refuses_what_is_no_line_of_the_protocol(line: str) -> None:
+    """It can fail."""
+    schema = json.loads((schemas_dir() / "adapter.schema.json").read_text(encoding="utf-8"))
+
+    assert not jsonschema.Draft202012Validator(schema).is_valid(json.loads(line))
+
+
+def test_what_is_sent_keeps_to_the_schema(tmp_path: Path, adapters: list[CommandAdapter]) -> None:
+    """Every request of the suite, as an adapter receives it."""
+    copy = tmp_path / "lines"
+    keep = f"!open({str(copy)!r}, 'a').write(line); print({{}}, flush=True)"
+    answers = [STARTED, *(f'{{"id":{number},"ok":{{"count":3}}}}' for number in range(2, 9))]
+    noted = [keep.replace("{}", repr(one)) for one in answers]
+    mixed = World(
+        servers=(*WORLD.servers, *world(server("mill", tool("grind_all"), allow=("a",))).servers),
+        agents=WORLD.agents,
+    )
+    adapter = saying(adapters, *noted)
+    places = PLACES | {"mill": Upstream(command=("shim", "1"))}
+
+    adapter.start(mixed, places, tmp_path / "target")
+    adapter.lock("quarantine", "forge", ())
+    adapter.unlock("approval", "forge", ["zorvik_list"])
+    adapter.restart()
+    adapter.refresh("forge")
+    count = adapter.counter()
+    adapter.indeterminate("forge", ["zorvik_list"], on=True)
+
+    schema = json.loads((schemas_dir() / "adapter.schema.json").read_text(encoding="utf-8"))
+    sent = [json.loads(line) for line in copy.read_text().splitlines()]
+    for line in sent:
+        jsonschema.validate(line, schema, cls=jsonschema.Draft202012Validator)
+    assert (len(sent), count) == (7, 3)
+    assert sent[0]["world"]["servers"][1] == {
+        "name": "mill", "trusted": True, "command": ["shim", "1"], "allow": ["a"],
+    }  # fmt: skip
+
+
+def test_an_answer_may_move_the_target(tmp_path: Path, adapters: list[CommandAdapter]) -> None:
+    """What it does not tell has not changed; without anything new there is no new way in."""
+    moved = '{"id":2,"ok":{"url":"http://127.0.0.1:10/mcp"}}'
+    adapter = saying(adapters, STARTED, moved, '{"id":3,"ok":{}}')
+
+    first = adapter.start(WORLD, PLACES, tmp_path)
+    second = adapter.lock("config", "forge", ["zorvik_list"])
+    third = adapter.unlock("config", "forge", ["zorvik_list"])
+
+    assert (first.url, first.agents) == ("http://127.0.0.1:9/mcp", {"junior": {"A": "b"}})
+    assert second is not None
+    assert (second.url, second.agents) == ("http://127.0.0.1:10/mcp", first.agents)
+    assert third is None
+
+
+def test_refusals_and_unsupported_operations_are_told_apart(
+    tmp_path: Path, adapters: list[CommandAdapter]
+) -> None:
+    """And an error answer does not end the adapter."""
+    adapter = saying(
+        adapters,
+        STARTED,
+        '{"id":2,"refused":"409 denied by config"}',
+        '{"id":3,"unsupported":true}',
+        '{"id":4,"error":"REST 500: boom"}',
+        '{"id":5,"ok":{}}',
+    )
+    adapter.start(WORLD, PLACES, tmp_path)
+
+    with pytest.raises(Refused, match="409 denied by config"):
+        adapter.lock("user", "forge", ["zorvik_list"])
+    with pytest.raises(Unsupported):
+        adapter.restart()
+    with pytest.raises(AdapterError, match="answers refresh with an error: REST 500: boom"):
+        adapter.refresh("forge")
+    assert adapter.refresh("forge") is None
+
+
+@pytest.mark.parametrize(
+    ("answers", "complaint"),
+    [
+        (["!sys.exit(7)"], "it ended with exit code 7 before it answered start"),
+        (["!time.sleep(9)"], "it did not answer start within 0.5 s"),
+        (["listening on 8080"], "'listening on 8080'"),
+        (["[1]"], "'[1]'"),
+        (['{"id":2,"ok":{}}'], """'{"id":2,"ok":{}}'"""),
+        (['{"id":1,"ok":{}}'], "its answer to start has no url"),
+        (['{"id":1,"ok":{"url":"http://x/mcp"}}'], "no headers for the agents ['junior']"),
+        (['{"id":1,"ok":{"url":"ftp://x"}}'], "'ftp://x'"),
+        (['{"id":1,"unsupported":true}'], "it does not support start"),
+        (['{"id":1,"refused":"no"}'], "it refuses to start a world: no"),
+        (['{"id":1,"ok":{},"error":"x"}'], "exactly one of ok, refused, unsupported and error"),
+        (["{" * 5000], "…"),
+        (["!sys.stderr.write('KABOOM'); sys.exit(1)"], "KABOOM"),
+        (
+            ["!sys.stdout.buffer.write(b'\\xff\\n'); sys.stdout.flush()"],
+            "\N{REPLACEMENT CHARACTER}",
+        ),
+    ],
+)
+def test_a_broken_start_is_told_in_one_sentence(
+    tmp_path: Path,
+    adapters: list[CommandAdapter],
+    answers: list[str],
+    complaint: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The line is quoted, the log's end shown, and the process is ended."""
+    late = "time.sleep" in answers[0]
+    monkeypatch.setattr("mcp_proxy_conformance.target.command.START_S", 0.5 if late else 10.0)
+    adapter = saying(adapters, *answers)
+
+    with pytest.raises(TargetNotStarted) as told:
+        adapter.start(WORLD, PLACES, tmp_path)
+
+    assert complaint in str(told.value)
+    assert str(told.value).startswith("the adapter broke: ")
+    assert not adapter.alive()
+    assert len(str(told.value)) < 1000
+
+
+def test_after_a_break_every_request_says_so(
+    tmp_path: Path, adapters: list[CommandAdapter]
+) -> None:
+    """An answer that comes too late is never taken for that of the next request."""
+    adapter = saying(adapters, STARTED, "!time.sleep(3)", '{"id":3,"ok":{}}', answer_s=0.3)
+    adapter.start(WORLD, PLACES, tmp_path)
+
+    with pytest.raises(AdapterError, match=r"did not answer lock within 0\.3 s"):
+        adapter.lock("user", "forge", ["zorvik_list"])
+    with pytest.raises(AdapterError, match=r"did not answer lock within 0\.3 s"):
+        adapter.unlock("user", "forge", ["zorvik_list"])
+
+
+def test_a_stray_line_is_quoted(tmp_path: Path, adapters: list[CommandAdapter]) -> None:
+    """Also one that was printed between two answers."""
+    chatty = f"!print({STARTED!r}); print('GET /mcp 200', flush=True)"
+    adapter = saying(adapters, chatty, '{"id":2,"ok":{}}')
+    adapter.start(WORLD, PLACES, tmp_path)
+
+    with pytest.raises(AdapterError, match="'GET /mcp 200'"):
+        adapter.lock("user", "forge", ["zorvik_list"])
+
+
+def run(tmp_path: Path, *arguments: str) -> Any:
+    """One check by the command line, through an adapter."""
+    check = "test_an_odd_limit_neither_lifts_the_cap_nor_stops_the_target"
+    own = ("run", "command", "--check", check, "--out", str(tmp_path))
+    return CliRunner().invoke(main, [*own, *arguments])
+
+
+@pytest.mark.parametrize(
+    ("command", "complaint"),
+    [
+        (["/no/such/program"], "cannot start '/no/such/program'"),
+        ([sys.executable, "-c", "print('hello')"], "'hello'"),
+        ([sys.executable, "-c", "raise SystemExit(5)"], "ended with exit code 5"),
+    ],
+)
+def test_a_run_without_a_working_adapter_exits_with_3(
+    tmp_path: Path, command: list[str], complaint: str
+) -> None:
+    """One sentence says what broke."""
+    done = run(tmp_path, "--", *command)
+
+    assert done.exit_code == 3
+    assert complaint in done.output.splitlines()[-1]
+
+
+def test_the_worked_adapter_drives_the_reference(tmp_path: Path) -> None:
+    """The example that ships, through a check on a target of its own and its declared floor."""
+    done = run(tmp_path, "--", sys.executable, "-m", "mcp_proxy_reference.adapter")
+
+    report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+    assert [one["verdict"] for one in report["results"]] == ["pass"]
+    assert report["target"]["capabilities"] == ["config", "user"]
+    assert done.exit_code == 4  # a part of the profile was left out
