@@ -147,6 +147,16 @@ def test_the_answer_is_found_in_a_stream(serve: Serve) -> None:
     assert server.methods[-1] == "DELETE"
 
 
+@pytest.mark.parametrize("first", [b"id: 1\ndata: \n\n", b"event: ping\ndata: 12:30\n\n"])
+def test_an_event_that_is_no_message_is_passed_over(serve: Serve, first: bytes) -> None:
+    """One that only gives an id to resume from, and one of another type."""
+    server = serve(lambda m: [chunked(first, NOTE, b"event:\ndata: " + result(m) + b"\n\n")])
+    with Client(server.url, transcript=Transcript()) as client:
+        reply = client.request("tools/call")
+
+    assert (reply.result, len(reply.before)) == (b'{"content":[]}', 1)
+
+
 def test_a_stream_that_stays_open_does_not_delay_its_answer(serve: Serve) -> None:
     """The answer counts when it is there; the connection is dropped."""
     server = serve(lambda m: [chunked(_event(m), end=False), 2.0])

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mcp_proxy_conformance.wire.sse import Event
 
 OK, NOT_FOUND, REFUSED = 200, 404, 400
+REDIRECTED = range(300, 400)
 
 
 class Awaited:
@@ -32,8 +33,11 @@ class Awaited:
         self._fault: ProtocolFault | None = None
 
     def arrived(self, event: Event) -> bool:
-        """Whether this event ends the waiting: the answer, or nonsense."""
-        return self.came(event.data)
+        """Whether this event ends the waiting: the answer, or nonsense.
+
+        An event without data only gives an id to resume from; one of another type is no message.
+        """
+        return bool(event.data) and event.event == "message" and self.came(event.data)
 
     def came(self, raw: bytes) -> bool:
         """Whether this message ends the waiting, as `arrived` tells."""
@@ -76,8 +80,7 @@ class Awaited:
         if answer.status >= REFUSED:
             found = self._refusal(answer, in_session=in_session)
         elif answer.status != OK:
-            seen = f"HTTP {answer.status}"
-            raise ProtocolFault("http", "HTTP 200", seen, answer.body, status=answer.status)
+            raise _not_ok(answer)
         elif answer.media_type == "text/event-stream":
             found = self._of_stream(answer)
         elif answer.media_type == "application/json":
@@ -128,10 +131,17 @@ class Awaited:
             expected = "the session that it gave out to be known"
             raise SessionLost("session", expected, "HTTP 404", answer.body, status=NOT_FOUND)
         if message is None or message.error is None or isinstance(message.id, int):
-            seen = f"HTTP {answer.status}"
-            raise ProtocolFault("http", "HTTP 200", seen, answer.body, status=answer.status)
+            raise _not_ok(answer)
         return message
 
     def _wrong_id(self, message: Envelope) -> ProtocolFault:
         seen = "a request" if message.method else f"one to {message.id!r}"
         return ProtocolFault("id", f"an answer to {self._id}", seen, message.raw)
+
+
+def _not_ok(answer: Answer) -> ProtocolFault:
+    place = answer.header("location") if answer.status in REDIRECTED else None
+    seen = f"HTTP {answer.status}" + (f" to {place!r}" if place else "")
+    return ProtocolFault(
+        "http", "HTTP 200", seen, answer.body, status=answer.status, location=place
+    )

@@ -24,16 +24,25 @@ class ProtocolFault(Exception):
         seen: What came instead.
         excerpt: The first 200 bytes of it.
         status: The HTTP status, where there was one.
+        location: Where a redirect led.
     """
 
     def __init__(
-        self, kind: Kind, expected: str, seen: str, raw: bytes = b"", *, status: int | None = None
+        self,
+        kind: Kind,
+        expected: str,
+        seen: str,
+        raw: bytes = b"",
+        *,
+        status: int | None = None,
+        location: str | None = None,
     ) -> None:
         self.kind = kind
         self.expected = expected
         self.seen = seen
         self.excerpt = raw[:EXCERPT]
         self.status = status
+        self.location = location
         quoted = f": {self.excerpt!r}" if raw else ""
         super().__init__(f"expected {expected}, but the target sent {seen}{quoted}")
 

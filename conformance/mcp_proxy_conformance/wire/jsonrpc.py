@@ -71,7 +71,7 @@ def parse(raw: bytes) -> Envelope:
     try:
         node = spans.parse(raw)
     except spans.Malformed as error:
-        raise ProtocolFault("json", "a JSON document", str(error), raw) from None
+        raise ProtocolFault("json", "a JSON document", f"another text ({error})", raw) from None
     if node.kind != "object":
         raise _fault("a JSON-RPC message", f"a JSON {node.kind}", raw)
     if twice := node.duplicates():

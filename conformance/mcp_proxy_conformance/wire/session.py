@@ -88,7 +88,7 @@ class Session:
         until: Callable[[Event], bool] = lambda _: False,
     ) -> Answer:
         """Send any bytes; `headers` stand in for those of the same name."""
-        wanted = _overridden(self._headers("", None), headers)
+        wanted = overridden(self._headers("", None), headers)
         return self._http.exchange("POST", body, wanted, note="raw", timeout=timeout, until=until)
 
     def granted(self, reply: Reply, revision: str) -> None:
@@ -120,10 +120,11 @@ class Session:
             headers.append(("MCP-Protocol-Version", self.revision))
         if self.id is not None:
             headers.append(("Mcp-Session-Id", self.id))
-        return _overridden(headers, self._own)
+        return overridden(headers, self._own)
 
 
-def _overridden(headers: list[tuple[str, str]], by: Mapping[str, str]) -> list[tuple[str, str]]:
+def overridden(headers: list[tuple[str, str]], by: Mapping[str, str]) -> list[tuple[str, str]]:
+    """The headers, and those of `by` in place of their namesakes."""
     for name, value in by.items():
         check_header(name, value)
     named = {name.lower() for name in by}

@@ -59,7 +59,7 @@ class EventReader:
         if field == b"data":
             self._data.append(value)
         elif field == b"event":
-            self._event = value.decode("utf-8", "replace")
+            self._event = value.decode("utf-8", "replace") or "message"
         elif field == b"id" and b"\0" not in value:
             self._id = value.decode("utf-8", "replace")
         return None
