@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
+from urllib.parse import urljoin
 
 import click
 
@@ -11,8 +13,16 @@ from mcp_proxy_conformance.discovery.surface import FLAG, Surface
 from mcp_proxy_conformance.report.inert import inert
 from mcp_proxy_conformance.report.outcome import BROKEN, DECLARATION, INCOMPLETE, VIOLATED
 from mcp_proxy_conformance.transcript import Transcript
-from mcp_proxy_conformance.wire.client import Client
+from mcp_proxy_conformance.wire.client import FORBIDDEN, Client
+from mcp_proxy_conformance.wire.era import METHOD_NOT_FOUND
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
+from mcp_proxy_conformance.wire.old_stream import opens_old_stream
+
+NO_POST = (400, 404, 405)
+NO_PATH = (404, 405)
+SHOWN = 8
+LONGEST_NAME = 200
+LONGEST = 1200
 
 
 @click.command()
@@ -38,32 +48,92 @@ def endpoint(options: dict[str, Any], url: str, header: tuple[str, ...], tool: s
             sys.exit(DECLARATION)
         headers[name.strip()] = value.strip()
     code, sentence = look(url, headers, tool)
-    click.echo(inert(sentence))
+    click.echo(_cut(" ".join(inert(sentence).split()), LONGEST))
     sys.exit(code)
 
 
 def look(url: str, headers: dict[str, str], name: str) -> tuple[int, str]:
     """The exit code and one sentence about what listens at a URL."""
+    transcript = Transcript()
     try:
-        client = Client(url, headers=headers, transcript=Transcript())
+        client = Client(url, headers=headers, transcript=transcript)
     except ValueError as error:
         return DECLARATION, f"the options cannot be sent: {error}"
     try:
-        tools, wire = client.tools(), client.wire
+        tools, wire = _tools(client), client.wire
     except Unreachable as error:
         return BROKEN, f"nothing answers there: {error}"
     except ProtocolFault as error:
-        return BROKEN, f"what listens at {url} does not speak MCP: {error}"
+        if client.opening is not None and error.status not in FORBIDDEN:
+            return BROKEN, f"{url} shook hands, but its tools cannot be listed: {error}"
+        return BROKEN, _no_handshake(url, error, lambda: opens_old_stream(url, headers, transcript))
     finally:
         client.close()
     found = next((one for one in tools if one.get("name") == name), None)
     if found is None:
-        seen = ", ".join(str(one.get("name")) for one in tools[:8]) or "none"
-        return INCOMPLETE, f"no discovery tool named {name!r} on this endpoint (tools: {seen})"
+        return INCOMPLETE, (
+            f"no discovery tool named {name!r} on this endpoint (tools: {_names(tools)})"
+        )
     schema = found.get("inputSchema")
-    properties = schema.get("properties", {}) if isinstance(schema, dict) else {}
-    if FLAG not in str(found.get("description", "")) and FLAG not in properties:
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    named = isinstance(properties, dict) and FLAG in properties
+    if FLAG not in str(found.get("description", "")) and not named:
         return VIOLATED, (
             f"FR-014.described: {name} names {FLAG} neither in its description nor in its schema"
         )
     return INCOMPLETE, f"{name} knows {FLAG}; wire {wire}; no lock was looked at"
+
+
+def _tools(client: Client) -> list[dict[str, Any]]:
+    """All tools; none of a server that has none to list and therefore not the method either."""
+    offered = client.open().opening
+    declared = offered.value().get("capabilities") if offered is not None else None
+    if not (isinstance(declared, dict) and "tools" in declared):
+        refusal = client.request("tools/list", {}).error
+        if refusal is not None and refusal["code"] == METHOD_NOT_FOUND:
+            return []
+    return client.tools()
+
+
+def _no_handshake(url: str, fault: ProtocolFault, opens_old_stream: Callable[[], bool]) -> str:
+    """Why nobody shook hands, and what to do about it."""
+    status = fault.status
+    if status in FORBIDDEN:
+        return (
+            f"{url} turns this client away (HTTP {status}); "
+            "give credentials that it takes with --header 'NAME: VALUE'"
+        )
+    if fault.location is not None:
+        place = _cut(_joined(url, fault.location), LONGEST_NAME)
+        return f"{url} redirects to {place} (HTTP {status}), which is not followed; give that URL"
+    if status in NO_POST and opens_old_stream():
+        return (
+            f"{url} speaks the HTTP+SSE transport of 2024-11-05, which is not supported; "
+            "give the URL of its streamable HTTP endpoint, or have it serve one"
+        )
+    if status in NO_PATH and fault.kind == "http":
+        return (
+            f"no MCP endpoint at {url} (HTTP {status} to a POST); "
+            "give the URL, path included, of its streamable HTTP endpoint"
+        )
+    if fault.kind == "handshake":
+        return f"{url} does not agree to shake hands: {fault}"
+    return f"what listens at {url} does not speak MCP: {fault}"
+
+
+def _joined(url: str, place: str) -> str:
+    try:
+        return urljoin(url, place)
+    except ValueError:
+        return place
+
+
+def _names(tools: list[dict[str, Any]]) -> str:
+    """The first of the tools by name."""
+    shown = [_cut(str(one.get("name")), LONGEST_NAME) for one in tools[:SHOWN]]
+    more = len(tools) - len(shown)
+    return ", ".join([*shown, *([f"and {more} more"] if more else [])]) or "none"
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else text[: longest - 3] + "..."

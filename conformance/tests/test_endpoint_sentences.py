@@ -1,0 +1,212 @@
+"""`run endpoint` at a wrong path, transport or credential, or a poor listing: told as that."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+import pytest
+from click.testing import CliRunner, Result
+
+from mcp_proxy_conformance.cli import main
+
+Told = tuple[int, dict[str, str], bytes]
+Tell = Callable[[str, dict[str, Any]], Told]
+JSON = {"Content-Type": "application/json"}
+STREAM = {"Content-Type": "text/event-stream"}
+REFUSAL = {"code": -32603, "message": "the upstream is away"}
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    """Answers with what `tell` makes of the HTTP method and the message."""
+
+    tell: ClassVar[Tell]
+
+    def do_POST(self) -> None:
+        """Answer once."""
+        asked = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}")
+        status, headers, body = type(self).tell(self.command, asked)
+        self.send_response(status)
+        for name, value in {**headers, "Content-Length": str(len(body))}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_GET = do_DELETE = do_POST  # noqa: N815
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def telling(tell: Tell) -> Iterator[str]:
+    """A web server."""
+    kind = type("Some", (Handler,), {"tell": staticmethod(tell)})
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), kind)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/mcp/"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def look(tell: Tell, *more: str) -> Result:
+    """What the command says of a web server; always one line."""
+    with telling(tell) as url:
+        found = CliRunner().invoke(main, ["run", "endpoint", "--url", url, *more])
+    assert (found.output.count("\n"), len(found.output) < 1300) == (1, True)
+    return found
+
+
+def server(
+    listing: dict[str, Any],
+    *,
+    capabilities: dict[str, Any] | None = None,
+    status: int = 200,
+    acknowledged: int = 202,
+) -> Tell:
+    """A server that shakes hands, and answers `tools/list` with these members."""
+    opening = {"protocolVersion": "2025-06-18", "capabilities": capabilities or {}}
+
+    def tell(_: str, asked: dict[str, Any]) -> Told:
+        if asked.get("method") == "initialize":
+            code, headers, body = _answer(asked, {"result": opening})
+            return code, {**headers, "Mcp-Session-Id": "s1"}, body
+        if "id" not in asked:
+            return acknowledged, {}, b""
+        return _answer(asked, listing, status)
+
+    return tell
+
+
+def _answer(asked: dict[str, Any], members: dict[str, Any], status: int = 200) -> Told:
+    return status, JSON, json.dumps({"jsonrpc": "2.0", "id": asked["id"], **members}).encode()
+
+
+def old_stream(first: bytes) -> Tell:
+    """No POST at this path; a GET opens a stream."""
+    return lambda method, _: (405, {}, b"") if method == "POST" else (200, STREAM, first)
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_missing_credentials_are_asked_for(status: int) -> None:
+    """With or without an error in the body; the option is named."""
+    refusal = json.dumps({"jsonrpc": "2.0", "id": None, "error": REFUSAL}).encode()
+    for told in [(status, {}, b""), (status, JSON, refusal)]:
+        found = look(lambda *_, told=told: told)
+
+        assert found.exit_code == 3
+        assert f"turns this client away (HTTP {status}); give credentials" in found.output
+        assert "--header 'NAME: VALUE'" in found.output
+
+
+def test_credentials_that_only_the_listing_asks_for_are_asked_for() -> None:
+    """Some let anyone shake hands."""
+    found = look(server({"error": REFUSAL}, capabilities={"tools": {}}, status=401))
+
+    assert (found.exit_code, "turns this client away (HTTP 401)" in found.output) == (3, True)
+
+
+@pytest.mark.parametrize(
+    ("location", "shown"),
+    [("/mcp", "/mcp "), ("https://x.test/y", " https://x.test/y "), ("http://[", " http://[ ")],
+)
+def test_a_redirect_is_named(location: str, shown: str) -> None:
+    """As a whole URL, to be given in place of the first."""
+    found = look(lambda *_: (307, {"Location": location}, b""))
+
+    assert (found.exit_code, "redirects to http" in found.output) == (3, True)
+    assert shown in found.output
+    assert "give that URL" in found.output
+
+
+def test_the_older_transport_is_named() -> None:
+    """A stream that begins with `endpoint`: there is an MCP server, only not for this client."""
+    found = look(old_stream(b"event: endpoint\ndata: /messages?id=1\n\n"))
+
+    assert (found.exit_code, "the HTTP+SSE transport of 2024-11-05" in found.output) == (3, True)
+    assert "give the URL of its streamable HTTP endpoint" in found.output
+
+
+@pytest.mark.parametrize("first", [b"data: {}\n\n", b"", b": only a comment\n\n"])
+def test_another_stream_is_no_older_transport(first: bytes) -> None:
+    """The path is wrong, and the sentence does not guess further."""
+    found = look(old_stream(first))
+
+    assert (found.exit_code, "no MCP endpoint at" in found.output) == (3, True)
+
+
+def test_a_page_that_is_not_found_is_not_quoted() -> None:
+    """What to do is said instead."""
+    found = look(lambda *_: (404, {"Content-Type": "text/html"}, b"<html>" * 100))
+
+    assert (found.exit_code, "html" in found.output) == (3, False)
+    assert "(HTTP 404 to a POST); give the URL, path included" in found.output
+
+
+def test_a_refused_handshake_is_no_other_protocol() -> None:
+    """A proxy whose upstream is away speaks MCP all the same; its reason is shown."""
+    found = look(lambda _, asked: _answer(asked, {"error": REFUSAL}))
+
+    assert (found.exit_code, "does not agree to shake hands" in found.output) == (3, True)
+    assert "the upstream is away" in found.output
+
+
+def test_a_session_lost_at_once_is_no_wrong_path() -> None:
+    """The handshake was answered there, so the path is right."""
+    found = look(server({}, acknowledged=404))
+
+    assert (found.exit_code, "the session that it gave out" in found.output) == (3, True)
+
+
+@pytest.mark.parametrize("members", [{"error": REFUSAL}, {"result": {}}])
+def test_tools_that_cannot_be_listed_are_told_as_that(members: dict[str, Any]) -> None:
+    """The handshake was well, the listing was not."""
+    found = look(server(members, capabilities={"tools": {}}))
+
+    assert (found.exit_code, "shook hands, but its tools cannot" in found.output) == (3, True)
+
+
+@pytest.mark.parametrize("status", [200, 404])
+def test_a_server_without_tools_has_none(status: int) -> None:
+    """One that declares no tools need not know `tools/list`."""
+    unknown = {"error": {"code": -32601, "message": "Method not found"}}
+
+    found = look(server(unknown, capabilities={"prompts": {}}, status=status))
+
+    assert (found.exit_code, "(tools: none)" in found.output) == (4, True)
+
+
+def test_tools_that_were_not_declared_are_seen() -> None:
+    """The listing counts, not the declaration."""
+    found = look(server({"result": {"tools": [{"name": "add"}]}}))
+
+    assert (found.exit_code, "(tools: add)" in found.output) == (4, True)
+
+
+def test_many_and_long_names_make_no_page() -> None:
+    """Some are named, the others counted; no name breaks the line."""
+    names = ["x" * 5000, "a\nb", *(f"tool_{i}" for i in range(10))]
+    listing = {"result": {"tools": [{"name": name} for name in names]}}
+
+    found = look(server(listing, capabilities={"tools": {}}))
+
+    assert (found.exit_code, "tool_5, and 4 more)" in found.output) == (4, True)
+    assert "x..., a b, tool_0" in found.output
+
+
+@pytest.mark.parametrize("schema", [None, {}, {"properties": None}, {"properties": 5}])
+def test_a_tool_with_an_odd_schema_names_no_flag(schema: Any) -> None:
+    """Whatever stands in place of its properties."""
+    listing = {"result": {"tools": [{"name": "find_tools", "inputSchema": schema}]}}
+
+    found = look(server(listing, capabilities={"tools": {}}), "--tool", "find_tools")
+
+    assert (found.exit_code, found.output[:20]) == (1, "FR-014.described: fi")
