@@ -5,6 +5,9 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
+LOGS = "logs"
+"""The folder beside the report that keeps what targets printed."""
+
 
 @cache
 def _data() -> Path:

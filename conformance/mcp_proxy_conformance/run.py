@@ -127,6 +127,7 @@ class Run:
         record = self._current.get(place.name)
         cited: tuple[str, ...] = ()
         if record is not None:
+            record.ready.started.log_wanted |= ending.verdict in ("fail", "error")
             seen: tuple[Message, ...] = ()
             if ending.since is not None:
                 seen = record.ready.started.transcript.since(ending.since)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import sys
 import tomllib
 from pathlib import Path
@@ -17,11 +18,13 @@ from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.discovery.declared import CAPABILITY
 from mcp_proxy_conformance.discovery.surface import STATUSES, Surface, ToolTemplate
 from mcp_proxy_conformance.resources import schemas_dir
+from mcp_proxy_conformance.target import operator
 from mcp_proxy_conformance.target.adapter import CAPABILITIES, UpstreamPlace
 from mcp_proxy_conformance.target.description import FILE, BadTarget, Description, describe
 from mcp_proxy_conformance.target.kinds import target_of
+from mcp_proxy_conformance.target.operator import OperatorAdapter
 from mcp_proxy_conformance.target.started import Started
-from mcp_proxy_conformance.world import ToolKey, server, tool, world
+from mcp_proxy_conformance.world import ToolKey, World, server, tool, world
 
 CHECK = "test_an_odd_limit_neither_lifts_the_cap_nor_stops_the_target"
 
@@ -160,18 +163,24 @@ def test_bad_options_are_refused(
     assert complaint in done.output.splitlines()[-1]
 
 
+def refer(*before: str) -> str:
+    """A program that is the reference, started by these words."""
+    return f'#!/bin/sh\nexec {" ".join(before)} {sys.executable} -m mcp_proxy_reference "$@"\n'
+
+
 @pytest.mark.parametrize(
     ("program", "complaint"),
     [
         ("#!/bin/sh\necho going down >&2\nexit 4\n", "going down"),
         ("#!/bin/sh\nexec sleep 60\n", "did not become ready in time"),
+        (refer("timeout", "2"), "the target ended while it was set up"),
     ],
 )
-def test_a_proxy_that_does_not_come_up_exits_with_3(
+def test_a_proxy_that_does_not_come_up_or_stay_exits_with_3(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, complaint: str
 ) -> None:
     """The end of its log is shown."""
-    monkeypatch.setattr("mcp_proxy_conformance.target.operator.START_S", 1.0)
+    monkeypatch.setattr("mcp_proxy_conformance.target.operator.START_S", 2.0)
     binary = tmp_path / "proxy"
     binary.write_text(program, encoding="utf-8")
     binary.chmod(0o700)
@@ -183,6 +192,33 @@ def test_a_proxy_that_does_not_come_up_exits_with_3(
 
     assert done.exit_code == 3
     assert complaint in done.output
+
+
+def test_a_port_that_is_taken_meanwhile_is_left_for_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between finding a free port and listening on it another program may come first."""
+    binary = tmp_path / "proxy"
+    binary.write_text(refer(), encoding="utf-8")
+    binary.chmod(0o700)
+    find, found = operator._free_port, list[int]()
+    with socket.socket() as busy:
+        busy.bind(("127.0.0.1", 0))
+        busy.listen()
+
+        def taken_once() -> int:
+            found.append(find() if found else busy.getsockname()[1])
+            return found[-1]
+
+        monkeypatch.setattr(operator, "_free_port", taken_once)
+        adapter = OperatorAdapter(operator.mcpproxy(str(binary)))
+        (tmp_path / "target").mkdir()
+        try:
+            access = adapter.start(World(servers=(), id="none"), {}, tmp_path / "target")
+        finally:
+            adapter.stop()
+
+    assert (len(found), access.url) == (2, f"http://127.0.0.1:{found[1]}/mcp")
 
 
 def test_a_file_in_the_working_folder_is_used_and_named(

@@ -36,7 +36,11 @@ def endpoint(options: dict[str, Any], url: str, header: tuple[str, ...], tool: s
     The profile for live endpoints is not part of this version; a tool that names the flag
     is reported, and the run is incomplete.
     """
-    del options
+    needless = sorted(name for name, value in options.items() if value is not None)
+    if needless:
+        word = needless[0].removesuffix("_s").replace("upstreams_", "upstream_").replace("_", "-")
+        click.echo(f"`run endpoint` starts nothing and takes no --{word}; leave it out", err=True)
+        sys.exit(DECLARATION)
     if not url.startswith(("http://", "https://")):
         click.echo(f"--url {url!r} is no http address; give the whole URL", err=True)
         sys.exit(DECLARATION)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from mcp_proxy_conformance.cli.options import merged, run_options, target_option
 from mcp_proxy_conformance.report.outcome import DECLARATION, FAULT, INTERRUPTED
 from mcp_proxy_conformance.report.progress import Progress
 from mcp_proxy_conformance.report.terminal import render
-from mcp_proxy_conformance.resources import checks_dir
+from mcp_proxy_conformance.resources import LOGS, checks_dir
 from mcp_proxy_conformance.target.description import FILE
 
 INI = """\
@@ -93,6 +94,7 @@ def judge(kind: str | None, options: dict[str, Any]) -> int:
     try:
         out.mkdir(parents=True, exist_ok=True)
         report.unlink(missing_ok=True)
+        shutil.rmtree(out / LOGS, ignore_errors=True)
         ini.write_text(INI, encoding="utf-8")
         log = out / "run.log"
         log.touch()

@@ -8,14 +8,14 @@ from typing import Any
 
 from mcp_proxy_conformance.report.inert import inert
 from mcp_proxy_conformance.requirement import catalogue
+from mcp_proxy_conformance.resources import LOGS
 
 SENT = {"content-type", "accept", "mcp-session-id", "mcp-protocol-version", "authorization"}
 SHOWN_MESSAGES, BODY_SHOWN = 8, 600
 LEFT_OUT = "left out"
-MARK = {
-    "pass": "pass", "fail": "FAIL", "inconclusive": "open", "not_applicable": "n/a",
-    "error": "ERROR", "waived": "waived",
-}  # fmt: skip
+VERDICTS = ("pass", "fail", "inconclusive", "not_applicable", "error", "waived")
+LOUD = ("fail", "error")
+WIDTH = len("not_applicable")
 
 
 def render(report: dict[str, Any], path: Path) -> str:
@@ -29,8 +29,8 @@ def render(report: dict[str, Any], path: Path) -> str:
 
 def _clause(one: dict[str, Any]) -> str:
     advisory = " (advisory)" if one["judgement"] == "A" else ""
-    mark = MARK[one["verdict"]].lower() if advisory else MARK[one["verdict"]]
-    line = f"{mark:7}{one['id']}{advisory}"
+    mark = one["verdict"] if advisory else _mark(one["verdict"])
+    line = f"{mark:{WIDTH}}  {one['id']}{advisory}"
     if one["verdict"] == "pass" or not one["reason"]:
         return line
     return f"{line}  {one['reason'].splitlines()[0][:120]}"
@@ -39,7 +39,7 @@ def _clause(one: dict[str, Any]) -> str:
 def _failure(result: dict[str, Any], report: dict[str, Any]) -> list[str]:
     case = f" [{result['case']}]" if result["case"] else ""
     advisory = ", advisory" if result["judgement"] == "A" else ""
-    lines = [f"{MARK[result['verdict']]}{advisory}: {result['check']}{case} on {result['stage']}"]
+    lines = [f"{_mark(result['verdict'])}{advisory}: {result['check']}{case} on {result['stage']}"]
     for clause_id in result["clauses"]:
         source = catalogue().source(clause_id)
         text = catalogue().clause(clause_id).text
@@ -58,12 +58,15 @@ def _failure(result: dict[str, Any], report: dict[str, Any]) -> list[str]:
         lines.append(f"     {body}")
     request = next((m for _, m in reversed(cited) if _is_request(m)), None)
     if request is not None:
-        lines.append(f"  send again: {_curl(request)}")
-    kind = report["target"]["kind"]
+        lines.append(f"  the request, for a target in that state: {_curl(request)}")
     wanted = f"{result['check']}[{result['case']}]" if result["case"] else result["check"]
-    again = f"mcp-proxy-conformance run --check '{wanted}' {kind}"
-    lines.append(f"  Reproduce with: {again}   (more: explain {result['clauses'][0]})")
+    again = f"the same command and --check '{wanted}'"
+    lines.append(f"  reproduce with: {again}   (more: explain {result['clauses'][0]})")
     return lines
+
+
+def _mark(verdict: str) -> str:
+    return verdict.upper() if verdict in LOUD else verdict
 
 
 def _is_request(message: dict[str, Any]) -> bool:
@@ -85,12 +88,13 @@ def _summary(report: dict[str, Any], path: Path) -> list[str]:
     target = report["target"]
     counts = Counter(one["verdict"] for one in report["clauses"] if one["judgement"] == "F")
     advisory = Counter(one["verdict"] for one in report["clauses"] if one["judgement"] == "A")
-    told = ", ".join(f"{counts[word]} {word}" for word in MARK if counts[word])
-    aside = ", ".join(f"{advisory[word]} {word}" for word in MARK if advisory[word])
+    told = ", ".join(f"{counts[word]} {word}" for word in VERDICTS if counts[word])
+    aside = ", ".join(f"{advisory[word]} {word}" for word in VERDICTS if advisory[word])
     profile = f"{report['profile']['id']}@{report['profile']['version']}"
     return [
         f"target {target['kind']} {target['version']}".rstrip() + f", wire {target['wire']}",
         f"{profile}: {told} (advisory: {aside})",
         f"report: {path}",
+        *([f"logs of targets: {logs}"] if (logs := path.with_name(LOGS)).is_dir() else []),
         f"{report['headline']}: {report['why']}",
     ]

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import re
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
+
+from mcp_proxy_conformance.resources import LOGS
 
 SQLITE = b"SQLite format 3\x00"
 BESIDE = ("-journal", "-wal", "-shm")
@@ -38,6 +41,19 @@ def marks(folder: Path) -> Marks:
             told = path.stat()
             found[str(path)] = (told.st_size, told.st_mtime_ns)
     return found
+
+
+def keep_logs(folder: Path) -> None:
+    """Copy what a target printed out of its scratch folder, `OUT/scratch/NAME`, to `OUT/logs/NAME`.
+
+    What cannot be copied is left: losing a log must not lose the run.
+    """
+    for path in sorted((folder / "target").glob("*")):
+        if path.suffix in (".log", ".out") and path.stat().st_size:
+            place = folder.parents[1] / LOGS / folder.name / path.name
+            with contextlib.suppress(OSError):
+                place.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(path, place)
 
 
 def _files(folder: Path) -> Iterator[Path]:

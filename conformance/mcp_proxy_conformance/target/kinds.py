@@ -43,7 +43,16 @@ def target_of(described: Description) -> Target:
     if described.start_ahead is not None:
         told["ahead"] = described.start_ahead
     pins = {text: status for status, texts in described.pins.items() for text in texts}
-    return replace(target, upstreams=described.upstreams, pins=pins, **told)
+    return _narrowed(replace(target, upstreams=described.upstreams, pins=pins, **told))
+
+
+def _narrowed(target: Target) -> Target:
+    """Only the first endpoint and call surface count unless direct_endpoints is declared."""
+    if "direct_endpoints" in target.capabilities:
+        return target
+    surface = target.surface
+    one = msgspec.structs.replace(surface, calls=surface.calls[:1], endpoints=surface.endpoints[:1])
+    return replace(target, surface=one)
 
 
 def _reference() -> Target:

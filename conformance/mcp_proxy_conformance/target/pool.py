@@ -156,13 +156,14 @@ class Pool:
         with self._lock:
             self._open.add(started)
         try:
-            armed = arm(started)
+            with started.expected_alive():
+                armed = arm(started)
         except BaseException:
             with self._lock:
                 self._open.discard(started)
+            started.log_wanted = True
             started.close()
             raise
-
         return Ready(started, armed, time.monotonic() - started.started_at)
 
 

@@ -13,10 +13,12 @@ from typing import Any, TypeVar
 from urllib.parse import urljoin
 
 from mcp_proxy_conformance.calling import Called
-from mcp_proxy_conformance.target.adapter import Access, Target, Unsupported, Upstream
+from mcp_proxy_conformance.target.adapter import Access, AdapterError, Target, Unsupported, Upstream
+from mcp_proxy_conformance.target.folder import keep_logs
 from mcp_proxy_conformance.transcript import Transcript
 from mcp_proxy_conformance.upstream import Upstreams, UpstreamServer, UpstreamTool
 from mcp_proxy_conformance.wire.client import Client
+from mcp_proxy_conformance.wire.faults import Unreachable
 from mcp_proxy_conformance.wire.stdio import StdioClient
 from mcp_proxy_conformance.world import LockKind, Step, Tool, ToolKey, World
 
@@ -38,7 +40,8 @@ class Started:
     """A running target in its world.
 
     `last_change` is when the operator side was last touched; `settled_from` when that was last
-    seen to be enforced: claims have the settle time from then on.
+    seen to be enforced: claims have the settle time from then on. `log_wanted`: what the target
+    printed is kept beside the report.
     """
 
     def __init__(self, target: Target, world: World, scratch: Path, *, keep: bool = False) -> None:
@@ -60,12 +63,14 @@ class Started:
         self.answers: dict[tuple[object, ...], Any] = {}
         self.adapter = target.make()
         self._keep = keep
+        self.log_wanted = False
         self.started_at = self.last_change = self.settled_from = time.monotonic()
         self._clients: dict[tuple[int, str, str], Client] = {}
         self._lock = threading.Lock()
         try:
             self.access = self._start()
         except BaseException:
+            self.log_wanted = True
             self.close()
             raise
 
@@ -171,6 +176,18 @@ class Started:
         finally:
             self.moved(self.adapter.indeterminate(server, tools, on=False))
 
+    @contextlib.contextmanager
+    def expected_alive(self) -> Iterator[None]:
+        """What fails in here because the target has ended is told as that, with its log's end."""
+        try:
+            yield
+        except (AdapterError, Unreachable) as error:
+            if self.adapter.alive():
+                raise
+            tail = self.adapter.log().strip()
+            log = f"its log ends with:\n{tail}" if tail else "its log is empty"
+            raise AdapterError(f"the target ended while it was set up ({error}); {log}") from None
+
     def change_upstream(self, step: Step) -> None:
         """Take an `add` or `change` step at the upstream; the target is not told."""
         self.answers.clear()
@@ -187,6 +204,8 @@ class Started:
         for end in (self.forget_clients, self.adapter.stop, self.upstreams.close):
             with contextlib.suppress(Exception):
                 end()
+        if self.log_wanted:
+            keep_logs(self.folder)
         if not self._keep:
             shutil.rmtree(self.folder, ignore_errors=True)
 
