@@ -98,7 +98,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if not place.fresh:
             order.setdefault(place.name, len(order))
     items.sort(key=lambda item: order.get(places[item].name, -1) if item in places else -2)
-    run.plan([places[item] for item in items if item in places])
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> bool | None:
+    """No check is run on a target that cannot be reached or has no such feature."""
+    run = session.config.stash.get(RUN, None)
+    if run is None or session.config.option.collectonly or not session.items:
+        return None
+    run.plan([place for item in session.items if (place := place_of(item)) is not None])
+    run.look()
+    return True if run.stopped is not None else None
 
 
 def _is(item: pytest.Item, wanted: str) -> bool:

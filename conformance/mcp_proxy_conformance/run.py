@@ -12,14 +12,17 @@ from typing import Any
 import pytest
 
 from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.discovery import presence
 from mcp_proxy_conformance.discovery.accusation import accused
 from mcp_proxy_conformance.judging import Ending
+from mcp_proxy_conformance.report.outcome import BROKEN, INCOMPLETE, VIOLATED, Outcome
 from mcp_proxy_conformance.requirement import Profile, catalogue
-from mcp_proxy_conformance.target.adapter import Target
+from mcp_proxy_conformance.target.adapter import AdapterError, Target
 from mcp_proxy_conformance.target.pool import Pool, Ready, Wanted
 from mcp_proxy_conformance.target.started import Started
 from mcp_proxy_conformance.transcript import Message
-from mcp_proxy_conformance.verdict import Result, Unread
+from mcp_proxy_conformance.verdict import Misshapen, Result, Unread
+from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 from mcp_proxy_conformance.world import World
 
 PASS_EXCERPT = 4
@@ -62,6 +65,7 @@ class Run:
     faults: list[str] = field(default_factory=list)
     interrupted: bool = False
     cut_short: str = ""
+    stopped: Outcome | None = None
     narrowed: bool = False
     began: float = field(default_factory=time.monotonic)
     wire: str = ""
@@ -70,11 +74,56 @@ class Run:
     _pool: Pool | None = None
 
     @property
+    def scratch(self) -> Path:
+        """Where targets keep what they need while they run."""
+        return self.out / "scratch"
+
+    @property
     def pool(self) -> Pool:
         """The pool of this run, made when first asked for."""
         if self._pool is None:
-            self._pool = Pool(self.target, self.out / "scratch", keep=self.keep)
+            self._pool = Pool(self.target, self.scratch, keep=self.keep)
         return self._pool
+
+    def look(self) -> None:
+        """Look whether there is anything to check; if not, `stopped` says what the run came to."""
+        try:
+            started = Started(self.target, presence.WORLD, self.scratch, keep=self.keep)
+        except AdapterError as error:
+            self.stopped = Outcome("target or adapter broke", BROKEN, str(error))
+            return
+        try:
+            with started.expected_alive():
+                found = presence.missing(started)
+        except (AdapterError, Unreachable, ProtocolFault) as error:
+            self.stopped = Outcome("target or adapter broke", BROKEN, str(error))
+        except Misshapen:
+            pass  # the checks say more of it
+        else:
+            self.wire = started.client(endpoint=self.target.surface.endpoints[0]).wire
+            self._stop_for(found)
+        finally:
+            started.close()
+
+    def _stop_for(self, found: presence.Missing | None) -> None:
+        if found is None:
+            return
+        if not found.violated:
+            self.stopped = Outcome("incomplete", INCOMPLETE, found.why)
+            return
+        self.stopped = Outcome("violated", VIOLATED, found.why)
+        self.results.append(
+            Result(
+                check="presence",
+                case=None,
+                clauses=("FR-014.described",),
+                judgement="F",
+                verdict="fail",
+                reason=found.why,
+                blame="target",
+                stage=presence.WORLD.id,
+            )
+        )
 
     def plan(self, places: list[Place]) -> None:
         """What the collected checks will need, in their order."""

@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.resources import schemas_dir
 from mcp_proxy_conformance.target import kinds
-from mcp_proxy_conformance.target.operator import REFERENCE
+from mcp_proxy_conformance.target.launch import REFERENCE
 
 COMMAND = [sys.executable, "-m", "mcp_proxy_conformance"]
 

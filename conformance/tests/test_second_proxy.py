@@ -16,11 +16,13 @@ FOLDER = Path(__file__).parent / "node"
 PROXY, TARGET = FOLDER / "second-proxy.mjs", FOLDER / "second-proxy.toml"
 
 
-def run(out: Path, program: Path, *options: str) -> tuple[int, dict[str, Any]]:
+def run(
+    out: Path, program: Path, *options: str, target: Path = TARGET
+) -> tuple[int, dict[str, Any]]:
     """The exit code and the report of a run."""
     command = [sys.executable, "-m", "mcp_proxy_conformance", "run", "command", *options]
     done = subprocess.run(
-        [*command, "--target-file", TARGET, "--out", out, "--", NODE, program],
+        [*command, "--target-file", target, "--out", out, "--", NODE, program],
         capture_output=True,
         text=True,
         check=False,
@@ -69,3 +71,30 @@ def test_a_fault_in_it_is_found(
 
     broken = {c for one in report["results"] for c in one["clauses"] if one["verdict"] == "fail"}
     assert (code, broken) == (1, {clause})
+
+
+def test_without_the_feature_nothing_is_checked(tmp_path: Path) -> None:
+    """Neither its words nor its answers know the flag: one finding, and no other clause judged."""
+    text = PROXY.read_text(encoding="utf-8")
+    without = tmp_path / "without.mjs"
+    without.write_text(text.replace("include_disabled", "include_hidden"), encoding="utf-8")
+
+    code, report = run(tmp_path / "out", without)
+
+    verdicts = {one["id"]: one["verdict"] for one in report["clauses"]}
+    assert (code, verdicts.pop("FR-014.described")) == (1, "fail")
+    assert set(verdicts.values()) == {"inconclusive"}
+    assert "neither in its description nor in its schema" in report["why"]
+    assert not list((tmp_path / "out" / "scratch").glob("*"))
+
+
+def test_without_a_discovery_tool_there_is_nothing_to_judge(tmp_path: Path) -> None:
+    """The tools that are there are named."""
+    surface = TARGET.read_text(encoding="utf-8")
+    target = tmp_path / "target.toml"
+    target.write_text(surface.replace("find_capability", "find_it"), encoding="utf-8")
+
+    code, report = run(tmp_path / "out", PROXY, target=target)
+
+    assert (code, report["headline"]) == (4, "incomplete")
+    assert report["why"].endswith("(tools: find_capability, survey_upstreams, invoke)")

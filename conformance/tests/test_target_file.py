@@ -22,6 +22,7 @@ from mcp_proxy_conformance.target import operator
 from mcp_proxy_conformance.target.adapter import CAPABILITIES, UpstreamPlace
 from mcp_proxy_conformance.target.description import FILE, BadTarget, Description, describe
 from mcp_proxy_conformance.target.kinds import target_of
+from mcp_proxy_conformance.target.launch import mcpproxy
 from mcp_proxy_conformance.target.operator import OperatorAdapter
 from mcp_proxy_conformance.target.started import Started
 from mcp_proxy_conformance.world import ToolKey, World, server, tool, world
@@ -211,7 +212,7 @@ def test_a_port_that_is_taken_meanwhile_is_left_for_another(
             return found[-1]
 
         monkeypatch.setattr(operator, "_free_port", taken_once)
-        adapter = OperatorAdapter(operator.mcpproxy(str(binary)))
+        adapter = OperatorAdapter(mcpproxy(str(binary)))
         (tmp_path / "target").mkdir()
         try:
             access = adapter.start(World(servers=(), id="none"), {}, tmp_path / "target")

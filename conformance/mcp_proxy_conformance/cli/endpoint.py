@@ -9,6 +9,13 @@ from urllib.parse import urljoin
 
 import click
 
+from mcp_proxy_conformance.discovery.presence import (
+    LONGEST_NAME,
+    cut,
+    names_flag,
+    no_mention,
+    no_tool,
+)
 from mcp_proxy_conformance.discovery.surface import FLAG, Surface
 from mcp_proxy_conformance.report.inert import inert
 from mcp_proxy_conformance.report.outcome import BROKEN, DECLARATION, INCOMPLETE, VIOLATED
@@ -20,8 +27,6 @@ from mcp_proxy_conformance.wire.old_stream import opens_old_stream
 
 NO_POST = (400, 404, 405)
 NO_PATH = (404, 405)
-SHOWN = 8
-LONGEST_NAME = 200
 LONGEST = 1200
 
 
@@ -52,7 +57,7 @@ def endpoint(options: dict[str, Any], url: str, header: tuple[str, ...], tool: s
             sys.exit(DECLARATION)
         headers[name.strip()] = value.strip()
     code, sentence = look(url, headers, tool)
-    click.echo(_cut(" ".join(inert(sentence).split()), LONGEST))
+    click.echo(cut(" ".join(inert(sentence).split()), LONGEST))
     sys.exit(code)
 
 
@@ -75,16 +80,9 @@ def look(url: str, headers: dict[str, str], name: str) -> tuple[int, str]:
         client.close()
     found = next((one for one in tools if one.get("name") == name), None)
     if found is None:
-        return INCOMPLETE, (
-            f"no discovery tool named {name!r} on this endpoint (tools: {_names(tools)})"
-        )
-    schema = found.get("inputSchema")
-    properties = schema.get("properties") if isinstance(schema, dict) else None
-    named = isinstance(properties, dict) and FLAG in properties
-    if FLAG not in str(found.get("description", "")) and not named:
-        return VIOLATED, (
-            f"FR-014.described: {name} names {FLAG} neither in its description nor in its schema"
-        )
+        return INCOMPLETE, no_tool(name, tools)
+    if not names_flag(found):
+        return VIOLATED, no_mention(name)
     return INCOMPLETE, f"{name} knows {FLAG}; wire {wire}; no lock was looked at"
 
 
@@ -108,7 +106,7 @@ def _no_handshake(url: str, fault: ProtocolFault, opens_old_stream: Callable[[],
             "give credentials that it takes with --header 'NAME: VALUE'"
         )
     if fault.location is not None:
-        place = _cut(_joined(url, fault.location), LONGEST_NAME)
+        place = cut(_joined(url, fault.location), LONGEST_NAME)
         return f"{url} redirects to {place} (HTTP {status}), which is not followed; give that URL"
     if status in NO_POST and opens_old_stream():
         return (
@@ -130,14 +128,3 @@ def _joined(url: str, place: str) -> str:
         return urljoin(url, place)
     except ValueError:
         return place
-
-
-def _names(tools: list[dict[str, Any]]) -> str:
-    """The first of the tools by name."""
-    shown = [_cut(str(one.get("name")), LONGEST_NAME) for one in tools[:SHOWN]]
-    more = len(tools) - len(shown)
-    return ", ".join([*shown, *([f"and {more} more"] if more else [])]) or "none"
-
-
-def _cut(text: str, longest: int) -> str:
-    return text if len(text) <= longest else text[: longest - 3] + "..."

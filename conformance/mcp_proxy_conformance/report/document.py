@@ -14,7 +14,7 @@ import msgspec
 
 from mcp_proxy_conformance.report.outcome import outcome
 from mcp_proxy_conformance.requirement import catalogue
-from mcp_proxy_conformance.verdict import Result, worst
+from mcp_proxy_conformance.verdict import Result, Verdict, worst
 
 if TYPE_CHECKING:
     from mcp_proxy_conformance.run import Run
@@ -82,12 +82,14 @@ def _clause(run: Run, clause_id: str) -> dict[str, Any]:
     for one in found:
         told[one.verdict].append(one.reason)
     missing = "left out" if run.narrowed else "no check saw it"
-    if run.interrupted or run.cut_short:
+    ended = run.interrupted or bool(run.cut_short) or run.stopped is not None
+    if ended:
         missing = "the run ended before it"
+    without: Verdict = "inconclusive" if ended else "error"
     return {
         "id": clause_id,
         "judgement": catalogue().clause(clause_id).judgement,
-        "verdict": verdict or ("not_applicable" if run.narrowed else "error"),
+        "verdict": verdict or ("not_applicable" if run.narrowed else without),
         "reason": next(iter(told[verdict]), "") if verdict else missing,
         "results": len(found),
     }

@@ -36,6 +36,8 @@ def outcome(run: Run, clauses: list[dict[str, Any]]) -> Outcome:
         return Outcome("interrupted", INTERRUPTED, "the run was interrupted; the report is partial")
     if run.faults:
         return Outcome("fault of the suite", FAULT, run.faults[0])
+    if run.stopped is not None:
+        return run.stopped
     if "suite" in blamed:
         first = next(one for one in errors if one.blame == "suite")
         return Outcome("fault of the suite", FAULT, f"{first.check}: {_last(first.reason)}")

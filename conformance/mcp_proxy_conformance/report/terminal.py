@@ -12,7 +12,7 @@ from mcp_proxy_conformance.resources import LOGS
 
 SENT = {"content-type", "accept", "mcp-session-id", "mcp-protocol-version", "authorization"}
 SHOWN_MESSAGES, BODY_SHOWN = 8, 600
-LEFT_OUT = "left out"
+UNSEEN = ("left out", "the run ended before it")
 VERDICTS = ("pass", "fail", "inconclusive", "not_applicable", "error", "waived")
 LOUD = ("fail", "error")
 WIDTH = len("not_applicable")
@@ -20,7 +20,7 @@ WIDTH = len("not_applicable")
 
 def render(report: dict[str, Any], path: Path) -> str:
     """The whole text; everything a target said is made inert first."""
-    lines = [_clause(one) for one in report["clauses"] if one["reason"] != LEFT_OUT]
+    lines = [_clause(one) for one in report["clauses"] if one["reason"] not in UNSEEN]
     for result in report["results"]:
         if result["verdict"] in ("fail", "inconclusive", "error"):
             lines += ["", *_failure(result, report)]
@@ -91,8 +91,9 @@ def _summary(report: dict[str, Any], path: Path) -> list[str]:
     told = ", ".join(f"{counts[word]} {word}" for word in VERDICTS if counts[word])
     aside = ", ".join(f"{advisory[word]} {word}" for word in VERDICTS if advisory[word])
     profile = f"{report['profile']['id']}@{report['profile']['version']}"
+    wire = f", wire {target['wire']}" if target["wire"] else ""
     return [
-        f"target {target['kind']} {target['version']}".rstrip() + f", wire {target['wire']}",
+        f"target {target['kind']} {target['version']}".rstrip() + wire,
         f"{profile}: {told} (advisory: {aside})",
         f"report: {path}",
         *([f"logs of targets: {logs}"] if (logs := path.with_name(LOGS)).is_dir() else []),

@@ -14,7 +14,8 @@ from mcp_proxy_conformance.discovery.surface import Surface, ToolTemplate
 from mcp_proxy_conformance.target.adapter import CAPABILITIES, Target
 from mcp_proxy_conformance.target.command import CommandAdapter
 from mcp_proxy_conformance.target.description import LEAST, BadTarget, Description
-from mcp_proxy_conformance.target.operator import REFERENCE, OperatorAdapter, mcpproxy
+from mcp_proxy_conformance.target.launch import REFERENCE, mcpproxy
+from mcp_proxy_conformance.target.operator import OperatorAdapter
 from mcp_proxy_conformance.target.warm import WarmHost
 
 DIRECT = ToolTemplate(tool="{server}__{tool}", arguments="{arguments:object}", endpoint="/mcp/all")

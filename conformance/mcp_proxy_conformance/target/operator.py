@@ -8,10 +8,8 @@ import os
 import secrets
 import shutil
 import socket
-import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_proxy_conformance.target.adapter import (
@@ -21,77 +19,16 @@ from mcp_proxy_conformance.target.adapter import (
     Unsupported,
     Upstream,
 )
-from mcp_proxy_conformance.target.operator_config import OperatorConfig
+from mcp_proxy_conformance.target.launch import GENERAL, QUIET, Launch
+from mcp_proxy_conformance.target.operator_config import OperatorConfig, listed
 from mcp_proxy_conformance.target.process import Process, Spawned
 from mcp_proxy_conformance.target.rest import OperatorApi
 from mcp_proxy_conformance.target.warm import WarmHost
 from mcp_proxy_conformance.world import LockKind, World
 
-GENERAL = {
-    "enable_socket": False,
-    "tools_limit": 15,
-    "tool_response_limit": 0,
-    "quarantine_enabled": True,
-    "check_server_repo": False,
-    "docker_isolation": {"enabled": False},
-    "telemetry": {"enabled": False},
-    "update_check": {"enabled": False},
-    "tokenizer": {"enabled": False},
-    "enable_code_execution": True,
-}
-QUIET = {
-    "MCPPROXY_TELEMETRY": "false",
-    "DO_NOT_TRACK": "1",
-    "CI": "true",
-    "MCPPROXY_DISABLE_AUTO_UPDATE": "true",
-    "MCPPROXY_DISABLE_OAUTH": "true",
-}
-START_S = 15.0
+START_S, RELOAD_S = 15.0, 2.0
 PORTS, TAKEN = 3, "address already in use"
 CONFIG, STDIO_CONFIG = "config.json", "stdio.json"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Launch:
-    """What differs between the programs behind this adapter.
-
-    `command` precedes `serve`; `says_address` programs choose their port and print it;
-    `serves_stdio` programs speak MCP on their standard streams when they listen on `:0`;
-    `host` starts a warm host that forks instances of the same program;
-    `first_action_s` is how long after start the first control action has to wait, and
-    `after_config_s` how long after a new config file, because a late reload may undo it.
-    """
-
-    command: tuple[str, ...]
-    says_address: bool
-    first_action_s: float = 0.0
-    after_config_s: float = 0.0
-    has_counter: bool = False
-    breakable_store: str | None = None
-    approve_first_contact: bool = False
-    serves_stdio: bool = False
-    host: tuple[str, ...] = ()
-
-
-def mcpproxy(binary: str) -> Launch:
-    """The real Go proxy; its times were measured on builds of 2025 and 2026."""
-    return Launch(
-        command=(binary,),
-        says_address=False,
-        first_action_s=2.6,
-        after_config_s=1.2,
-        approve_first_contact=True,
-    )
-
-
-REFERENCE = Launch(
-    command=(sys.executable, "-m", "mcp_proxy_reference"),
-    says_address=True,
-    has_counter=True,
-    breakable_store="proxy.db",
-    serves_stdio=True,
-    host=(sys.executable, "-m", "mcp_proxy_reference.host") if hasattr(os, "fork") else (),
-)
 
 
 class OperatorAdapter:
@@ -105,6 +42,7 @@ class OperatorAdapter:
         self._agents: dict[str, dict[str, str]] = {}
         self._quiet_until = 0.0
         self._untrusted: list[str] = []
+        self._reloads = True
         self._process: Process | None = None
 
     def start(self, world: World, upstreams: Mapping[str, Upstream], folder: Path) -> Access:
@@ -134,8 +72,8 @@ class OperatorAdapter:
         self._wait_until_quiet()
         if kind == "config":
             self._config.deny(server, tools)
-            self._write_config()
-        elif kind == "user":
+            return self._write_config()
+        if kind == "user":
             for tool in tools:
                 self._api.tool(server, tool, enabled=False)
         elif kind == "quarantine":
@@ -153,8 +91,8 @@ class OperatorAdapter:
         self._wait_until_quiet()
         if kind == "config":
             self._config.permit(server, tools)
-            self._write_config()
-        elif kind == "user":
+            return self._write_config()
+        if kind == "user":
             for tool in tools:
                 self._api.tool(server, tool, enabled=True)
         elif kind == "approval":
@@ -170,6 +108,7 @@ class OperatorAdapter:
     def restart(self) -> Access | None:
         """End the program and start it again on the same config and data."""
         self._running().end()
+        self._config.write()  # a program may write into its file when it ends
         self._run(0 if self._launch.says_address else _free_port())
         return self._access()
 
@@ -271,11 +210,27 @@ class OperatorAdapter:
         arguments = command[len(self._launch.command) :]
         return self._host.start(arguments, env=self._environment(), log=log)
 
-    def _write_config(self) -> None:
+    def _write_config(self) -> Access | None:
+        """Write the file; a program that does not take it up while it runs is restarted."""
         self._config.write()
         if self._launch.serves_stdio:
             self._copy_config()
         self._quiet_until = time.monotonic() + self._launch.after_config_s
+        if self._launch.shows_config and not self._taken_up():
+            self._reloads = False
+            return self.restart()
+        return None
+
+    def _taken_up(self) -> bool:
+        """Whether the operator API shows the lists of the file within the time for a reload."""
+        deadline = time.monotonic() + RELOAD_S
+        while self._reloads:
+            if self._config.lists() == listed(self._api.ask("GET", "/config")):
+                return True
+            if time.monotonic() > deadline:
+                break
+            time.sleep(0.05)
+        return False
 
     def _copy_config(self) -> None:
         """A program beside the target may rewrite its config, so it is given its own."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from mcp_proxy_conformance.target.adapter import Upstream
 from mcp_proxy_conformance.world import Server, World
+
+Lists = dict[str, tuple[frozenset[str], frozenset[str] | None]]
 
 
 class OperatorConfig:
@@ -47,9 +49,32 @@ class OperatorConfig:
             kept = [t for t in entry.get("disabled_tools", []) if t not in set(tools)]
             entry["disabled_tools"] = kept
 
+    def lists(self) -> Lists:
+        """The tools denied and the only ones allowed, by server."""
+        return _lists(self._servers.values())
+
     def switch(self, server: str, member: str, *, to: bool) -> None:
         """Remember what the REST API set, so that the next whole file says so too."""
         self._servers[server][member] = to
+
+
+def listed(answer: dict[str, Any]) -> Lists | None:
+    """The same, as an operator API tells its configuration; None when it tells none."""
+    told = answer.get("data", answer)
+    told = told.get("config", told) if isinstance(told, dict) else {}
+    servers = told.get("mcpServers")
+    return _lists(servers) if isinstance(servers, list) else None
+
+
+def _lists(servers: Iterable[dict[str, Any]]) -> Lists:
+    return {
+        one["name"]: (frozenset(one.get("disabled_tools") or ()), _allowed(one)) for one in servers
+    }
+
+
+def _allowed(server: dict[str, Any]) -> frozenset[str] | None:
+    told = server.get("enabled_tools")
+    return None if told is None else frozenset(told)
 
 
 def _server_entry(server: Server, upstream: Upstream) -> dict[str, Any]:

@@ -63,6 +63,7 @@ class Started:
         self.answers: dict[tuple[object, ...], Any] = {}
         self.adapter = target.make()
         self._keep = keep
+        self._closed = False
         self.log_wanted = False
         self.started_at = self.last_change = self.settled_from = time.monotonic()
         self._clients: dict[tuple[int, str, str], Client] = {}
@@ -200,7 +201,11 @@ class Started:
             )
 
     def close(self) -> None:
-        """End everything; the scratch folder goes too unless it is to be kept."""
+        """End everything, once; the scratch folder goes too unless it is to be kept."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
         for end in (self.forget_clients, self.adapter.stop, self.upstreams.close):
             with contextlib.suppress(Exception):
                 end()

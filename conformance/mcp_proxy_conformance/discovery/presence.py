@@ -1,0 +1,97 @@
+"""Whether a target has the feature at all: looked at once, before any check."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mcp_proxy_conformance.discovery.answer import Answer, read_answer
+from mcp_proxy_conformance.discovery.surface import FLAG
+from mcp_proxy_conformance.target.started import Started, poll
+from mcp_proxy_conformance.world import Server, Tool, World
+
+SHOWN, LONGEST_NAME = 8, 200
+OPEN, LOCKED = "zorvik", "mobel"
+WORLD = World(
+    id="presence",
+    servers=(
+        Server(
+            name="forge",
+            tools=(
+                Tool(name="zorvik_list", description="Zorvik list."),
+                Tool(name="mobel_drop", description="Mobel drop."),
+            ),
+            deny=("mobel_drop",),
+        ),
+    ),
+)
+"""A callable tool, and one that the operator's configuration denies from the start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Why nothing can be checked; `violated` when that is a breach of FR-014.described."""
+
+    why: str
+    violated: bool
+
+
+def missing(started: Started) -> Missing | None:
+    """Why a target started on `WORLD` has no such feature; None when it has it.
+
+    It has when the discovery tool names the flag, or when the flag brings up anything locked.
+    """
+    surface = started.target.surface
+    tools = started.client(endpoint=surface.endpoints[0]).tools()
+    found = next((one for one in tools if one.get("name") == surface.discovery_tool), None)
+    if found is None:
+        return Missing(no_tool(surface.discovery_tool, tools), violated=False)
+    if names_flag(found):
+        return None
+    poll(lambda: _asked(started, OPEN).tools, bool, started.target.ready_s)
+    flagged = poll(
+        lambda: _asked(started, LOCKED, flag=True), _has_section, started.target.settle_s
+    )
+    if _has_section(flagged):
+        return None
+    why = f"{no_mention(surface.discovery_tool)}, and it brings up nothing that is locked"
+    return Missing(why, violated=True)
+
+
+def no_tool(name: str, tools: Sequence[dict[str, Any]]) -> str:
+    """The sentence for an endpoint without a discovery tool; the first tools are named."""
+    shown = [cut(str(one.get("name")), LONGEST_NAME) for one in tools[:SHOWN]]
+    more = [f"and {len(tools) - SHOWN} more"] if len(tools) > SHOWN else []
+    told = ", ".join([*shown, *more]) or "none"
+    return f"no discovery tool named {name!r} on this endpoint (tools: {told})"
+
+
+def no_mention(name: str) -> str:
+    """The sentence for a discovery tool that does not tell of the flag."""
+    return f"FR-014.described: {name} names {FLAG} neither in its description nor in its schema"
+
+
+def names_flag(tool: dict[str, Any]) -> bool:
+    """Whether a tool's description or its schema's properties name the flag."""
+    schema = tool.get("inputSchema")
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    named = isinstance(properties, dict) and FLAG in properties
+    return named or FLAG in str(tool.get("description", ""))
+
+
+def cut(text: str, longest: int) -> str:
+    """The text, at most so many characters of it."""
+    return text if len(text) <= longest else text[: longest - 3] + "..."
+
+
+def _asked(started: Started, query: str, *, flag: bool = False) -> Answer:
+    surface = started.target.surface
+    arguments = {surface.query: query} | ({FLAG: True} if flag else {})
+    client = started.client(endpoint=surface.endpoints[0])
+    reply = client.call_tool(surface.discovery_tool, arguments)
+    return read_answer(reply, query, surface.members, started.world.tools())
+
+
+def _has_section(answer: Answer) -> bool:
+    return bool(answer.disabled)

@@ -1,0 +1,73 @@
+"""The programs behind the built-in operator adapter, and what differs between them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+
+GENERAL = {
+    "enable_socket": False,
+    "tools_limit": 15,
+    "tool_response_limit": 0,
+    "quarantine_enabled": True,
+    "check_server_repo": False,
+    "docker_isolation": {"enabled": False},
+    "telemetry": {"enabled": False},
+    "update_check": {"enabled": False},
+    "tokenizer": {"enabled": False},
+    "enable_code_execution": True,
+}
+QUIET = {
+    "MCPPROXY_TELEMETRY": "false",
+    "DO_NOT_TRACK": "1",
+    "CI": "true",
+    "MCPPROXY_DISABLE_AUTO_UPDATE": "true",
+    "MCPPROXY_DISABLE_OAUTH": "true",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """What differs between the programs behind this adapter.
+
+    `command` precedes `serve`; `says_address` programs choose their port and print it;
+    `serves_stdio` programs speak MCP on their standard streams when they listen on `:0`;
+    `host` starts a warm host that forks instances of the same program;
+    `first_action_s` is how long after start the first control action has to wait, and
+    `after_config_s` how long after a new config file, because a late reload may undo it;
+    `shows_config` programs show on the operator API what they have taken up of the file.
+    """
+
+    command: tuple[str, ...]
+    says_address: bool
+    first_action_s: float = 0.0
+    after_config_s: float = 0.0
+    shows_config: bool = False
+    has_counter: bool = False
+    breakable_store: str | None = None
+    approve_first_contact: bool = False
+    serves_stdio: bool = False
+    host: tuple[str, ...] = ()
+
+
+def mcpproxy(binary: str) -> Launch:
+    """The real Go proxy; its times were measured on builds of 2025 and 2026."""
+    return Launch(
+        command=(binary,),
+        says_address=False,
+        first_action_s=2.6,
+        after_config_s=1.2,
+        shows_config=True,
+        approve_first_contact=True,
+    )
+
+
+REFERENCE = Launch(
+    command=(sys.executable, "-m", "mcp_proxy_reference"),
+    says_address=True,
+    has_counter=True,
+    breakable_store="proxy.db",
+    serves_stdio=True,
+    host=(sys.executable, "-m", "mcp_proxy_reference.host") if hasattr(os, "fork") else (),
+)
