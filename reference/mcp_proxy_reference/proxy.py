@@ -1,7 +1,7 @@
 """A running proxy: made, reachable and ended in milliseconds, many to a process."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,15 +35,19 @@ class Proxy:
         data_dir: Path,
         *,
         policy: Policy | None = None,
+        prepare: Callable[[Gateway], None] = lambda _: None,
         listen: tuple[str, int] = ("127.0.0.1", 0),
     ) -> AsyncIterator["Proxy"]:
         """A proxy listening on a loopback address; its upstreams load in the background.
+
+        `prepare` may change the gateway before anything is served.
 
         Raises:
             ConfigError: the configuration cannot be used.
             OSError: the address cannot be listened on.
         """
         async with aclosing(Gateway(config, data_dir, policy or Policy())) as gateway:
+            prepare(gateway)
             settings = uvicorn.Config(
                 Front(gateway),
                 http="h11",
