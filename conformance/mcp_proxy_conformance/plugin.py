@@ -16,11 +16,13 @@ import pytest
 
 from mcp_proxy_conformance.bench import Bench
 from mcp_proxy_conformance.checks_index import split
+from mcp_proxy_conformance.given import Given
 from mcp_proxy_conformance.judging import Ending, attempt, judge
 from mcp_proxy_conformance.report.document import write_report
 from mcp_proxy_conformance.requirement import catalogue, profile
 from mcp_proxy_conformance.resources import checks_dir
 from mcp_proxy_conformance.run import Run, clauses_of, place_of
+from mcp_proxy_conformance.target.adapter import Target
 from mcp_proxy_conformance.target.description import BadTarget, describe
 from mcp_proxy_conformance.target.kinds import target_of
 from mcp_proxy_conformance.verdict import Blame
@@ -49,16 +51,11 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the marks; with a target, set up the run and supply the installed checks."""
     config.addinivalue_line("markers", "requirement(*clauses): the clauses that a check proves")
     config.addinivalue_line("markers", "on(world): the world or stage that a check works on")
-    kind, file = config.getoption("--target"), config.getoption("--target-file")
-    if kind is None and file is None:
+    given = _given(config)
+    if given is None and not any(map(config.getoption, ("--target", "--target-file"))):
         return
     try:
-        given = json.loads(config.getoption("--target-options"))
-        target = target_of(
-            describe(
-                kind=kind, file=Path(file) if file else None, given=given, environment=os.environ
-            )
-        )
+        target = given.target if given is not None else _described(config)
         chosen = profile(config.getoption("--profile").partition("@")[0])
     except json.JSONDecodeError as error:
         raise pytest.UsageError(f"--target-options is no JSON object: {error}") from None
@@ -68,7 +65,7 @@ def pytest_configure(config: pytest.Config) -> None:
         target=replace(target, soak_s=config.getoption("--soak")),
         profile=chosen,
         out=Path(config.getoption("--out")).resolve(),
-        confirm=not config.getoption("--no-confirm"),
+        confirm=given is None and not config.getoption("--no-confirm"),
         keep=config.getoption("--keep"),
     )
     config.stash[RUN] = run
@@ -77,6 +74,23 @@ def pytest_configure(config: pytest.Config) -> None:
         config.args = [str(checks_dir() / chosen.id)]
         config.args_source = pytest.Config.ArgsSource.ARGS
     signal.signal(signal.SIGTERM, _interrupt)
+
+
+def _given(config: pytest.Config) -> Given | None:
+    return next((p for p in config.pluginmanager.get_plugins() if isinstance(p, Given)), None)
+
+
+def _described(config: pytest.Config) -> Target:
+    """The target that the options, the environment and the target file name."""
+    file = config.getoption("--target-file")
+    return target_of(
+        describe(
+            kind=config.getoption("--target"),
+            file=Path(file) if file else None,
+            given=json.loads(config.getoption("--target-options")),
+            environment=os.environ,
+        )
+    )
 
 
 def _interrupt(number: int, frame: object) -> None:
@@ -92,12 +106,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if (wanted := config.getoption("--check")) is not None:
         run.narrowed = True
         items[:] = [item for item in items if _is(item, wanted)]
+    given = _given(config)
+    if given is not None and given.clauses is not None:
+        run.narrowed = True
+        items[:] = [item for item in items if given.clauses.intersection(clauses_of(item))]
     places = {item: place for item in items if (place := place_of(item)) is not None}
     order: dict[str, int] = {}
     for place in places.values():
         if not place.fresh:
             order.setdefault(place.name, len(order))
     items.sort(key=lambda item: order.get(places[item].name, -1) if item in places else -2)
+    if given is not None and given.backwards:
+        items.reverse()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -200,6 +220,9 @@ def pytest_runtest_makereport(
     elif call.when == "call" and ENDING in item.stash:
         ending = item.stash[ENDING]
         result = run.record(item, place, ending, seconds=seconds)
+        given = _given(item.config)
+        if given is not None and result.convicts(given.until):
+            item.session.shouldstop = "convicted"
         report.user_properties.append(("requirements", " ".join(result.clauses)))
     elif call.when == "call" and call.excinfo is not None:
         late = isinstance(call.excinfo.value, pytest.fail.Exception)  # pytest-timeout's way

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, Literal
 
 import msgspec
@@ -57,6 +57,11 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     blame: Blame = ""
     reproduce: str = ""
     timing: dict[str, Any] = {}
+
+    def convicts(self, clauses: Collection[str]) -> bool:
+        """Whether an F check found one of these clauses broken."""
+        failed = self.verdict == "fail" and self.judgement == "F"
+        return failed and not set(clauses).isdisjoint(self.clauses)
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict | None:

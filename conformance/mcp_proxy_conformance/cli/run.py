@@ -30,7 +30,7 @@ timeout_func_only = true
 filterwarnings =
     ignore::pytest.PytestConfigWarning
 """
-CHECK_S = 60
+CHECK_S = 180
 USAGE_ERROR = 4
 
 

@@ -11,6 +11,7 @@ import socket
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from mcp_proxy_conformance.target.adapter import (
     Access,
@@ -23,7 +24,6 @@ from mcp_proxy_conformance.target.launch import GENERAL, QUIET, Launch
 from mcp_proxy_conformance.target.operator_config import OperatorConfig, listed
 from mcp_proxy_conformance.target.process import Process, Spawned
 from mcp_proxy_conformance.target.rest import OperatorApi
-from mcp_proxy_conformance.target.warm import WarmHost
 from mcp_proxy_conformance.world import LockKind, World
 
 START_S, RELOAD_S = 15.0, 2.0
@@ -31,10 +31,17 @@ PORTS, TAKEN = 3, "address already in use"
 CONFIG, STDIO_CONFIG = "config.json", "stdio.json"
 
 
+class Host(Protocol):
+    """Starts programs in a quicker way than by a command line."""
+
+    def start(self, arguments: Sequence[str], *, env: Mapping[str, str], log: Path) -> Process:
+        """A running program with these arguments."""
+
+
 class OperatorAdapter:
     """One target process with a config file, a data folder and a REST API of its own."""
 
-    def __init__(self, launch: Launch, host: WarmHost | None = None) -> None:
+    def __init__(self, launch: Launch, host: Host | None = None) -> None:
         """Nothing is started yet; with a host, instances are forked from it."""
         self._launch = launch
         self._host = host

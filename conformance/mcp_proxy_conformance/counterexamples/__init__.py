@@ -1,0 +1,1 @@
+"""Proof of the checks: counterexamples they must convict, variants they must acquit."""

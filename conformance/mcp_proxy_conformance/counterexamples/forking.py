@@ -1,0 +1,107 @@
+"""Jobs in processes forked from this warm one: what one of them breaks, no other notices."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import pickle
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
+
+Job = TypeVar("Job")
+Done = TypeVar("Done")
+EVERY_S = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome(Generic[Job, Done]):
+    """What a job came to: its value, or why it has none; and how long it took, in seconds."""
+
+    job: Job
+    value: Done | None
+    failure: str
+    seconds: float
+
+
+def forked(
+    work: Callable[[Job], Done],
+    jobs: Sequence[Job],
+    folder: Path,
+    *,
+    at_once: int = 2,
+    limit_s: float = 120.0,
+) -> Iterator[Outcome[Job, Done]]:
+    """Do each job in a process of its own, so many at once, and yield as they end.
+
+    The caller must run no thread: a fork copies only its own. A process that takes longer than
+    `limit_s` is ended with its group.
+    """
+    gc.collect()
+    gc.freeze()
+    waiting = list(enumerate(jobs))
+    running: dict[int, tuple[Job, Path, float]] = {}
+    try:
+        while waiting or running:
+            while waiting and len(running) < at_once:
+                number, job = waiting.pop(0)
+                place = folder / f"job-{number}"
+                running[_start(work, job, place)] = (job, place, time.monotonic())
+            for pid in list(running):
+                job, place, began = running[pid]
+                ended, _ = os.waitpid(pid, os.WNOHANG)
+                seconds = time.monotonic() - began
+                if not ended and seconds < limit_s:
+                    continue
+                _end_group(pid, reap=not ended)
+                del running[pid]
+                yield _outcome(job, place, seconds, late=not ended)
+            time.sleep(EVERY_S)
+    finally:
+        for pid in running:
+            _end_group(pid, reap=True)
+
+
+def _start(work: Callable[[Job], Done], job: Job, place: Path) -> int:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    pid = os.fork()
+    if pid:
+        return pid
+    code = 1
+    try:
+        os.setpgid(0, 0)
+        place.mkdir(parents=True, exist_ok=True)
+        with (place / "output").open("wb") as told:
+            os.dup2(told.fileno(), 1)
+            os.dup2(told.fileno(), 2)
+        value = pickle.dumps(work(job))
+        (place / "value").write_bytes(value)
+        code = 0
+    except BaseException:  # noqa: BLE001 - nothing of the parent may run in the child
+        (place / "failure").write_text(traceback.format_exc(), encoding="utf-8")
+    finally:
+        os._exit(code)
+
+
+def _outcome(job: Job, place: Path, seconds: float, *, late: bool) -> Outcome[Job, Done]:
+    if late:
+        return Outcome(job, None, f"it was not done after {seconds:.0f} s", seconds)
+    if (place / "value").exists():
+        return Outcome(job, pickle.loads((place / "value").read_bytes()), "", seconds)  # noqa: S301 - our own
+    failure = place / "failure"
+    told = failure.read_text(encoding="utf-8") if failure.exists() else "its process ended"
+    return Outcome(job, None, told.strip().rpartition("\n")[2], seconds)
+
+
+def _end_group(pid: int, *, reap: bool) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+    if reap:
+        os.waitpid(pid, 0)

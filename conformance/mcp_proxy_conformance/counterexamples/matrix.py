@@ -1,0 +1,129 @@
+"""The kill matrix and the acquittal matrix: what each changed target came to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from mcp_proxy_conformance.counterexamples.forking import Outcome, forked
+from mcp_proxy_conformance.counterexamples.rewriting import WireFault, rewriting
+from mcp_proxy_conformance.counterexamples.trial import Verdicts, tried
+from mcp_proxy_conformance.given import Given
+from mcp_proxy_conformance.target.adapter import Target
+from mcp_proxy_conformance.target.embedded import Changed, embedded
+
+SETTLE_S = 0.1
+LIMIT_S = 180.0
+Cell = Literal["killed", "killed for another reason", "survived", "acquitted", "accused", "broken"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One changed target: what it came to, by which checks, and what it was to come to."""
+
+    id: str
+    kind: Literal["fault", "wire", "variant"]
+    text: str
+    clauses: tuple[str, ...]
+    cell: Cell
+    by: tuple[str, ...] = ()
+    reason: str = ""
+    seconds: float = 0.0
+
+    @property
+    def good(self) -> bool:
+        """Whether the suite behaved."""
+        return self.cell in ("killed", "acquitted")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """One row to be: a fault of the reference, a fault on the wire, or a variant."""
+
+    kind: Literal["fault", "wire", "variant"]
+    changed: Any
+    clauses: tuple[str, ...]
+    base: Target | None = None
+
+    def target(self) -> Target:
+        """The changed target, made in the process that tries it."""
+        if isinstance(self.changed, WireFault):
+            return rewriting(self.base or embedded(_unchanged(), settle_s=SETTLE_S), self.changed)
+        return embedded(self.changed, settle_s=SETTLE_S)
+
+
+def rows(trials: Sequence[Trial], folder: Path, *, full: bool, at_once: int = 2) -> Iterator[Row]:
+    """Try each in a process of its own; the rows come as they are done."""
+
+    def work(trial: Trial) -> Row:
+        place = folder / f"{trial.kind}-{trial.changed.id}"
+        if trial.kind == "variant":
+            return _acquittal(trial, tried(Given(target=trial.target()), place))
+        return _kill(trial, place, full=full)
+
+    for outcome in forked(work, trials, folder, at_once=at_once, limit_s=LIMIT_S):
+        yield _row(outcome)
+
+
+def _row(outcome: Outcome[Trial, Row]) -> Row:
+    if outcome.value is not None:
+        return replace(outcome.value, seconds=round(outcome.seconds, 2))
+    return _made(outcome.job, "broken", reason=outcome.failure)
+
+
+def _kill(trial: Trial, place: Path, *, full: bool) -> Row:
+    wanted = frozenset(trial.clauses)
+    if not full:
+        narrow = replace(trial.target(), ahead=1)
+        found = tried(Given(target=narrow, clauses=wanted, until=wanted), place / "citing")
+        if killers := _killers(found, wanted):
+            return _made(trial, "killed", found, killers)
+    found = tried(Given(target=trial.target()), place / "whole")
+    if killers := _killers(found, wanted):
+        return _made(trial, "killed", found, killers)
+    others = tuple(dict.fromkeys(one["check"] for one in found.failed()))
+    if others:
+        return _made(trial, "killed for another reason", found, others)
+    return _made(trial, "survived", found)
+
+
+def _killers(found: Verdicts, wanted: frozenset[str]) -> tuple[str, ...]:
+    convicting = [one for one in found.failed() if wanted.intersection(one["clauses"])]
+    return tuple(dict.fromkeys(one["check"] for one in convicting))
+
+
+def _acquittal(trial: Trial, found: Verdicts) -> Row:
+    if found.exit == 0:
+        return _made(trial, "acquitted")
+    accusing = [one for one in found.results if one["verdict"] != "not_applicable"]
+    firm = [one for one in accusing if one["judgement"] == "F"]
+    return _made(trial, "accused", found, tuple(dict.fromkeys(one["check"] for one in firm)))
+
+
+def _made(
+    trial: Trial,
+    cell: Cell,
+    found: Verdicts | None = None,
+    by: tuple[str, ...] = (),
+    reason: str = "",
+) -> Row:
+    if found is not None and cell != "killed":
+        told = [one["reason"] for one in found.results if one["check"] in by]
+        reason = next(iter(told), found.why).partition("\n")[0]
+    return Row(
+        id=trial.changed.id,
+        kind=trial.kind,
+        text=trial.changed.text,
+        clauses=trial.clauses,
+        cell=cell,
+        by=by,
+        reason=reason,
+    )
+
+
+def _unchanged() -> Changed:
+    from mcp_proxy_reference.changed import Changed as Unchanged  # noqa: PLC0415
+
+    return Unchanged(id="unchanged", text="The reference itself.")

@@ -1,0 +1,66 @@
+"""One trial: the checks, or those of some clauses, against one changed target in this process."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_proxy_conformance.checks_index import checks
+from mcp_proxy_conformance.given import Given
+from mcp_proxy_conformance.resources import checks_dir
+
+CHECK_S = 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdicts:
+    """What a trial came to: its exit code and headline, and each result that is no pass."""
+
+    exit: int
+    headline: str
+    why: str
+    results: tuple[dict[str, Any], ...]
+    passed: int
+
+    def failed(self) -> list[dict[str, Any]]:
+        """The convictions by F checks."""
+        return [r for r in self.results if r["verdict"] == "fail" and r["judgement"] == "F"]
+
+
+def tried(given: Given, out: Path, profile: str = "discovery") -> Verdicts:
+    """Run the trial; its report stays in `out`."""
+    out.mkdir(parents=True, exist_ok=True)
+    arguments = [
+        *_files(given, profile), "-c", "/dev/null", "--rootdir", str(out), "-q", "--tb=no",
+        "--no-header", "-p", "no:cacheprovider", "-p", "no:unraisableexception",
+        "--disable-plugin-autoload", "-p", "pytest_timeout", f"--timeout={CHECK_S}",
+        "-o", "timeout_func_only=true", "-W", "ignore", "--assert=rewrite",
+        "-p", "mcp_proxy_conformance.plugin", "--out", str(out), "--profile", profile,
+    ]  # fmt: skip
+    pytest.main(arguments, plugins=[given])
+    report = json.loads((out / "report.json").read_text(encoding="utf-8"))
+    results = report["results"]
+    return Verdicts(
+        exit=report["exit"],
+        headline=report["headline"],
+        why=report["why"],
+        results=tuple(_slim(one) for one in results if one["verdict"] != "pass"),
+        passed=sum(one["verdict"] == "pass" for one in results),
+    )
+
+
+def _files(given: Given, profile: str) -> list[str]:
+    """The files of the checks that are wanted; collecting the others would take longer."""
+    if given.clauses is None:
+        return [str(checks_dir() / profile)]
+    wanted = {check.module for check in checks() if given.clauses.intersection(check.clauses)}
+    return sorted(str(checks_dir() / module) for module in wanted)
+
+
+def _slim(result: dict[str, Any]) -> dict[str, Any]:
+    members = ("check", "case", "clauses", "judgement", "verdict", "reason", "stage")
+    return {name: result[name] for name in members}

@@ -1,0 +1,21 @@
+"""A run whose target was made by the caller: how the suite proves its own checks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mcp_proxy_conformance.target.adapter import Target
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Given:
+    """A pytest plugin that brings a ready target, and says which checks to run.
+
+    `clauses`: only checks that cite one of them; None is all. `until`: the run stops at the first
+    failure of an F check that cites one of these. `backwards`: the checks run in reverse order.
+    """
+
+    target: Target
+    clauses: frozenset[str] | None = None
+    until: frozenset[str] = frozenset()
+    backwards: bool = False

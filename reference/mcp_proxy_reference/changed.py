@@ -1,0 +1,39 @@
+"""A proxy that is like the reference but for one thing: a fault, or a fair other reading."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from mcp_proxy_reference.gateway import Gateway
+from mcp_proxy_reference.policy import Policy
+
+Swap = Callable[[Gateway], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Fresh:
+    """A member that remembers something: it is made anew whenever a proxy is started."""
+
+    make: Callable[[], Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changed:
+    """A changed proxy: `id`, and one sentence on what it does.
+
+    `change` replaces members of `Policy`; `swap` changes a gateway before it serves, where the
+    change lies outside of the decisions: in its store, search, configuration or upstreams.
+    """
+
+    id: str
+    text: str
+    change: Mapping[str, Any] = field(default_factory=dict)
+    swap: Swap | None = None
+
+    def policy(self) -> Policy:
+        """The decisions of a proxy that is started now."""
+        made = {
+            name: value.make() if isinstance(value, Fresh) else value
+            for name, value in self.change.items()
+        }
+        return replace(Policy(), **made)
