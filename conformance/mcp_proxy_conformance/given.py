@@ -12,10 +12,13 @@ class Given:
     """A pytest plugin that brings a ready target, and says which checks to run.
 
     `clauses`: only checks that cite one of them; None is all. `until`: the run stops at the first
-    failure of an F check that cites one of these. `backwards`: the checks run in reverse order.
+    failure of an F check that cites one of these. `first`: the check that runs before the
+    others; `only`: the one that runs. `backwards`: the checks run in reverse order.
     """
 
     target: Target
     clauses: frozenset[str] | None = None
     until: frozenset[str] = frozenset()
+    first: str = ""
+    only: str = ""
     backwards: bool = False

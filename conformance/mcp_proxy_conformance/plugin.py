@@ -110,14 +110,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if given is not None and given.clauses is not None:
         run.narrowed = True
         items[:] = [item for item in items if given.clauses.intersection(clauses_of(item))]
+    if given is not None and given.only:
+        items[:] = [item for item in items if getattr(item, "originalname", None) == given.only]
     places = {item: place for item in items if (place := place_of(item)) is not None}
     order: dict[str, int] = {}
     for place in places.values():
         if not place.fresh:
             order.setdefault(place.name, len(order))
     items.sort(key=lambda item: order.get(places[item].name, -1) if item in places else -2)
-    if given is not None and given.backwards:
-        items.reverse()
+    if given is not None:
+        items.sort(key=lambda item: getattr(item, "originalname", None) != given.first)
+        items[:] = items[::-1] if given.backwards else items
 
 
 @pytest.hookimpl(tryfirst=True)

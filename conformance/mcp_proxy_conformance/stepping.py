@@ -8,18 +8,11 @@ import msgspec
 
 from mcp_proxy_conformance.proving import Prover
 from mcp_proxy_conformance.state import ToolState, after
-from mcp_proxy_conformance.target.adapter import AdapterError, Refused, Unsupported
+from mcp_proxy_conformance.target.adapter import LOCK_CAPABILITY, AdapterError, Refused, Unsupported
 from mcp_proxy_conformance.target.started import poll
 from mcp_proxy_conformance.world import Step, ToolKey
 
 AGAIN_S = 0.3
-CAPABILITY = {
-    "config": "config",
-    "user": "user",
-    "approval": "approval",
-    "quarantine": "quarantine",
-    "server": "server_off",
-}
 
 
 class Stepper:
@@ -75,7 +68,7 @@ class Stepper:
         """The capability that a step needs and the target does not declare."""
         kind = step.lock or step.unlock
         if kind is not None:
-            needed = CAPABILITY[kind]
+            needed = LOCK_CAPABILITY[kind]
         elif step.refresh is not None and step.refresh not in self._unseen:
             needed = "refresh"
         else:

@@ -8,6 +8,7 @@ from mcp_proxy_conformance.cli.explain import explain
 from mcp_proxy_conformance.cli.init import init
 from mcp_proxy_conformance.cli.list import list_
 from mcp_proxy_conformance.cli.run import run
+from mcp_proxy_conformance.cli.selftest import selftest
 
 EXIT_CODES = """
 \b
@@ -32,3 +33,4 @@ main.add_command(run)
 main.add_command(list_)
 main.add_command(explain)
 main.add_command(init)
+main.add_command(selftest)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from mcp_proxy_conformance.counterexamples.controls import Control
 from mcp_proxy_conformance.counterexamples.forking import Outcome, forked
 from mcp_proxy_conformance.counterexamples.rewriting import WireFault, rewriting
 from mcp_proxy_conformance.counterexamples.trial import Verdicts, tried
@@ -16,7 +17,12 @@ from mcp_proxy_conformance.target.embedded import Changed, embedded
 
 SETTLE_S = 0.1
 LIMIT_S = 180.0
-Cell = Literal["killed", "killed for another reason", "survived", "acquitted", "accused", "broken"]
+Kind = Literal["fault", "wire", "variant", "control"]
+Cell = Literal[
+    "killed", "killed for another reason", "survived", "acquitted", "accused", "behaved",
+    "misbehaved", "broken",
+]  # fmt: skip
+GOOD = ("killed", "acquitted", "behaved")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +30,7 @@ class Row:
     """One changed target: what it came to, by which checks, and what it was to come to."""
 
     id: str
-    kind: Literal["fault", "wire", "variant"]
+    kind: Kind
     text: str
     clauses: tuple[str, ...]
     cell: Cell
@@ -35,20 +41,23 @@ class Row:
     @property
     def good(self) -> bool:
         """Whether the suite behaved."""
-        return self.cell in ("killed", "acquitted")
+        return self.cell in GOOD
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """One row to be: a fault of the reference, a fault on the wire, or a variant."""
+    """One row to be; `first` is the check that a counterexample is to be tried with first."""
 
-    kind: Literal["fault", "wire", "variant"]
+    kind: Kind
     changed: Any
-    clauses: tuple[str, ...]
+    clauses: tuple[str, ...] = ()
+    first: str = ""
     base: Target | None = None
 
     def target(self) -> Target:
         """The changed target, made in the process that tries it."""
+        if isinstance(self.changed, Control):
+            return self.changed.target()
         if isinstance(self.changed, WireFault):
             return rewriting(self.base or embedded(_unchanged(), settle_s=SETTLE_S), self.changed)
         return embedded(self.changed, settle_s=SETTLE_S)
@@ -59,12 +68,43 @@ def rows(trials: Sequence[Trial], folder: Path, *, full: bool, at_once: int = 2)
 
     def work(trial: Trial) -> Row:
         place = folder / f"{trial.kind}-{trial.changed.id}"
+        if trial.kind == "control":
+            return _control(trial, tried(Given(target=trial.target()), place))
         if trial.kind == "variant":
             return _acquittal(trial, tried(Given(target=trial.target()), place))
         return _kill(trial, place, full=full)
 
     for outcome in forked(work, trials, folder, at_once=at_once, limit_s=LIMIT_S):
         yield _row(outcome)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Duel:
+    """One check that has killed nothing yet, and the counterexamples that it ought to kill."""
+
+    check: str
+    clauses: frozenset[str]
+    trials: tuple[Trial, ...]
+
+
+def duels(jobs: Sequence[Duel], folder: Path, *, at_once: int = 2) -> Iterator[tuple[str, str]]:
+    """Try each check alone; yields its name and the first counterexample it kills, or ""."""
+
+    def work(duel: Duel) -> str:
+        for trial in duel.trials:
+            wanted = frozenset(trial.clauses)
+            alone = Given(
+                target=replace(trial.target(), ahead=1),
+                clauses=duel.clauses,
+                until=wanted,
+                only=duel.check,
+            )
+            if _killers(tried(alone, folder / f"{duel.check}-{trial.changed.id}"), wanted):
+                return str(trial.changed.id)
+        return ""
+
+    for outcome in forked(work, jobs, folder / "duels", at_once=at_once, limit_s=LIMIT_S):
+        yield outcome.job.check, outcome.value or ""
 
 
 def _row(outcome: Outcome[Trial, Row]) -> Row:
@@ -77,7 +117,8 @@ def _kill(trial: Trial, place: Path, *, full: bool) -> Row:
     wanted = frozenset(trial.clauses)
     if not full:
         narrow = replace(trial.target(), ahead=1)
-        found = tried(Given(target=narrow, clauses=wanted, until=wanted), place / "citing")
+        citing = Given(target=narrow, clauses=wanted, until=wanted, first=trial.first)
+        found = tried(citing, place / "citing")
         if killers := _killers(found, wanted):
             return _made(trial, "killed", found, killers)
     found = tried(Given(target=trial.target()), place / "whole")
@@ -100,6 +141,12 @@ def _acquittal(trial: Trial, found: Verdicts) -> Row:
     accusing = [one for one in found.results if one["verdict"] != "not_applicable"]
     firm = [one for one in accusing if one["judgement"] == "F"]
     return _made(trial, "accused", found, tuple(dict.fromkeys(one["check"] for one in firm)))
+
+
+def _control(trial: Trial, found: Verdicts) -> Row:
+    missed = trial.changed.misses(found)
+    made = _made(trial, "misbehaved" if missed else "behaved")
+    return replace(made, reason=missed)
 
 
 def _made(

@@ -25,6 +25,7 @@ class Verdicts:
     why: str
     results: tuple[dict[str, Any], ...]
     passed: int
+    clauses_passed: tuple[str, ...] = ()
 
     def failed(self) -> list[dict[str, Any]]:
         """The convictions by F checks."""
@@ -50,6 +51,7 @@ def tried(given: Given, out: Path, profile: str = "discovery") -> Verdicts:
         why=report["why"],
         results=tuple(_slim(one) for one in results if one["verdict"] != "pass"),
         passed=sum(one["verdict"] == "pass" for one in results),
+        clauses_passed=tuple(c["id"] for c in report["clauses"] if c["verdict"] == "pass"),
     )
 
 

@@ -21,6 +21,15 @@ CAPABILITIES = frozenset(
     }
 )  # fmt: skip
 
+LOCK_CAPABILITY: Mapping[LockKind, str] = {
+    "config": "config",
+    "user": "user",
+    "approval": "approval",
+    "quarantine": "quarantine",
+    "server": "server_off",
+}
+"""What a target must declare for a lock of that kind."""
+
 
 class AdapterError(Exception):
     """The adapter or the target broke while it was set up; one sentence, no blame on a clause."""

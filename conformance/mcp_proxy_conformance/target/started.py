@@ -12,8 +12,18 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urljoin
 
+import msgspec
+
 from mcp_proxy_conformance.calling import Called
-from mcp_proxy_conformance.target.adapter import Access, AdapterError, Target, Unsupported, Upstream
+from mcp_proxy_conformance.target.adapter import (
+    LOCK_CAPABILITY,
+    Access,
+    AdapterError,
+    Refused,
+    Target,
+    Unsupported,
+    Upstream,
+)
 from mcp_proxy_conformance.target.folder import keep_logs
 from mcp_proxy_conformance.transcript import Transcript
 from mcp_proxy_conformance.upstream import Upstreams, UpstreamServer, UpstreamTool
@@ -50,7 +60,7 @@ class Started:
         With `keep` its scratch folder outlives it, also when it does not start.
         """
         self.target = target
-        self.world = world
+        self.world = world if "config" in target.capabilities else _without_deny(world)
         self.transcript = Transcript()
         scratch.mkdir(parents=True, exist_ok=True)
         self.folder = Path(tempfile.mkdtemp(prefix=f"{world.id or 'world'}-", dir=scratch))
@@ -151,12 +161,19 @@ class Started:
             self.forget_clients()
 
     def lock(self, kind: LockKind, server: str, tools: Sequence[str] = ()) -> None:
-        """Lay a lock; raises Refused, Unsupported, AdapterError."""
+        """Lay a lock; raises Refused (what is not declared, too), Unsupported, AdapterError."""
+        self._expect_declared(kind)
         self.moved(self.adapter.lock(kind, server, tools))
 
     def unlock(self, kind: LockKind, server: str, tools: Sequence[str] = ()) -> None:
-        """Lift a lock; raises Refused, Unsupported, AdapterError."""
+        """Lift a lock; raises as `lock`."""
+        self._expect_declared(kind)
         self.moved(self.adapter.unlock(kind, server, tools))
+
+    def _expect_declared(self, kind: LockKind) -> None:
+        word = LOCK_CAPABILITY[kind]
+        if word not in self.target.capabilities:
+            raise Refused(f"{word} is not declared")
 
     def refresh(self, server: str) -> None:
         """Let the target look at an upstream again."""
@@ -213,6 +230,12 @@ class Started:
             keep_logs(self.folder)
         if not self._keep:
             shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _without_deny(world: World) -> World:
+    """The world for a target whose operator's configuration locks nothing."""
+    servers = (msgspec.structs.replace(one, deny=()) for one in world.servers)
+    return msgspec.structs.replace(world, servers=tuple(servers))
 
 
 def _upstream_tool(tool: Tool) -> UpstreamTool:

@@ -1,0 +1,67 @@
+"""What the selftest tries, and which check is the first on each counterexample."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from mcp_proxy_conformance.checks_index import Check, checks
+from mcp_proxy_conformance.counterexamples.controls import CONTROLS
+from mcp_proxy_conformance.counterexamples.matrix import Duel, Row, Trial
+from mcp_proxy_conformance.counterexamples.wire import WIRE_FAULTS
+from mcp_proxy_conformance.requirement import catalogue
+
+MOST_DUELS = 12
+
+
+def trials() -> list[Trial]:
+    """All of them; each check is the first on about as many counterexamples."""
+    from mcp_proxy_reference.faults import faults  # noqa: PLC0415 - as in target/embedded.py
+    from mcp_proxy_reference.variants import variants  # noqa: PLC0415
+
+    found = [Trial(kind="fault", changed=one, clauses=one.breaks) for one in faults()]
+    found += wire_trials()
+    found = _firsts(found)
+    found += [Trial(kind="variant", changed=one, clauses=one.takes) for one in variants()]
+    return found + [Trial(kind="control", changed=one) for one in CONTROLS]
+
+
+def wire_trials() -> list[Trial]:
+    """The counterexamples that stand in front of any target."""
+    return [Trial(kind="wire", changed=one, clauses=one.breaks) for one in WIRE_FAULTS]
+
+
+def firm_checks() -> list[Check]:
+    """The checks that can convict without being asked for."""
+    return [check for check in checks() if any(_is_firm(clause) for clause in check.clauses)]
+
+
+def idle(rows: Iterable[Row], tried: Sequence[Trial]) -> list[Duel]:
+    """The checks that have killed nothing yet, with the counterexamples of their clauses."""
+    busy = {name for row in rows if row.cell == "killed" for name in row.by}
+    jobs = []
+    for check in firm_checks():
+        if check.name in busy:
+            continue
+        cited = frozenset(check.clauses)
+        foes = [one for one in tried if one.kind in ("fault", "wire") and cited & set(one.clauses)]
+        jobs.append(Duel(check=check.name, clauses=cited, trials=tuple(foes[:MOST_DUELS])))
+    return jobs
+
+
+def _firsts(found: list[Trial]) -> list[Trial]:
+    used: Counter[str] = Counter()
+    firm = firm_checks()
+    placed = []
+    for trial in found:
+        citing = [check.name for check in firm if set(check.clauses) & set(trial.clauses)]
+        first = min(citing, key=lambda name: used[name], default="")
+        used[first] += 1
+        placed.append(replace(trial, first=first))
+    return placed
+
+
+def _is_firm(clause_id: str) -> bool:
+    clause = catalogue().clause(clause_id)
+    return clause.judgement == "F" and clause.asked_by is None
