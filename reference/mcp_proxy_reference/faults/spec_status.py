@@ -1,0 +1,285 @@
+"""Faults of the status: its words, its order of reasons, its steadiness."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import cycle
+from typing import Any
+
+from mcp_proxy_reference import policy as std
+from mcp_proxy_reference.facts import Facts, Json, Match
+from mcp_proxy_reference.faults.fault import Fault, Fresh, fault
+from mcp_proxy_reference.faults.kit_spec import crowded, every, ordered, texts
+from mcp_proxy_reference.gateway import Gateway
+from mcp_proxy_reference.store import StoreError
+
+OFF, CONFIG, USER = "server_disabled", "disabled_by_config", "disabled_by_user"
+PENDING, UNKNOWN, QUARANTINED = "pending_approval", "disabled_unknown", "server_quarantined"
+
+
+def _worded(old: str, new: str, when: Callable[[Facts], bool] = lambda _: True) -> dict[str, Any]:
+    """One status under another word, in entries, remediation and counts alike."""
+
+    def renamed(decide: Callable[[Facts], Any]) -> Callable[[Facts], Any]:
+        def decided(facts: Facts) -> Any:
+            status = decide(facts)
+            return new if status == old and when(facts) else status
+
+        return decided
+
+    return {
+        "classify": renamed(std.classify),
+        "withheld_status": renamed(std.withheld_status),
+        "remediation": texts(**{new: texts()[old]}),
+    }
+
+
+def _joined(facts: Facts, status: Any, withheld: bool) -> Json:
+    both = facts.denied and facts.disabled_by_user
+    return std.locked_entry(facts, status, withheld) | (
+        {"status": f"{CONFIG},{USER}"} if both else {}
+    )
+
+
+def _once_per_reason(found: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
+    callables, rest = std.window(found, limit)
+    again = [
+        replace(hit, facts=replace(hit.facts, denied=False))
+        for hit in rest
+        if hit.facts.denied and hit.facts.disabled_by_user
+    ]
+    return callables, [*rest, *again]
+
+
+def _known_reasons(found: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
+    callables, rest = std.window(found, limit)
+    return callables, [hit for hit in rest if hit.facts.approval is not None]
+
+
+def _callable_and_locked(
+    found: Sequence[Match], limit: int
+) -> tuple[Sequence[Match], Sequence[Match]]:
+    callables, rest = std.window(found, limit)
+    users = [hit for hit in found if std.classify(hit.facts) == USER and not hit.may_call]
+    return [*callables, *users][:limit], rest
+
+
+def _by_turns() -> Callable[[Facts], Any]:
+    order = cycle([(OFF, CONFIG, USER, PENDING), (OFF, USER, CONFIG, PENDING)])
+    return lambda facts: ordered(*next(order))(facts) if facts.denied else std.classify(facts)
+
+
+def _slips() -> Callable[[Facts], Any]:
+    slip = every(7)
+    return lambda facts: UNKNOWN if slip() else std.classify(facts)
+
+
+def _first_reason() -> Callable[[Facts], Any]:
+    """A tool keeps the first reason for as long as anything locks it."""
+    first: dict[str, Any] = {}
+
+    def classify(facts: Facts) -> Any:
+        return first.setdefault(facts.tool.key, std.classify(facts))
+
+    return classify
+
+
+def _after_restart(gateway: Gateway) -> None:
+    """User locks that an earlier process laid are taken for something undetermined."""
+    try:
+        old = {key for key, record in gateway.store.records().items() if record.disabled}
+    except StoreError:
+        old = set()
+
+    def classify(facts: Facts) -> Any:
+        status = std.classify(facts)
+        earlier = (facts.tool.server, facts.tool.name) in old
+        return UNKNOWN if status == USER and earlier else status
+
+    gateway.policy = replace(gateway.policy, classify=classify)
+
+
+FAULTS: tuple[Fault, ...] = (
+    fault(
+        "spec-user-before-config",
+        "A user's lock is named before the operator's.",
+        "FR-004.precedence",
+        "SC-003.listing",
+        classify=ordered(OFF, USER, CONFIG, QUARANTINED, PENDING),
+    ),
+    fault(
+        "spec-config-before-off",
+        "The operator's lock is named before the server that is off.",
+        "FR-004.precedence",
+        classify=ordered(CONFIG, OFF, QUARANTINED, USER, PENDING),
+    ),
+    fault(
+        "spec-user-before-off",
+        "The user's lock is named before the server that is off.",
+        "FR-004.precedence",
+        classify=lambda facts: (
+            USER if facts.disabled_by_user and not facts.denied else std.classify(facts)
+        ),
+    ),
+    fault(
+        "spec-pending-before-user",
+        "A tool that awaits approval and is turned off by the user counts as pending.",
+        "FR-010.sum",
+        classify=ordered(OFF, CONFIG, QUARANTINED, PENDING, USER),
+    ),
+    fault(
+        "spec-pending-before-config",
+        "A tool that awaits approval and is denied by config counts as pending.",
+        "FR-010.sum",
+        "SC-003.listing",
+        classify=ordered(OFF, QUARANTINED, PENDING, CONFIG, USER),
+    ),
+    fault(
+        "spec-user-is-unknown",
+        "A user's lock falls through to the undetermined reason.",
+        "FR-004.precedence",
+        "FR-010.sum",
+        classify=ordered(OFF, CONFIG, QUARANTINED, PENDING),
+    ),
+    fault(
+        "spec-config-and-user-is-unknown",
+        "A tool with two locks at once is called undetermined.",
+        "FR-004.precedence",
+        "FR-010.sum",
+        classify=lambda facts: (
+            UNKNOWN if facts.denied and facts.disabled_by_user else std.classify(facts)
+        ),
+    ),
+    fault(
+        "spec-fallback-user",
+        "A reason that cannot be read is taken for the user's lock.",
+        "FR-004.unknown",
+        classify=lambda facts: (
+            USER if facts.approval is None and not facts.denied else std.classify(facts)
+        ),
+        withheld_status=lambda facts: (
+            USER if facts.approval is None else std.withheld_status(facts)
+        ),
+    ),
+    fault(
+        "spec-fallback-pending",
+        "A record that cannot be read is taken for one that is not there yet.",
+        "FR-004.unknown",
+        classify=lambda facts: PENDING if std.classify(facts) == UNKNOWN else std.classify(facts),
+        withheld_status=lambda facts: (
+            PENDING if std.withheld_status(facts) == UNKNOWN else std.withheld_status(facts)
+        ),
+    ),
+    fault(
+        "spec-unknown-is-open",
+        "A tool whose approval cannot be read may be called.",
+        "FR-004.unknown",
+        may_call=lambda facts, surface: std.may_call(
+            replace(facts, approval=facts.approval or "approved"), surface
+        ),
+    ),
+    fault(
+        "spec-unknown-is-hidden",
+        "A tool whose reason cannot be determined is left out.",
+        "FR-004.unknown",
+        window=_known_reasons,
+    ),
+    fault(
+        "spec-word-config",
+        "The status of a config lock is spelled otherwise.",
+        "FR-004.enum",
+        **_worded(CONFIG, "config_denied"),
+    ),
+    fault(
+        "spec-word-hyphens",
+        "The status of a user's lock has hyphens.",
+        "FR-004.enum",
+        **_worded(USER, "disabled-by-user"),
+    ),
+    fault(
+        "spec-word-changed",
+        "A changed tool has a seventh status of its own.",
+        "FR-004.enum",
+        **_worded(PENDING, "changed", lambda facts: facts.approval == "changed"),
+    ),
+    fault(
+        "spec-word-quarantined",
+        "A quarantined tool's status lacks the server.",
+        "FR-004.enum",
+        **_worded(QUARANTINED, "quarantined"),
+    ),
+    fault(
+        "spec-word-upper",
+        "Statuses are written in capitals.",
+        "FR-004.enum",
+        locked_entry=lambda facts, status, withheld: std.locked_entry(
+            facts, status.upper(), withheld
+        ),
+        remediation_map=lambda shown, _all, said: {one.upper(): said[one] for one in set(shown)},
+    ),
+    fault(
+        "spec-two-words-joined",
+        "A tool with two locks has both statuses in one string.",
+        "FR-004.enum",
+        locked_entry=_joined,
+    ),
+    fault(
+        "spec-once-per-reason",
+        "A tool is listed once for each of its locks.",
+        "FR-004.once",
+        window=_once_per_reason,
+    ),
+    fault(
+        "spec-locked-twice",
+        "A tool turned off by the user is listed as callable and as locked.",
+        "FR-004.once",
+        "FR-004.follows-state",
+        "FR-001.default-off",
+        window=_callable_and_locked,
+    ),
+    fault(
+        "spec-quarantined-is-pending",
+        "A tool of a quarantined server is said to await approval.",
+        "FR-004.precedence",
+        classify=lambda facts: (
+            PENDING if std.classify(facts) == QUARANTINED else std.classify(facts)
+        ),
+        withheld_status=lambda facts: std.withheld_status(facts) and PENDING,
+    ),
+    fault(
+        "spec-pending-is-quarantined",
+        "A new tool of a trusted server is said to be on a quarantined one.",
+        "FR-004.precedence",
+        withheld_status=lambda facts: std.withheld_status(facts) and QUARANTINED,
+    ),
+    fault(
+        "spec-by-turns",
+        "Which of two locks is named changes from answer to answer.",
+        "FR-004.deterministic",
+        "FR-004.precedence",
+        classify=Fresh(_by_turns),
+    ),
+    fault(
+        "spec-seventh-slips",
+        "Every seventh classification finds no reason.",
+        "FR-004.deterministic",
+        classify=Fresh(_slips),
+    ),
+    fault(
+        "spec-crowded-status",
+        "While another request is served, the lookup gives up and the reason is undetermined.",
+        "FR-004.deterministic",
+        classify=lambda facts: UNKNOWN if crowded() else std.classify(facts),
+    ),
+    fault(
+        "spec-first-reason-stays",
+        "A tool keeps the first reason that ever locked it.",
+        "FR-004.precedence",
+        classify=Fresh(_first_reason),
+    ),
+    fault(
+        "spec-restart-loses-reason",
+        "A user's lock from before the restart is called undetermined.",
+        "FR-004.precedence",
+        swap=_after_restart,
+    ),
+)
