@@ -92,3 +92,33 @@ def given_off(change: Callable[[Json], Json]) -> Callable[[Json, Request], Json]
 def texts(**change: str) -> dict[str, str]:
     """The remediation texts, some of them replaced."""
     return {**std.REMEDIATION, **change}
+
+
+def later_pages(gateway: Gateway) -> set[str]:
+    """The addresses of tools that did not come with the first page, filled as servers are read."""
+    later: set[str] = set()
+    attach = got(gateway, "_attach")
+
+    def watch(upstream: Any) -> Any:
+        name, connect = upstream.connection.server_id, got(upstream, "_connect")
+
+        async def connected(connection: Any) -> Any:
+            session = await connect(connection)
+            request = session.request
+
+            async def asked(method: str, params: Json) -> Json:
+                result: Json = await request(method, params)
+                if method == "tools/list" and "cursor" in params:
+                    later.update(f"{name}:{tool['name']}" for tool in result.get("tools", []))
+                return result
+
+            put(session, request=asked)
+            return session
+
+        put(upstream, _connect=connected)
+        return upstream
+
+    for upstream in gateway.upstreams.values():
+        watch(upstream)
+    put(gateway, _attach=lambda server: watch(attach(server)))
+    return later
