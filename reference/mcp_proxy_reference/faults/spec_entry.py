@@ -50,12 +50,13 @@ def _reason(facts: Facts, status: Status, withheld: bool) -> Json:
 
 
 def _first_described() -> Entry:
-    """The description that a tool had when it was first listed as locked."""
-    first: dict[str, str] = {}
+    """The description that a tool had when it was last listed with one."""
+    told: dict[str, str] = {}
 
     def members(facts: Facts, _status: Status, withheld: bool) -> Json:
-        told = first.setdefault(facts.tool.key, facts.tool.description)
-        return {"description": told} if not withheld or facts.tool.key in first else {}
+        if not withheld:
+            told[facts.tool.key] = facts.tool.description
+        return {"description": told[facts.tool.key]} if facts.tool.key in told else {}
 
     return _plus(members)
 
