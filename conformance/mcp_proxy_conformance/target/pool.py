@@ -87,6 +87,8 @@ class Pool:
             future = self._submit(place, world)
         ready = _result(future)
         lasts = self._target.lasts_s - (0.0 if shared else CHECK_S)
+        if ready.seconds > lasts - LEAD_S:
+            lasts = math.inf  # another one would be too old as well by the time it is armed
         successor = place + NEXT
         if ready.age_s > lasts:
             self._drop(place)
