@@ -118,7 +118,10 @@ class Profile(_Row, frozen=True, kw_only=True):
 
 
 class Interpretation(_Row, frozen=True, kw_only=True):
-    """A ruling on a sentence that can be read in more than one way."""
+    """A ruling on a sentence that can be read in more than one way.
+
+    `no_variant` says why no variant of the reference takes the other reading.
+    """
 
     id: str
     clauses: tuple[str, ...]
@@ -127,6 +130,7 @@ class Interpretation(_Row, frozen=True, kw_only=True):
     readings: tuple[str, ...]
     ruling: str
     suite: str
+    no_variant: str | None = None
 
 
 class _Interpretations(_Row, frozen=True, kw_only=True, rename={"rows": "interpretation"}):

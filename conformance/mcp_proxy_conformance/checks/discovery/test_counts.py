@@ -109,11 +109,16 @@ def test_a_block_shows_that_nothing_is_callable(bench: Bench) -> None:
 @on(MIXED, needs=("quarantine",))
 def test_tools_of_a_quarantined_server_are_not_counted_as_callable(bench: Bench) -> None:
     """In its block, if it has one, none of them is callable."""
-    servers = _quarantined(bench)
-    bench.require(bench.block_alive, "no counts block was seen")
+    told = _callable_in_quarantine(bench)
 
-    entries = bench.list().servers
-    told = {name: block(entries[name]).get("callable", 0) for name in servers if name in entries}
+    assert told == dict.fromkeys(told, 0)
+
+
+@requirement("FR-010.quarantined")
+@on(COMBOS, needs=("quarantine",))
+def test_none_is_counted_as_callable_where_other_locks_bring_the_block(bench: Bench) -> None:
+    """Config and user locks on some of its tools do not make the others callable."""
+    told = _callable_in_quarantine(bench)
 
     assert told == dict.fromkeys(told, 0)
 
@@ -143,6 +148,13 @@ def test_the_view_of_one_server_shows_the_block_of_the_listing(bench: Bench) -> 
     seen = {name: (view.has_counts, view.counts) for name, view in views.items()}
 
     assert seen == {name: (listed[name].has_counts, listed[name].counts) for name in views}
+
+
+def _callable_in_quarantine(bench: Bench) -> dict[str, Any]:
+    servers = _quarantined(bench)
+    bench.require(bench.block_alive, "no counts block was seen")
+    entries = bench.list().servers
+    return {name: block(entries[name]).get("callable", 0) for name in servers if name in entries}
 
 
 def _counted(bench: Bench, servers: tuple[str, ...]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import structs
 
 from mcp_proxy_conformance.bench import Bench
-from mcp_proxy_conformance.discovery.counts import KEYS, block, integral
+from mcp_proxy_conformance.discovery.counts import KEYS, block, integral, tally
 from mcp_proxy_conformance.requirement import requirement
 from mcp_proxy_conformance.stage import on, stage
 from mcp_proxy_conformance.world import (
@@ -23,7 +23,10 @@ from mcp_proxy_conformance.world import (
 
 MIXED = stage("mixed")
 FORGE = world(server("forge", tool("zorvik_list"), tool("mobel_drop")))
-MOBEL = key("forge:mobel_drop")
+MOBEL, TARNIX = key("forge:mobel_drop"), key("forge:tarnix_push")
+PAIR = world(
+    server("forge", tool("zorvik_list"), tool("mobel_drop", locked=USER), tool("tarnix_push"))
+)
 NEWS = structs.replace(
     world(server("forge", tool("zorvik_list"), trusted=False)),
     steps=(
@@ -60,6 +63,23 @@ def test_the_block_is_there_while_a_tool_waits_for_approval(bench: Bench) -> Non
     assert (pending, approved) == (WHILE_LOCKED, False)
 
 
+@requirement("FR-010.sum")
+@on(PAIR)
+def test_the_counts_follow_every_further_lock(bench: Bench) -> None:
+    """A second tool locked by the user is counted too, and no more once it is unlocked."""
+    bench.require(MOBEL in bench.armed.refused, "the first lock had no effect")
+    first = _counted(bench, 1)
+
+    bench.operator.lock(USER, "forge", [TARNIX.tool])
+    bench.require(bench.refused(TARNIX), "the second lock had no effect")
+    second = _counted(bench, 2)
+    bench.operator.unlock(USER, "forge", [TARNIX.tool])
+    bench.require(bench.reached(TARNIX), "the second lock was not lifted")
+    third = _counted(bench, 1)
+
+    assert [first, second, third] == [_tally_of(1), _tally_of(2), _tally_of(1)]
+
+
 @requirement("SC-005.absent")
 @on(MIXED)
 def test_a_server_whose_tools_are_all_callable_has_no_block(bench: Bench) -> None:
@@ -82,6 +102,15 @@ def _lock_and_unlock(bench: Bench, kind: LockKind) -> tuple[dict[str, Any], bool
     bench.operator.unlock(kind, "forge", ["mobel_drop"])
     bench.require(bench.reached(MOBEL), f"the unlock by {kind} had no effect")
     return locked, bench.settled(lambda: _has_block(bench), expected=False)
+
+
+def _counted(bench: Bench, locked: int) -> dict[str, Any]:
+    """The tally of the server once it has settled on so many locked tools."""
+    return bench.settled(lambda: tally(bench.list().server("forge")), _tally_of(locked))
+
+
+def _tally_of(locked: int) -> dict[str, Any]:
+    return {"callable": 3 - locked, "disabled_by_user": locked}
 
 
 def _has_block(bench: Bench) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from mcp_proxy_conformance.bench import Bench
 from mcp_proxy_conformance.discovery.answer import ServerEntry
@@ -74,9 +75,9 @@ def test_the_entry_of_a_config_locked_server_tells_no_act_of_the_user(bench: Ben
     denied = [name for name in _reachable(bench) if _only_config(bench, name) and name in servers]
     bench.require(denied and users, "no such server, or no remedy of the user was seen")
 
-    told = {name: repeated(users, servers[name].members) for name in denied}
+    told = {name: _acts_told(bench, servers[name].members, users) for name in denied}
 
-    assert told == dict.fromkeys(told, ())
+    assert told == {name: {} for name in told}
 
 
 @requirement("SC-003.rejection")
@@ -109,6 +110,13 @@ def test_the_rejection_on_a_quarantined_server_tells_no_act_on_the_tool(bench: B
     wrong = _wrong(bench, told, {text for _, text in _rejections(bench, _users(bench))})
 
     assert wrong == {}
+
+
+def _acts_told(bench: Bench, members: Mapping[str, Any], users: set[str]) -> dict[str, str]:
+    """The strings of a server's entry that hold a user's remedy or read like one, and why."""
+    own = dict.fromkeys(repeated(users, members), "the target's own text for a user's lock")
+    read = {text: _why(bench, text, users) for text in strings(members)}
+    return own | {text: why for text, why in read.items() if why}
 
 
 def _wrong_remedies(bench: Bench) -> dict[Told, str]:

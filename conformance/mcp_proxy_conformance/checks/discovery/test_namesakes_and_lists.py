@@ -1,0 +1,115 @@
+"""Locks keep to their server and their list: namesakes elsewhere, and allow lists left empty."""
+
+from __future__ import annotations
+
+from msgspec import structs
+
+from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.oracle import BY_APPROVAL
+from mcp_proxy_conformance.requirement import requirement
+from mcp_proxy_conformance.stage import on
+from mcp_proxy_conformance.verdict import NotApplicable
+from mcp_proxy_conformance.world import CONFIG, Step, ToolKey, server, tool, world
+
+DROP = "mobel_drop"
+NAMESAKES = world(
+    server("forge", tool("zorvik_list"), tool(DROP, locked=CONFIG)),
+    server("vault", tool("tarnix_push"), tool(DROP)),
+)
+LOCKED, FREE = ToolKey("forge", DROP), ToolKey("vault", DROP)
+EMPTIED = world(
+    server(
+        "forge",
+        tool("zorvik_list", locked=CONFIG),
+        tool(DROP, locked=CONFIG),
+        allow=(DROP, "zorvik_list"),
+    ),
+    server("vault", tool("tarnix_push")),
+)
+
+LISTED = structs.replace(
+    world(
+        server("forge", tool("zorvik_list"), trusted=False, allow=("zorvik_list",)),
+        server("vault", tool("tarnix_push"), trusted=False),
+    ),
+    steps=(
+        Step(unlock="approval", server="forge", tools=("zorvik_list",)),
+        Step(unlock="approval", server="vault", tools=("tarnix_push",)),
+        Step(add=tool(DROP)[0], server="forge"),
+        Step(refresh="forge"),
+        Step(add=tool("fegadu_seal")[0], server="vault"),
+        Step(refresh="vault"),
+    ),
+)
+UNLISTED, PENDING = ToolKey("forge", DROP), ToolKey("vault", "fegadu_seal")
+
+
+@requirement("FR-006.callables")
+@on(NAMESAKES)
+def test_a_callable_tool_stays_so_beside_a_locked_namesake(bench: Bench) -> None:
+    """A lock on the tool of that name on another server does not make it a locked one."""
+    bench.require(LOCKED in bench.armed.refused, "the lock had no effect")
+    bench.require(bench.relevant(FREE, "mobel"), "the word did not find the tool")
+
+    status = bench.settled(lambda: _status(bench, FREE), "callable")
+
+    assert status == "callable"
+
+
+@requirement("FR-001.reveals-config")
+@on(NAMESAKES)
+def test_a_locked_tool_is_revealed_beside_a_callable_namesake(bench: Bench) -> None:
+    """That a tool of its name can be called elsewhere does not hide it."""
+    bench.require(LOCKED in bench.armed.refused, "the lock had no effect")
+    bench.require(bench.relevant(LOCKED, "mobel"), "the word did not find the tool")
+
+    status = bench.settled(lambda: _status(bench, LOCKED), "disabled_by_config")
+
+    assert status == "disabled_by_config"
+
+
+@requirement("SC-005.absent")
+@on(NAMESAKES)
+def test_a_locked_namesake_elsewhere_brings_a_server_no_counts(bench: Bench) -> None:
+    """The server whose own tool of that name is callable has no block."""
+    bench.require(LOCKED in bench.armed.refused, "the lock had no effect")
+    bench.require(bench.block_alive, "no counts block was seen")
+
+    has_counts = bench.settled(lambda: bench.list().server("vault").has_counts, expected=False)
+
+    assert has_counts is False
+
+
+@requirement("FR-001.reveals-config")
+@on(EMPTIED, needs=("allow_list",))
+def test_an_allow_list_left_empty_locks_all_tools_of_its_server(bench: Bench) -> None:
+    """Each of them is revealed as locked by the operator's configuration."""
+    locked = [ToolKey("forge", DROP), ToolKey("forge", "zorvik_list")]
+    if not set(locked) <= set(bench.armed.refused):
+        raise NotApplicable("the target takes an empty allow list for none")
+    wanted = dict.fromkeys(locked, "disabled_by_config")
+
+    told = bench.settled(lambda: {k: _status(bench, k) for k in locked}, wanted)
+
+    assert told == wanted
+
+
+@requirement("FR-004.config-skips-quarantine")
+@on(LISTED, needs=("allow_list", "approval"))
+def test_a_tool_that_no_allow_list_names_never_waits_for_approval(bench: Bench) -> None:
+    """New on a server with an allow list it is not told as pending; one elsewhere is."""
+    bench.require({UNLISTED, PENDING} <= set(bench.armed.refused), "the locks were not proven")
+    waits = bench.settled(lambda: _place(bench, PENDING), "pending_approval")
+    bench.require(waits == "pending_approval", "no pending tool was revealed")
+
+    told = bench.until(lambda: _place(bench, UNLISTED), lambda seen: seen not in BY_APPROVAL)
+
+    assert (told in BY_APPROVAL) is False
+
+
+def _place(bench: Bench, key: ToolKey) -> str:
+    return bench.discover(key.tool, include_disabled=True).status(key)
+
+
+def _status(bench: Bench, key: ToolKey) -> str:
+    return bench.discover(bench.tools[key].word, include_disabled=True).status(key)

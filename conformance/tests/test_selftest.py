@@ -1,0 +1,51 @@
+"""The selftest: forked trials, what it prints, and that it fails when a check does not kill."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from mcp_proxy_conformance.counterexamples.forking import forked
+
+COMMAND = [sys.executable, "-m", "mcp_proxy_conformance", "selftest"]
+
+
+def selftest(report: Path, *arguments: str) -> tuple[subprocess.CompletedProcess[str], Any]:
+    """Run it as a user would; what it printed, and the document that it wrote."""
+    done = subprocess.run(
+        [*COMMAND, "--json", str(report), *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=110,
+    )
+    return done, json.loads(report.read_text(encoding="utf-8")) if report.exists() else None
+
+
+def test_a_job_that_breaks_hangs_or_dies_costs_nothing_but_its_row(tmp_path: Path) -> None:
+    """Each is told apart, in whatever order they end; nothing of them is left running."""
+
+    def work(job: str) -> str:
+        if job == "raises":
+            raise ValueError("boom")
+        if job == "dies":
+            os._exit(9)
+        if job == "hangs":
+            time.sleep(60)
+        return job.upper()
+
+    began = time.monotonic()
+    found = {
+        o.job: o for o in forked(work, ["fine", "raises", "dies", "hangs"], tmp_path, limit_s=1)
+    }
+
+    assert found["fine"].value == "FINE"
+    assert "ValueError: boom" in found["raises"].failure
+    assert found["dies"].failure == "its process ended"
+    assert found["hangs"].failure.startswith("it was not done after")
+    assert time.monotonic() - began < 10
