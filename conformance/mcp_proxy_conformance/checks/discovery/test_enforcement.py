@@ -6,11 +6,13 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
+from msgspec import structs
+
 from mcp_proxy_conformance.bench import Bench
 from mcp_proxy_conformance.discovery.locked import ask
 from mcp_proxy_conformance.requirement import requirement
 from mcp_proxy_conformance.stage import on, stage
-from mcp_proxy_conformance.world import CONFIG, USER, ToolKey, server, tool, world
+from mcp_proxy_conformance.world import CONFIG, USER, Step, ToolKey, server, tool, world
 
 MIXED, SCOPE = stage("mixed"), stage("scope")
 DOUBLE = world(
@@ -22,6 +24,11 @@ DOUBLE = world(
     )
 )
 SEEN, UNSEEN = ToolKey("forge", "mobel_drop"), ToolKey("forge", "tunrag_wipe")
+APPROVED = structs.replace(
+    world(server("forge", tool("zorvik_list"), tool("mobel_drop"), trusted=False)),
+    steps=(Step(unlock="approval", server="forge", tools=("zorvik_list", "mobel_drop")),),
+)
+CHANGE = Step(change="mobel_drop", server="forge", description="Drop all, mobel, at once.")
 ARGUMENTS: tuple[dict[str, Any], ...] = (
     {},
     {"colour": "blue"},
@@ -137,6 +144,20 @@ def test_discovery_lifts_no_lock_that_lies_under_another(bench: Bench) -> None:
 
     late = bench.until(lambda: bench.call(SEEN), lambda seen: seen.reached or seen.text != policy)
     assert {str(SEEN): late.reached} == {str(SEEN): False}
+
+
+@requirement("FR-011.not-unlocked")
+@on(APPROVED, needs=("approval", "refresh"))
+def test_refused_calls_approve_no_changed_tool(bench: Bench) -> None:
+    """A tool told as waiting for approval is refused however often it is called."""
+    bench.operator.change_upstream(CHANGE)
+    bench.operator.refresh("forge")
+    told = bench.settled(lambda: ask(bench, SEEN).status(SEEN), "pending_approval")
+    bench.require(told == "pending_approval", "the changed tool was not told as waiting")
+
+    with bench.untouched(SEEN):
+        for _ in range(5):
+            bench.call(SEEN)
 
 
 def _kept_back(bench: Bench) -> tuple[ToolKey, ...]:

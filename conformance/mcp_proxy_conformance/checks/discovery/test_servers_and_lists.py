@@ -1,4 +1,4 @@
-"""Locks keep to their server and their list: namesakes elsewhere, and allow lists left empty."""
+"""Locks keep to their server, however it is reached, and to its list: FR-001, FR-004, FR-006."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from msgspec import structs
 from mcp_proxy_conformance.bench import Bench
 from mcp_proxy_conformance.oracle import BY_APPROVAL
 from mcp_proxy_conformance.requirement import requirement
-from mcp_proxy_conformance.stage import on
+from mcp_proxy_conformance.stage import on, stage
 from mcp_proxy_conformance.verdict import NotApplicable
 from mcp_proxy_conformance.world import CONFIG, Step, ToolKey, server, tool, world
 
+SCOPE = stage("scope")
 DROP = "mobel_drop"
 NAMESAKES = world(
     server("forge", tool("zorvik_list"), tool(DROP, locked=CONFIG)),
@@ -94,6 +95,24 @@ def test_an_allow_list_left_empty_locks_all_tools_of_its_server(bench: Bench) ->
     assert told == wanted
 
 
+@requirement("FR-001.reveals-config")
+@on(SCOPE)
+def test_config_locks_are_revealed_on_servers_of_standard_streams(bench: Bench) -> None:
+    """How an upstream is reached makes no difference to what is revealed of it."""
+    told = _told_over_stdio(bench, bench.locked(config=True))
+
+    assert told == dict.fromkeys(told, "disabled_by_config")
+
+
+@requirement("FR-001.reveals-user")
+@on(SCOPE)
+def test_user_locks_are_revealed_on_servers_of_standard_streams(bench: Bench) -> None:
+    """The same for tools that the user has disabled."""
+    told = _told_over_stdio(bench, bench.locked(user=True))
+
+    assert told == dict.fromkeys(told, "disabled_by_user")
+
+
 @requirement("FR-004.config-skips-quarantine")
 @on(LISTED, needs=("allow_list", "approval"))
 def test_a_tool_that_no_allow_list_names_never_waits_for_approval(bench: Bench) -> None:
@@ -105,6 +124,14 @@ def test_a_tool_that_no_allow_list_names_never_waits_for_approval(bench: Bench) 
     told = bench.until(lambda: _place(bench, UNLISTED), lambda seen: seen not in BY_APPROVAL)
 
     assert (told in BY_APPROVAL) is False
+
+
+def _told_over_stdio(bench: Bench, locked: tuple[ToolKey, ...]) -> dict[ToolKey, str]:
+    """Where each such tool that its word found while callable is told to be."""
+    here = [k for k in locked if bench.world.server(k.server).transport == "stdio"]
+    found = [key for key in here if bench.relevant(key, bench.tools[key].word)]
+    bench.require(found, "no such tool was locked and relevant")
+    return {key: _status(bench, key) for key in found}
 
 
 def _place(bench: Bench, key: ToolKey) -> str:

@@ -1,0 +1,54 @@
+"""A refused call moves no lock, and locks hold from the first call after a restart: FR-011."""
+
+from __future__ import annotations
+
+from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.requirement import requirement
+from mcp_proxy_conformance.stage import on
+from mcp_proxy_conformance.target.started import poll
+from mcp_proxy_conformance.world import CONFIG, USER, ToolKey, server, tool, world
+
+HELD = world(
+    server(
+        "forge",
+        tool("zorvik_list"),
+        tool("mobel_drop", locked=USER),
+        tool("tunrag_wipe", locked=CONFIG),
+    )
+)
+FORGE = world(server("forge", tool("zorvik_list"), tool("mobel_drop"), tool("tunrag_wipe")))
+FREE = ToolKey("forge", "zorvik_list")
+DROP, WIPE = ToolKey("forge", "mobel_drop"), ToolKey("forge", "tunrag_wipe")
+
+
+@requirement("FR-011.never-reaches")
+@on(HELD, needs=("restart",))
+def test_no_call_reaches_a_locked_tool_while_the_target_comes_up(bench: Bench) -> None:
+    """From the first answer after a restart the locks by config and user hold."""
+    bench.require({DROP, WIPE} <= set(bench.armed.refused), "the locks had no effect")
+    bench.operator.restart()
+
+    with bench.untouched(DROP, WIPE):
+        back = poll(lambda: _refused_and_free(bench), bool, bench.operator.target.ready_s)
+
+    bench.require(back, "no tool could be called after the restart")
+
+
+@requirement("FR-011.not-unlocked")
+@on(FORGE)
+def test_a_refused_call_leaves_no_lock_behind(bench: Bench) -> None:
+    """Once the config lock is lifted, the tool that was called meanwhile is as free as another."""
+    bench.operator.lock(CONFIG, "forge", [DROP.tool, WIPE.tool])
+    bench.require(bench.refused(DROP), "the lock had no effect")
+    bench.operator.unlock(CONFIG, "forge", [DROP.tool, WIPE.tool])
+    bench.require(bench.reached(WIPE), "lifting the lock had no effect")
+
+    reached = bench.until(lambda: bench.call(DROP).reached, bool)
+
+    assert {str(DROP): reached} == {str(DROP): True}
+
+
+def _refused_and_free(bench: Bench) -> bool:
+    for key in (DROP, WIPE):
+        bench.call(key)
+    return bench.call(FREE).reached
