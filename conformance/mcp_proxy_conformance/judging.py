@@ -54,8 +54,8 @@ def attempt(check: Callable[[], Any]) -> Ending:
     except (NotApplicable, Refused) as error:
         return Ending(verdict="not_applicable", reason=str(error), error=error)
     except Unsupported as error:
-        reason = f"the adapter does not support {error}"
-        return Ending(verdict="not_applicable", reason=reason, error=error)
+        reason = f"the adapter does not support {error}, though it is declared"
+        return Ending(verdict="inconclusive", reason=reason, error=error)
     except DeclarationFault as error:
         return Ending(verdict="error", reason=str(error), blame="declaration", error=error)
     except AdapterError as error:

@@ -25,7 +25,7 @@ from mcp_proxy_conformance.verdict import Misshapen, Result, Unread
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 from mcp_proxy_conformance.world import World
 
-PASS_EXCERPT = 4
+PASS_EXCERPT, PRESENCE_EXCERPT = 4, 8
 SECOND = "#second"
 
 
@@ -101,13 +101,16 @@ class Run:
             pass  # the checks say more of it
         else:
             self.wire = started.client(endpoint=self.target.surface.endpoints[0]).wire
-            self._stop_for(found)
+            self._stop_for(found, started)
         finally:
             started.close()
 
-    def _stop_for(self, found: presence.Missing | None) -> None:
+    def _stop_for(self, found: presence.Missing | None, started: Started) -> None:
         if found is None:
             return
+        seen = started.transcript.since(0)[-PRESENCE_EXCERPT:]
+        cited = {f"{presence.WORLD.id}/{message.id}": message for message in seen}
+        self.messages |= cited
         if not found.violated:
             self.stopped = Outcome("incomplete", INCOMPLETE, found.why)
             return
@@ -122,6 +125,7 @@ class Run:
                 reason=found.why,
                 blame="target",
                 stage=presence.WORLD.id,
+                messages=tuple(cited),
             )
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import msgspec
 
@@ -42,6 +43,12 @@ class Stepper:
     def _skip(self, step: Step, reason: str) -> None:
         for tool in self._touched(step):
             self.armed.skipped.setdefault(tool, reason)
+        for unseen in self._unseen.pop(step.refresh or "", []):
+            key = _new_in(unseen)
+            if unseen.add is not None:
+                self.armed.states.pop(key, None)
+            elif key in self.armed.states:
+                self.armed.states[key] = replace(self.armed.states[key], approval=None)
 
     def _take(self, step: Step) -> None:
         before = dict(self.armed.states)
@@ -68,19 +75,20 @@ class Stepper:
         """The capability that a step needs and the target does not declare."""
         kind = step.lock or step.unlock
         if kind is not None:
-            needed = LOCK_CAPABILITY[kind]
-        elif step.refresh is not None and step.refresh not in self._unseen:
-            needed = "refresh"
+            needed = [LOCK_CAPABILITY[kind]]
         else:
             trusted = self.prover.world.server(step.server or step.refresh or "").trusted
-            needed = "refresh" if trusted else "approval"
-        return None if needed in self.started.target.capabilities else needed
+            needed = ["refresh"] if trusted or step.refresh else ["refresh", "approval"]
+        declared = self.started.target.capabilities
+        return next((word for word in needed if word not in declared), None)
 
     def _touched(self, step: Step) -> list[ToolKey]:
         if not step.tools and (step.lock or step.unlock):
             return [key for key in self.prover.tools if key.server == step.server]
+        if step.refresh is not None:
+            return [_new_in(one) for one in self._unseen.get(step.refresh, [])]
         if step.add is not None or step.change is not None:
-            return [ToolKey(step.server, step.add.name if step.add else step.change or "")]
+            return [_new_in(step)]
         return [ToolKey(step.server, tool) for tool in step.tools]
 
     def _lay(self, step: Step) -> Step:
@@ -138,7 +146,7 @@ class Stepper:
         steps = self._unseen.pop(server, [])
         trusted = self.prover.world.server(server).trusted
         for step in steps:
-            key = ToolKey(server, step.add.name if step.add else step.change or "")
+            key = _new_in(step)
             if trusted:
                 if step.add is not None:
                     self.prover.show([key])
@@ -150,3 +158,8 @@ class Stepper:
                     if time.monotonic() > deadline:
                         break
                     self.started.refresh(server)
+
+
+def _new_in(step: Step) -> ToolKey:
+    """The tool that an `add` or `change` step is about."""
+    return ToolKey(step.server, step.add.name if step.add else step.change or "")

@@ -76,7 +76,7 @@ def raising(error: BaseException) -> Callable[[], Any]:
         (Inconclusive("x"), "inconclusive", ""),
         (NotApplicable("x"), "not_applicable", ""),
         (Refused("x"), "not_applicable", ""),
-        (Unsupported("x"), "not_applicable", ""),
+        (Unsupported("x"), "inconclusive", ""),
         (AdapterError("x"), "error", "adapter"),
         (Unreachable("peer", "connect", "x", 0.1), "error", "network"),
         (DeclarationFault("x"), "error", "declaration"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,22 +21,31 @@ DEFAULTS: dict[str, Any] = {
     "soak": 0.0,
     "target_file": None,
 }
+
+
+class Finite(click.FloatRange):
+    """A number within bounds; not what compares as within any."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Refuse NaN."""
+        number = super().convert(value, param, ctx)
+        return self.fail(f"{value!r} is no number", param, ctx) if math.isnan(number) else number
+
+
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 _FILE = click.Path(dir_okay=False, path_type=Path)
-_SECONDS = click.FloatRange(0, 600)
+_SECONDS = Finite(0, 600)
 _OPTIONS = (
     click.option("--profile", help="The profile of clauses.  [default: discovery]"),
     click.option(
         "--out", type=_FOLDER, help="Folder of the report.  [default: mcp-proxy-conformance-out]"
     ),
-    click.option(
-        "--timeout", type=click.FloatRange(1, 86_400), help="Seconds in all.  [default: 600]"
-    ),
+    click.option("--timeout", type=Finite(1, 86_400), help="Seconds in all.  [default: 600]"),
     click.option("--check", metavar="NAME", help="Only this check, or this case: a partial run."),
     click.option("--keep", is_flag=True, default=None, help="Keep the targets' scratch folders."),
     click.option(
         "--soak",
-        type=click.FloatRange(1, 3600),
+        type=Finite(1, 3600),
         metavar="SECONDS",
         help="Keep stages running so long, and observe them again (FR-001.endures).",
     ),

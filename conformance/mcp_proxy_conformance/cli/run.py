@@ -112,7 +112,7 @@ def judge(kind: str | None, options: dict[str, Any]) -> int:
         "-p", "mcp_proxy_conformance.plugin", *_target(kind, options),
         "--profile", options["profile"], "--soak", str(options["soak"]),
         "--out", str(out), f"--timeout={CHECK_S + options['soak']}",
-        f"--session-timeout={options['timeout']}",
+        f"--session-timeout={options['timeout'] + options['soak']}",
         *(["--keep"] if options["keep"] else []),
         *(["--check", options["check"]] if options["check"] else []),
     ]  # fmt: skip

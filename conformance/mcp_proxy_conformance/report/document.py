@@ -56,7 +56,7 @@ def document(run: Run) -> dict[str, Any]:
         "headline": result.headline,
         "exit": result.exit,
         "why": result.why,
-        "complete": not (run.interrupted or run.narrowed or run.cut_short),
+        "complete": not (run.interrupted or run.narrowed or run.cut_short or run.stopped),
         "clauses": clauses,
         "results": [_result(one) for one in run.results],
         "stages": [_stage(record) for record in run.stages.values()],

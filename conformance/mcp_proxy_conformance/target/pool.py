@@ -151,12 +151,18 @@ class Pool:
         self._made[place] = future
         return future
 
+    def _register(self, started: Started) -> None:
+        with self._lock:
+            self._open.add(started)
+        if self._closed:
+            raise RuntimeError("the run is over")
+
     def _make(self, world: World) -> Ready:
         if self._closed:
             raise RuntimeError("the run is over")
-        started = Started(self._target, world, self._scratch, keep=self._keep)
-        with self._lock:
-            self._open.add(started)
+        started = Started(
+            self._target, world, self._scratch, keep=self._keep, register=self._register
+        )
         try:
             with started.expected_alive():
                 armed = arm(started)

@@ -54,13 +54,22 @@ class Started:
     printed is kept beside the report.
     """
 
-    def __init__(self, target: Target, world: World, scratch: Path, *, keep: bool = False) -> None:
+    def __init__(
+        self,
+        target: Target,
+        world: World,
+        scratch: Path,
+        *,
+        keep: bool = False,
+        register: Callable[[Started], None] = lambda _: None,
+    ) -> None:
         """Start the upstreams, then the target; raises AdapterError after cleaning up.
 
-        With `keep` its scratch folder outlives it, also when it does not start.
+        With `keep` its scratch folder outlives it, also when it does not start. `register` is told
+        of it before anything is waited for, so that another thread can close it.
         """
         self.target = target
-        self.world = world if "config" in target.capabilities else _without_deny(world)
+        self.world = _declared_part(world, target)
         self.transcript = Transcript()
         scratch.mkdir(parents=True, exist_ok=True)
         self.folder = Path(tempfile.mkdtemp(prefix=f"{world.id or 'world'}-", dir=scratch))
@@ -78,6 +87,7 @@ class Started:
         self.started_at = self.last_change = self.settled_from = time.monotonic()
         self._clients: dict[tuple[int, str, str], Client] = {}
         self._lock = threading.Lock()
+        register(self)
         try:
             self.access = self._start()
         except BaseException:
@@ -162,25 +172,26 @@ class Started:
 
     def lock(self, kind: LockKind, server: str, tools: Sequence[str] = ()) -> None:
         """Lay a lock; raises Refused (what is not declared, too), Unsupported, AdapterError."""
-        self._expect_declared(kind)
+        self._expect_declared(LOCK_CAPABILITY[kind])
         self.moved(self.adapter.lock(kind, server, tools))
 
     def unlock(self, kind: LockKind, server: str, tools: Sequence[str] = ()) -> None:
         """Lift a lock; raises as `lock`."""
-        self._expect_declared(kind)
+        self._expect_declared(LOCK_CAPABILITY[kind])
         self.moved(self.adapter.unlock(kind, server, tools))
 
-    def _expect_declared(self, kind: LockKind) -> None:
-        word = LOCK_CAPABILITY[kind]
+    def _expect_declared(self, word: str) -> None:
         if word not in self.target.capabilities:
             raise Refused(f"{word} is not declared")
 
     def refresh(self, server: str) -> None:
         """Let the target look at an upstream again."""
+        self._expect_declared("refresh")
         self.moved(self.adapter.refresh(server))
 
     def restart(self) -> None:
         """Restart the target on its state; all sessions are gone."""
+        self._expect_declared("restart")
         access = self.adapter.restart()
         self.forget_clients()
         self.moved(access)
@@ -232,10 +243,14 @@ class Started:
             shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def _without_deny(world: World) -> World:
-    """The world for a target whose operator's configuration locks nothing."""
-    servers = (msgspec.structs.replace(one, deny=()) for one in world.servers)
-    return msgspec.structs.replace(world, servers=tuple(servers))
+def _declared_part(world: World, target: Target) -> World:
+    """The world without lists and agents for a target that does not declare to know them."""
+    servers, agents = world.servers, world.agents
+    if "config" not in target.capabilities:
+        servers = tuple(msgspec.structs.replace(one, deny=()) for one in servers)
+    if "agents" not in target.capabilities:
+        agents = {}
+    return msgspec.structs.replace(world, servers=servers, agents=agents)
 
 
 def _upstream_tool(tool: Tool) -> UpstreamTool:
