@@ -1,0 +1,45 @@
+"""What was told of a tool before does not outlive its right to be told: FR-003."""
+
+from __future__ import annotations
+
+from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.discovery.answer import Entry
+from mcp_proxy_conformance.requirement import requirement
+from mcp_proxy_conformance.stage import on
+from mcp_proxy_conformance.verdict import NotApplicable
+from mcp_proxy_conformance.world import USER, ToolKey, server, tool, world
+
+PLAIN = world(
+    server("forge", tool("zorvik_list"), tool("mobel_drop", locked=USER)),
+    server("vault", tool("tamupo_open")),
+)
+DROP = ToolKey("forge", "mobel_drop")
+
+
+@requirement("FR-003.withheld")
+@on(PLAIN, needs=("quarantine",))
+def test_a_description_told_before_is_withheld_from_the_quarantine_on(bench: Bench) -> None:
+    """An entry that was told with its text has none once its server is quarantined."""
+    bench.require(DROP in bench.armed.refused, "the lock had no effect")
+    before = bench.until(lambda: _told(bench, DROP), bool)
+    if not before:
+        raise NotApplicable("the target never told the tool with its description")
+
+    bench.operator.lock("quarantine", "forge")
+    bench.require(bench.refused(ToolKey("forge", "zorvik_list")), "the quarantine had no effect")
+    entry = bench.until(lambda: _entry(bench, DROP.tool, DROP), lambda seen: not _text(seen))
+
+    assert _text(entry) == ""
+
+
+def _entry(bench: Bench, query: str, key: ToolKey) -> Entry | None:
+    answer = bench.discover(query, include_disabled=True)
+    return next((one for one in answer.disabled if one.key == key), None)
+
+
+def _told(bench: Bench, key: ToolKey) -> str:
+    return _text(_entry(bench, bench.tools[key].word, key))
+
+
+def _text(entry: Entry | None) -> str:
+    return (entry.description or "").strip() if entry is not None else ""
