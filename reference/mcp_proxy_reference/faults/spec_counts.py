@@ -111,7 +111,7 @@ FAULTS: tuple[Fault, ...] = (
         "spec-counts-zeros",
         "Reasons without tools are counted as 0.",
         "FR-010.zero-omitted",
-        counts=_then(lambda block, _: {key: 0 for key in KEYS} | block),
+        counts=_then(lambda block, _: dict.fromkeys(KEYS, 0) | block),
     ),
     fault(
         "spec-counts-zero-user",
