@@ -39,8 +39,8 @@ def every(number: int) -> Callable[[], bool]:
 
 def crowded() -> bool:
     """Whether another HTTP request is under way."""
-    tasks = (getattr(task.get_coro(), "__name__", "") for task in asyncio.all_tasks())
-    return sum(name == "run_asgi" for name in tasks) > 1
+    tasks = [getattr(task.get_coro(), "__name__", "") for task in asyncio.all_tasks()]
+    return tasks.count("run_asgi") > 1
 
 
 def put(thing: object, **members: Any) -> None:
@@ -91,7 +91,7 @@ def given_off(change: Callable[[Json], Json]) -> Callable[[Json, Request], Json]
 
 def texts(**change: str) -> dict[str, str]:
     """The remediation texts, some of them replaced."""
-    return {**std.REMEDIATION, **change}
+    return {**{str(status): text for status, text in std.REMEDIATION.items()}, **change}
 
 
 def later_pages(gateway: Gateway) -> set[str]:

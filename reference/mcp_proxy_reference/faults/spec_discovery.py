@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from mcp_proxy_reference import policy as std
 from mcp_proxy_reference.facts import Facts
@@ -105,7 +106,7 @@ def _by_name(relevance: Callable[[str, Facts], float]) -> Callable[[Gateway], No
     return swap
 
 
-def _open_to_lists(*approvals: str) -> dict[str, Callable[..., bool]]:
+def _open_to_lists(*approvals: str) -> dict[str, Any]:
     """Tools in this state of approval are found and shown as callable, and refused when called."""
 
     def view(facts: Facts) -> Facts:

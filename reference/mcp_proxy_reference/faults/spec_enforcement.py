@@ -79,7 +79,7 @@ def _loaded_late() -> May:
 
 
 def _after_discovery(
-    passes: Callable[[float], bool], kinds: set[Status] | None = None
+    passes: Callable[[float], bool], kinds: set[str] | None = None
 ) -> Callable[[Gateway], None]:
     """Calls pass that follow the discovery of their tool, by the seconds since."""
 
@@ -225,12 +225,6 @@ FAULTS: tuple[Fault, ...] = (
         "A tool that was listed as locked may be called.",
         REACHES,
         swap=_after_discovery(lambda _: True),
-    ),
-    fault(
-        "spec-call-after-config-discovery",
-        "A denied tool that was listed as locked may be called.",
-        REACHES,
-        swap=_after_discovery(lambda _: True, {CONFIG}),
     ),
     fault(
         "spec-call-just-after-discovery",

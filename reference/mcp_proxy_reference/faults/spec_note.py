@@ -134,12 +134,6 @@ FAULTS: tuple[Fault, ...] = (
         note=_of(lambda locked: len(locked) + 1),
     ),
     fault(
-        "spec-note-always-one",
-        "The note always counts one tool.",
-        "FR-009.count",
-        note=_of(lambda _: 1),
-    ),
-    fault(
         "spec-note-servers",
         "The note counts servers instead of tools.",
         "FR-009.count",
@@ -280,12 +274,6 @@ FAULTS: tuple[Fault, ...] = (
         "The note has a line for what and a line for how.",
         "FR-009.one-line",
         note=_then(lambda text, _: text.replace("; ", ".\n")),
-    ),
-    fault(
-        "spec-note-line-end",
-        "The note ends with a line break.",
-        "FR-009.one-line",
-        note=_then(lambda text, _: f"{text}\n"),
     ),
     fault(
         "spec-note-twice",

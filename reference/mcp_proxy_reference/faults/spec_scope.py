@@ -68,7 +68,9 @@ def _kept_answers() -> Callable[[Json, Request], Json]:
             return document
         key, now = (request.query, request.limit), time.monotonic()
         if key not in kept or now - kept[key][0] > KEPT_S:
-            members = {one: document[one] for one in ("disabled", "remediation") if one in document}
+            members: Json = {
+                one: document[one] for one in ("disabled", "remediation") if one in document
+            }
             kept[key] = now, members
         rest = {one: document[one] for one in document if one not in {"disabled", "remediation"}}
         return rest | kept[key][1]
@@ -101,7 +103,7 @@ def _asking(gateway: Gateway, members: Callable[[Callable[[], Agent]], Mapping[s
         last[:] = [agent]
         return surface == "call" or std.scope(agent, server, surface)
 
-    decide(gateway, **({"scope": scope} | members(lambda: last[0])))
+    decide(gateway, **{"scope": scope, **members(lambda: last[0])})
 
 
 def _lock_first(gateway: Gateway) -> None:
