@@ -12,6 +12,7 @@ from mcp_proxy_reference.gateway import Gateway
 
 Scope = Callable[[Agent, str, Surface], bool]
 KEPT_S = 2
+FEATURE = {"disabled", "remediation"}
 
 
 def _open_for(*surfaces: Surface) -> Scope:
