@@ -114,7 +114,8 @@ def _table(gateway: Gateway) -> None:
     """Tools that were listed as locked are put down in a table of their own."""
 
     def locked_entry(facts: Facts, status: Status, withheld: bool) -> Json:
-        with suppress(sqlite3.Error), closing(sqlite3.connect(gateway.store.path)) as rows, rows:
+        uri = f"{gateway.store.path.absolute().as_uri()}?mode=rw"
+        with suppress(sqlite3.Error), closing(sqlite3.connect(uri, uri=True)) as rows, rows:
             rows.execute("create table if not exists locked (tool text primary key, status text)")
             rows.execute("insert or replace into locked values (?, ?)", (facts.tool.key, status))
         return std.locked_entry(facts, status, withheld)
