@@ -124,7 +124,6 @@ FAULTS: tuple[Fault, ...] = (
         "spec-note-no-number",
         "The note has no number.",
         "FR-009.note",
-        "FR-009.count",
         note=_then(lambda _text, _: f"Some matching tools cannot be called; {HOW}"),
     ),
     fault(
