@@ -257,4 +257,19 @@ FAULTS: tuple[Fault, ...] = (
         "FR-004.config-skips-quarantine",
         withheld_status=_ignoring_config(lambda facts: facts.quarantined),
     ),
+    fault(
+        "spec-off-callable",
+        "Tools of a server that is off are listed as callable.",
+        "FR-001.server-off",
+        may_call=lambda facts, surface: std.may_call(
+            replace(facts, enabled=True) if surface == "discovery" else facts, surface
+        ),
+    ),
+    fault(
+        "spec-off-unknown",
+        "Tools of a server that is off are listed as undetermined.",
+        "FR-001.server-off",
+        "FR-004.precedence",
+        classify=lambda facts: "disabled_unknown" if not facts.enabled else std.classify(facts),
+    ),
 )
