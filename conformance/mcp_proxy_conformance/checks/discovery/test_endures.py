@@ -18,10 +18,10 @@ MIXED, COMBOS, ALONE = stage("mixed"), stage("combos"), stage("alone")
 def test_what_is_revealed_stays_revealed_while_nothing_changes(bench: Bench) -> None:
     """Every tool is told as it was at first, callable or by its status, once the soak is over."""
     with ExitStack() as running:
-        views = [bench, *(running.enter_context(bench.twin(one)) for one in (COMBOS, ALONE))]
-        for view in views:
-            view.settle()
-        early = [_told(view) for view in views]
+        views, early = [bench], [_early(bench)]
+        for world in (COMBOS, ALONE):
+            views.append(running.enter_context(bench.twin(world)))
+            early.append(_early(views[-1]))
         revealed = {status for told in early for status in told.values()} - {"callable", "absent"}
         bench.require(revealed, "the feature was not seen")
 
@@ -35,6 +35,11 @@ def test_what_is_revealed_stays_revealed_while_nothing_changes(bench: Bench) -> 
         if before[name] != now[name]
     }
     assert changed == {}
+
+
+def _early(bench: Bench) -> dict[str, str]:
+    bench.settle()
+    return _told(bench)
 
 
 def _told(bench: Bench) -> dict[str, str]:
