@@ -6,109 +6,39 @@ import contextlib
 import http.client
 import json
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from mcp_proxy_conformance.counterexamples.exchange import Exchange, Json, WireFault, dump
+from mcp_proxy_conformance.counterexamples.rewritten import events_rewritten, rewritten
+from mcp_proxy_conformance.discovery.surface import Surface
 from mcp_proxy_conformance.target.adapter import Access, Adapter, Target, Upstream
 from mcp_proxy_conformance.world import LockKind, World
 
-Json = Any
+__all__ = ["Exchange", "RewritingAdapter", "WireFault", "rewriting"]
+
 KEPT = ("content-type", "mcp-session-id", "www-authenticate", "location")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Exchange:
-    """One request and what a rewriting fault may know of it.
-
-    `method` of JSON-RPC; `tool` and `arguments` of a `tools/call`, else empty; `agent` is the
-    credential that came with it, if any; `memory` lives as long as the started target, and
-    `send` asks the target itself something in the same session: a method and its params.
-    """
-
-    method: str
-    tool: str
-    arguments: Mapping[str, Json]
-    agent: str
-    memory: dict[str, Any]
-    send: Callable[[str, Json], Json]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WireFault:
-    """A fault on the wire: `breaks` as of a fault of the reference.
-
-    `document` rewrites the JSON document of a built-in tool's answer, `result` the result of any
-    answer; each gets a copy it may change, and returns what is sent (None: as it came). `spelled`
-    rewrites the text of the tool's answer, byte for byte.
-    """
-
-    id: str
-    text: str
-    breaks: tuple[str, ...]
-    document: Callable[[Exchange, Json], Json | None] | None = None
-    result: Callable[[Exchange, Json], Json | None] | None = None
-    spelled: Callable[[Exchange, str], str] | None = None
-    before: Callable[[Exchange], None] | None = None
-
-
-def rewritten(fault: WireFault, exchange: Exchange, body: bytes) -> bytes:
-    """The body of one JSON answer with the fault in it; the very bytes where it has none."""
-    answer = json.loads(body)
-    result = answer.get("result") if isinstance(answer, dict) else None
-    if not isinstance(result, dict):
-        return body
-    changed = _changed(fault, exchange, result)
-    if changed is None:
-        return body
-    return json.dumps(answer | {"result": changed}, separators=(",", ":")).encode()
-
-
-def _changed(fault: WireFault, exchange: Exchange, result: dict[str, Json]) -> Json | None:
-    if fault.result is not None:
-        return fault.result(exchange, json.loads(json.dumps(result)))
-    content = result.get("content")
-    if exchange.method != "tools/call" or not isinstance(content, list) or len(content) != 1:
-        return None
-    told = content[0].get("text")
-    again = None if not isinstance(told, str) else _retold(fault, exchange, told)
-    if again is None or again == told:
-        return None
-    return result | {"content": [content[0] | {"text": again}]}
-
-
-def _retold(fault: WireFault, exchange: Exchange, told: str) -> str | None:
-    if fault.spelled is not None:
-        return fault.spelled(exchange, told)
-    if fault.document is None:
-        return None
-    try:
-        document = json.loads(told)
-    except ValueError:
-        return None
-    changed = fault.document(exchange, document) if isinstance(document, dict) else None
-    if changed is None:
-        return None
-    return json.dumps(changed, ensure_ascii=False, separators=(",", ":"))
 
 
 def rewriting(target: Target, fault: WireFault) -> Target:
     """The target with that fault in front of each of its instances."""
-    return replace(target, make=lambda: RewritingAdapter(target.make(), fault))
+    return replace(target, make=lambda: RewritingAdapter(target.make(), fault, target.surface))
 
 
 class RewritingAdapter:
     """An adapter whose target is reached through a rewriting server; all else is its own."""
 
-    def __init__(self, inner: Adapter, fault: WireFault) -> None:
+    def __init__(self, inner: Adapter, fault: WireFault, surface: Surface) -> None:
         """Nothing is started yet."""
         self._inner = inner
         self._fault = fault
+        self._surface = surface
         self._servers: list[ThreadingHTTPServer] = []
-        self._memory: dict[str, Any] = {}
+        self._memory: dict[Any, Any] = {}
 
     def start(self, world: World, upstreams: Mapping[str, Upstream], folder: Path) -> Access:
         """Start the target and the server before it."""
@@ -158,7 +88,8 @@ class RewritingAdapter:
 
     def _behind(self, access: Access) -> Access:
         parts = urlsplit(access.url)
-        handler = _handler(self._fault, parts.hostname or "", parts.port or 80, self._memory)
+        place = _Place(parts.hostname or "", parts.port or 80, self._surface, access.agents)
+        handler = _handler(self._fault, place, self._memory)
         server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
@@ -167,17 +98,34 @@ class RewritingAdapter:
         return replace(access, url=url, stdio=None)
 
 
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where the target is, and what is told of it."""
+
+    host: str
+    port: int
+    surface: Surface
+    agents: Mapping[str, Mapping[str, str]]
+
+    def agent(self, headers: Mapping[str, str]) -> str:
+        """Whose credentials these headers bear, empty for the administrator's."""
+        told = {name.lower(): value for name, value in headers.items()}
+        for agent, own in self.agents.items():
+            if own and all(told.get(name.lower()) == value for name, value in own.items()):
+                return agent
+        return ""
+
+
 @dataclass(slots=True)
 class _Way:
     """A kept connection to the target."""
 
-    host: str
-    port: int
+    place: _Place
     link: http.client.HTTPConnection | None = field(default=None)
 
     def send(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> Any:
         if self.link is None:
-            self.link = http.client.HTTPConnection(self.host, self.port, timeout=30)
+            self.link = http.client.HTTPConnection(self.place.host, self.place.port, timeout=30)
         try:
             self.link.request(method, path, body or None, dict(headers))
             return self.link.getresponse()
@@ -186,9 +134,13 @@ class _Way:
             self.link.request(method, path, body or None, dict(headers))
             return self.link.getresponse()
 
+    def close(self) -> None:
+        if self.link is not None:
+            self.link.close()
+
 
 def _handler(
-    fault: WireFault, host: str, port: int, memory: dict[str, Any]
+    fault: WireFault, place: _Place, memory: dict[Any, Any]
 ) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -197,7 +149,11 @@ def _handler(
 
         def setup(self) -> None:
             super().setup()
-            self.way = _Way(host, port)
+            self.way = _Way(place)
+
+        def finish(self) -> None:
+            super().finish()
+            self.way.close()
 
         def do_POST(self) -> None:
             self._pass()
@@ -207,9 +163,14 @@ def _handler(
         def _pass(self) -> None:
             body = self.rfile.read(int(self.headers.get("content-length") or 0))
             headers = {n: v for n, v in self.headers.items() if n.lower() not in HOP}
-            exchange = self._exchange(body, headers)
-            if exchange is not None and fault.before is not None:
-                fault.before(exchange)
+            exchange, number = self._exchange(body, headers)
+            if exchange is not None and fault.instead is not None:
+                given = fault.instead(exchange)
+                if given is not None:
+                    made = {"jsonrpc": "2.0", "id": number, "result": given}
+                    typed = [("content-type", "application/json")]
+                    self._answer(200, typed, dump(made).encode("utf-8", "replace"))
+                    return
             answer = self.way.send(self.command, self.path, body, headers)
             told = answer.read()
             kind = (answer.getheader("content-type") or "").partition(";")[0]
@@ -217,38 +178,42 @@ def _handler(
                 with contextlib.suppress(ValueError):
                     told = rewritten(fault, exchange, told)
             elif exchange is not None and kind == "text/event-stream":
-                told = _events(fault, exchange, told)
-            self.send_response_only(answer.status)
-            for name, value in answer.getheaders():
-                if name.lower() in KEPT:
-                    self.send_header(name, value)
-            self.send_header("content-length", str(len(told)))
+                told = events_rewritten(fault, exchange, told)
+            kept = [(n, v) for n, v in answer.getheaders() if n.lower() in KEPT]
+            self._answer(answer.status, kept, told)
+
+        def _answer(self, status: int, headers: list[tuple[str, str]], told: bytes) -> None:
+            self.send_response_only(status)
+            for name, value in (*headers, ("content-length", str(len(told)))):
+                self.send_header(name, value)
             self.end_headers()
             self.wfile.write(told)
             self.wfile.flush()
 
-        def _exchange(self, body: bytes, headers: Mapping[str, str]) -> Exchange | None:
+        def _exchange(
+            self, body: bytes, headers: Mapping[str, str]
+        ) -> tuple[Exchange | None, Json]:
             try:
                 request = json.loads(body)
-                params = request.get("params") or {}
-                method = request["method"]
-            except (ValueError, KeyError, AttributeError):
-                return None
-            called = method == "tools/call"
+                method, params, number = request["method"], request.get("params"), request["id"]
+            except (ValueError, KeyError, TypeError):
+                return None, None
+            params = params if isinstance(params, dict) else {}
 
             def send(inner: str, told: Json) -> Json:
-                raw = json.dumps({"jsonrpc": "2.0", "id": 1, "method": inner, "params": told})
-                answer = _Way(host, port).send("POST", self.path, raw.encode(), headers)
-                return json.loads(answer.read()).get("result")
+                whole = {"_meta": params["_meta"], **told} if "_meta" in params else told
+                return _asked(place, self.path, inner, whole, headers)
 
-            return Exchange(
-                method=method,
-                tool=str(params.get("name", "")) if called else "",
-                arguments=(params.get("arguments") or {}) if called else {},
-                agent=headers.get("Authorization", headers.get("authorization", "")),
+            made = Exchange(
+                method=str(method),
+                params=params,
+                path=self.path,
+                agent=place.agent(headers),
+                surface=place.surface,
                 memory=memory,
                 send=send,
             )
+            return made, number
 
         def log_message(self, *_: object) -> None:
             pass
@@ -259,11 +224,18 @@ def _handler(
 HOP = frozenset({"host", "content-length", "connection", "accept-encoding"})
 
 
-def _events(fault: WireFault, exchange: Exchange, body: bytes) -> bytes:
-    """A stream whose data lines are rewritten one by one."""
-    lines = body.split(b"\n")
-    for place, line in enumerate(lines):
-        if line.startswith(b"data:") and b'"result"' in line:
-            with contextlib.suppress(ValueError):
-                lines[place] = b"data: " + rewritten(fault, exchange, line[5:].strip())
-    return b"\n".join(lines)
+def _asked(place: _Place, path: str, method: str, params: Json, headers: Mapping[str, str]) -> Json:
+    """The result of a request of the fault's own, in the session of those headers."""
+    routed = {"mcp-method": method, "mcp-name": str(params.get("name", ""))}
+    told = {n: routed.get(n.lower(), v) for n, v in headers.items()}
+    raw = dump({"jsonrpc": "2.0", "id": "own", "method": method, "params": params}).encode()
+    with contextlib.closing(_Way(place)) as way:
+        answer = way.send("POST", path, raw, told)
+        kind, body = answer.getheader("content-type") or "", answer.read()
+    lines = body.split(b"\n") if kind.startswith("text/event-stream") else [b"data:" + body]
+    for line in lines:
+        with contextlib.suppress(ValueError):
+            message = json.loads(line.removeprefix(b"data:")) if line[:5] == b"data:" else None
+            if isinstance(message, dict) and "result" in message:
+                return message["result"]
+    return None
