@@ -1,7 +1,26 @@
-"""Every counterexample on the wire."""
+"""All faults of the wire: what rewriting answers can break in front of any target."""
 
 from __future__ import annotations
 
-from mcp_proxy_conformance.counterexamples.rewriting import WireFault
+from mcp_proxy_conformance.counterexamples import (
+    wire_default,
+    wire_entries,
+    wire_listing,
+    wire_note,
+    wire_publishing,
+    wire_refusing,
+    wire_remediation,
+    wire_revealing,
+)
+from mcp_proxy_conformance.counterexamples.exchange import WireFault
 
-WIRE_FAULTS: tuple[WireFault, ...] = ()
+WIRE_FAULTS: tuple[WireFault, ...] = (
+    *wire_default.FAULTS,
+    *wire_revealing.FAULTS,
+    *wire_entries.FAULTS,
+    *wire_remediation.FAULTS,
+    *wire_note.FAULTS,
+    *wire_listing.FAULTS,
+    *wire_refusing.FAULTS,
+    *wire_publishing.FAULTS,
+)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import count
 
 from mcp_proxy_conformance.counterexamples.edits import (
@@ -13,7 +13,7 @@ from mcp_proxy_conformance.counterexamples.edits import (
     wire,
     with_tools,
 )
-from mcp_proxy_conformance.counterexamples.exchange import Exchange, Json, document_of
+from mcp_proxy_conformance.counterexamples.exchange import Exchange, Json, WireFault, document_of
 from mcp_proxy_conformance.discovery.surface import FLAG
 from mcp_proxy_conformance.wire import spans
 
@@ -71,7 +71,8 @@ def member(told: str) -> str:
 
 def every_fifth(x: Exchange) -> bool:
     """Whether this is the fifth, tenth, ... call that asks."""
-    return next(x.memory.setdefault("calls", count(1))) % 5 == 0
+    calls: Iterator[int] = x.memory.setdefault("calls", count(1))
+    return next(calls) % 5 == 0
 
 
 def _opted_in_before(x: Exchange, told: str) -> str:
@@ -145,13 +146,14 @@ def _always(x: Exchange) -> Json | None:
     return x.again(**{FLAG: True}) if x.usual else None
 
 
-FAULTS = (
+FAULTS: tuple[WireFault, ...] = (
     wire("false-spaced", "The flag false brings one space more.", SAME, spelled=false(spaced)),
     wire("false-swapped", "The flag false swaps two members.", SAME, spelled=false(swapped)),
     wire("false-member", "The flag false brings one member more.", SAME, spelled=false(member)),
     wire("false-fraction", "The flag false writes 1 as 1.0.", SAME, spelled=false(respelled)),
     wire("false-escaped", "The flag false escapes one letter.", SAME, spelled=false(escaped)),
-    wire("false-newline", "The flag false ends with a line break.", SAME, spelled=false("{}\n".format)),
+    wire("false-newline", "The flag false ends with a line break.", SAME,
+         spelled=false("{}\n".format)),
     wire("false-structured", "The flag false adds structuredContent.", SAME, result=_beside),
     wire("false-marked", "The flag false tells or hides isError.", SAME, result=_marked),
     wire("false-refused", "The flag false is answered with an error.", SAME, result=_failing),

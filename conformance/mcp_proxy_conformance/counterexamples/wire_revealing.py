@@ -14,7 +14,7 @@ from mcp_proxy_conformance.counterexamples.edits import (
     wire,
     with_locked,
 )
-from mcp_proxy_conformance.counterexamples.exchange import Exchange, Json
+from mcp_proxy_conformance.counterexamples.exchange import Exchange, Json, WireFault
 from mcp_proxy_conformance.discovery.surface import FLAG
 
 CACHED_S = 10.0
@@ -137,8 +137,9 @@ def _holding_another_word(x: Exchange, entry: Document) -> bool:
     return x.query not in entry["name"]
 
 
-FAULTS = (
-    wire("reveals-nothing", "The flag reveals nothing.", *REVEALS, document=dropped(lambda *_: True)),
+FAULTS: tuple[WireFault, ...] = (
+    wire("reveals-nothing", "The flag reveals nothing.", *REVEALS,
+         document=dropped(lambda *_: True)),
     wire(
         "reveals-no-config", "Tools locked by config are not revealed.", "FR-001.reveals-config",
         document=dropped(lambda _, e: e["status"] == "disabled_by_config"),
