@@ -7,6 +7,7 @@ from mcp_proxy_conformance.counterexamples import (
     wire_entries,
     wire_listing,
     wire_note,
+    wire_places,
     wire_publishing,
     wire_refusing,
     wire_remediation,
@@ -23,4 +24,5 @@ WIRE_FAULTS: tuple[WireFault, ...] = (
     *wire_listing.FAULTS,
     *wire_refusing.FAULTS,
     *wire_publishing.FAULTS,
+    *wire_places.FAULTS,
 )

@@ -124,10 +124,13 @@ def _always_counted(x: Exchange) -> Json | None:
 
 
 def _locking(x: Exchange) -> Json | None:
-    """What a flagged answer was told of is called no more: neither it nor what is callable."""
+    """Once the flag was used, calls of tools that the target itself lists as callable fail."""
     if x.flagged:
         x.memory["discovered"] = True
     if x.called is None or not x.memory.get("discovered"):
+        return None
+    found = tools(x, x.revealing(x.called.tool))
+    if not any(x.called.tool in entry["name"] for entry in found):
         return None
     text = f"The tool was discovered. Call {x.surface.discovery_tool} with {FLAG} true."
     return {"content": [{"type": "text", "text": text}], "isError": True}
@@ -216,7 +219,7 @@ FAULTS: tuple[WireFault, ...] = (
         instead=_always_counted,
     ),
     wire(
-        "discovery-locks", "Once the flag was used, every call is refused.",
+        "discovery-locks", "Once the flag was used, callable tools are refused.",
         "FR-011.not-unlocked", instead=_locking,
     ),
 )  # fmt: skip
