@@ -166,7 +166,7 @@ FAULTS: tuple[WireFault, ...] = (
     _reworded(CONFIG, USER),
     _reworded(USER, CONFIG),
     _reworded("pending_approval", USER),
-    wire("counts-unsorted", "The block tells one number of locked tools.", "FR-010.sum",
+    wire("counts-in-one", "The block tells one number of locked tools.", "FR-010.sum",
          document=counted(lambda _, told: {CALLABLE: told.get(CALLABLE, 0),
                                            "locked": sum(told.get(w, 0) for w in STATUSES)})),
     wire("counts-as-text", "Counts are strings.", "FR-010.block", "FR-010.sum",

@@ -54,7 +54,7 @@ def elsewhere(x: Exchange) -> bool:
 
 def at_one(x: Exchange) -> bool:
     """At limit 1."""
-    return x.limit == 1
+    return bool(x.limit == 1)
 
 
 def only(place: str, where: Where, *names: str) -> tuple[WireFault, ...]:

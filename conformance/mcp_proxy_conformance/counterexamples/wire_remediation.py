@@ -46,9 +46,18 @@ def _beside_the_user(_: Exchange, told: Map) -> Map:
 
 
 def _approving(x: Exchange, told: Map) -> Map:
+    """The text of pending tools is looked for among the tools that were called before."""
     texts = _learned(x, told)
+    for called in () if "pending_approval" in texts else x.memory.get("called", ()):
+        texts |= x.revealing(called.tool).get(x.surface.members.remediation) or {}
     approve = texts.get("pending_approval")
     return told | ({CONFIG: approve} if CONFIG in told and approve else {})
+
+
+def _noting_calls(x: Exchange) -> Json | None:
+    if x.called is not None:
+        x.memory["called"] = {**x.memory.get("called", {}), x.called: None}
+    return None
 
 
 def _one_short(_: Exchange, told: Map) -> Map | None:
@@ -99,7 +108,7 @@ FAULTS: tuple[WireFault, ...] = (
     wire("text-of-user-beside", "Beside a user lock, a config lock has that one's text.",
          "SC-003.discovery", "FR-005.text", document=mapped(_beside_the_user)),
     wire("text-of-pending", "Config locks have the target's own text of pending tools.",
-         "SC-003.discovery", document=mapped(_approving)),
+         "SC-003.discovery", document=mapped(_approving), instead=_noting_calls),
     wire("text-to-the-user", "For config locks the user is asked to enable the tool.",
          "SC-003.discovery", "FR-005.class", document=saying(CONFIG, TO_THE_USER)),
     wire("text-to-toggle-unknown", "For unknown reasons the user is asked to enable the tool.",
