@@ -141,7 +141,11 @@ def _elsewhere(x: Exchange, told: Document) -> Document | None:
 def _naming_others(x: Exchange, told: Document) -> Document | None:
     if not x.lists or not _is_listing(x):
         return None
-    names = [entry[x.surface.members.server_name] for entry in servers(x, told)]
+    names = [
+        entry[x.surface.members.server_name]
+        for entry in servers(x, told)
+        if x.surface.members.counts in entry
+    ]
     if x.agent:
         return told | {"with_locked_tools": x.memory.get("names", [])}
     x.memory["names"] = names
@@ -202,6 +206,6 @@ FAULTS: tuple[WireFault, ...] = (
          document=_uninspected),
     wire("counts-of-everyone", "Agents are told all servers' locked tools in one sum.",
          "FR-007.listing", document=_elsewhere),
-    wire("servers-of-everyone", "Agents are told the names of all servers.", "FR-007.listing",
+    wire("servers-of-everyone", "Agents are told which of all servers have locked tools.", "FR-007.listing",
          document=_naming_others),
 )  # fmt: skip
