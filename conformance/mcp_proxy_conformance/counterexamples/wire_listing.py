@@ -206,6 +206,7 @@ FAULTS: tuple[WireFault, ...] = (
          document=_uninspected),
     wire("counts-of-everyone", "Agents are told all servers' locked tools in one sum.",
          "FR-007.listing", document=_elsewhere),
-    wire("servers-of-everyone", "Agents are told which of all servers have locked tools.", "FR-007.listing",
+    wire("servers-of-everyone", "Agents are told which servers have locked tools.",
+         "FR-007.listing",
          document=_naming_others),
 )  # fmt: skip
