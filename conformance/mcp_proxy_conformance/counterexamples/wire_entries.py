@@ -118,13 +118,6 @@ def _undescribed(_: Exchange, entry: Entry) -> Entry:
     return {n: v for n, v in entry.items() if n != "description" or not gone}
 
 
-def _all_as_the_first(x: Exchange, told: Document) -> Document | None:
-    entries = locked(x, told)
-    texts = [e["description"] for e in entries if e.get("description")]
-    again = [e | {"description": texts[0]} if e.get("description") else e for e in entries]
-    return told | {x.surface.members.disabled: again} if texts else None
-
-
 def _remembering(x: Exchange, told: Document) -> Document | None:
     """Descriptions of callable entries are kept, and told of withheld tools later on."""
     if not x.discovers:
@@ -223,8 +216,6 @@ FAULTS: tuple[WireFault, ...] = (
          document=described(lambda text: text.encode("ascii", "ignore").decode())),
     wire("description-absent", "User-locked tools have no description.", "FR-003.members",
          document=each_locked(_undescribed)),
-    wire("description-shared", "All locked tools have the description of the first.",
-         "FR-003.description", document=flagged(_all_as_the_first)),
     wire("description-recalled", "Quarantined tools have the description of earlier answers.",
          "FR-003.withheld", document=_remembering),
     wire("schema-beside", "Locked entries have a schema.", "FR-003.members",

@@ -19,14 +19,11 @@ from mcp_proxy_conformance.counterexamples.edits import (
     dropped,
     flagged,
     locked,
-    restated,
     wire,
-    with_locked,
 )
 from mcp_proxy_conformance.counterexamples.exchange import Exchange, WireFault
 
 Where = Callable[[Exchange], bool]
-SEVERAL = 2
 HOOKS = ("document", "result", "spelled", "refusal", "instead")
 KNOWN = {
     fault.id: fault
@@ -76,34 +73,6 @@ def only(place: str, where: Where, *names: str) -> tuple[WireFault, ...]:
     )
 
 
-def _several(change: Callable[[Document, Document], Document]) -> dict[str, Any]:
-    """Of several locked entries, each but the first is changed by the first."""
-
-    def edit(x: Exchange, told: Document) -> Document | None:
-        entries = locked(x, told)
-        if len(entries) < SEVERAL:
-            return None
-        again = [entries[0], *(change(entries[0], entry) for entry in entries[1:])]
-        return told | {x.surface.members.disabled: again}
-
-    return {"document": flagged(edit)}
-
-
-def _as_first(member: str) -> dict[str, Any]:
-    return _several(lambda one, entry: entry | ({member: one[member]} if member in one else {}))
-
-
-def _schema(_: Document, entry: Document) -> Document:
-    return entry | {"inputSchema": wire_entries.SCHEMA}
-
-
-def _statuses_of_first(x: Exchange, told: Document) -> Document | None:
-    """All entries have the first one's status; the map follows."""
-    entries = locked(x, told)
-    again = [entry | {"status": entries[0]["status"]} for entry in entries]
-    return with_locked(x, told, again) if entries else None
-
-
 def _remedied(x: Exchange, told: Document) -> Document | None:
     texts = told.get(x.surface.members.remediation) or {}
     entries = [e | {"next_step": texts.get(e["status"], "")} for e in locked(x, told)]
@@ -112,45 +81,17 @@ def _remedied(x: Exchange, told: Document) -> Document | None:
 
 FAULTS: tuple[WireFault, ...] = (
     *only(
-        "to agents", to_agents, "empty-section", "section-unasked", "names-unasked",
-        "status-renamed", "status-user-first", "entry-in-both", "entry-eleventh",
-        "callables-reversed", "server-wrong", "description-cut", "schema-beside", "remedy-each",
-        "map-absent", "map-long", "text-to-the-user", "text-for-all", "note-absent",
-        "note-broken", "note-low", "note-naming", "counts-zeros", "counts-callable-off",
-        "counts-null", "counts-nowhere", "refusal-for-all", "refusal-pointless",
-        "refusal-to-the-user",
+        "to agents", to_agents, "section-unasked", "entry-eleventh", "map-absent", "map-long",
+        "note-absent", "note-low", "refusal-pointless",
     ),
-    *only(
-        "elsewhere", elsewhere, "false-spaced", "empty-section", "section-unasked",
-        "names-unasked", "status-renamed", "status-user-first", "description-cut",
-        "schema-of-withheld", "map-absent", "text-to-the-user", "callables-reversed",
-        "section-unlimited", "note-absent", "note-naming", "counts-zeros", "refusal-for-all",
-        "refusal-pointless", "refusal-to-the-user",
-    ),
-    *only(
-        "at limit 1", at_one, "status-renamed", "description-cut", "schema-beside",
-        "server-wrong", "map-long", "map-absent", "text-to-the-user", "section-unasked",
-        "note-naming", "note-broken", "note-low", "callables-gone",
-    ),
-    wire("several-of-one-server", "All locked entries name the first one's server.",
-         "FR-003.server", **_as_first("server")),
-    wire("several-of-one-status", "All locked entries have the first one's status.",
-         "FR-004.precedence", "FR-004.deterministic", document=flagged(_statuses_of_first)),
-    wire("several-with-schema", "Of several locked entries all but the first have a schema.",
-         "FR-003.members", **_several(_schema)),
+    *only("elsewhere", elsewhere, "refusal-to-the-user"),
+    *only("at limit 1", at_one, "map-absent", "map-long", "note-low", "callables-gone"),
     wire("several-with-remedy", "Of several locked entries each has its remediation text.",
          "FR-005.once", "FR-003.members", document=flagged(_remedied)),
-    wire("several-undescribed", "Of several locked entries the first alone has a description.",
-         "FR-003.members",
-         **_several(lambda _, e: {n: v for n, v in e.items() if n != "description"})),
     wire("agents-no-config", "Tools locked by config are not revealed to agents.",
          "FR-001.reveals-config",
          document=dropped(lambda x, e: to_agents(x) and e["status"] == "disabled_by_config")),
     wire("agents-no-user", "Tools locked by the user are not revealed to agents.",
          "FR-001.reveals-user",
          document=dropped(lambda x, e: to_agents(x) and e["status"] == "disabled_by_user")),
-    wire("agents-unknown", "Agents are told no reason but the unknown one.", "FR-004.precedence",
-         document=lambda x, told: restated(
-             {"disabled_by_config": "disabled_unknown", "disabled_by_user": "disabled_unknown"}
-         )(x, told) if to_agents(x) else None),
 )  # fmt: skip

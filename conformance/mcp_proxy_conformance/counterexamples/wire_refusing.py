@@ -111,8 +111,6 @@ FAULTS: tuple[WireFault, ...] = (
     wire("refusal-to-approve", "The refusal of a config lock asks for approval.",
          "SC-003.rejection", "FR-008.config",
          refusal=where(CONFIG, lambda *_: pointing("Review and approve the tool in the UI."))),
-    wire("refusal-mixed", "The refusal of a config lock also asks the user.", "SC-003.rejection",
-         refusal=where(CONFIG, lambda _, text: f"{TO_THE_USER} {text}")),
     wire("refusal-elsewhere", "At other endpoints every refusal asks the user.",
          "FR-008.config", refusal=_status_aware),
     wire("refusal-done", "A refused call is answered with success.", "FR-008.pointer",

@@ -123,19 +123,6 @@ def _always_counted(x: Exchange) -> Json | None:
     return None
 
 
-def _locking(x: Exchange) -> Json | None:
-    """Once the flag was used, calls of tools that the target itself lists as callable fail."""
-    if x.flagged:
-        x.memory["discovered"] = True
-    if x.called is None or not x.memory.get("discovered"):
-        return None
-    found = tools(x, x.revealing(x.called.tool))
-    if not any(x.called.tool in entry["name"] for entry in found):
-        return None
-    text = f"The tool was discovered. Call {x.surface.discovery_tool} with {FLAG} true."
-    return {"content": [{"type": "text", "text": text}], "isError": True}
-
-
 def _holding_another_word(x: Exchange, entry: Document) -> bool:
     return x.query not in entry["name"]
 
@@ -217,9 +204,5 @@ FAULTS: tuple[WireFault, ...] = (
     wire(
         "default-counted", "A default call counts as an opt-in.", "FR-013.counts",
         instead=_always_counted,
-    ),
-    wire(
-        "discovery-locks", "Once the flag was used, callable tools are refused.",
-        "FR-011.not-unlocked", instead=_locking,
     ),
 )  # fmt: skip

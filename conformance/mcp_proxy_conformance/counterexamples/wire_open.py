@@ -1,0 +1,114 @@
+"""Faults of the wire that break a clause and that no check convicts yet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mcp_proxy_conformance.counterexamples import wire_entries
+from mcp_proxy_conformance.counterexamples.edits import (
+    Document,
+    flagged,
+    locked,
+    restated,
+    tools,
+    wire,
+    with_locked,
+)
+from mcp_proxy_conformance.counterexamples.exchange import Exchange, Json, WireFault
+from mcp_proxy_conformance.counterexamples.wire_places import at_one, elsewhere, only, to_agents
+from mcp_proxy_conformance.counterexamples.wire_refusing import TO_THE_USER, where
+from mcp_proxy_conformance.discovery.surface import FLAG
+
+SEVERAL = 2
+
+
+def _all_as_the_first(x: Exchange, told: Document) -> Document | None:
+    entries = locked(x, told)
+    texts = [e["description"] for e in entries if e.get("description")]
+    again = [e | {"description": texts[0]} if e.get("description") else e for e in entries]
+    return told | {x.surface.members.disabled: again} if texts else None
+
+
+def _locking(x: Exchange) -> Json | None:
+    """Once the flag was used, calls of tools that the target itself lists as callable fail."""
+    if x.flagged:
+        x.memory["discovered"] = True
+    if x.called is None or not x.memory.get("discovered"):
+        return None
+    found = tools(x, x.revealing(x.called.tool))
+    if not any(x.called.tool in entry["name"] for entry in found):
+        return None
+    text = f"The tool was discovered. Call {x.surface.discovery_tool} with {FLAG} true."
+    return {"content": [{"type": "text", "text": text}], "isError": True}
+
+
+def _several(change: Callable[[Document, Document], Document]) -> dict[str, Any]:
+    """Of several locked entries, each but the first is changed by the first."""
+
+    def edit(x: Exchange, told: Document) -> Document | None:
+        entries = locked(x, told)
+        if len(entries) < SEVERAL:
+            return None
+        again = [entries[0], *(change(entries[0], entry) for entry in entries[1:])]
+        return told | {x.surface.members.disabled: again}
+
+    return {"document": flagged(edit)}
+
+
+def _as_first(member: str) -> dict[str, Any]:
+    return _several(lambda one, entry: entry | ({member: one[member]} if member in one else {}))
+
+
+def _schema(_: Document, entry: Document) -> Document:
+    return entry | {"inputSchema": wire_entries.SCHEMA}
+
+
+def _statuses_of_first(x: Exchange, told: Document) -> Document | None:
+    """All entries have the first one's status; the map follows."""
+    entries = locked(x, told)
+    again = [entry | {"status": entries[0]["status"]} for entry in entries]
+    return with_locked(x, told, again) if entries else None
+
+
+FAULTS: tuple[WireFault, ...] = (
+    wire("description-shared", "All locked tools have the description of the first.",
+         "FR-003.description", document=flagged(_all_as_the_first)),
+    wire(
+        "discovery-locks", "Once the flag was used, callable tools are refused.",
+        "FR-011.not-unlocked", instead=_locking,
+    ),
+    wire("refusal-mixed", "The refusal of a config lock also asks the user.", "SC-003.rejection",
+         refusal=where("disabled_by_config", lambda _, text: f"{TO_THE_USER} {text}")),
+    *only(
+        "to agents", to_agents, "empty-section", "names-unasked", "status-renamed",
+        "status-user-first", "entry-in-both", "callables-reversed", "server-wrong",
+        "description-cut", "schema-beside", "remedy-each", "text-to-the-user", "text-for-all",
+        "note-broken", "note-naming", "counts-zeros", "counts-callable-off", "counts-null",
+        "counts-nowhere", "refusal-for-all", "refusal-to-the-user",
+    ),
+    *only(
+        "elsewhere", elsewhere, "false-spaced", "empty-section", "section-unasked",
+        "names-unasked", "status-renamed", "status-user-first", "description-cut",
+        "schema-of-withheld", "map-absent", "text-to-the-user", "callables-reversed",
+        "section-unlimited", "note-absent", "note-naming", "counts-zeros", "refusal-for-all",
+        "refusal-pointless",
+    ),
+    *only(
+        "at limit 1", at_one, "status-renamed", "description-cut", "schema-beside",
+        "server-wrong", "text-to-the-user", "section-unasked", "note-naming", "note-broken",
+    ),
+    wire("several-of-one-server", "All locked entries name the first one's server.",
+         "FR-003.server", **_as_first("server")),
+    wire("several-of-one-status", "All locked entries have the first one's status.",
+         "FR-004.precedence", "FR-004.deterministic", document=flagged(_statuses_of_first)),
+    wire("several-with-schema", "Of several locked entries all but the first have a schema.",
+         "FR-003.members", **_several(_schema)),
+    wire("several-undescribed", "Of several locked entries the first alone has a description.",
+         "FR-003.members",
+         **_several(lambda _, e: {n: v for n, v in e.items() if n != "description"})),
+    wire("agents-unknown", "Agents are told no reason but the unknown one.", "FR-004.precedence",
+         document=lambda x, told: restated(
+             {"disabled_by_config": "disabled_unknown", "disabled_by_user": "disabled_unknown"}
+         )(x, told) if to_agents(x) else None),
+)  # fmt: skip
