@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from mcp_proxy_conformance.report.document import document
 from mcp_proxy_conformance.report.outcome import outcome
 from mcp_proxy_conformance.requirement import profile
-from mcp_proxy_conformance.run import Run
-from mcp_proxy_conformance.target.adapter import Target
+from mcp_proxy_conformance.run import Run, StageRecord
+from mcp_proxy_conformance.target.adapter import Access, Target
 from mcp_proxy_conformance.target.description import Description
 from mcp_proxy_conformance.target.kinds import target_of
+from mcp_proxy_conformance.transcript import Message
 from mcp_proxy_conformance.verdict import Blame, Result, Verdict, worst
 
 
@@ -102,3 +105,26 @@ def test_a_clause_is_as_bad_as_its_worst_result() -> None:
 
     assert found == list(order)
     assert worst([]) is None
+
+
+def test_what_the_way_in_carries_is_not_in_the_report() -> None:
+    """By name, for the administrator and agents; by value, wherever else it stands in a header."""
+    access = Access(url="", headers={"X-Admin": "s3cret"}, agents={"a": {"X-Agent": "t0ken"}})
+    armed = SimpleNamespace(called=[], refused=[], skipped={}, unproven={})
+    ready: Any = SimpleNamespace(started=SimpleNamespace(access=access), armed=armed, seconds=0.0)
+    record = StageRecord(place="s", name="s", stage="s", ready=ready)
+    headers = {
+        "x-admin": "an older one", "X-AGENT": "t0ken", "Cookie": "crumbs", "Via": "for t0ken; ok",
+        "Seen": "an older one", "Accept": "text/plain",
+    }  # fmt: skip
+    message = Message(
+        id=1, edge="client", direction="sent", at=0.0, peer="", raw=b"", note="",
+        headers=tuple(headers.items()),
+    )  # fmt: skip
+
+    told = document(run(stages={"s": record}, messages={"s/1": message}))["messages"]["s/1"]
+
+    assert told["headers"] == dict.fromkeys(headers, "(redacted)") | {
+        "Via": "for (redacted); ok",
+        "Accept": "text/plain",
+    }

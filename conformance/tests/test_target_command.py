@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,11 @@ from mcp_proxy_conformance.target.adapter import (
     Unsupported,
     Upstream,
 )
-from mcp_proxy_conformance.target.command import CommandAdapter, Said
+from mcp_proxy_conformance.target.answer import Said
+from mcp_proxy_conformance.target.command import CommandAdapter
+from mcp_proxy_conformance.target.folder import keep_logs
+from mcp_proxy_conformance.target.lines import WAITING_MOST, LineProgram
+from mcp_proxy_conformance.target.process import Spawned
 from mcp_proxy_conformance.world import World, server, tool, world
 
 WORLD = world(server("forge", tool("zorvik_list")), agents={"junior": ("forge",)})
@@ -35,6 +40,11 @@ for line, answer in zip(sys.stdin, {answers!r}):
     exec(answer[1:]) if answer.startswith("!") else print(answer, flush=True)
 sys.stdin.read()
 """
+
+
+def ok(members: str) -> str:
+    """An answer that accepts the start with these members."""
+    return f'{{"id":1,"ok":{{{members}}}}}'
 
 
 @pytest.fixture
@@ -133,6 +143,20 @@ def test_an_answer_may_move_the_target(tmp_path: Path, adapters: list[CommandAda
     assert third is None
 
 
+def test_an_agent_left_out_keeps_its_headers(
+    tmp_path: Path, adapters: list[CommandAdapter]
+) -> None:
+    """Headers that are given later are laid over the old ones, agent by agent."""
+    later = '{"id":2,"ok":{"agents":{"senior":{"A":"c"}}}}'
+    adapter = saying(adapters, STARTED, later, '{"id":3,"ok":{"agents":{"senior":{"A":"d"}}}}')
+    adapter.start(WORLD, PLACES, tmp_path)
+
+    moved = [adapter.refresh("forge"), adapter.refresh("forge")]
+
+    agents = [one.agents for one in moved if one is not None]
+    assert agents == [{"junior": {"A": "b"}, "senior": {"A": letter}} for letter in "cd"]
+
+
 def test_refusals_and_unsupported_operations_are_told_apart(
     tmp_path: Path, adapters: list[CommandAdapter]
 ) -> None:
@@ -172,6 +196,16 @@ def test_refusals_and_unsupported_operations_are_told_apart(
         (['{"id":1,"ok":{},"error":"x"}'], "exactly one of ok, refused, unsupported and error"),
         (["{" * 5000], "…"),
         (["!sys.stderr.write('KABOOM'); sys.exit(1)"], "KABOOM"),
+        (['{"id":1,"ok":{},"new":' + "[" * 9000 + "]" * 9000 + "}"], "which nests too deeply"),
+        ([ok('"url":"http://127.0.0.1:99999/mcp"')], "the url 'http://127.0.0.1:99999/mcp'"),
+        ([ok('"url":"http://[/mcp"')], "the url 'http://[/mcp'"),
+        ([ok('"url":"http://a..b/mcp"')], "the url 'http://a..b/mcp'"),
+        ([ok('"headers":{"A":"b\\n"}')], "in headers what cannot be sent: the header 'A'"),
+        ([ok('"agents":{"x":{"\\u0100":""}}')], "in agents.x what cannot be sent"),
+        ([ok('"stdio":{"command":[]}')], "a stdio.command that names no program"),
+        ([ok('"stdio":{"command":["a\\u0000"]}')], "a stdio.command that no program can"),
+        ([ok('"stdio":{"command":["a"],"env":{"B=":""}}')], "in stdio.env the variable 'B='"),
+        ([ok('"count":-1')], "$.ok.count"),
         (
             ["!sys.stdout.buffer.write(b'\\xff\\n'); sys.stdout.flush()"],
             "\N{REPLACEMENT CHARACTER}",
@@ -222,11 +256,95 @@ def test_a_stray_line_is_quoted(tmp_path: Path, adapters: list[CommandAdapter]) 
         adapter.lock("user", "forge", ["zorvik_list"])
 
 
+def test_a_flood_is_told_as_such_and_does_not_keep_the_end_waiting(
+    tmp_path: Path, adapters: list[CommandAdapter]
+) -> None:
+    """What came before it was asked for is quoted; no more than a few lines are taken in."""
+    flood = "[print('flood', flush=True) for _ in range(9 ** 9)]"
+    adapter = saying(adapters, f"!print({STARTED!r}, flush=True); {flood}")
+    adapter.start(WORLD, PLACES, tmp_path)
+    program = adapter._program
+    assert program is not None
+    until = time.monotonic() + 5
+    while program._lines.qsize() < WAITING_MOST and time.monotonic() < until:
+        time.sleep(0.01)
+
+    with pytest.raises(AdapterError, match="it printed 'flood' before it was asked to lock"):
+        adapter.lock("user", "forge", ["zorvik_list"])
+    assert not adapter.alive()
+
+
+def test_the_end_drains_an_adapter_that_is_blocked(
+    tmp_path: Path, adapters: list[CommandAdapter]
+) -> None:
+    """It can say what it has to say, see the end of its input, and go by itself."""
+    mark = tmp_path / "done"
+    many = "[print('x' * 999) for _ in range(999)]"
+    adapter = saying(adapters, f"!print({STARTED!r}, flush=True); {many}; open({str(mark)!r}, 'w')")
+    adapter.start(WORLD, PLACES, tmp_path / "target")
+
+    adapter.stop()
+
+    assert mark.exists()
+
+
+def test_a_child_that_holds_the_output_open_does_not_hide_the_end(
+    tmp_path: Path, adapters: list[CommandAdapter]
+) -> None:
+    """The adapter has ended; that its child still could print is waited for only briefly."""
+    leaving = "!import subprocess; subprocess.Popen(['sleep', '20']); sys.exit(7)"
+    adapter = saying(adapters, leaving)
+    began = time.monotonic()
+
+    with pytest.raises(TargetNotStarted, match="it ended with exit code 7 before it answered"):
+        adapter.start(WORLD, PLACES, tmp_path)
+    assert time.monotonic() - began < 8
+
+
+def test_credentials_of_a_bad_answer_are_not_quoted(
+    tmp_path: Path, adapters: list[CommandAdapter]
+) -> None:
+    """Its form is; names stay."""
+    way_in = '"headers":{"A":"s3cret"},"agents":{"junior":{"B":"s3cret"}}'
+    stdio = '"stdio":{"command":["x"],"env":{"KEY":"s3cret"}}'
+    adapter = saying(adapters, ok(f'"url":3,{way_in},{stdio}'))
+
+    with pytest.raises(TargetNotStarted) as told:
+        adapter.start(WORLD, PLACES, tmp_path)
+
+    assert "s3cret" not in str(told.value)
+    assert str(told.value).count('":"(redacted)"') == 3
+    assert '"url":3' in str(told.value)
+
+
+def test_a_link_among_the_logs_is_left(tmp_path: Path) -> None:
+    """Dangling or not: it may lead anywhere."""
+    target = tmp_path / "scratch" / "a1" / "target"
+    target.mkdir(parents=True)
+    (tmp_path / "elsewhere").write_text("not the target's")
+    (target / "a.log").symlink_to(tmp_path / "nowhere")
+    (target / "b.log").symlink_to(tmp_path / "elsewhere")
+    (target / "c.log").write_text("printed")
+
+    keep_logs(target.parent)
+
+    assert [one.name for one in (tmp_path / "logs" / "a1").iterdir()] == ["c.log"]
+
+
 def run(tmp_path: Path, *arguments: str) -> Any:
     """One check by the command line, through an adapter."""
     check = "test_an_odd_limit_neither_lifts_the_cap_nor_stops_the_target"
     own = ("run", "command", "--check", check, "--out", str(tmp_path))
     return CliRunner().invoke(main, [*own, *arguments])
+
+
+def test_a_command_that_the_system_does_not_take_is_no_fault_of_the_suite(tmp_path: Path) -> None:
+    """For adapters and for targets that are started directly."""
+    log = tmp_path / "log"
+    with pytest.raises(TargetNotStarted, match=r"cannot start 'a\\x00b': embedded null byte"):
+        LineProgram(["a\0b"], log=log)
+    with pytest.raises(TargetNotStarted, match="embedded null byte"):
+        Spawned(["a\0b"], env={}, log=log)
 
 
 @pytest.mark.parametrize(

@@ -123,6 +123,20 @@ def test_options_come_before_the_environment_and_that_before_the_file(tmp_path: 
             "take the capability out",
         ),
         ('command = ["x"]\ncapabilities = ["inspect"]\n[surface]', "go together"),
+        ('command = ["x"]\ncapabilities = ["inspect"]', "go together"),
+        ('command = ["x"]\ncapabilities = ["direct_endpoints"]', "take the capability out"),
+        ('command = ["x"]\n[surface]\nendpoints = []', "surface.endpoints is empty"),
+        ('command = ["x"]\n[surface]\nendpoints = ["/a b"]', "surface.endpoints[0] is '/a b'"),
+        ('command = ["a\\u0000b"]', "command holds a NUL"),
+        ('kind = "mcpproxy"\nbinary = "a\\u0000b"', "binary holds a NUL"),
+        ("x = " + "[" * 5000 + "]" * 5000, "nests deeper than 30 levels"),
+        (f"x{'.x' * 5000} = 1", "nests deeper than 30 levels"),
+        ('command = ["x"]\nsettle_s = nan', "`settle_s`"),
+        ('command = ["x"]\nsettle_s = inf', "`settle_s`"),
+        (
+            'command = ["x"]\n[pins]\ndisabled_by_user = ["T"]\ndisabled_by_config = ["T"]',
+            "pins.disabled_by_user and pins.disabled_by_config both hold 'T'",
+        ),
     ],
 )
 def test_a_bad_file_is_refused_with_the_place_and_the_repair(
@@ -131,11 +145,27 @@ def test_a_bad_file_is_refused_with_the_place_and_the_repair(
     """One sentence that begins with the file, and exit 2."""
     with pytest.raises(BadTarget) as told:
         described(tmp_path, text)
-    done = CliRunner().invoke(main, ["run", "--target-file", FILE, "--out", str(tmp_path / "out")])
+    file = str(tmp_path / FILE)
+    done = CliRunner().invoke(main, ["run", "--target-file", file, "--out", str(tmp_path / "out")])
 
     assert complaint in str(told.value)
     assert "\n" not in str(told.value)
     assert done.exit_code == 2
+
+
+def test_seconds_that_are_no_number_are_refused_from_the_environment(tmp_path: Path) -> None:
+    """Neither compares with anything."""
+    for word in ("nan", "inf"):
+        with pytest.raises(BadTarget, match="`settle_s`"):
+            described(tmp_path, 'command = ["x"]', None, {"MCP_PROXY_CONFORMANCE_SETTLE_S": word})
+
+
+def test_an_unbalanced_quote_in_the_environment_is_refused(tmp_path: Path) -> None:
+    """With the variable's name."""
+    words = {"MCP_PROXY_CONFORMANCE_COMMAND": "python 'a"}
+
+    with pytest.raises(BadTarget, match=r"^MCP_PROXY_CONFORMANCE_COMMAND is .* quote its words"):
+        described(tmp_path, "", None, words)
 
 
 @pytest.mark.parametrize(
@@ -236,6 +266,21 @@ def test_a_file_in_the_working_folder_is_used_and_named(
     assert f"target file: {FILE}" in done.output
     assert report["target"]["kind"] == "command"
     assert [one["verdict"] for one in report["results"]] == ["pass"]
+
+
+def test_a_file_found_that_describes_another_kind_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One line says so; the kind named on the command line is judged."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / FILE).write_text('kind = "command"\ncommand = ["x"]\n', encoding="utf-8")
+
+    done = CliRunner().invoke(main, ["run", "mcpproxy", "--binary", "/no/such/proxy"])
+
+    told = f"{FILE} describes a target of kind 'command'; not used"
+    assert done.output.splitlines()[0] == told
+    assert "/no/such/proxy does not exist" in done.output
+    assert done.exit_code == 2
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,8 @@ import json
 import platform
 import time
 from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 FORMAT = "mcp-proxy-conformance-report/1"
 BODY_MOST = 20_000
 SECRET = frozenset({"authorization", "cookie", "set-cookie", "x-api-key"})
+SECRET_LEAST = 4
+REDACTED = "(redacted)"
 
 
 def write_report(run: Run) -> Path:
@@ -39,6 +43,7 @@ def document(run: Run) -> dict[str, Any]:
     """The report of a run as plain data, valid under schemas/report.schema.json."""
     clauses = [_clause(run, clause_id) for clause_id in run.profile.clauses]
     result = outcome(run, clauses)
+    secrets = _secrets(run)
     return {
         "format": FORMAT,
         "suite": {"name": "mcp-proxy-conformance", "version": version("mcp-proxy-conformance")},
@@ -60,7 +65,7 @@ def document(run: Run) -> dict[str, Any]:
         "clauses": clauses,
         "results": [_result(one) for one in run.results],
         "stages": [_stage(record) for record in run.stages.values()],
-        "messages": {place: _message(one) for place, one in run.messages.items()},
+        "messages": {place: _message(one, secrets) for place, one in run.messages.items()},
         "waivers": [],
         "timing": {
             "seconds": round(time.monotonic() - run.began, 3),
@@ -115,18 +120,45 @@ def _stage(record: Any) -> dict[str, Any]:
     }
 
 
-def _shown(name: str, value: str) -> str:
-    return "(redacted)" if name.lower() in SECRET else value
+@dataclass(frozen=True, slots=True)
+class Secrets:
+    """Headers whose values are not told: their names in lower case, and the values."""
+
+    names: frozenset[str]
+    values: tuple[str, ...]
+
+    def shown(self, name: str, value: str) -> str:
+        """The value as it may be told; short ones are found only where they stand alone."""
+        if name.lower() in self.names or value in self.values:
+            return REDACTED
+        for secret in self.values:
+            if len(secret) >= SECRET_LEAST:
+                value = value.replace(secret, REDACTED)
+        return value
 
 
-def _message(one: Message) -> dict[str, Any]:
+def _secrets(run: Run) -> Secrets:
+    """What the target's way in carries, and whatever else is a credential by its name."""
+    sets: list[Mapping[str, str]] = []
+    for record in run.stages.values():
+        access = record.ready.started.access
+        sets += [access.headers, *access.agents.values()]
+    names = SECRET | {name.lower() for headers in sets for name in headers}
+    values = {value for headers in sets for value in headers.values()}
+    for message in run.messages.values():
+        values |= {value for name, value in message.headers if name.lower() in names}
+    longest_first = sorted(filter(None, values), key=lambda value: (-len(value), value))
+    return Secrets(names, tuple(longest_first))
+
+
+def _message(one: Message, secrets: Secrets) -> dict[str, Any]:
     body = one.raw[:BODY_MOST].decode("utf-8", "backslashreplace")
     return {
         "edge": one.edge,
         "direction": one.direction,
         "peer": one.peer,
         "note": one.note,
-        "headers": {name: _shown(name, value) for name, value in one.headers},
+        "headers": {name: secrets.shown(name, value) for name, value in one.headers},
         "body": body,
         "cut": max(0, len(one.raw) - BODY_MOST),
     }

@@ -18,39 +18,13 @@ from mcp_proxy_conformance.target.adapter import (
     Unsupported,
     Upstream,
 )
+from mcp_proxy_conformance.target.answer import QUOTED, Accepted, Said, fault_of, quoted
 from mcp_proxy_conformance.target.lines import Ended, LineProgram
 from mcp_proxy_conformance.world import LockKind, World
 
 START_S, ANSWER_S, END_S = 60.0, 30.0, 5.0
-QUOTED = 300
 REQUIRED = ("start", "lock", "unlock")
-
-
-class Stdio(msgspec.Struct, frozen=True, kw_only=True):
-    """A command line that serves the same configuration over stdio."""
-
-    command: tuple[str, ...]
-    env: dict[str, str] = {}
-
-
-class Accepted(msgspec.Struct, frozen=True, kw_only=True):
-    """The `ok` of an answer; what is None has not changed."""
-
-    url: str | None = None
-    headers: dict[str, str] | None = None
-    agents: dict[str, dict[str, str]] | None = None
-    stdio: Stdio | None = None
-    count: int | None = None
-
-
-class Said(msgspec.Struct, frozen=True, kw_only=True):
-    """One answer; exactly one of its last four members is there."""
-
-    id: int
-    ok: Accepted | None = None
-    refused: str | None = None
-    unsupported: bool | None = None
-    error: str | None = None
+WANTED = "print one JSON answer a line and nothing else to standard output"
 
 
 class CommandAdapter:
@@ -134,6 +108,11 @@ class CommandAdapter:
                 raise AdapterError(self._broken)
             self._number += 1
             assert self._program is not None
+            stray = self._program.stray()
+            if stray is not None:
+                raise self._break(
+                    f"it printed {quoted(stray)} before it was asked to {op}; {WANTED}"
+                )
             self._program.send(json.dumps({"id": self._number, "op": op} | members).encode())
             line = self._line(op, within_s or self._answer_s)
             said = self._read(op, line)
@@ -158,25 +137,25 @@ class CommandAdapter:
             raise self._break(f"it {end} before it answered {op}") from None
 
     def _read(self, op: str, line: bytes) -> Said:
-        told = line.decode("utf-8", "replace").rstrip("\r\n")
-        quoted = told if len(told) <= QUOTED else told[:QUOTED] + "…"
-        wanted = "print one JSON answer a line and nothing else to standard output"
+        told = f"its answer to {op} is {quoted(line)}"
         try:
             said = msgspec.json.decode(line, type=Said)
+        except RecursionError:
+            raise self._break(f"{told}, which nests too deeply; {WANTED}") from None
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise self._break(f"its answer to {op} is {quoted!r} ({error}); {wanted}") from None
+            raise self._break(f"{told} ({error}); {WANTED}") from None
         given = [said.ok, said.refused, said.unsupported or None, said.error]
         if sum(one is not None for one in given) != 1:
             raise self._break(
-                f"its answer to {op} is {quoted!r}; it must hold exactly one of ok, refused,"
-                " unsupported and error"
+                f"{told}; it must hold exactly one of ok, refused, unsupported and error"
             )
         if said.id != self._number:
             raise self._break(
-                f"its answer to request {self._number} ({op}) is {quoted!r}; {wanted}"
+                f"its answer to request {self._number} ({op}) is {quoted(line)}; {WANTED}"
             )
-        if said.ok is not None and said.ok.url is not None and not _is_http(said.ok.url):
-            raise self._break(f"its answer to {op} has the url {said.ok.url!r}; give an http one")
+        fault = fault_of(said.ok) if said.ok is not None else None
+        if fault is not None:
+            raise self._break(f"its answer to {op} has {fault}")
         return said
 
     def _break(self, complaint: str) -> AdapterError:
@@ -190,12 +169,12 @@ class CommandAdapter:
         return kind(self._broken)
 
     def _moved(self, accepted: Accepted) -> Access | None:
-        """The new way in, None when it is the old one."""
+        """The new way in, None when it is the old one; an agent left out keeps its headers."""
         old, stdio = self._access, accepted.stdio
         self._access = Access(
             url=accepted.url or old.url,
             headers=old.headers if accepted.headers is None else accepted.headers,
-            agents=old.agents if accepted.agents is None else accepted.agents,
+            agents={**old.agents, **(accepted.agents or {})},
             stdio=old.stdio if stdio is None else stdio.command,
             stdio_env=old.stdio_env if stdio is None else stdio.env,
         )
@@ -209,7 +188,3 @@ def _server(world: World, name: str, place: Upstream) -> dict[str, Any]:
     if one.allow is not None:
         return told | {"allow": list(one.allow)}
     return told | ({"deny": list(one.deny)} if one.deny else {})
-
-
-def _is_http(url: str) -> bool:
-    return url.startswith(("http://", "https://")) and url.isascii() and " " not in url

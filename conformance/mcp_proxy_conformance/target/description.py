@@ -9,17 +9,22 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_type_hints
+from urllib.parse import urljoin
 
 import msgspec
 
-from mcp_proxy_conformance.discovery.surface import STATUSES, Surface
+from mcp_proxy_conformance.discovery.surface import STATUSES, Surface, ToolTemplate
 from mcp_proxy_conformance.target.adapter import CAPABILITIES, UpstreamPlace
+from mcp_proxy_conformance.transcript import Transcript
+from mcp_proxy_conformance.wire.client import Client
 
 FILE = "mcp-proxy-conformance.toml"
 ENVIRONMENT = "MCP_PROXY_CONFORMANCE_"
 Kind = Literal["reference", "mcpproxy", "command"]
 LEAST = ("config", "user")
 """What a target of kind `command` can do if it declares nothing."""
+DEEPEST = 30
+"""How far the values of a target file may nest."""
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=600)]
 
 
@@ -79,6 +84,15 @@ def describe(
     return described
 
 
+def kind_in(file: Path) -> str | None:
+    """The kind that a target file names, None when it names none or cannot be read."""
+    try:
+        told = _read(file).get("kind")
+    except BadTarget:
+        return None
+    return told if told in get_args(Kind) else None
+
+
 OPTIONS = (
     "binary",
     "command",
@@ -102,17 +116,36 @@ def _of_word(name: str, word: str) -> Any:
                 f"{ENVIRONMENT}{name.upper()} is {word!r}; give a number of seconds"
             ) from None
     if name == "command":
-        return tuple(shlex.split(word))
+        try:
+            return tuple(shlex.split(word))
+        except ValueError as error:
+            raise BadTarget(
+                f"{ENVIRONMENT}COMMAND is {word!r}: {error}; quote its words as for a shell"
+            ) from None
     return tuple(re.split(r"[\s,]+", word.strip())) if name == "capabilities" else word
 
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        members = tomllib.loads(file.read_text(encoding="utf-8"))
+        nests_too_deeply = _nests_too_deeply(members)
     except OSError as error:
         raise BadTarget(f"cannot read {file}: {error.strerror}; `init` writes one") from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except RecursionError:
+        nests_too_deeply, members = True, {}
+    except ValueError as error:
         raise BadTarget(f"{file} is no TOML file: {error}") from None
+    if nests_too_deeply:
+        raise BadTarget(f"{file} nests deeper than {DEEPEST} levels; flatten it")
+    return members
+
+
+def _nests_too_deeply(members: dict[str, Any]) -> bool:
+    level: list[Any] = [members]
+    for _ in range(DEEPEST):
+        inner = (one.values() if isinstance(one, dict) else one for one in level)
+        level = [one for several in inner for one in several if isinstance(one, dict | list)]
+    return bool(level)
 
 
 def _put(members: dict[str, Any], name: str, value: Any) -> None:
@@ -160,10 +193,20 @@ def _check(described: Description, place: str) -> None:
             near = get_close_matches(word, CAPABILITIES, 1)
             repair = f"did you mean {near[0]!r}?" if near else f"known: {sorted(CAPABILITIES)}"
             raise BadTarget(f"{place}: there is no capability {word!r}; {repair}")
-    for status in described.pins:
+    for name, words in (("command", described.command), ("binary", (described.binary,))):
+        if any("\0" in word for word in words):
+            raise BadTarget(f"{place}: {name} holds a NUL, which no command line can; take it out")
+    pinned: dict[str, str] = {}
+    for status, texts in described.pins.items():
         if status not in STATUSES:
             near = get_close_matches(status, STATUSES, 1) or [STATUSES[0]]
             raise BadTarget(f"{place}: pins.{status} is no status word; did you mean {near[0]!r}?")
+        for text in texts:
+            if pinned.setdefault(text, status) != status:
+                raise BadTarget(
+                    f"{place}: pins.{pinned[text]} and pins.{status} both hold {text!r};"
+                    " leave it where it belongs"
+                )
     if described.kind == "command" and not described.command:
         raise BadTarget(
             f"{place}: kind 'command' needs the adapter's command line;"
@@ -176,15 +219,23 @@ def _check(described: Description, place: str) -> None:
 
 def _check_surface(described: Description, place: str) -> None:
     surface, declared = described.surface, described.capabilities
-    if declared is None and described.kind == "command":
-        declared = LEAST
+    if described.kind == "command":
+        declared = LEAST if declared is None else declared
+        surface = Surface() if surface is None else surface
     if surface is None:
         return
+    if not surface.endpoints:
+        raise BadTarget(f'{place}: surface.endpoints is empty; leave it out, or write [""]')
     if not surface.calls:
         raise BadTarget(f"{place}: surface.calls is empty; name at least one way to call a tool")
     for number, template in enumerate(surface.calls):
         if not template.names_the_tool:
             raise BadTarget(f"{place}: surface.calls[{number}] has no {{tool}} in it; put it in")
+    for name, path in _paths(surface):
+        try:
+            Client(urljoin("http://127.0.0.1/mcp", path), transcript=Transcript())
+        except ValueError as error:
+            raise BadTarget(f"{place}: {name} is {path!r} ({error}); give a path") from None
     several = len(surface.calls) > 1 or len(surface.endpoints) > 1
     if declared is not None and several != ("direct_endpoints" in declared):
         found = "several" if several else "only one"
@@ -197,3 +248,13 @@ def _check_surface(described: Description, place: str) -> None:
         raise BadTarget(
             f"{place}: surface.inspect and the capability inspect go together; have both or none"
         )
+
+
+def _paths(surface: Surface) -> list[tuple[str, str]]:
+    """Every path of a surface, by the place where it stands."""
+    templates: dict[str, ToolTemplate] = {"listing": surface.listing}
+    templates |= {f"calls[{at}]": one for at, one in enumerate(surface.calls)}
+    if surface.inspect is not None:
+        templates["inspect"] = surface.inspect
+    found = [(f"surface.endpoints[{at}]", path) for at, path in enumerate(surface.endpoints)]
+    return found + [(f"surface.{name}.endpoint", one.endpoint) for name, one in templates.items()]

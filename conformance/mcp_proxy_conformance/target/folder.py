@@ -46,12 +46,15 @@ def marks(folder: Path) -> Marks:
 def keep_logs(folder: Path) -> None:
     """Copy what a target printed out of its scratch folder, `OUT/scratch/NAME`, to `OUT/logs/NAME`.
 
-    What cannot be copied is left: losing a log must not lose the run.
+    What cannot be copied is left: losing a log must not lose the run. So are symbolic links, which
+    may lead out of the folder.
     """
     for path in sorted((folder / "target").glob("*")):
-        if path.suffix in (".log", ".out") and path.stat().st_size:
-            place = folder.parents[1] / LOGS / folder.name / path.name
-            with contextlib.suppress(OSError):
+        if path.suffix not in (".log", ".out") or path.is_symlink():
+            continue
+        with contextlib.suppress(OSError):
+            if path.stat().st_size:
+                place = folder.parents[1] / LOGS / folder.name / path.name
                 place.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(path, place)
 

@@ -90,10 +90,8 @@ class Spawned(Process):
                     stderr=sink,
                     start_new_session=True,
                 )
-            except OSError as error:
-                raise TargetNotStarted(
-                    f"cannot start {command[0]!r}: {error.strerror}; name an executable program"
-                ) from None
+            except (OSError, ValueError) as error:
+                raise not_started(command, error) from None
         super().__init__(self._child.pid, log)
 
     def alive(self) -> bool:
@@ -102,6 +100,12 @@ class Spawned(Process):
 
     def _exit(self) -> str:
         return f"ended with exit code {self._child.returncode}"
+
+
+def not_started(command: Sequence[str], error: OSError | ValueError) -> TargetNotStarted:
+    """Why there is no process: no such program, or words that the system does not take."""
+    reason = error.strerror if isinstance(error, OSError) else error
+    return TargetNotStarted(f"cannot start {command[0]!r}: {reason}; name an executable program")
 
 
 def output_beside(log: Path) -> Path:
