@@ -73,10 +73,10 @@ def _user_locked_name(hit: Match) -> str | None:
     return hit.facts.tool.name if hit.facts.disabled_by_user and not hit.facts.denied else None
 
 
-def _doubled_scores(document: Json, request: Request) -> Json:
-    if not request.flag:
-        return document
-    return document | {"tools": [one | {"score": one["score"] + 1} for one in document["tools"]]}
+def _rest_of_all(found: Sequence[Match], limit: int) -> Windows:
+    callables, rest = window(found, limit)
+    cut = [hit for hit in found if hit.may_call][limit:]
+    return callables, [*rest, *cut]
 
 
 def _neighbours(gateway: Gateway) -> None:
@@ -113,8 +113,8 @@ FAULTS: tuple[Fault, ...] = (
           "FR-002.no-locked-names", swap=_leaking(_user_locked_name)),
     fault("locked-texts-in-usage", "The usage line of default answers quotes locked tools.",
           "FR-002.no-locked-names", swap=_leaking(lambda hit: hit.facts.tool.description)),
-    fault("flag-moves-scores", "The flag changes the score of every callable entry.",
-          "FR-002.no-locks-no-change", answer=_doubled_scores),
+    fault("cut-off-hits-listed", "Callable hits beyond the limit are listed as undetermined.",
+          "FR-002.no-locks-no-change", window=_rest_of_all),
     fault("neighbours-of-hits-listed", "A hit reveals its server's other config-locked tools.",
           "FR-002.no-locks-no-change", swap=_neighbours),
 )  # fmt: skip

@@ -105,6 +105,15 @@ FAULTS: tuple[Fault, ...] = (
           locked_entry=lambda facts, status, withheld: _under(
               facts, status, withheld, facts.tool.name[:8])
           if withheld else locked_entry(facts, status, withheld)),
+    fault("denied-names-prefixed-twice", "Denied tools are named server:server:tool.",
+          "FR-003.name",
+          locked_entry=lambda facts, status, withheld: _under(
+              facts, status, withheld, f"{facts.tool.server}:{facts.tool.key}")
+          if status == "disabled_by_config" else locked_entry(facts, status, withheld)),
+    fault("user-locked-servers-capitalised", "User-locked entries spell the server with a capital.",
+          "FR-003.server",
+          locked_entry=lambda facts, status, withheld: locked_entry(facts, status, withheld)
+          | ({"server": facts.tool.server.title()} if status == "disabled_by_user" else {})),
     fault("first-entry-lends-its-server", "Every entry of an answer has the first one's server.",
           "FR-003.server", answer=_first_servers),
     fault("withheld-belong-nowhere", "Withheld entries name the quarantine as their server.",

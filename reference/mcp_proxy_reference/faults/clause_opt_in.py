@@ -41,6 +41,21 @@ def _wrapped(document: Json, request: Request) -> Json:
     return {"result": document} if request.flag and "disabled" in document else document
 
 
+def _nothing_locked(document: Json, request: Request) -> Json:
+    if request.flag and "disabled" not in document:
+        raise ArgumentError("No locked tool matches.")
+    return document
+
+
+def _changed_or_else_new(gateway: Gateway) -> None:
+    def status(facts: Facts) -> Status | None:
+        listed = gateway.known()[facts.tool.server]
+        changed = any(one.approval == "changed" for one in listed)
+        return None if changed and facts.approval == "pending" else withheld_status(facts)
+
+    gateway.policy = replace(gateway.policy, withheld_status=status)
+
+
 def _only_allowed_loaded(gateway: Gateway) -> None:
     real = gateway.tools
 
@@ -167,6 +182,8 @@ FAULTS: tuple[Fault, ...] = (
           "FR-001.accepts", flag=_flag_beside_limit),
     fault("flag-refused-to-agents", "Only the administrator may use the flag.",
           "FR-001.accepts", answer=_refused_to_agents),
+    fault("flag-without-locks-fails", "The flag is an error where no locked tool matches.",
+          "FR-001.accepts", answer=_nothing_locked),
     fault("locked-answers-wrapped", "An answer that lists locked tools is wrapped once more.",
           "FR-001.accepts", answer=_wrapped),
     fault("allow-list-loads-what-it-names", "Tools missing from an allow list are never loaded.",
@@ -181,6 +198,8 @@ FAULTS: tuple[Fault, ...] = (
           "FR-001.reveals-pending",
           withheld_status=lambda facts: None if facts.approval == "pending"
           else withheld_status(facts)),
+    fault("pass-takes-changed-or-new", "A server's new tools hide behind one that has changed.",
+          "FR-001.reveals-pending", swap=_changed_or_else_new),
     fault("pass-for-the-administrator-only", "Agents are shown no unapproved or quarantined tool.",
           "FR-001.reveals-pending", "FR-001.reveals-changed", scope=_administrators_pass),
     fault("pass-skips-changed-tools", "The pass over unapproved tools knows new ones only.",
