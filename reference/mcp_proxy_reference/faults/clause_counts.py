@@ -206,6 +206,10 @@ FAULTS: tuple[Fault, ...] = (
           "FR-010.quarantined",
           may_call=lambda facts, surface: may_call(
               replace(facts, quarantined=False) if surface == "listing" else facts, surface)),
+    fault("quarantined-counted-on-both-sides", "Quarantined tools count as callable as well.",
+          "FR-010.quarantined", "FR-004.once",
+          counts=_with(lambda block, _: block | {
+              "callable": block["callable"] + block.get("server_quarantined", 0)})),
     fault("five-words-in-counts", "Quarantined tools are counted as callable in a block.",
           "FR-010.quarantined", counts=_five_words),
     fault("inspection-without-block", "The view of one server lacks the block.",

@@ -57,6 +57,11 @@ def _servers_counted(flag: bool, callables: int, locked: Sequence[Facts]) -> str
     return note(flag, callables, list(servers.values()))
 
 
+def _config_first(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
+    denied = [facts for facts in locked if facts.denied]
+    return note(flag, callables, denied or locked)
+
+
 def _two_locks_twice(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
     twice = [facts for facts in locked if facts.denied and facts.disabled_by_user]
     return note(flag, callables, [*locked, *twice])
@@ -179,6 +184,8 @@ FAULTS: tuple[Fault, ...] = (
           "FR-009.count", answer=_up_to_limit),
     fault("note-counts-servers", "The note counts servers with locked matches.",
           "FR-009.count", note=_servers_counted),
+    fault("note-counts-config-first", "Beside config-locked matches the note counts no others.",
+          "FR-009.count", note=_config_first),
     fault("note-counts-two-locks-twice", "The note counts a tool once for each of two locks.",
           "FR-009.count", note=_two_locks_twice),
     fault("note-gives-an-example", "The note ends with the name of one of several matches.",

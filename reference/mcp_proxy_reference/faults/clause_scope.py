@@ -12,7 +12,9 @@ from mcp_proxy_reference.policy import (
     REMEDIATION,
     classify,
     counts,
+    indexed,
     may_call,
+    note,
     rejection,
     render,
     scope,
@@ -63,6 +65,27 @@ def _beyond_as_unknown(gateway: Gateway) -> None:
         return window(found, limit)
 
     gateway.policy = replace(gateway.policy, scope=_open("quarantine"), window=own, answer=answer)
+
+
+def _own_callables(document: Json, request: Request) -> Json:
+    servers = request.agent.servers
+    own = [one for one in document["tools"] if servers is None or one["server"] in servers]
+    return document | {"tools": own, "total": len(own)}
+
+
+def _others_when_none(gateway: Gateway) -> None:
+    """An agent for whom nothing matches is told how much is locked on all servers."""
+
+    def answer(document: Json, request: Request) -> Json:
+        if request.flag or document["tools"] or "notice" in document:
+            return document
+        everyone = {one.tool.key: one for listed in gateway.known().values() for one in listed}
+        index = gateway.index(tuple(one.tool for one in everyone.values() if indexed(one)))
+        hits = [everyone[key] for key, _ in index.find(request.query)]
+        told = note(False, 0, [one for one in hits if not may_call(one, "discovery")])
+        return document | ({"notice": told} if told else {})
+
+    gateway.policy = replace(gateway.policy, answer=answer)
 
 
 def _notes_kept_by_query() -> Callable[[Json, Request], Json]:
@@ -190,6 +213,10 @@ FAULTS: tuple[Fault, ...] = (
           "FR-007.hidden", answer=Fresh(_maps_kept_by_query)),
     fault("beyond-scope-as-unknown", "Withheld tools beyond the scope are named without a server.",
           "FR-007.hidden", swap=_beyond_as_unknown),
+    fault("scope-of-callables-only", "The scope leaves out callable results, not locked ones.",
+          "FR-007.hidden", scope=_open("search"), answer=_own_callables),
+    fault("note-of-others-when-none", "An agent with no match is told of those on other servers.",
+          "FR-007.note", swap=_others_when_none),
     fault("note-ignores-the-scope", "The note counts matches of every server.",
           "FR-007.note", scope=_open("note")),
     fault("notes-kept-by-query", "The note of the administrator's answer is used for agents.",
