@@ -1,6 +1,6 @@
 """Faults in corners: one transport, one page, one agent, one limit, one surface, one moment."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -10,10 +10,13 @@ from mcp_proxy_reference.faults.fault import Fault, fault
 from mcp_proxy_reference.gateway import Gateway
 from mcp_proxy_reference.loader import Connection
 from mcp_proxy_reference.policy import (
+    LOCKED_CAP,
     REMEDIATION,
     classify,
     counts,
+    locked_entry,
     may_call,
+    remediation_map,
     render,
     window,
 )
@@ -22,6 +25,8 @@ from mcp_proxy_reference.upstream import Upstream
 Windows = tuple[Sequence[Match], Sequence[Match]]
 Tallied = Sequence[tuple[Facts, Status | None]]
 Chosen = Callable[[Facts], bool]
+Texts = Mapping[Status, str]
+LONG = 1000
 
 
 def _hide(gateway: Gateway, hidden: Chosen) -> None:
@@ -126,10 +131,10 @@ def _inspection_as_user(document: Json) -> str:
 def _new_locks_unseen(gateway: Gateway) -> None:
     """After a restart search no longer sees a denial until the config file is written again."""
     restarted = bool(gateway.store.records())
-    first = gateway.config
+    first = gateway.config.servers
 
     def discovered(facts: Facts, surface: str) -> bool:
-        stale = restarted and gateway.config is first and surface == "discovery"
+        stale = restarted and gateway.config.servers == first and surface == "discovery"
         return may_call(replace(facts, denied=False) if stale else facts, surface)
 
     gateway.policy = replace(gateway.policy, may_call=discovered)
@@ -140,6 +145,27 @@ def _rotated() -> dict[Status, str]:
     kinds: tuple[Status, ...] = ("disabled_by_user", "pending_approval", "disabled_unknown")
     moved = {kind: REMEDIATION[kinds[place - 1]] for place, kind in enumerate(kinds)}
     return {**REMEDIATION, **moved}
+
+
+def _no_long_texts(facts: Facts, status: Status, withheld: bool) -> Json:
+    return locked_entry(facts, status, withheld or len(facts.tool.description) > LONG)
+
+
+def _last_hit_lost(document: Json, request: Request) -> Json:
+    lost = request.flag and "disabled" not in document and document["tools"][1:]
+    return document | {"tools": document["tools"][:-1]} if lost else document
+
+
+def _named_again(document: Json, request: Request) -> Json:
+    entries = document.get("disabled", [])
+    named = [one for one in entries if request.query == one["name"].partition(":")[2]]
+    more = [*named, *entries][: min(request.limit, LOCKED_CAP)]
+    return document | {"disabled": more} if named else document
+
+
+def _no_quarantine_text(shown: Sequence[Status], matched: Sequence[Status], texts: Texts) -> Json:
+    told = remediation_map(shown, matched, texts)
+    return {status: text for status, text in told.items() if status != "server_quarantined"}
 
 
 def _unknown_after_unlock(gateway: Gateway) -> None:
@@ -186,6 +212,14 @@ FAULTS: tuple[Fault, ...] = (
     fault("user-text-enables-the-server", "The text for user locks has the server enabled.",
           "FR-005.class",
           remediation={**REMEDIATION, "disabled_by_user": "Ask the user to enable the server."}),
+    fault("long-texts-are-dropped", "Descriptions of more than a thousand letters are left out.",
+          "FR-003.members", locked_entry=_no_long_texts),
+    fault("last-hit-lost-without-locks", "Where nothing is locked the flag costs the last result.",
+          "FR-002.no-locks-no-change", answer=_last_hit_lost),
+    fault("exact-name-listed-again", "A locked tool that is asked for by its name is listed twice.",
+          "FR-004.once", answer=_named_again),
+    fault("quarantine-has-no-remedy", "The map has no text for quarantined tools.",
+          "SC-002.two-steps", remediation_map=_no_quarantine_text),
     fault("unknown-once-a-lock-is-lifted", "Of two locks lifted one leaves an undetermined reason.",
           "FR-004.precedence", "FR-004.deterministic", swap=_unknown_after_unlock),
 )  # fmt: skip
