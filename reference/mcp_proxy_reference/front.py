@@ -100,7 +100,7 @@ class Front:
         agent, headers = self._agent(request), request.headers
         if request.method == "DELETE":
             self._check_session(request)
-            del self._sessions[headers["mcp-session-id"]]
+            self._sessions.pop(headers.get("mcp-session-id", ""), None)
             return 200, {}, b""
         if request.method != "POST":
             refusal = operator_api.failed("Method not allowed.")
@@ -118,9 +118,9 @@ class Front:
     async def _message(self, agent: Agent, request: Request, message: Json) -> Reply:
         revision = request.headers.get("mcp-protocol-version")
         stateless = revision is not None and revision not in protocol.HANDSHAKE
-        opened = {}
+        opened: dict[str, str] = {}
         if not stateless and message.get("method") == "initialize":
-            opened["mcp-session-id"] = self._open_session()
+            opened = self._open_session()
         elif not stateless:
             self._check_session(request)
         if not protocol.is_request(message):
@@ -157,15 +157,18 @@ class Front:
             raise HttpError(401, "Agent token invalid: token not found")
         return agent
 
-    def _open_session(self) -> str:
+    def _open_session(self) -> dict[str, str]:
+        if not self._gateway.policy.sessions:
+            return {}
         if len(self._sessions) >= MAX_SESSIONS:
             del self._sessions[next(iter(self._sessions))]
         session = f"mcp-session-{secrets.token_hex(16)}"
         self._sessions[session] = None
-        return session
+        return {"mcp-session-id": session}
 
     def _check_session(self, request: Request) -> None:
-        if request.headers.get("mcp-session-id") not in self._sessions:
+        kept = self._gateway.policy.sessions
+        if kept and request.headers.get("mcp-session-id") not in self._sessions:
             raise HttpError(404, "Invalid session ID")
 
 

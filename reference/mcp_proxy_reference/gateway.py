@@ -97,6 +97,10 @@ class Gateway:
             self._facts = config, records, known
         return self._facts[2]
 
+    def shown(self) -> Mapping[str, Sequence[Facts]]:
+        """The same as discovery and the listing see it: at once."""
+        return self.known()
+
     def facts(self, server: str, name: str) -> Facts | None:
         """All that bears on one tool; None when there is no such tool."""
         return next((one for one in self.known().get(server, ()) if one.tool.name == name), None)

@@ -6,7 +6,7 @@ A deviating or a differently worded proxy is `dataclasses.replace(Policy(), memb
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -161,6 +161,11 @@ def counts(tools: Sequence[tuple[Facts, Status | None]]) -> Json | None:
     return {"callable": len(tools) - tally.total(), **tally}
 
 
+def server_entry(entry: Json, _tools: Sequence[Facts]) -> Json:
+    """The last word on a server's entry of the listing: as it is."""
+    return entry
+
+
 def scope(agent: Agent, server: str, _surface: Surface) -> bool:
     """Whether the agent may know of the server at all."""
     return agent.servers is None or server in agent.servers
@@ -219,6 +224,11 @@ def _dump(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
 
+async def reply(_session: str, _message: Json, respond: Callable[[], Awaitable[Json]]) -> Json:
+    """The JSON-RPC answer to a message of a session: worked out now, and sent as it is."""
+    return await respond()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """The decisions a proxy is given; the defaults are the conforming ones."""
@@ -239,6 +249,7 @@ class Policy:
     sections: Callable[[Sequence[Json], Mapping[str, str]], Json] = sections
     note: Callable[[bool, int, Sequence[Facts]], str | None] = note
     counts: Callable[[Sequence[tuple[Facts, Status | None]]], Json | None] = counts
+    server_entry: Callable[[Json, Sequence[Facts]], Json] = server_entry
     scope: Callable[[Agent, str, Surface], bool] = scope
     rejection: Callable[[Facts, Mapping[Status, str]], str] = rejection
     rejection_is_error: bool = True
@@ -250,4 +261,6 @@ class Policy:
     opted_in: Callable[[bool], int] = opted_in
     answer: Callable[[Json, Request], Json] = answer
     render: Callable[[Json], str] = render
+    reply: Callable[[str, Json, Callable[[], Awaitable[Json]]], Awaitable[Json]] = reply
     answers: Literal["json", "sse"] = "json"
+    sessions: bool = True

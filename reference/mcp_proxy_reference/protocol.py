@@ -69,16 +69,21 @@ async def respond(
     headers: Mapping[str, str] | None = None,
 ) -> Json:
     """The JSON-RPC answer to a request; whatever goes wrong, an answer without inner details."""
+
+    async def respond() -> Json:
+        result = await _result(gateway, agent, endpoint, message, stateless=stateless)
+        return {"jsonrpc": "2.0", "id": message["id"], "result": result}
+
     try:
         if stateless:
             _check_envelope(message, headers)
-        result = await _result(gateway, agent, endpoint, message, stateless=stateless)
+        session = headers.get("mcp-session-id", "") if headers else ""
+        return await gateway.policy.reply(session, message, respond)
     except RpcError as error:
         return failure(error, message)
     except Exception:
         log.exception("a request failed")
         return failure(RpcError(INTERNAL, "Internal error"), message)
-    return {"jsonrpc": "2.0", "id": message["id"], "result": result}
 
 
 def check_revision(revision: object) -> None:

@@ -143,7 +143,7 @@ def _retrieve_tools(gateway: Gateway, agent: Agent, arguments: Arguments) -> Jso
 def _known(gateway: Gateway) -> dict[str, tuple[list[Facts], list[Facts]]]:
     """The tools of each server: those that are kept out of the search index, and those in it."""
     known: dict[str, tuple[list[Facts], list[Facts]]] = {}
-    for server, tools in gateway.known().items():
+    for server, tools in gateway.shown().items():
         known[server] = [], []
         for facts in tools:
             known[server][gateway.searchable(facts)].append(facts)
@@ -181,7 +181,7 @@ def _locked(
 
 def _upstream_servers(gateway: Gateway, agent: Agent, arguments: Arguments) -> Json:
     """List the servers the agent may know of, or get one of them."""
-    policy, known, entries = gateway.policy, gateway.known(), {}
+    policy, known, entries = gateway.policy, gateway.shown(), {}
     for name, server in gateway.config.servers.items():
         if policy.scope(agent, name, "listing"):
             tallied = [
@@ -189,7 +189,8 @@ def _upstream_servers(gateway: Gateway, agent: Agent, arguments: Arguments) -> J
                 for facts in known[name]
             ]
             counts = policy.counts(tallied)
-            entries[name] = state(gateway, server) | ({} if counts is None else {"tools": counts})
+            entry = state(gateway, server) | ({} if counts is None else {"tools": counts})
+            entries[name] = policy.server_entry(entry, known[name])
     operation, wanted = arguments.get("operation", "list"), arguments.get("name")
     if operation == "list":
         return {"servers": list(entries.values()), "total": len(entries)}

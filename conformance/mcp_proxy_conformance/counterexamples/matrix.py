@@ -60,7 +60,12 @@ class Trial:
             return self.changed.target()
         if isinstance(self.changed, WireFault):
             return rewriting(self.base or embedded(_unchanged(), settle_s=SETTLE_S), self.changed)
-        return embedded(self.changed, settle_s=SETTLE_S)
+        if self.kind != "variant":
+            return embedded(self.changed, settle_s=SETTLE_S)
+        made, declared = embedded(self.changed, settle_s=self.changed.settle_s), self.changed
+        return replace(
+            made, capabilities=made.capabilities.difference(declared.lacks), pins=declared.pins
+        )
 
 
 def rows(trials: Sequence[Trial], folder: Path, *, full: bool, at_once: int = 2) -> Iterator[Row]:
