@@ -114,6 +114,12 @@ SHARED: Texts = {
     "server_quarantined": "Ask the user to review and approve what the server offers in the UI.",
 }
 
+SHARED_SHORT: Texts = {
+    **REMEDIATION,
+    "pending_approval": "Ask the user to review and approve it in the UI.",
+    "server_quarantined": "Ask the user to review and approve it in the UI.",
+}
+
 
 def plain_rejection(facts: Facts, texts: Texts) -> str:
     """The text of the lock and the flag's name, nothing else."""
@@ -222,5 +228,12 @@ VARIANTS: tuple[Variant, ...] = (
         "distinct-texts",
         "FR-005.text~pairs",
         remediation=SHARED,
+    ),
+    variant(
+        "words-shared-short",
+        "The same, in fewer words.",
+        "distinct-texts",
+        "FR-005.text~pairs",
+        remediation=SHARED_SHORT,
     ),
 )
