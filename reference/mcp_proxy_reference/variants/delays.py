@@ -14,9 +14,10 @@ LAG_S = 0.3
 
 
 class Lagging:
-    """A view that follows the live one after a while."""
+    """A view that follows the live one after so many seconds."""
 
-    def __init__(self, live: Known) -> None:
+    def __init__(self, live: Known, seconds: float) -> None:
+        self._seconds = seconds
         self._shown = self._last = live
         self._waiting: list[tuple[float, Known]] = []
 
@@ -25,16 +26,16 @@ class Lagging:
         now = time.monotonic()
         if live is not self._last:
             self._last = live
-            self._waiting.append((now + LAG_S, live))
+            self._waiting.append((now + self._seconds, live))
         while self._waiting and self._waiting[0][0] <= now:
             self._shown = self._waiting.pop(0)[1]
         return self._shown
 
 
-def lag(gateway: Gateway, *, enforced: bool) -> None:
+def lag(gateway: Gateway, *, enforced: bool, seconds: float = LAG_S) -> None:
     """Discovery and listing, and enforcement too or not, follow what the operator did later."""
     live = gateway.known
-    view = Lagging(live())
+    view = Lagging(live(), seconds)
 
     def facts(server: str, name: str) -> Facts | None:
         shown, now = view.see(live()), live()
@@ -79,11 +80,6 @@ def index_on_refresh(gateway: Gateway) -> None:
     decide(gateway, window=window)
 
 
-def lag_of_discovery(gateway: Gateway) -> None:
-    """Calls are refused at once, discovery and listing follow later."""
-    lag(gateway, enforced=False)
-
-
 def every_300_ms(gateway: Gateway) -> None:
     """Discovery and listing look at the state again when their view of it is 300 ms old."""
     live, kept = gateway.known, [(0.0, gateway.known())]
@@ -102,8 +98,15 @@ VARIANTS: tuple[Variant, ...] = (
         "shown-later",
         "What the operator did shows in discovery and listing 300 ms after it is enforced.",
         "settle-time",
-        swap=lag_of_discovery,
+        swap=partial(lag, enforced=False),
         settle_s=0.6,
+    ),
+    variant(
+        "shown-much-later",
+        "The same after more than a second.",
+        "settle-time",
+        swap=partial(lag, enforced=False, seconds=1.2),
+        settle_s=2.0,
     ),
     variant(
         "in-force-later",
