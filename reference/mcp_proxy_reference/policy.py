@@ -224,8 +224,10 @@ def _dump(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
 
-async def reply(_session: str, _message: Json, respond: Callable[[], Awaitable[Json]]) -> Json:
-    """The JSON-RPC answer to a message of a session: worked out now, and sent as it is."""
+async def reply(
+    _agent: Agent, _session: str, _message: Json, respond: Callable[[], Awaitable[Json]]
+) -> Json:
+    """The JSON-RPC answer to an agent's message: worked out now, and sent as it is."""
     return await respond()
 
 
@@ -261,6 +263,6 @@ class Policy:
     opted_in: Callable[[bool], int] = opted_in
     answer: Callable[[Json, Request], Json] = answer
     render: Callable[[Json], str] = render
-    reply: Callable[[str, Json, Callable[[], Awaitable[Json]]], Awaitable[Json]] = reply
+    reply: Callable[[Agent, str, Json, Callable[[], Awaitable[Json]]], Awaitable[Json]] = reply
     answers: Literal["json", "sse"] = "json"
     sessions: bool = True

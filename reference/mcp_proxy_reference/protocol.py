@@ -78,7 +78,7 @@ async def respond(
         if stateless:
             _check_envelope(message, headers)
         session = headers.get("mcp-session-id", "") if headers else ""
-        return await gateway.policy.reply(session, message, respond)
+        return await gateway.policy.reply(agent, session, message, respond)
     except RpcError as error:
         return failure(error, message)
     except Exception:

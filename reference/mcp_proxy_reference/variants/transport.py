@@ -5,8 +5,10 @@ import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from mcp_proxy_reference.facts import Json
+from mcp_proxy_reference.facts import Agent, Json
+from mcp_proxy_reference.gateway import Gateway
 from mcp_proxy_reference.policy import FLAG_SCHEMA, MAX_LIMIT
+from mcp_proxy_reference.variants.swapping import decide
 from mcp_proxy_reference.variants.variant import Fresh, Variant, variant
 
 Respond = Callable[[], Awaitable[Json]]
@@ -36,7 +38,7 @@ class Cache:
     def __init__(self) -> None:
         self._told: dict[tuple[str, str], Json] = {}
 
-    async def __call__(self, session: str, message: Json, respond: Respond) -> Json:
+    async def __call__(self, _agent: Agent, session: str, message: Json, respond: Respond) -> Json:
         """The answer that was given, if one was."""
         if not session:
             return await respond()
@@ -52,20 +54,22 @@ class Envelope:
     def __init__(self) -> None:
         self._turned = False
 
-    async def __call__(self, _session: str, _message: Json, respond: Respond) -> Json:
+    async def __call__(
+        self, _agent: Agent, _session: str, _message: Json, respond: Respond
+    ) -> Json:
         """The answer, turned around every other time."""
         self._turned = not self._turned
         told = await respond()
         return dict(reversed(told.items())) if self._turned else told
 
 
-async def slower(_session: str, _message: Json, respond: Respond) -> Json:
+async def slower(_agent: Agent, _session: str, _message: Json, respond: Respond) -> Json:
     """The answer, a moment later."""
     await asyncio.sleep(SLOWER_S)
     return await respond()
 
 
-async def structured(_session: str, message: Json, respond: Respond) -> Json:
+async def structured(_agent: Agent, _session: str, message: Json, respond: Respond) -> Json:
     """Built-in tools answer with structured content beside the text, and say that all is well."""
     told = await respond()
     result = told.get("result", {})
@@ -75,7 +79,7 @@ async def structured(_session: str, message: Json, respond: Respond) -> Json:
     return told
 
 
-async def more_tools(_session: str, message: Json, respond: Respond) -> Json:
+async def more_tools(_agent: Agent, _session: str, message: Json, respond: Respond) -> Json:
     """There are further built-in tools."""
     told = await respond()
     if message["method"] == "tools/list":
@@ -83,7 +87,7 @@ async def more_tools(_session: str, message: Json, respond: Respond) -> Json:
     return told
 
 
-async def rejected_as_error(_session: str, message: Json, respond: Respond) -> Json:
+async def rejected_as_error(_agent: Agent, _session: str, message: Json, respond: Respond) -> Json:
     """What a tool reports as an error travels as a JSON-RPC error."""
     told = await respond()
     result = told.get("result", {})
@@ -91,6 +95,25 @@ async def rejected_as_error(_session: str, message: Json, respond: Respond) -> J
         return told
     error = {"code": -32001, "message": result["content"][0]["text"]}
     return {"jsonrpc": "2.0", "id": message["id"], "error": error}
+
+
+def tell_of_servers(gateway: Gateway) -> None:
+    """The tool that calls others tells of those in the agent's scope, in their servers' words."""
+
+    async def told_of(agent: Agent, _session: str, message: Json, respond: Respond) -> Json:
+        told = await respond()
+        if message["method"] == "tools/list":
+            known = gateway.known().items()
+            texts = [
+                f"{facts.tool.key}: {facts.tool.description} {json.dumps(facts.tool.schema)}"
+                for server, offered in known
+                if gateway.policy.scope(agent, server, "listing")
+                for facts in offered
+            ]
+            told["result"]["tools"][1]["description"] += " ".join([" For example:", *texts])
+        return told
+
+    decide(gateway, reply=told_of)
 
 
 def _is_document(result: Mapping[str, Any]) -> bool:
@@ -118,6 +141,13 @@ VARIANTS: tuple[Variant, ...] = (
         "more-tools",
         "There are further built-in tools, some with words of the feature.",
         reply=more_tools,
+    ),
+    variant(
+        "servers-in-tools-list",
+        "tools/list shows what servers say of their tools.",
+        "canary-elsewhere",
+        "FR-003.canary~tools-list",
+        swap=tell_of_servers,
     ),
     variant(
         "rejected-as-error",
