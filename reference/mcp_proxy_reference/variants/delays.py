@@ -127,8 +127,6 @@ VARIANTS: tuple[Variant, ...] = (
         "A tool that was unlocked is found again once its server is loaded again.",
         "back-without-refresh",
         "FR-004.follows-state~without-refresh",
-        "restored-bytes",
-        "FR-002.restored",
         swap=index_on_refresh,
     ),
 )
