@@ -98,6 +98,10 @@ GERMAN: Texts = {
     "disabled_unknown": "Der Grund war nicht festzustellen; siehe die Protokolle des Servers.",
     "server_quarantined": "Bitten Sie den Benutzer, den Server zu prüfen.",
 }
+GERMAN_SHARED: Texts = {
+    **GERMAN,
+    "server_quarantined": GERMAN["pending_approval"],
+}
 RARE: Texts = {
     **REMEDIATION,
     "server_disabled": "The whole server is down on purpose; start the server to use its tools.",
@@ -234,5 +238,19 @@ VARIANTS: tuple[Variant, ...] = (
         "distinct-texts",
         "FR-005.text~pairs",
         remediation=SHARED_SHORT,
+    ),
+    variant(
+        "words-german-shared",
+        "The same in another language, declared for both.",
+        "distinct-texts",
+        "strict-core",
+        "FR-005.text~pairs",
+        remediation=GERMAN_SHARED,
+        rejection=lambda facts, texts: f"{texts[classify(facts)]} Siehe include_disabled.",
+        pins={text: status for status, text in reversed(GERMAN_SHARED.items())}
+        | {
+            f"{text} Siehe include_disabled.": status
+            for status, text in reversed(GERMAN_SHARED.items())
+        },
     ),
 )
