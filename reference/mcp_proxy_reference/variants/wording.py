@@ -247,10 +247,7 @@ VARIANTS: tuple[Variant, ...] = (
         "FR-005.text~pairs",
         remediation=GERMAN_SHARED,
         rejection=lambda facts, texts: f"{texts[classify(facts)]} Siehe include_disabled.",
-        pins={text: status for status, text in reversed(GERMAN_SHARED.items())}
-        | {
-            f"{text} Siehe include_disabled.": status
-            for status, text in reversed(GERMAN_SHARED.items())
-        },
+        pins={text: status for status, text in GERMAN_SHARED.items()}
+        | {f"{text} Siehe include_disabled.": status for status, text in GERMAN_SHARED.items()},
     ),
 )
