@@ -50,8 +50,14 @@ def no_echo(document: Json, _request: Request) -> Json:
 
 
 def more_echo(document: Json, request: Request) -> Json:
-    """All arguments are repeated."""
-    return document | {"request": dict(request.arguments), "message": f"You asked: {request.query}"}
+    """Query and limit are repeated, the query twice."""
+    told = {"query": request.query, "limit": request.arguments.get("limit")}
+    return document | {"request": told, "message": f"You asked: {request.query}"}
+
+
+def echo_of_arguments(document: Json, request: Request) -> Json:
+    """All arguments are repeated, known or not, as they would be without the feature."""
+    return document | {"request": dict(request.arguments)}
 
 
 def of_all_matches(gateway: Gateway) -> None:
@@ -161,7 +167,14 @@ VARIANTS: tuple[Variant, ...] = (
     ),
     variant("no-echo", "The query is not repeated.", "echo", answer=no_echo),
     variant(
-        "more-echo", "All arguments are repeated, and the query twice.", "echo", answer=more_echo
+        "more-echo", "Query and limit are repeated, the query twice.", "echo", answer=more_echo
+    ),
+    variant(
+        "echo-of-arguments",
+        "All arguments are repeated, known or not.",
+        "echo",
+        "byte-identity",
+        answer=echo_of_arguments,
     ),
     variant(
         "length-by-tools",
