@@ -7,6 +7,7 @@ from typing import Any
 from mcp_proxy_reference.facts import Json, Request
 from mcp_proxy_reference.gateway import Gateway
 from mcp_proxy_reference.policy import sections
+from mcp_proxy_reference.search import terms
 from mcp_proxy_reference.variants.swapping import decide
 from mcp_proxy_reference.variants.variant import Fresh, Variant, variant
 
@@ -66,8 +67,15 @@ def of_all_matches(gateway: Gateway) -> None:
     def answer(document: Json, request: Request) -> Json:
         if not request.flag:
             return document
-        known = [len(tools) for tools in gateway.known().values()]
-        return document | {"map_of_matches": "x" * sum(known)}
+        tools = [
+            facts.tool
+            for server, known in gateway.known().items()
+            if gateway.policy.scope(request.agent, server, "search")
+            for facts in known
+        ]
+        wanted = set(terms(request.query))
+        hits = sum(not wanted.isdisjoint(terms(f"{one.name} {one.description}")) for one in tools)
+        return document | {"map_of_matches": "x" * hits}
 
     decide(gateway, answer=answer)
 
@@ -177,8 +185,8 @@ VARIANTS: tuple[Variant, ...] = (
         answer=echo_of_arguments,
     ),
     variant(
-        "length-by-tools",
-        "Under the flag, an answer grows by a letter with each tool there is.",
+        "length-by-matches",
+        "Under the flag, an answer grows by a letter with each match there is.",
         "bounded-bytes",
         "SC-004.bounded",
         swap=of_all_matches,

@@ -183,7 +183,6 @@ VARIANTS: tuple[Variant, ...] = (
         "whole-index",
         "Scores rest on the tools of all servers.",
         "non-interference",
-        "FR-007.non-interference",
         swap=whole_index,
     ),
     variant(

@@ -58,10 +58,10 @@ def withheld_empty(facts: Facts, status: Status, withheld: bool) -> Json:
 
 
 def approved_text(facts: Facts, status: Status, withheld: bool) -> Json:
-    """Of a changed tool, the text that somebody approved."""
+    """Of a changed tool outside quarantine, the text that somebody approved."""
     entry = locked_entry(facts, status, withheld)
-    known = facts.approval == "changed" and facts.approved_description
-    return entry | ({"description": facts.approved_description} if withheld and known else {})
+    indexed = facts.approval == "changed" and not facts.quarantined
+    return entry | ({"description": facts.approved_description} if withheld and indexed else {})
 
 
 def words_elsewhere(document: Json, _request: Request) -> Json:

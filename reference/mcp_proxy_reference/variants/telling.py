@@ -15,7 +15,7 @@ Tallied = Sequence[tuple[Facts, Status | None]]
 def quarantine_first(facts: Facts, texts: Texts) -> str:
     """Quarantine is a state of the server, and is looked at before the lists of tools."""
     if facts.quarantined:
-        return f"{facts.tool.key}: {texts['server_quarantined']} See retrieve_tools."
+        return "The server is in quarantine. Ask the user to approve it. See retrieve_tools."
     return rejection(facts, texts)
 
 
