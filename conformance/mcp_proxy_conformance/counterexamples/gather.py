@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from mcp_proxy_conformance.checks_index import Check, checks
+from mcp_proxy_conformance.counterexamples import wire_open
 from mcp_proxy_conformance.counterexamples.controls import CONTROLS
 from mcp_proxy_conformance.counterexamples.matrix import Duel, Row, Trial
 from mcp_proxy_conformance.counterexamples.wire import WIRE_FAULTS
@@ -29,7 +30,24 @@ def trials() -> list[Trial]:
 
 def wire_trials() -> list[Trial]:
     """The counterexamples that stand in front of any target."""
-    return [Trial(kind="wire", changed=one, clauses=one.breaks) for one in WIRE_FAULTS]
+    everything = (*WIRE_FAULTS, *wire_open.FAULTS)
+    return [Trial(kind="wire", changed=one, clauses=one.breaks) for one in everything]
+
+
+def part_of(found: Sequence[Trial], number: int, parts: int) -> list[Trial]:
+    """Every so-manieth counterexample and variant, and all controls; what a soak needs is left."""
+    chosen = [one for one in found if one.kind == "control" or not _needs_soak(one)]
+    return [
+        one
+        for place, one in enumerate(chosen)
+        if one.kind == "control" or place % parts == number % parts
+    ]
+
+
+def _needs_soak(trial: Trial) -> bool:
+    """Whether all that it breaks is only looked at when a soak is asked for."""
+    known = [catalogue().clause(one) for one in trial.clauses if trial.kind != "variant"]
+    return bool(known) and all(clause.asked_by is not None for clause in known)
 
 
 def firm_checks() -> list[Check]:

@@ -11,6 +11,7 @@ from mcp_proxy_conformance.counterexamples.controls import Control
 from mcp_proxy_conformance.counterexamples.forking import Outcome, forked
 from mcp_proxy_conformance.counterexamples.rewriting import WireFault, rewriting
 from mcp_proxy_conformance.counterexamples.trial import Verdicts, tried
+from mcp_proxy_conformance.counterexamples.unconvicted import UNCONVICTED
 from mcp_proxy_conformance.given import Given
 from mcp_proxy_conformance.target.adapter import Target
 from mcp_proxy_conformance.target.embedded import Changed, embedded
@@ -20,9 +21,9 @@ LIMIT_S = 180.0
 Kind = Literal["fault", "wire", "variant", "control"]
 Cell = Literal[
     "killed", "killed for another reason", "survived", "acquitted", "accused", "behaved",
-    "misbehaved", "broken",
+    "misbehaved", "broken", "open",
 ]  # fmt: skip
-GOOD = ("killed", "acquitted", "behaved")
+GOOD = ("killed", "acquitted", "behaved", "open")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +131,8 @@ def _kill(trial: Trial, place: Path, *, full: bool) -> Row:
     if killers := _killers(found, wanted):
         return _made(trial, "killed", found, killers)
     others = tuple(dict.fromkeys(one["check"] for one in found.failed()))
+    if trial.changed.id in UNCONVICTED:
+        return _made(trial, "open", found, others)
     if others:
         return _made(trial, "killed for another reason", found, others)
     return _made(trial, "survived", found)

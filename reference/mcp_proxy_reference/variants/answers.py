@@ -145,7 +145,7 @@ VARIANTS: tuple[Variant, ...] = (
         sections=always_there,
     ),
     variant(
-        "empty-section",
+        "empty-section-under-the-flag",
         "The section alone is there under the flag, empty too.",
         "empty-members-under-flag",
         "FR-002.no-locks-no-change~empty-members",
@@ -153,7 +153,7 @@ VARIANTS: tuple[Variant, ...] = (
     ),
     variant("map-first", "The map stands before the section.", sections=map_first),
     variant(
-        "locked-first",
+        "locked-section-first",
         "The locked section opens the document.",
         "callables-first",
         "FR-006.section-order",

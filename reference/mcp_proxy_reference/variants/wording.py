@@ -215,6 +215,7 @@ VARIANTS: tuple[Variant, ...] = (
         "words-german",
         "Texts in another language, declared by the target.",
         "strict-core",
+        "FR-005.class~conveys",
         remediation=GERMAN,
         rejection=lambda facts, texts: f"{texts[classify(facts)]} Siehe include_disabled.",
         pins={text: status for status, text in GERMAN.items()}
