@@ -10,7 +10,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+import jsonschema
+
 from mcp_proxy_conformance.counterexamples.forking import forked
+from mcp_proxy_conformance.resources import schemas_dir
 
 COMMAND = [sys.executable, "-m", "mcp_proxy_conformance", "selftest"]
 
@@ -49,3 +52,30 @@ def test_a_job_that_breaks_hangs_or_dies_costs_nothing_but_its_row(tmp_path: Pat
     assert found["dies"].failure == "its process ended"
     assert found["hangs"].failure.startswith("it was not done after")
     assert time.monotonic() - began < 10
+
+
+def test_it_prints_what_each_row_came_to(tmp_path: Path) -> None:
+    """A counterexample of each kind is killed and two controls behave; the document is valid."""
+    chosen = ("spec-counts-no-user", "false-spaced", "echo", "web-page")
+
+    done, document = selftest(tmp_path / "self.json", *(f"--only={name}" for name in chosen))
+
+    schema = json.loads((schemas_dir() / "selftest.schema.json").read_text(encoding="utf-8"))
+    jsonschema.validate(document, schema, cls=jsonschema.Draft202012Validator)
+    cells = {row["id"]: row["cell"] for row in document["rows"]}
+    assert cells == {
+        "spec-counts-no-user": "killed",
+        "false-spaced": "killed",
+        "echo": "behaved",
+        "web-page": "behaved",
+    }
+    assert done.returncode == 0
+    assert "all is well" in done.stdout
+
+
+def test_an_unknown_name_is_refused(tmp_path: Path) -> None:
+    """Exit 2, before anything is tried."""
+    done, document = selftest(tmp_path / "self.json", "--only=no-such-fault")
+
+    assert (done.returncode, document) == (2, None)
+    assert "'no-such-fault'" in done.stderr
