@@ -7,7 +7,7 @@ from mcp_proxy_reference.facts import Facts, Json, Match, Status, Tool
 from mcp_proxy_reference.gateway import Gateway
 from mcp_proxy_reference.loader import Outcome
 from mcp_proxy_reference.operator_api import HttpError
-from mcp_proxy_reference.policy import EXACT, classify, counts, matches, withheld_status
+from mcp_proxy_reference.policy import EXACT, classify, counts, matches, note, withheld_status
 from mcp_proxy_reference.upstream import Upstream
 from mcp_proxy_reference.variants.swapping import decide, own, put
 from mcp_proxy_reference.variants.variant import Variant, variant
@@ -155,6 +155,9 @@ VARIANTS: tuple[Variant, ...] = (
         "Tools of a server that is off are nowhere.",
         "server-off-absent-or-shown",
         window=no_server_off,
+        note=lambda flag, callables, locked: note(
+            flag, callables, [facts for facts in locked if facts.enabled]
+        ),
     ),
     variant(
         "server-off-unmarked",
