@@ -97,8 +97,10 @@ class Bench:
         return found
 
     def revealed(self, query: str, *, limit: Any = ABSENT) -> dict[ToolKey, Any]:
-        """The statuses that the flag reveals for a query."""
-        return self.asked(query, include_disabled=True, limit=limit).statuses()
+        """The statuses that the flag reveals for a query; an error reveals neither yes nor no."""
+        answer = self.asked(query, include_disabled=True, limit=limit)
+        self.require(answer.error is None, f"the flag is answered with an error: {answer.error}")
+        return answer.statuses()
 
     def list(self) -> Listing:
         """One server listing, L in the clause tables."""
@@ -263,10 +265,14 @@ class Bench:
 
     @property
     def note_alive(self) -> bool:
-        """Whether a note was seen on this stage."""
-        return self._seen(
-            "note", lambda: any(self.discover(word).note for word in self._sample_words())
-        )
+        """Whether a note was seen on this stage; not applicable where none is ever due."""
+        return self._seen("note", self._any_note)
+
+    def _any_note(self) -> bool:
+        answers = [self.discover(word) for word in self._sample_words()]
+        if answers and all(one.tools for one in answers):
+            raise NotApplicable("every default answer lists a callable tool: no note is ever due")
+        return any(one.note for one in answers)
 
     @property
     def block_alive(self) -> bool:

@@ -23,6 +23,7 @@ Cell = Literal[
     "killed", "killed for another reason", "survived", "acquitted", "accused", "behaved",
     "misbehaved", "broken", "open",
 ]  # fmt: skip
+BAD = ("fail", "inconclusive", "error")
 GOOD = ("killed", "acquitted", "behaved", "open")
 
 
@@ -165,7 +166,7 @@ def _made(
     reason: str = "",
 ) -> Row:
     if found is not None and cell != "killed":
-        told = [one["reason"] for one in found.results if one["check"] in by]
+        told = [r["reason"] for r in found.results if r["check"] in by and r["verdict"] in BAD]
         reason = next(iter(told), found.why).partition("\n")[0]
     return Row(
         id=trial.changed.id,

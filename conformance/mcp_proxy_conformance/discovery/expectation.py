@@ -69,6 +69,7 @@ def _discovered(case: Case, bench: Bench) -> Sides:
         return sides  # an unusable limit may be refused (FR-006.odd-limits)
     bench.require(answer.error is None, f"discovery answered an error: {answer.error}")
     _tools(then, answer, sides)
+    _not_capped_lower(then, answer, bench)
     limit = when.limit if isinstance(when.limit, (int, float)) else None
     _not_crowded_out(then, answer, cap(limit))
     for name, allowed in (then.disabled or {}).items():
@@ -101,6 +102,17 @@ def _not_crowded_out(then: Then, answer: Answer, most: int) -> None:
     withheld = sum(word in BY_APPROVAL for word in others)
     if missing and len(statuses) >= most and withheld:
         raise NotApplicable("the locked part is full of withheld tools that were not asked for")
+
+
+def _not_capped_lower(then: Then, answer: Answer, bench: Bench) -> None:
+    """A target may keep to a lower cap of its own: then not all that are locked are owed."""
+    owed = [name for name, allowed in _wanted(then) if "absent" not in allowed]
+    if len(answer.disabled) >= len(owed) or len(owed) < 2:  # noqa: PLR2004 - one is always owed
+        return
+    admin, words = _as_admin(bench), bench.world.queries()
+    fullest = max(len(admin.revealed(word, limit=100)) for word in words)
+    if 0 < fullest == len(answer.disabled):
+        raise NotApplicable(f"this target never lists more than {fullest} locked tools")
 
 
 def _wanted(then: Then) -> Iterable[tuple[str, tuple[str, ...]]]:
@@ -160,7 +172,8 @@ def _texts(then: Then, answer: Answer, bench: Bench, sides: Sides) -> None:
     entries = {str(entry.key): entry for entry in answer.disabled}
     for name in then.withheld:
         if name in entries:
-            sides.one_of(f"description of {name}", entries[name].description or None, [None])
+            words = entries[name].description or None
+            sides.one_of(f"description of {name}", words, _withheld_forms(bench, key(name)))
     for name in then.described:
         own = bench.armed.entries.get(key(name))
         if name in entries and own is not None:
@@ -176,6 +189,13 @@ def _texts(then: Then, answer: Answer, bench: Bench, sides: Sides) -> None:
     for status in then.remediation_class:
         if status in told:
             _text(f"remediation of {status}", str(told[status]), status, bench, sides)
+
+
+def _withheld_forms(bench: Bench, tool: ToolKey) -> list[str | None]:
+    """No description; of a changed tool also the approved one (ruling on approved texts)."""
+    state, own = bench.states[tool], bench.armed.entries.get(tool)
+    approved = state.approval == "changed" and not state.quarantined and own is not None
+    return [None, own.description] if approved and own is not None else [None]
 
 
 def _text(path: str, text: str, status: str, bench: Bench, sides: Sides) -> None:

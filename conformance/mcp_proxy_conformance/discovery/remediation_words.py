@@ -149,10 +149,15 @@ def unescaped(text: str) -> str:
     return _ESCAPE.sub(written_out, text)
 
 
+_EMPHASIS = re.compile(r"(?<!\w)_([^\W_](?:[^_]*[^\W_])?)_(?!\w)")
+"""A word or phrase set off by underscores, as in `_approve_`."""
+
+
 def plain(text: str) -> str:
     """The text in lower case, compatibility-normalised, with contractions written out."""
     text = unicodedata.normalize("NFKC", text.translate(_TYPOGRAPHY)).translate(_TYPOGRAPHY)
     text = "".join(sign for sign in text if unicodedata.category(sign) != "Cf").lower()
+    text = _EMPHASIS.sub(r"\1", text)
     for contraction, written_out in _CONTRACTIONS:
         text = contraction.sub(written_out, text)
     return text

@@ -113,6 +113,7 @@ def test_discovering_and_being_refused_change_no_lock(bench: Bench) -> None:
     """Statuses, counts and refusals are the same after each tool was listed and called."""
     keys = tuple(bench.armed.refused)
     bench.require(bench.flag_alive and bench.block_alive, "the feature was not seen")
+    bench.settle()
     before = _locks_told(bench, keys)
 
     for key in keys:

@@ -67,6 +67,7 @@ def _control_write(bench: Bench) -> None:
     bench.require(bench.refused(MOBEL), "the lock had no effect")
     written = bench.until(lambda: marks(folder), lambda seen: seen != before)
     bench.require(written != before, "the folder does not show what the target writes")
+    bench.settle()
 
 
 def _left_behind(bench: Bench, flag: Any, *, ended: bool = False) -> set[str]:
