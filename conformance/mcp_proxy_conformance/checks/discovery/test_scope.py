@@ -14,6 +14,7 @@ from mcp_proxy_conformance.discovery.agents import (
 from mcp_proxy_conformance.discovery.numbers import numbers_in
 from mcp_proxy_conformance.requirement import requirement
 from mcp_proxy_conformance.stage import on, stage
+from mcp_proxy_conformance.verdict import NotApplicable
 
 SCOPE = stage("scope")
 GROUPS = [group for one in SCOPE.tools().values() for group in one.groups]
@@ -78,8 +79,11 @@ def test_the_note_does_not_count_matches_beyond_the_scope(bench: Bench, agent: s
     own = sum(key.server in SCOPE.agents[agent] for key in locked)
     everyone = sum(SHARED in bench.tools[key].groups for key in locked)
 
-    told = numbers_in(view.discover(SHARED).note or "")
+    answer = view.discover(SHARED)
+    told = numbers_in(answer.note or "")
 
+    if answer.tools:
+        raise NotApplicable("the answer lists a callable tool: no note is due")
     bench.require(told, "the agent was told no number by a note")
     bench.require(own < everyone, "the stage has too few matches beyond the scope")
     assert [number for number in told if min(told) > own and number <= everyone] == []
