@@ -36,7 +36,8 @@ class Launch:
     `host` starts a warm host that forks instances of the same program;
     `first_action_s` is how long after start the first control action has to wait, and
     `after_config_s` how long after a new config file, because a late reload may undo it;
-    `shows_config` programs show on the operator API what they have taken up of the file.
+    `shows_config` programs show on the operator API what they have taken up of the file; not all
+    take an allow list that was left empty for one (`empty_allow_locks`).
     """
 
     command: tuple[str, ...]
@@ -44,6 +45,7 @@ class Launch:
     first_action_s: float = 0.0
     after_config_s: float = 0.0
     shows_config: bool = False
+    empty_allow_locks: bool = True
     has_counter: bool = False
     breakable_store: str | None = None
     approve_first_contact: bool = False
@@ -59,6 +61,7 @@ def mcpproxy(binary: str) -> Launch:
         first_action_s=2.6,
         after_config_s=1.2,
         shows_config=True,
+        empty_allow_locks=False,
         approve_first_contact=True,
     )
 

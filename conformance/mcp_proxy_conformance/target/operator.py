@@ -16,6 +16,7 @@ from typing import Protocol
 from mcp_proxy_conformance.target.adapter import (
     Access,
     AdapterError,
+    Refused,
     TargetNotStarted,
     Unsupported,
     Upstream,
@@ -78,6 +79,8 @@ class OperatorAdapter:
         """Config locks rewrite the file; the others are REST actions."""
         self._wait_until_quiet()
         if kind == "config":
+            if not (self._launch.empty_allow_locks or self._config.keeps_some(server, tools)):
+                raise Refused("an allow list left empty locks nothing here")
             self._config.deny(server, tools)
             return self._write_config()
         if kind == "user":

@@ -40,6 +40,11 @@ class OperatorConfig:
         else:
             entry["disabled_tools"] = [*dict.fromkeys([*entry.get("disabled_tools", []), *tools])]
 
+    def keeps_some(self, server: str, tools: Sequence[str]) -> bool:
+        """Whether the server has no allow list, or one that would keep a tool without these."""
+        allowed = self._servers[server].get("enabled_tools")
+        return allowed is None or bool(set(allowed) - set(tools))
+
     def permit(self, server: str, tools: Sequence[str]) -> None:
         """Lift the config lock of these tools."""
         entry = self._servers[server]
