@@ -319,6 +319,15 @@ def test_upstreams_are_where_the_file_says(
     assert forge.command is None or forge.command[0] == command
 
 
+def test_an_address_that_is_not_there_is_told_as_that(tmp_path: Path) -> None:
+    """Exit 3, and the member to mend."""
+    out = ("--out", str(tmp_path), "--check", CHECK)
+    done = CliRunner().invoke(main, ["run", "--upstream-bind", "203.0.113.1", *out, "reference"])
+
+    assert done.exit_code == 3
+    assert "cannot listen on '203.0.113.1'" in done.output.splitlines()[-1]
+
+
 def test_holes_are_filled_anywhere() -> None:
     """In names, in text, as an object, and as all the arguments."""
     key, arguments = ToolKey("forge", "list_repos"), {"a": "'b'"}

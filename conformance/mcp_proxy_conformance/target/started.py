@@ -99,13 +99,19 @@ class Started:
         self.upstreams.start()
         places = {}
         for one in self.world.servers:
-            made = self.upstreams.add(
-                UpstreamServer(
-                    one.name,
-                    tools=[_upstream_tool(tool) for tool in one.tools],
-                    page_size=one.page_size or None,
-                )
+            made = UpstreamServer(
+                one.name,
+                tools=[_upstream_tool(tool) for tool in one.tools],
+                page_size=one.page_size or None,
             )
+            try:
+                self.upstreams.add(made)
+            except OSError as error:
+                bind = self.target.upstreams.bind
+                raise AdapterError(
+                    f"upstream servers cannot listen on {bind!r}: {error.strerror or error};"
+                    " give upstreams.bind an address of this machine"
+                ) from None
             self.servers[one.name] = made
             stdio = "stdio" in (one.transport, self.target.upstreams.transport)
             places[one.name] = (
