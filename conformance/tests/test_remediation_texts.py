@@ -134,7 +134,7 @@ def test_a_pinned_text_is_taken_at_its_word(pinned: str, outcome: str) -> None:
     """A pin decides before any reading, for its own class and against every other."""
     text = "Ask the user to enable it. The operator cannot."
 
-    judged = judge(text, CONFIG, pins={text: pinned})
+    judged = judge(text, CONFIG, pins={text: frozenset({pinned})})
 
     assert judged.outcome == outcome
 

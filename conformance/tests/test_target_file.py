@@ -135,7 +135,7 @@ def test_options_come_before_the_environment_and_that_before_the_file(tmp_path: 
         ('command = ["x"]\nsettle_s = inf', "`settle_s`"),
         (
             'command = ["x"]\n[pins]\ndisabled_by_user = ["T"]\ndisabled_by_config = ["T"]',
-            "pins.disabled_by_user and pins.disabled_by_config both hold 'T'",
+            "pins.disabled_by_config and pins.disabled_by_user both hold 'T'",
         ),
     ],
 )

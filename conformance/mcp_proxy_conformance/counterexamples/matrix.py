@@ -66,7 +66,7 @@ class Trial:
             return embedded(self.changed, settle_s=SETTLE_S)
         made, declared = embedded(self.changed, settle_s=self.changed.settle_s), self.changed
         return replace(
-            made, capabilities=made.capabilities.difference(declared.lacks), pins=declared.pins
+            made, capabilities=made.capabilities.difference(declared.lacks), pins=_pins(declared)
         )
 
 
@@ -183,3 +183,12 @@ def _unchanged() -> Changed:
     from mcp_proxy_reference.changed import Changed as Unchanged  # noqa: PLC0415
 
     return Unchanged(id="unchanged", text="The reference itself.")
+
+
+def _pins(declared: Any) -> dict[str, frozenset[str]]:
+    """The texts that a variant declares, each with every status that it tells it for."""
+    told = declared.change.get("remediation", {})
+    return {
+        text: frozenset({status, *(word for word, own in told.items() if own == text)})
+        for text, status in declared.pins.items()
+    }

@@ -45,18 +45,19 @@ class TextJudgement:
 
 
 def judge(
-    text: str, status: str, *, pins: Mapping[str, str] = MappingProxyType({})
+    text: str, status: str, *, pins: Mapping[str, frozenset[str]] = MappingProxyType({})
 ) -> TextJudgement:
     """Judge one text for the lock class `status` (one of the six status words).
 
     Args:
         text: a value of the remediation map or a rejection; names in it masked by the caller.
         status: the class of the lock the text is said for; another word is never judged.
-        pins: exact texts and the class each is declared to convey; they override all reading.
+        pins: exact texts and the classes each is declared to convey; they override all reading.
     """
     if text in pins:
-        right = pins[text] == status
-        return _verdict("conveys" if right else "convicted", f"pinned as {pins[text]}", (text,))
+        told = " and ".join(sorted(pins[text]))
+        right = status in pins[text]
+        return _verdict("conveys" if right else "convicted", f"pinned as {told}", (text,))
     if status not in _JUDGES:
         return _verdict("unrecognised", "not one of the six status words", (status,))
     if len(text) > LONGEST_READ:

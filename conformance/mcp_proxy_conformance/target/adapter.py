@@ -125,7 +125,7 @@ class Target:
 
     Seconds: `settle_s` until a claim must follow an enforced lock, `enforce_s` until a lock must
     be enforced, `ready_s` until the tools of a fresh target must be callable and listed.
-    `pins` are exact remediation and rejection texts and the status each is declared to convey.
+    `pins` are exact remediation and rejection texts and the statuses each is declared to convey.
     A process is used until it is `lasts_s` old, then replaced; `ahead` are started before they
     are asked for. `soak_s` is how long stages are to be kept running for FR-001.endures.
     """
@@ -139,7 +139,7 @@ class Target:
     enforce_s: float = 5.0
     version: str = ""
     close: Callable[[], None] = lambda: None
-    pins: Mapping[str, str] = field(default_factory=dict)
+    pins: Mapping[str, frozenset[str]] = field(default_factory=dict)
     upstreams: UpstreamPlace = field(default_factory=UpstreamPlace)
     lasts_s: float = math.inf
     soak_s: float = 0.0

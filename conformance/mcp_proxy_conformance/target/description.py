@@ -21,6 +21,7 @@ from mcp_proxy_conformance.wire.client import Client
 FILE = "mcp-proxy-conformance.toml"
 ENVIRONMENT = "MCP_PROXY_CONFORMANCE_"
 Kind = Literal["reference", "mcpproxy", "command"]
+POLICY = "disabled_by_config"
 LEAST = ("config", "user")
 """What a target of kind `command` can do if it declares nothing."""
 DEEPEST = 30
@@ -196,17 +197,16 @@ def _check(described: Description, place: str) -> None:
     for name, words in (("command", described.command), ("binary", (described.binary,))):
         if any("\0" in word for word in words):
             raise BadTarget(f"{place}: {name} holds a NUL, which no command line can; take it out")
-    pinned: dict[str, str] = {}
+    policy = set(described.pins.get(POLICY, ()))
     for status, texts in described.pins.items():
         if status not in STATUSES:
             near = get_close_matches(status, STATUSES, 1) or [STATUSES[0]]
             raise BadTarget(f"{place}: pins.{status} is no status word; did you mean {near[0]!r}?")
-        for text in texts:
-            if pinned.setdefault(text, status) != status:
-                raise BadTarget(
-                    f"{place}: pins.{pinned[text]} and pins.{status} both hold {text!r};"
-                    " leave it where it belongs"
-                )
+        for text in policy.intersection(texts) if status != POLICY else ():
+            raise BadTarget(
+                f"{place}: pins.{POLICY} and pins.{status} both hold {text!r}; what lifts a policy"
+                " lifts no other lock: leave it where it belongs"
+            )
     if described.kind == "command" and not described.command:
         raise BadTarget(
             f"{place}: kind 'command' needs the adapter's command line;"

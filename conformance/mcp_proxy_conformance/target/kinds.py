@@ -43,7 +43,11 @@ def target_of(described: Description) -> Target:
         told["capabilities"] = frozenset(described.capabilities)
     if described.start_ahead is not None:
         told["ahead"] = described.start_ahead
-    pins = {text: status for status, texts in described.pins.items() for text in texts}
+    every = {text for texts in described.pins.values() for text in texts}
+    pins = {
+        text: frozenset(status for status, texts in described.pins.items() if text in texts)
+        for text in every
+    }
     return _narrowed(replace(target, upstreams=described.upstreams, pins=pins, **told))
 
 
