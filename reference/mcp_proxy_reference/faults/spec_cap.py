@@ -7,7 +7,7 @@ from typing import Any
 from mcp_proxy_reference import policy as std
 from mcp_proxy_reference.facts import Json, Match, Request
 from mcp_proxy_reference.faults.fault import Fault, fault
-from mcp_proxy_reference.faults.kit_spec import crowded, flagged
+from mcp_proxy_reference.faults.pieces import crowded, flagged
 
 Window = Callable[[Sequence[Match], int], tuple[Sequence[Match], Sequence[Match]]]
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from mcp_proxy_reference import policy as std
 from mcp_proxy_reference.facts import Facts
 from mcp_proxy_reference.faults.fault import Fault, fault
-from mcp_proxy_reference.faults.kit_spec import (
+from mcp_proxy_reference.faults.pieces import (
     by_allow_list,
     called,
     decide,

@@ -6,7 +6,7 @@ from typing import Any
 from mcp_proxy_reference import policy as std
 from mcp_proxy_reference.facts import Facts, Json, Status
 from mcp_proxy_reference.faults.fault import Fault, Fresh, fault
-from mcp_proxy_reference.faults.kit_spec import decide, later_pages, texts
+from mcp_proxy_reference.faults.pieces import decide, later_pages, texts
 from mcp_proxy_reference.gateway import Gateway
 
 Tally = Sequence[tuple[Facts, Status | None]]

@@ -8,7 +8,7 @@ from typing import Any
 from mcp_proxy_reference import policy as std
 from mcp_proxy_reference.facts import Facts
 from mcp_proxy_reference.faults.fault import Fault, Fresh, fault
-from mcp_proxy_reference.faults.kit_spec import (
+from mcp_proxy_reference.faults.pieces import (
     WITHHELD,
     decide,
     got,

@@ -6,7 +6,7 @@ from typing import Any
 from mcp_proxy_reference import policy as std
 from mcp_proxy_reference.facts import Facts, Json, Request, Status
 from mcp_proxy_reference.faults.fault import Fault, fault
-from mcp_proxy_reference.faults.kit_spec import bare, texts
+from mcp_proxy_reference.faults.pieces import bare, texts
 from mcp_proxy_reference.store import StoreError
 
 CONFIG, USER, PENDING = "disabled_by_config", "disabled_by_user", "pending_approval"

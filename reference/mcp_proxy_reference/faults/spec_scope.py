@@ -7,7 +7,7 @@ from typing import Any
 from mcp_proxy_reference import policy as std
 from mcp_proxy_reference.facts import Agent, Facts, Json, Request, Surface
 from mcp_proxy_reference.faults.fault import Fault, Fresh, fault
-from mcp_proxy_reference.faults.kit_spec import called, decide
+from mcp_proxy_reference.faults.pieces import called, decide
 from mcp_proxy_reference.gateway import Gateway
 
 Scope = Callable[[Agent, str, Surface], bool]

@@ -8,7 +8,7 @@ from typing import Any
 from mcp_proxy_reference import policy as std
 from mcp_proxy_reference.facts import Facts, Json, Match
 from mcp_proxy_reference.faults.fault import Fault, Fresh, fault
-from mcp_proxy_reference.faults.kit_spec import crowded, every, ordered, texts
+from mcp_proxy_reference.faults.pieces import crowded, every, ordered, texts
 from mcp_proxy_reference.gateway import Gateway
 from mcp_proxy_reference.store import StoreError
 

@@ -10,7 +10,7 @@ from typing import Any
 from mcp_proxy_reference import policy as std
 from mcp_proxy_reference.facts import Facts, Json, Request, Status
 from mcp_proxy_reference.faults.fault import Fault, Fresh, fault
-from mcp_proxy_reference.faults.kit_spec import decide, every, got, put
+from mcp_proxy_reference.faults.pieces import decide, every, got, put
 from mcp_proxy_reference.gateway import Gateway
 
 
