@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import jsonschema
-import msgspec
 import pytest
-from click.testing import CliRunner
 
-from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.resources import schemas_dir
 from mcp_proxy_conformance.target.adapter import (
     AdapterError,
@@ -24,11 +19,8 @@ from mcp_proxy_conformance.target.adapter import (
     Unsupported,
     Upstream,
 )
-from mcp_proxy_conformance.target.answer import Said
 from mcp_proxy_conformance.target.command import CommandAdapter
-from mcp_proxy_conformance.target.folder import keep_logs
-from mcp_proxy_conformance.target.lines import WAITING_MOST, LineProgram
-from mcp_proxy_conformance.target.process import Spawned
+from mcp_proxy_conformance.target.lines import WAITING_MOST
 from mcp_proxy_conformance.world import World, server, tool, world
 
 WORLD = world(server("forge", tool("zorvik_list")), agents={"junior": ("forge",)})
@@ -61,40 +53,6 @@ def saying(made: list[CommandAdapter], *answers: str, answer_s: float = 10.0) ->
     program = [sys.executable, "-c", ADAPTER.format(answers=list(answers))]
     made.append(CommandAdapter(program, answer_s=answer_s))
     return made[-1]
-
-
-def test_every_line_of_the_page_keeps_to_the_schema_and_is_understood() -> None:
-    """Requests and answers of the documentation, as they stand there."""
-    schema = json.loads((schemas_dir() / "adapter.schema.json").read_text(encoding="utf-8"))
-    jsonschema.Draft202012Validator.check_schema(schema)
-    page = (schemas_dir() / "ADAPTER.md").read_text(encoding="utf-8")
-    lines = re.findall(r"^(→|←) (\{.*\})$", page, re.MULTILINE)
-
-    for _, line in lines:
-        jsonschema.validate(json.loads(line), schema, cls=jsonschema.Draft202012Validator)
-    said = [msgspec.json.decode(line, type=Said) for arrow, line in lines if arrow == "←"]
-    told = {json.loads(line)["op"] for arrow, line in lines if arrow == "→"}
-
-    assert {"start", "lock", "unlock", "restart", "refresh", "counter", "indeterminate"} == told
-    assert len(said) == len(lines) / 2 == 9
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        '{"id":1,"ok":{},"error":"both"}',
-        '{"id":1}',
-        '{"id":1,"op":"lock","kind":"approval","server":"a","tools":[]}',
-        '{"id":1,"op":"start","dir":"/d","world":{"servers":[{"name":"a","trusted":true}],"agents":{}}}',
-        '{"id":1,"ok":{"url":"127.0.0.1:8080"}}',
-        '{"id":0,"op":"restart"}',
-    ],
-)
-def test_the_schema_refuses_what_is_no_line_of_the_protocol(line: str) -> None:
-    """It can fail."""
-    schema = json.loads((schemas_dir() / "adapter.schema.json").read_text(encoding="utf-8"))
-
-    assert not jsonschema.Draft202012Validator(schema).is_valid(json.loads(line))
 
 
 def test_what_is_sent_keeps_to_the_schema(tmp_path: Path, adapters: list[CommandAdapter]) -> None:
@@ -315,61 +273,3 @@ def test_credentials_of_a_bad_answer_are_not_quoted(
     assert "s3cret" not in str(told.value)
     assert str(told.value).count('":"(redacted)"') == 3
     assert '"url":3' in str(told.value)
-
-
-def test_a_link_among_the_logs_is_left(tmp_path: Path) -> None:
-    """Dangling or not: it may lead anywhere."""
-    target = tmp_path / "scratch" / "a1" / "target"
-    target.mkdir(parents=True)
-    (tmp_path / "elsewhere").write_text("not the target's")
-    (target / "a.log").symlink_to(tmp_path / "nowhere")
-    (target / "b.log").symlink_to(tmp_path / "elsewhere")
-    (target / "c.log").write_text("printed")
-
-    keep_logs(target.parent)
-
-    assert [one.name for one in (tmp_path / "logs" / "a1").iterdir()] == ["c.log"]
-
-
-def run(tmp_path: Path, *arguments: str) -> Any:
-    """One check by the command line, through an adapter."""
-    check = "test_an_odd_limit_neither_lifts_the_cap_nor_stops_the_target"
-    own = ("run", "command", "--check", check, "--out", str(tmp_path))
-    return CliRunner().invoke(main, [*own, *arguments])
-
-
-def test_a_command_that_the_system_does_not_take_is_no_fault_of_the_suite(tmp_path: Path) -> None:
-    """For adapters and for targets that are started directly."""
-    log = tmp_path / "log"
-    with pytest.raises(TargetNotStarted, match=r"cannot start 'a\\x00b': embedded null byte"):
-        LineProgram(["a\0b"], log=log)
-    with pytest.raises(TargetNotStarted, match="embedded null byte"):
-        Spawned(["a\0b"], env={}, log=log)
-
-
-@pytest.mark.parametrize(
-    ("command", "complaint"),
-    [
-        (["/no/such/program"], "cannot start '/no/such/program'"),
-        ([sys.executable, "-c", "print('hello')"], "'hello'"),
-        ([sys.executable, "-c", "raise SystemExit(5)"], "ended with exit code 5"),
-    ],
-)
-def test_a_run_without_a_working_adapter_exits_with_3(
-    tmp_path: Path, command: list[str], complaint: str
-) -> None:
-    """One sentence says what broke."""
-    done = run(tmp_path, "--", *command)
-
-    assert done.exit_code == 3
-    assert complaint in done.output.splitlines()[-1]
-
-
-def test_the_worked_adapter_drives_the_reference(tmp_path: Path) -> None:
-    """The example that ships, through a check on a target of its own and its declared floor."""
-    done = run(tmp_path, "--", sys.executable, "-m", "mcp_proxy_reference.adapter")
-
-    report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
-    assert [one["verdict"] for one in report["results"]] == ["pass"]
-    assert report["target"]["capabilities"] == ["config", "user"]
-    assert done.exit_code == 4  # a part of the profile was left out

@@ -11,17 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mcp_proxy_conformance.armed import Armed
-from mcp_proxy_conformance.bench import Bench
-from mcp_proxy_conformance.discovery.offered import offered_anywhere
-from mcp_proxy_conformance.discovery.surface import FLAG
-from mcp_proxy_conformance.target.description import Description
-from mcp_proxy_conformance.target.kinds import target_of
-from mcp_proxy_conformance.target.started import Started
 from mcp_proxy_conformance.transcript import Transcript
 from mcp_proxy_conformance.upstream import Upstreams, UpstreamServer, UpstreamTool
 from mcp_proxy_conformance.wire import ProtocolFault, StdioClient, Unreachable, program
-from mcp_proxy_conformance.world import World
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -98,22 +90,6 @@ def test_the_reference_is_listed_and_called(tmp_path: Path) -> None:
     assert sent == ["initialize", "notifications/initialized", "tools/list", "tools/call"]
     assert len(seen) == len(sent) + 3
     assert reply.raw == reply.received.raw == seen[-1].raw
-
-
-def test_the_bench_sees_the_discovery_tool_on_every_transport(tmp_path: Path) -> None:
-    """The adapter of the reference names stdio, beside the endpoints; the two states are apart."""
-    target = target_of(Description(kind="reference"))
-    started = Started(target, World(id="none", servers=()), tmp_path)
-    try:
-        told = offered_anywhere(Bench(started, Armed(states={})))
-        states = sorted(path.parent.name for path in started.folder.rglob("proxy.db"))
-    finally:
-        started.close()
-        target.close()
-
-    flagged = {place for place, tool in told.items() if FLAG in tool["description"]}
-    assert flagged == {"/mcp", "/mcp/call", "stdio"}
-    assert states == ["data", "stdio-data"]
 
 
 def test_pages_are_joined_and_notifications_kept() -> None:

@@ -1,0 +1,47 @@
+"""The adapter page and its schema: every example line, and lines that are none."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import jsonschema
+import msgspec
+import pytest
+
+from mcp_proxy_conformance.resources import schemas_dir
+from mcp_proxy_conformance.target.answer import Said
+
+
+def test_every_line_of_the_page_keeps_to_the_schema_and_is_understood() -> None:
+    """Requests and answers of the documentation, as they stand there."""
+    schema = json.loads((schemas_dir() / "adapter.schema.json").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    page = (schemas_dir() / "ADAPTER.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^(→|←) (\{.*\})$", page, re.MULTILINE)
+
+    for _, line in lines:
+        jsonschema.validate(json.loads(line), schema, cls=jsonschema.Draft202012Validator)
+    said = [msgspec.json.decode(line, type=Said) for arrow, line in lines if arrow == "←"]
+    told = {json.loads(line)["op"] for arrow, line in lines if arrow == "→"}
+
+    assert {"start", "lock", "unlock", "restart", "refresh", "counter", "indeterminate"} == told
+    assert len(said) == len(lines) / 2 == 9
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"id":1,"ok":{},"error":"both"}',
+        '{"id":1}',
+        '{"id":1,"op":"lock","kind":"approval","server":"a","tools":[]}',
+        '{"id":1,"op":"start","dir":"/d","world":{"servers":[{"name":"a","trusted":true}],"agents":{}}}',
+        '{"id":1,"ok":{"url":"127.0.0.1:8080"}}',
+        '{"id":0,"op":"restart"}',
+    ],
+)
+def test_the_schema_refuses_what_is_no_line_of_the_protocol(line: str) -> None:
+    """It can fail."""
+    schema = json.loads((schemas_dir() / "adapter.schema.json").read_text(encoding="utf-8"))
+
+    assert not jsonschema.Draft202012Validator(schema).is_valid(json.loads(line))

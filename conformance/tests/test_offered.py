@@ -1,0 +1,30 @@
+"""Where the discovery tool is offered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mcp_proxy_conformance.armed import Armed
+from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.discovery.offered import offered_anywhere
+from mcp_proxy_conformance.discovery.surface import FLAG
+from mcp_proxy_conformance.target.description import Description
+from mcp_proxy_conformance.target.kinds import target_of
+from mcp_proxy_conformance.target.started import Started
+from mcp_proxy_conformance.world import World
+
+
+def test_the_bench_sees_the_discovery_tool_on_every_transport(tmp_path: Path) -> None:
+    """The adapter of the reference names stdio, beside the endpoints; the two states are apart."""
+    target = target_of(Description(kind="reference"))
+    started = Started(target, World(id="none", servers=()), tmp_path)
+    try:
+        told = offered_anywhere(Bench(started, Armed(states={})))
+        states = sorted(path.parent.name for path in started.folder.rglob("proxy.db"))
+    finally:
+        started.close()
+        target.close()
+
+    flagged = {place for place, tool in told.items() if FLAG in tool["description"]}
+    assert flagged == {"/mcp", "/mcp/call", "stdio"}
+    assert states == ["data", "stdio-data"]

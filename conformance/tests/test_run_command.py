@@ -1,0 +1,77 @@
+"""Runs through an adapter command, by the command line."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from mcp_proxy_conformance.cli import main
+from mcp_proxy_conformance.target.adapter import (
+    TargetNotStarted,
+)
+from mcp_proxy_conformance.target.folder import keep_logs
+from mcp_proxy_conformance.target.lines import LineProgram
+from mcp_proxy_conformance.target.process import Spawned
+
+
+def test_a_link_among_the_logs_is_left(tmp_path: Path) -> None:
+    """Dangling or not: it may lead anywhere."""
+    target = tmp_path / "scratch" / "a1" / "target"
+    target.mkdir(parents=True)
+    (tmp_path / "elsewhere").write_text("not the target's")
+    (target / "a.log").symlink_to(tmp_path / "nowhere")
+    (target / "b.log").symlink_to(tmp_path / "elsewhere")
+    (target / "c.log").write_text("printed")
+
+    keep_logs(target.parent)
+
+    assert [one.name for one in (tmp_path / "logs" / "a1").iterdir()] == ["c.log"]
+
+
+def run(tmp_path: Path, *arguments: str) -> Any:
+    """One check by the command line, through an adapter."""
+    check = "test_an_odd_limit_neither_lifts_the_cap_nor_stops_the_target"
+    own = ("run", "command", "--check", check, "--out", str(tmp_path))
+    return CliRunner().invoke(main, [*own, *arguments])
+
+
+def test_a_command_that_the_system_does_not_take_is_no_fault_of_the_suite(tmp_path: Path) -> None:
+    """For adapters and for targets that are started directly."""
+    log = tmp_path / "log"
+    with pytest.raises(TargetNotStarted, match=r"cannot start 'a\\x00b': embedded null byte"):
+        LineProgram(["a\0b"], log=log)
+    with pytest.raises(TargetNotStarted, match="embedded null byte"):
+        Spawned(["a\0b"], env={}, log=log)
+
+
+@pytest.mark.parametrize(
+    ("command", "complaint"),
+    [
+        (["/no/such/program"], "cannot start '/no/such/program'"),
+        ([sys.executable, "-c", "print('hello')"], "'hello'"),
+        ([sys.executable, "-c", "raise SystemExit(5)"], "ended with exit code 5"),
+    ],
+)
+def test_a_run_without_a_working_adapter_exits_with_3(
+    tmp_path: Path, command: list[str], complaint: str
+) -> None:
+    """One sentence says what broke."""
+    done = run(tmp_path, "--", *command)
+
+    assert done.exit_code == 3
+    assert complaint in done.output.splitlines()[-1]
+
+
+def test_the_worked_adapter_drives_the_reference(tmp_path: Path) -> None:
+    """The example that ships, through a check on a target of its own and its declared floor."""
+    done = run(tmp_path, "--", sys.executable, "-m", "mcp_proxy_reference.adapter")
+
+    report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+    assert [one["verdict"] for one in report["results"]] == ["pass"]
+    assert report["target"]["capabilities"] == ["config", "user"]
+    assert done.exit_code == 4  # a part of the profile was left out

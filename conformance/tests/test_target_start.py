@@ -1,0 +1,187 @@
+"""Targets that do not come up, do not stay, or find their upstreams elsewhere."""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+
+from mcp_proxy_conformance.cli import main
+from mcp_proxy_conformance.target import operator
+from mcp_proxy_conformance.target.adapter import UpstreamPlace
+from mcp_proxy_conformance.target.description import FILE, Description
+from mcp_proxy_conformance.target.kinds import target_of
+from mcp_proxy_conformance.target.launch import mcpproxy
+from mcp_proxy_conformance.target.operator import OperatorAdapter
+from mcp_proxy_conformance.target.started import Started
+from mcp_proxy_conformance.world import World, server, tool, world
+
+CHECK = "test_an_odd_limit_neither_lifts_the_cap_nor_stops_the_target"
+
+
+def refer(*before: str) -> str:
+    """A program that is the reference, started by these words."""
+    return f'#!/bin/sh\nexec {" ".join(before)} {sys.executable} -m mcp_proxy_reference "$@"\n'
+
+
+@pytest.mark.parametrize(
+    ("program", "complaint"),
+    [
+        ("#!/bin/sh\necho going down >&2\nexit 4\n", "going down"),
+        ("#!/bin/sh\nexec sleep 60\n", "did not become ready in time"),
+        (refer("timeout", "2"), "the target ended while it was set up"),
+    ],
+)
+def test_a_proxy_that_does_not_come_up_or_stay_exits_with_3(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, complaint: str
+) -> None:
+    """The end of its log is shown."""
+    monkeypatch.setattr("mcp_proxy_conformance.target.operator.START_S", 2.0)
+    binary = tmp_path / "proxy"
+    binary.write_text(program, encoding="utf-8")
+    binary.chmod(0o700)
+    out = str(tmp_path / "out")
+
+    done = CliRunner().invoke(
+        main, ["run", "mcpproxy", "--binary", str(binary), "--check", CHECK, "--out", out]
+    )
+
+    assert done.exit_code == 3
+    assert complaint in done.output
+
+
+def test_a_port_that_is_taken_meanwhile_is_left_for_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between finding a free port and listening on it another program may come first."""
+    binary = tmp_path / "proxy"
+    binary.write_text(refer(), encoding="utf-8")
+    binary.chmod(0o700)
+    find, found = operator._free_port, list[int]()
+    with socket.socket() as busy:
+        busy.bind(("127.0.0.1", 0))
+        busy.listen()
+
+        def taken_once() -> int:
+            found.append(find() if found else busy.getsockname()[1])
+            return found[-1]
+
+        monkeypatch.setattr(operator, "_free_port", taken_once)
+        adapter = OperatorAdapter(mcpproxy(str(binary)))
+        (tmp_path / "target").mkdir()
+        try:
+            access = adapter.start(World(servers=(), id="none"), {}, tmp_path / "target")
+        finally:
+            adapter.stop()
+
+    assert (len(found), access.url) == (2, f"http://127.0.0.1:{found[1]}/mcp")
+
+
+def test_a_file_in_the_working_folder_is_used_and_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Through pytest's own command line too, given by name."""
+    monkeypatch.chdir(tmp_path)
+    adapter = json.dumps([sys.executable, "-m", "mcp_proxy_reference.adapter"])
+    (tmp_path / FILE).write_text(f"command = {adapter}\n", encoding="utf-8")
+
+    done = CliRunner().invoke(main, ["run", "--check", CHECK])
+
+    report = json.loads((tmp_path / "mcp-proxy-conformance-out" / "report.json").read_bytes())
+    assert f"target file: {FILE}" in done.output
+    assert report["target"]["kind"] == "command"
+    assert [one["verdict"] for one in report["results"]] == ["pass"]
+
+
+def test_a_file_found_that_describes_another_kind_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One line says so; the kind named on the command line is judged."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / FILE).write_text('kind = "command"\ncommand = ["x"]\n', encoding="utf-8")
+
+    done = CliRunner().invoke(main, ["run", "mcpproxy", "--binary", "/no/such/proxy"])
+
+    told = f"{FILE} describes a target of kind 'command'; not used"
+    assert done.output.splitlines()[0] == told
+    assert "/no/such/proxy does not exist" in done.output
+    assert done.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("place", "url", "command"),
+    [
+        (UpstreamPlace(host="upstreams.test"), "http://upstreams.test:", None),
+        (UpstreamPlace(bind="127.0.0.2"), "http://127.0.0.2:", None),
+        (UpstreamPlace(transport="stdio"), None, sys.executable),
+    ],
+)
+def test_upstreams_are_where_the_file_says(
+    tmp_path: Path, place: UpstreamPlace, url: str | None, command: str | None
+) -> None:
+    """The adapter is told the host's name, or a command line instead of a URL."""
+    told: dict[str, Any] = {}
+
+    class Listening:
+        """An adapter that only remembers."""
+
+        def start(self, _world: object, upstreams: dict[str, Any], _folder: Path) -> None:
+            told.update(upstreams)
+
+        def stop(self) -> None:
+            pass
+
+    target = target_of(Description(kind="command", command=("x",), upstreams=place))
+    quiet: Any = Listening
+    aside = msgspec.structs.replace(world(server("forge", tool("zorvik_list"))), id="aside")
+    Started(
+        type(target)(kind="command", make=quiet, upstreams=target.upstreams), aside, tmp_path
+    ).close()
+
+    forge = told["forge"]
+    assert (forge.url or "").startswith(url or "")
+    assert (forge.url is None, forge.command is None) == (url is None, command is None)
+    assert forge.command is None or forge.command[0] == command
+
+
+def test_an_address_that_is_not_there_is_told_as_that(tmp_path: Path) -> None:
+    """Exit 3, and the member to mend."""
+    out = ("--out", str(tmp_path), "--check", CHECK)
+    done = CliRunner().invoke(main, ["run", "--upstream-bind", "203.0.113.1", *out, "reference"])
+
+    assert done.exit_code == 3
+    assert "cannot listen on '203.0.113.1'" in done.output.splitlines()[-1]
+
+
+def test_what_is_shown_though_undeclared_is_a_fault_of_the_declaration(tmp_path: Path) -> None:
+    """A server that its operator quarantined: the suite did not lay that lock, and says so."""
+    script = tmp_path / "adapter.py"
+    script.write_text(QUARANTINING, encoding="utf-8")
+    done = CliRunner().invoke(
+        main,
+        [
+            "run", "command", "--ready", "2", "--out", str(tmp_path / "out"), "--check",
+            "test_every_status_is_one_of_six_words", "--", sys.executable, str(script),
+        ],
+    )  # fmt: skip
+
+    assert "quarantine is not declared; declare quarantine" in done.output
+    assert done.exit_code == 2
+
+
+QUARANTINING = """
+import mcp_proxy_reference.adapter as adapter
+plain = adapter.Target.__init__
+def quarantined(self, folder, world):
+    plain(self, folder, world)
+    last = world["servers"][-1]["name"]
+    self.switch({"kind": "quarantine", "server": last, "tools": []}, locked=True)
+adapter.Target.__init__ = quarantined
+adapter.main()
+"""
