@@ -117,7 +117,8 @@ def judge(kind: str | None, options: dict[str, Any]) -> int:
         *(["--check", options["check"]] if options["check"] else []),
     ]  # fmt: skip
     # Nearly all that a run makes is kept to its end, so looking for garbage finds none.
-    gc.set_threshold(50_000, 20, 100)
+    gc.freeze()
+    gc.set_threshold(500_000, 50, 100)
     with Progress(log, sys.stderr) as progress:
         code = pytest.main(arguments, plugins=[progress])
     if code == USAGE_ERROR:

@@ -143,4 +143,4 @@ class Target:
     upstreams: UpstreamPlace = field(default_factory=UpstreamPlace)
     lasts_s: float = math.inf
     soak_s: float = 0.0
-    ahead: int = 3
+    ahead: int = 2
