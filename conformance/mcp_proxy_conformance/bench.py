@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cached_property
 from typing import Any, TypeVar
 
 from mcp_proxy_conformance.armed import Armed
@@ -16,12 +15,11 @@ from mcp_proxy_conformance.discovery.answer import (
     Answer,
     Listing,
     ServerEntry,
-    read_answer,
     read_inspected,
     read_listing,
 )
 from mcp_proxy_conformance.discovery.declared import expect_declared
-from mcp_proxy_conformance.discovery.surface import FLAG, Surface
+from mcp_proxy_conformance.discovery.surface import Surface
 from mcp_proxy_conformance.state import ToolState
 from mcp_proxy_conformance.target.started import Started, poll
 from mcp_proxy_conformance.verdict import Breach, Inconclusive, NotApplicable
@@ -52,10 +50,10 @@ class Bench:
         """The target's names."""
         return self.started.target.surface
 
-    @cached_property
+    @property
     def tools(self) -> dict[ToolKey, Tool]:
         """Every tool of the world."""
-        return self.world.tools()
+        return self.started.tools
 
     @property
     def states(self) -> dict[ToolKey, ToolState]:
@@ -72,13 +70,13 @@ class Bench:
         self, query: str, *, include_disabled: Any = ABSENT, limit: Any = ABSENT, endpoint: str = ""
     ) -> Answer:
         """One discovery call, D(query, flag, limit) in the clause tables."""
-        arguments = {self.surface.query: query}
-        if include_disabled is not ABSENT:
-            arguments[FLAG] = include_disabled
-        if limit is not ABSENT:
-            arguments[self.surface.limit] = limit
-        reply = self.tool_call(self.surface.discovery_tool, arguments, endpoint=endpoint)
-        answer = read_answer(reply, query, self.surface.members, self.tools)
+        answer = self.started.discover(
+            query,
+            include_disabled=include_disabled,
+            limit=limit,
+            endpoint=endpoint,
+            agent=self.agent,
+        )
         expect_declared(answer, self.started.target.capabilities)
         return answer
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable
 
 from mcp_proxy_conformance.armed import Armed, sampled
-from mcp_proxy_conformance.discovery.answer import Answer, read_answer
+from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.state import after, initial
 from mcp_proxy_conformance.target.started import Started, poll
 from mcp_proxy_conformance.world import ToolKey
@@ -30,11 +30,7 @@ class Prover:
 
     def ask(self, query: str) -> Answer:
         """The default answer to a query, at the largest limit."""
-        names = self.started.target.surface
-        reply = self.started.client().call_tool(
-            names.discovery_tool, {names.query: query, names.limit: SHOW_LIMIT}
-        )
-        return read_answer(reply, query, names.members, self.tools)
+        return self.started.discover(query, limit=SHOW_LIMIT)
 
     def expect_call(self, key: ToolKey) -> bool:
         """Poll until a call reaches the upstream."""

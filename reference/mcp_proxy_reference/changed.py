@@ -1,6 +1,8 @@
 """A proxy that is like the reference but for one thing: a fault, or a fair other reading."""
 
-from collections.abc import Callable, Mapping
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -37,3 +39,10 @@ class Changed:
             for name, value in self.change.items()
         }
         return replace(Policy(), **made)
+
+
+def gathered(package: str, path: Sequence[str], member: str) -> tuple[Any, ...]:
+    """What the modules of a package have under that name, in order of module."""
+    found = sorted(one.name for one in pkgutil.iter_modules(path))
+    modules = [importlib.import_module(f"{package}.{name}") for name in found]
+    return tuple(one for module in modules for one in getattr(module, member, ()))

@@ -65,8 +65,10 @@ def selftest(
     if not (slash and number.isdecimal() and parts.isdecimal() and 1 <= int(number) <= int(parts)):
         click.echo(f"--part {part!r} is no part of a whole; write for instance 1/8", err=True)
         sys.exit(DECLARATION)
-    sampled = part_of(trials(), int(number), int(parts))
-    wanted = [one for one in (trials() if only else sampled) if not only or one.changed.id in only]
+    everything = trials()
+    wanted = [one for one in everything if one.changed.id in only]
+    if not only:
+        wanted = part_of(everything, int(number), int(parts))
     unknown = sorted(set(only) - {one.changed.id for one in wanted})
     if unknown:
         click.echo(f"there is no counterexample, variant or control {unknown[0]!r}", err=True)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mcp_proxy_conformance.discovery.answer import Answer, read_answer
+from mcp_proxy_conformance.calling import ABSENT
+from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.surface import FLAG
 from mcp_proxy_conformance.target.started import Started, poll
 from mcp_proxy_conformance.world import Server, Tool, World
@@ -50,9 +51,7 @@ def missing(started: Started) -> Missing | None:
     if names_flag(found):
         return None
     poll(lambda: _asked(started, OPEN).tools, bool, started.target.ready_s)
-    flagged = poll(
-        lambda: _asked(started, LOCKED, flag=True), _has_section, started.target.settle_s
-    )
+    flagged = poll(lambda: _asked(started, LOCKED, True), _has_section, started.target.settle_s)
     if _has_section(flagged):
         return None
     why = f"{no_mention(surface.discovery_tool)}, and it brings up nothing that is locked"
@@ -85,12 +84,9 @@ def cut(text: str, longest: int) -> str:
     return text if len(text) <= longest else text[: longest - 3] + "..."
 
 
-def _asked(started: Started, query: str, *, flag: bool = False) -> Answer:
-    surface = started.target.surface
-    arguments = {surface.query: query} | ({FLAG: True} if flag else {})
-    client = started.client(endpoint=surface.endpoints[0])
-    reply = client.call_tool(surface.discovery_tool, arguments)
-    return read_answer(reply, query, surface.members, started.world.tools())
+def _asked(started: Started, query: str, flag: Any = ABSENT) -> Answer:
+    first = started.target.surface.endpoints[0]
+    return started.discover(query, include_disabled=flag, endpoint=first)
 
 
 def _has_section(answer: Answer) -> bool:

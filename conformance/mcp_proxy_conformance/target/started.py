@@ -8,13 +8,16 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urljoin
 
 import msgspec
 
-from mcp_proxy_conformance.calling import Called
+from mcp_proxy_conformance.calling import ABSENT, Called
+from mcp_proxy_conformance.discovery.answer import Answer, read_answer
+from mcp_proxy_conformance.discovery.surface import FLAG
 from mcp_proxy_conformance.target.adapter import (
     LOCK_CAPABILITY,
     Access,
@@ -147,6 +150,30 @@ class Started:
         before = upstream.calls(key.tool)
         reply = self.client(agent, template.endpoint).call_tool(tool, filled)
         return Called(key=key, reply=reply, reached=upstream.calls(key.tool) > before)
+
+    def discover(
+        self,
+        query: str,
+        *,
+        include_disabled: Any = ABSENT,
+        limit: Any = ABSENT,
+        endpoint: str = "",
+        agent: str | None = None,
+    ) -> Answer:
+        """One discovery call; what is ABSENT is not sent."""
+        names = self.target.surface
+        arguments = {names.query: query}
+        if include_disabled is not ABSENT:
+            arguments[FLAG] = include_disabled
+        if limit is not ABSENT:
+            arguments[names.limit] = limit
+        reply = self.client(agent, endpoint).call_tool(names.discovery_tool, arguments)
+        return read_answer(reply, query, names.members, self.tools)
+
+    @cached_property
+    def tools(self) -> dict[ToolKey, Tool]:
+        """Every tool that ever exists in this world."""
+        return self.world.tools()
 
     def stdio(self) -> StdioClient:
         """A client of the target over stdio, to be closed by who asked for it."""

@@ -9,6 +9,7 @@ from typing import Any
 from mcp_proxy_reference import policy as std
 from mcp_proxy_reference.facts import Facts, Json, Request
 from mcp_proxy_reference.gateway import Gateway
+from mcp_proxy_reference.swapping import decide, own, put
 
 HOLDS: Mapping[str, Callable[[Facts], bool]] = {
     "server_disabled": lambda facts: not facts.enabled,
@@ -43,26 +44,23 @@ def crowded() -> bool:
     return tasks.count("run_asgi") > 1
 
 
-def put(thing: object, **members: Any) -> None:
-    """Replace members of an object."""
-    for name, value in members.items():
-        setattr(thing, name, value)
-
-
-def got(thing: object, name: str) -> Any:
-    """A member of an object."""
-    return getattr(thing, name)
-
-
-def decide(gateway: Gateway, **change: Any) -> None:
-    """Replace decisions of a gateway that is about to serve."""
-    gateway.policy = replace(gateway.policy, **change)
-
-
 def by_allow_list(gateway: Gateway, facts: Facts) -> bool:
     """Whether the tool is denied by its absence from an allow list."""
     server = gateway.config.servers[facts.tool.server]
     return facts.denied and server.enabled_tools is not None
+
+
+def left_out(dropped: Callable[[Facts], bool]) -> Callable[[Gateway], None]:
+    """Tools that are in neither pass of discovery."""
+
+    def swap(gateway: Gateway) -> None:
+        decide(
+            gateway,
+            indexed=lambda facts: std.indexed(facts) and not dropped(facts),
+            withheld_status=lambda facts: None if dropped(facts) else std.withheld_status(facts),
+        )
+
+    return swap
 
 
 def bare(facts: Facts) -> Facts:
@@ -97,10 +95,10 @@ def texts(**change: str) -> dict[str, str]:
 def later_pages(gateway: Gateway) -> set[str]:
     """The addresses of tools that did not come with the first page, filled as servers are read."""
     later: set[str] = set()
-    attach = got(gateway, "_attach")
+    attach = own(gateway, "_attach")
 
     def watch(upstream: Any) -> Any:
-        name, connect = upstream.connection.server_id, got(upstream, "_connect")
+        name, connect = upstream.connection.server_id, own(upstream, "_connect")
 
         async def connected(connection: Any) -> Any:
             session = await connect(connection)

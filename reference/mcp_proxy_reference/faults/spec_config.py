@@ -6,25 +6,9 @@ from dataclasses import replace
 from mcp_proxy_reference import policy as std
 from mcp_proxy_reference.facts import Facts
 from mcp_proxy_reference.faults.fault import Fault, fault
-from mcp_proxy_reference.faults.pieces import (
-    by_allow_list,
-    called,
-    decide,
-)
+from mcp_proxy_reference.faults.pieces import by_allow_list, called, left_out
 from mcp_proxy_reference.gateway import Gateway
-
-
-def _without(dropped: Callable[[Facts], bool]) -> Callable[[Gateway], None]:
-    """Tools that are in neither pass of discovery."""
-
-    def swap(gateway: Gateway) -> None:
-        decide(
-            gateway,
-            indexed=lambda facts: std.indexed(facts) and not dropped(facts),
-            withheld_status=lambda facts: None if dropped(facts) else std.withheld_status(facts),
-        )
-
-    return swap
+from mcp_proxy_reference.swapping import decide
 
 
 def _seen_as(read: Callable[[Gateway, Facts], bool]) -> Callable[[Gateway], None]:
@@ -63,7 +47,7 @@ def _any_server_denies(gateway: Gateway, facts: Facts) -> bool:
 
 
 def _allow_unrevealed(gateway: Gateway) -> None:
-    _without(lambda facts: by_allow_list(gateway, facts))(gateway)
+    left_out(lambda facts: by_allow_list(gateway, facts))(gateway)
 
 
 def _allow_unknown(gateway: Gateway) -> None:

@@ -6,8 +6,9 @@ from typing import Any
 from mcp_proxy_reference import policy as std
 from mcp_proxy_reference.facts import Facts, Json, Status
 from mcp_proxy_reference.faults.fault import Fault, Fresh, fault
-from mcp_proxy_reference.faults.pieces import decide, later_pages, texts
+from mcp_proxy_reference.faults.pieces import later_pages, texts
 from mcp_proxy_reference.gateway import Gateway
+from mcp_proxy_reference.swapping import decide
 
 Tally = Sequence[tuple[Facts, Status | None]]
 Counts = Callable[[Tally], Any]

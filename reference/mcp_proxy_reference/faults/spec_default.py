@@ -6,8 +6,9 @@ from typing import Any
 from mcp_proxy_reference import policy as std
 from mcp_proxy_reference.facts import Facts, Json, Request
 from mcp_proxy_reference.faults.fault import Fault, Fresh, fault
-from mcp_proxy_reference.faults.pieces import crowded, decide, flagged, given_off
+from mcp_proxy_reference.faults.pieces import crowded, flagged, given_off
 from mcp_proxy_reference.gateway import Gateway
+from mcp_proxy_reference.swapping import decide
 
 FLAG = "include_disabled"
 

@@ -8,34 +8,16 @@ from typing import Any
 from mcp_proxy_reference import policy as std
 from mcp_proxy_reference.facts import Facts
 from mcp_proxy_reference.faults.fault import Fault, Fresh, fault
-from mcp_proxy_reference.faults.pieces import (
-    WITHHELD,
-    decide,
-    got,
-    later_pages,
-    put,
-)
+from mcp_proxy_reference.faults.pieces import WITHHELD, later_pages, left_out
 from mcp_proxy_reference.gateway import Gateway
 from mcp_proxy_reference.store import StoreError
-
-
-def _without(dropped: Callable[[Facts], bool]) -> Callable[[Gateway], None]:
-    """Tools that are in neither pass of discovery."""
-
-    def swap(gateway: Gateway) -> None:
-        decide(
-            gateway,
-            indexed=lambda facts: std.indexed(facts) and not dropped(facts),
-            withheld_status=lambda facts: None if dropped(facts) else std.withheld_status(facts),
-        )
-
-    return swap
+from mcp_proxy_reference.swapping import decide, own, put
 
 
 def _dropped_when_listed(gateway: Gateway) -> None:
     """Whatever the user has locked when its server is discovered anew is not indexed again."""
     dropped: dict[str, set[str]] = {}
-    record = got(gateway, "_record")
+    record = own(gateway, "_record")
 
     def recorded(name: str) -> None:
         record(name)
@@ -43,7 +25,7 @@ def _dropped_when_listed(gateway: Gateway) -> None:
         dropped[name] = {tool for (server, tool), one in known.items() if server == name and one[2]}
 
     put(gateway, _record=recorded)
-    _without(
+    left_out(
         lambda facts: facts.disabled_by_user and facts.tool.name in dropped[facts.tool.server]
     )(gateway)
 
@@ -54,13 +36,13 @@ def _dropped_at_start(gateway: Gateway) -> None:
         old = {key for key, record in gateway.store.records().items() if record.disabled}
     except StoreError:
         old = set()
-    _without(lambda facts: (facts.tool.server, facts.tool.name) in old)(gateway)
+    left_out(lambda facts: (facts.tool.server, facts.tool.name) in old)(gateway)
 
 
 def _dropped_in_time(gateway: Gateway) -> None:
     """A tidying task takes locked tools out of the index, twenty seconds after the start."""
     start = time.monotonic()
-    _without(
+    left_out(
         lambda facts: (facts.denied or facts.disabled_by_user) and time.monotonic() > start + 20
     )(gateway)
 
@@ -71,13 +53,13 @@ def _stdio_hidden(gateway: Gateway) -> None:
             facts, "discovery"
         )
 
-    _without(locked)(gateway)
+    left_out(locked)(gateway)
 
 
 def _first_page(gateway: Gateway) -> None:
     """Only tools from the first page of a server are looked at for locks."""
     later = later_pages(gateway)
-    _without(lambda facts: facts.tool.key in later and not std.may_call(facts, "discovery"))(
+    left_out(lambda facts: facts.tool.key in later and not std.may_call(facts, "discovery"))(
         gateway
     )
 
@@ -151,13 +133,13 @@ FAULTS: tuple[Fault, ...] = (
         "spec-config-not-indexed",
         "Denied tools are left out of the index.",
         "FR-001.reveals-config",
-        swap=_without(lambda facts: facts.denied),
+        swap=left_out(lambda facts: facts.denied),
     ),
     fault(
         "spec-user-not-indexed",
         "A user's lock takes the tool out of the index at once.",
         "FR-001.reveals-user",
-        swap=_without(lambda facts: facts.disabled_by_user),
+        swap=left_out(lambda facts: facts.disabled_by_user),
     ),
     fault(
         "spec-user-dropped-on-refresh",

@@ -8,9 +8,10 @@ from typing import Any
 from mcp_proxy_reference import policy as std
 from mcp_proxy_reference.facts import Facts, Json, Request, Status
 from mcp_proxy_reference.faults.fault import Fault, Fresh, fault
-from mcp_proxy_reference.faults.pieces import called, crowded, decide, every
+from mcp_proxy_reference.faults.pieces import called, crowded, every
 from mcp_proxy_reference.gateway import Gateway
 from mcp_proxy_reference.store import StoreError
+from mcp_proxy_reference.swapping import decide
 from mcp_proxy_reference.upstream import UpstreamError
 
 May = Callable[[Facts, str], bool]

@@ -5,8 +5,9 @@ from collections.abc import Callable, Sequence
 from mcp_proxy_reference import policy as std
 from mcp_proxy_reference.facts import Facts, Json, Request
 from mcp_proxy_reference.faults.fault import Fault, Fresh, fault
-from mcp_proxy_reference.faults.pieces import WITHHELD, crowded, decide, given_off
+from mcp_proxy_reference.faults.pieces import WITHHELD, crowded, given_off
 from mcp_proxy_reference.gateway import Gateway
+from mcp_proxy_reference.swapping import decide
 
 Note = Callable[[bool, int, Sequence[Facts]], str | None]
 HOW = "search again with include_disabled=true to see why."

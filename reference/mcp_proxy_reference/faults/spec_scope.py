@@ -7,8 +7,9 @@ from typing import Any
 from mcp_proxy_reference import policy as std
 from mcp_proxy_reference.facts import Agent, Facts, Json, Request, Surface
 from mcp_proxy_reference.faults.fault import Fault, Fresh, fault
-from mcp_proxy_reference.faults.pieces import called, decide
+from mcp_proxy_reference.faults.pieces import called
 from mcp_proxy_reference.gateway import Gateway
+from mcp_proxy_reference.swapping import decide
 
 Scope = Callable[[Agent, str, Surface], bool]
 KEPT_S = 2

@@ -10,8 +10,9 @@ from typing import Any
 from mcp_proxy_reference import policy as std
 from mcp_proxy_reference.facts import Facts, Json, Request, Status
 from mcp_proxy_reference.faults.fault import Fault, Fresh, fault
-from mcp_proxy_reference.faults.pieces import decide, every, got, put
+from mcp_proxy_reference.faults.pieces import every
 from mcp_proxy_reference.gateway import Gateway
+from mcp_proxy_reference.swapping import decide, own, put
 
 
 def _folder(gateway: Gateway) -> Path:
@@ -63,7 +64,7 @@ def _kept_answers() -> Callable[[Json, Request], Json]:
 def _until_refresh(gateway: Gateway) -> None:
     """Discovery sees locks as they were when the tool's server was last read."""
     view: dict[str, Facts] = {}
-    record = got(gateway, "_record")
+    record = own(gateway, "_record")
 
     def recorded(name: str) -> None:
         record(name)

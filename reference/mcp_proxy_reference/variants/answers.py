@@ -8,7 +8,7 @@ from mcp_proxy_reference.facts import Json, Request
 from mcp_proxy_reference.gateway import Gateway
 from mcp_proxy_reference.policy import sections
 from mcp_proxy_reference.search import terms
-from mcp_proxy_reference.variants.swapping import decide
+from mcp_proxy_reference.swapping import decide
 from mcp_proxy_reference.variants.variant import Fresh, Variant, variant
 
 

@@ -6,7 +6,7 @@ from functools import partial
 
 from mcp_proxy_reference.facts import Facts, Match, Tool
 from mcp_proxy_reference.gateway import Gateway
-from mcp_proxy_reference.variants.swapping import decide, own, put
+from mcp_proxy_reference.swapping import decide, own, put
 from mcp_proxy_reference.variants.variant import Variant, variant
 
 Known = Mapping[str, Sequence[Facts]]

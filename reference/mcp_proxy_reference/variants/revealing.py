@@ -8,8 +8,8 @@ from mcp_proxy_reference.gateway import Gateway
 from mcp_proxy_reference.loader import Outcome
 from mcp_proxy_reference.operator_api import HttpError
 from mcp_proxy_reference.policy import EXACT, classify, counts, matches, note, withheld_status
+from mcp_proxy_reference.swapping import decide, own, put
 from mcp_proxy_reference.upstream import Upstream
-from mcp_proxy_reference.variants.swapping import decide, own, put
 from mcp_proxy_reference.variants.variant import Variant, variant
 
 STILL_ON: Json = {"enabled": True, "connection_status": {"state": "ready"}}

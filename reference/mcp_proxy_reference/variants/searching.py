@@ -8,7 +8,7 @@ from mcp_proxy_reference.facts import Agent, Match, Surface, Tool
 from mcp_proxy_reference.gateway import Gateway
 from mcp_proxy_reference.policy import MAX_LIMIT, cap, flag, limit, scope
 from mcp_proxy_reference.search import Index, terms
-from mcp_proxy_reference.variants.swapping import decide, put
+from mcp_proxy_reference.swapping import decide, put
 from mcp_proxy_reference.variants.variant import Variant, variant
 
 Found = list[tuple[str, float]]

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from mcp_proxy_reference.facts import Facts, Json, Status, Tool
 from mcp_proxy_reference.gateway import Gateway
 from mcp_proxy_reference.policy import classify, counts, note, rejection
-from mcp_proxy_reference.variants.swapping import decide, own, put
+from mcp_proxy_reference.swapping import decide, own, put
 from mcp_proxy_reference.variants.variant import Variant, variant
 
 Texts = Mapping[Status, str]

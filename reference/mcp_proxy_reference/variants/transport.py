@@ -8,7 +8,7 @@ from typing import Any
 from mcp_proxy_reference.facts import Agent, Json
 from mcp_proxy_reference.gateway import Gateway
 from mcp_proxy_reference.policy import FLAG_SCHEMA, MAX_LIMIT
-from mcp_proxy_reference.variants.swapping import decide
+from mcp_proxy_reference.swapping import decide
 from mcp_proxy_reference.variants.variant import Fresh, Variant, variant
 
 Respond = Callable[[], Awaitable[Json]]
