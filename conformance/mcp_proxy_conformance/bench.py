@@ -32,13 +32,16 @@ T = TypeVar("T")
 
 
 class Bench:
-    """One check's view of a started target; `agent` is whose eyes it looks through."""
+    """One check's view of a started target: through the eyes of `agent`, at that `endpoint`."""
 
-    def __init__(self, started: Started, armed: Armed, agent: str | None = None) -> None:
+    def __init__(
+        self, started: Started, armed: Armed, agent: str | None = None, endpoint: str = ""
+    ) -> None:
         """Made by the plugin, one a check."""
         self.started = started
         self.armed = armed
         self.agent = agent
+        self.endpoint = endpoint
 
     @property
     def world(self) -> World:
@@ -62,7 +65,11 @@ class Bench:
 
     def as_agent(self, name: str) -> Bench:
         """The same target seen by one of the world's agents."""
-        return Bench(self.started, self.armed, name)
+        return Bench(self.started, self.armed, name, self.endpoint)
+
+    def at(self, endpoint: str) -> Bench:
+        """The same target as it is seen at one of its endpoints."""
+        return Bench(self.started, self.armed, self.agent, endpoint)
 
     # -- what the agent does ---------------------------------------------------------------
 
@@ -74,7 +81,7 @@ class Bench:
             query,
             include_disabled=include_disabled,
             limit=limit,
-            endpoint=endpoint,
+            endpoint=endpoint or self.endpoint,
             agent=self.agent,
         )
         expect_declared(answer, self.started.target.capabilities)
@@ -86,7 +93,7 @@ class Bench:
         Asked anew after every operator action, between two looks of `until`, and when the check
         is called again; a failure is only ever told from answers of its own.
         """
-        place = (self.agent, query, repr(include_disabled), repr(limit))
+        place = (self.agent, self.endpoint, query, repr(include_disabled), repr(limit))
         found = self.started.answers.get(place)
         if found is None:
             found = self.discover(query, include_disabled=include_disabled, limit=limit)
@@ -113,8 +120,7 @@ class Bench:
             raise NotApplicable("inspect is not declared")
         tool, arguments = template.filled(ToolKey(server, ""), {})
         reply = self.tool_call(tool, arguments, endpoint=template.endpoint)
-        members = self.surface.members
-        return read_inspected(reply, members)
+        return read_inspected(reply, self.surface.members)
 
     def call(
         self, key: ToolKey, arguments: dict[str, Any] | None = None, *, surface: int = 0
@@ -136,7 +142,8 @@ class Bench:
 
     def tool_call(self, tool: str, arguments: Any, *, endpoint: str = "") -> ToolReply:
         """One tools/call of the target's own tools, the raw reply."""
-        return self.started.client(self.agent, endpoint).call_tool(tool, arguments)
+        place = endpoint or self.endpoint
+        return self.started.client(self.agent, place).call_tool(tool, arguments)
 
     def request(self, method: str, params: Any, *, endpoint: str = "") -> Reply:
         """Any request of the protocol, the raw reply."""
@@ -284,7 +291,7 @@ class Bench:
 
     def _seen(self, what: str, look: Callable[[], bool]) -> bool:
         """A thing once seen alive on a started target need not be looked for again."""
-        place = f"{what} {self.agent}"
+        place = f"{what} {self.agent} {self.endpoint}"
         if place not in self.started.seen and look():
             self.started.seen.add(place)
         return place in self.started.seen

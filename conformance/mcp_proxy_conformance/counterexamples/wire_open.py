@@ -17,7 +17,7 @@ from mcp_proxy_conformance.counterexamples.edits import (
 )
 from mcp_proxy_conformance.counterexamples.exchange import Exchange, Json, WireFault
 from mcp_proxy_conformance.counterexamples.wire_places import at_one, elsewhere, only, to_agents
-from mcp_proxy_conformance.counterexamples.wire_refusing import TO_THE_USER, where
+from mcp_proxy_conformance.counterexamples.wire_refusing import where
 from mcp_proxy_conformance.discovery.surface import FLAG
 
 SEVERAL = 2
@@ -64,6 +64,12 @@ def _schema(_: Document, entry: Document) -> Document:
     return entry | {"inputSchema": wire_entries.SCHEMA}
 
 
+def _users_remedy_noted(x: Exchange, told: Document) -> None:
+    text = (told.get(x.surface.members.remediation) or {}).get("disabled_by_user")
+    if text:
+        x.memory["remedy"] = text
+
+
 def _statuses_of_first(x: Exchange, told: Document) -> Document | None:
     """All entries have the first one's status; the map follows."""
     entries = locked(x, told)
@@ -78,8 +84,10 @@ FAULTS: tuple[WireFault, ...] = (
         "discovery-locks", "Once the flag was used, callable tools are refused.",
         "FR-011.not-unlocked", instead=_locking,
     ),
-    wire("refusal-mixed", "The refusal of a config lock also asks the user.", "SC-003.rejection",
-         refusal=where("disabled_by_config", lambda _, text: f"{TO_THE_USER} {text}")),
+    wire("refusal-mixed", "The refusal of a config lock begins with the user's remedy.",
+         "SC-003.rejection", document=_users_remedy_noted,
+         refusal=where("disabled_by_config",
+                       lambda x, text: f"{x.memory['remedy']} {text}" if x.memory else None)),
     *only(
         "to agents", to_agents, "empty-section", "names-unasked", "status-renamed",
         "status-user-first", "entry-in-both", "callables-reversed", "server-wrong",

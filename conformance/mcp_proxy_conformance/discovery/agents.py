@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.verdict import Inconclusive
 from mcp_proxy_conformance.world import World
 
 
@@ -14,6 +17,16 @@ def scoped(bench: Bench, agent: str) -> Bench:
     seen = any(k in view.discover(bench.tools[k].word or k.tool).callables() for k in free)
     bench.require(seen, "the agent was not shown a callable tool of its own")
     return view
+
+
+def everywhere(bench: Bench) -> list[Bench]:
+    """The views of agents whose scope is every server, once they were shown a callable tool."""
+    place = ("agents of every server",)
+    found = bench.started.answers.get(place)
+    if found is None:
+        names = [one for one in bench.world.agents if not beyond(bench.world, one)]
+        found = bench.started.answers[place] = [v for one in names if (v := _proven(bench, one))]
+    return list(found)
 
 
 def beyond(world: World, agent: str) -> tuple[str, ...]:
@@ -46,3 +59,9 @@ def names_beyond(world: World, agent: str, text: str, query: str = "") -> list[s
         if key.server in beyond(world, agent):
             wanted += [tool.name, tool.word, *tool.canaries]
     return [name for name in wanted if name in text and name not in query]
+
+
+def _proven(bench: Bench, agent: str) -> Bench | None:
+    with suppress(Inconclusive):
+        return scoped(bench, agent)
+    return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -40,15 +41,19 @@ class Sides:
         self.expected[path] = seen if holds else wanted
 
 
-def lay_out(case: Case, bench: Bench) -> Sides:
-    """Ask what the case asks; raises Inconclusive when a control fails (section 0)."""
+def lay_out(case: Case, bench: Bench, *, way: int = 0) -> Sides:
+    """Ask what the case asks, calling by that call surface.
+
+    Raises:
+        Inconclusive: A control fails (section 0).
+    """
     if case.when.agent is not None:
         bench.needs("agents")
         bench = bench.as_agent(case.when.agent)
     asked: dict[str, Callable[[Case, Bench], Sides]] = {
         "discover": _discovered,
         "list": _listed,
-        "call": _called,
+        "call": partial(_called, way=way),
     }
     sides = asked[case.when.do](case, bench)
     if not sides.expected:
@@ -244,11 +249,11 @@ def _listed(case: Case, bench: Bench) -> Sides:
     return sides
 
 
-def _called(case: Case, bench: Bench) -> Sides:
+def _called(case: Case, bench: Bench, *, way: int) -> Sides:
     sides, then = Sides(), case.then.rejection
     tool = key(case.when.tool or "")
     _armed(bench, tool)
-    called = bench.call(tool)
+    called = bench.call(tool, surface=way)
     if then is None:
         return sides
     if then.reaches_upstream is not None:

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.discovery.agents import everywhere
 from mcp_proxy_conformance.discovery.answer import Answer, Entry
+from mcp_proxy_conformance.discovery.offered import elsewhere
 from mcp_proxy_conformance.discovery.remediation import mask
 from mcp_proxy_conformance.oracle import ABSENT, cap, is_withheld
 from mcp_proxy_conformance.proving import SHOW_LIMIT
@@ -55,10 +57,34 @@ def own_entries(bench: Bench, keys: Iterable[ToolKey]) -> dict[ToolKey, Entry]:
     return {key: entry for key, entry in entries.items() if entry is not None}
 
 
+def every_answer(bench: Bench, keys: Iterable[ToolKey]) -> list[tuple[ToolKey, Answer]]:
+    """The answers that list each of these tools as locked, wherever and however it is asked for.
+
+    To its own query, to the words it shares, at limit 1, at other endpoints, and to agents of
+    every server; of those tools only that are listed for their own query.
+    """
+    told = list(own_answers(bench, keys).items())
+    views = [*map(bench.at, elsewhere(bench)), *everywhere(bench)]
+    for key, own in list(told):
+        words = [own.query, *bench.tools[key].groups]
+        asked = [(bench, own.query, 1), *((bench, word, SHOW_LIMIT) for word in words[1:])]
+        asked += [(view, own.query, SHOW_LIMIT) for view in views]
+        for view, word, limit in asked:
+            answer = view.asked(word, include_disabled=True, limit=limit)
+            told += [(key, answer)] if named(answer, key) else []
+    return told
+
+
+def every_entry(bench: Bench, keys: Iterable[ToolKey]) -> list[tuple[ToolKey, Entry]]:
+    """The entry of each tool in each of these answers."""
+    found = [(key, named(answer, key)) for key, answer in every_answer(bench, keys)]
+    return [(key, entry) for key, entry in found if entry is not None]
+
+
 def own_texts(bench: Bench, keys: Iterable[ToolKey]) -> dict[str, set[str]]:
     """By status, the map's texts told for these tools, with their names masked."""
     found: dict[str, set[str]] = {}
-    for key, answer in own_answers(bench, keys).items():
+    for key, answer in every_answer(bench, keys):
         status = answer.status(key)
         text = (answer.remediation or {}).get(status)
         if isinstance(text, str):

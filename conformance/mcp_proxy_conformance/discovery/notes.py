@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from mcp_proxy_conformance.bench import ABSENT, Bench
+from mcp_proxy_conformance.discovery.agents import everywhere
 from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.numbers import numbers_in
+from mcp_proxy_conformance.discovery.offered import elsewhere
 from mcp_proxy_conformance.discovery.surface import FLAG
 from mcp_proxy_conformance.oracle import must_have_note
 from mcp_proxy_conformance.stage import stage
 from mcp_proxy_conformance.state import ToolState
-from mcp_proxy_conformance.verdict import NotApplicable
+from mcp_proxy_conformance.verdict import Inconclusive, NotApplicable
 from mcp_proxy_conformance.world import ToolKey, World
 
 INDEXED = (ToolState(config=True), ToolState(user=True), ToolState(config=True, user=True))
@@ -65,6 +68,23 @@ def owed(bench: Bench, queries: Iterable[str], limit: Any = ABSENT) -> dict[str,
         )
     }
     bench.require(found, "the flag revealed no relevant tool where nothing callable was found")
+    return found
+
+
+def owed_everywhere(bench: Bench, queries: Iterable[str]) -> dict[str, Answer]:
+    """The same by query and place: at limit 1, at the other endpoints, to agents of every server.
+
+    A place where no note is owed is left out.
+    """
+    queries = tuple(queries)
+    found = dict(owed(bench, queries))
+    views = {"at limit 1": (bench, 1)}
+    views |= {f"at {one}": (bench.at(one), ABSENT) for one in elsewhere(bench)}
+    views |= {f"as agent {view.agent}": (view, ABSENT) for view in everywhere(bench)}
+    for place, (view, limit) in views.items():
+        with suppress(Inconclusive, NotApplicable):
+            answers = owed(view, queries, limit)
+            found |= {f"{query} {place}": answer for query, answer in answers.items()}
     return found
 
 

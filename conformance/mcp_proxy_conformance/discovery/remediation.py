@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from mcp_proxy_conformance.discovery import remediation_grammar as grammar
+from mcp_proxy_conformance.discovery.remediation_grammar import pattern
 from mcp_proxy_conformance.discovery.remediation_reading import (
     Deed,
     Reading,
@@ -129,7 +130,11 @@ def _of_pending(said: Reading) -> TextJudgement:
     if acts:
         return _verdict("conveys", "names the approval that lifts it", acts)
     own = words().approve_stems + words().review_stems
-    return _config_remedy(said, told, own, edits_count=True) or _server_remedy(said, told, own)
+    return (
+        _config_remedy(said, told, own, edits_count=True)
+        or _user_remedy(said, own, *grammar.ONCE_MORE)
+        or _server_remedy(said, told, own)
+    )
 
 
 def _of_quarantined(said: Reading) -> TextJudgement:
@@ -140,7 +145,11 @@ def _of_quarantined(said: Reading) -> TextJudgement:
     if acts:
         return _verdict("conveys", "names the review that lifts it", acts)
     own = words().approve_stems + words().review_stems
-    return _config_remedy(said, told, own, edits_count=False) or _server_remedy(said, told, own)
+    return (
+        _config_remedy(said, told, own, edits_count=False)
+        or _user_remedy(said, (*own, "server"), r"\btools?\b")
+        or _server_remedy(said, told, own)
+    )
 
 
 def _of_server_off(said: Reading) -> TextJudgement:
@@ -175,11 +184,22 @@ def _config_remedy(
     said: Reading, told: tuple[Deed, ...], own: Phrases, *, edits_count: bool
 ) -> TextJudgement | None:
     """Convicts a text that gives a config lock's remedy and has no word of its own class."""
-    found = said.claims() if said.says(grammar.NOT_BY_USER) else ()
+    limits = said.says(grammar.NOT_BY_USER) + said.says(grammar.ASKS_OPERATOR, affirmed=True)
+    found = said.claims() if limits else ()
     found += said.says(grammar.EDITS_TOLD, affirmed=True) if edits_count else ()
     if told or not found or said.speaks_of(*own) or not accusable(said, negators_count=False):
         return None
     return _verdict("convicted", "gives only the remedy of a config lock", found)
+
+
+def _user_remedy(said: Reading, own: Phrases, *telling: str) -> TextJudgement | None:
+    """Convicts a text that only has the tool turned on, in a phrase of that form."""
+    told = tuple(d for d in convicting(said) if d.kind == "enable" and not d.on_server)
+    found = _phrases(tuple(d for d in told if any(pattern(p).search(d.phrase) for p in telling)))
+    sure = accusable(said) and not said.policy_hints() and not said.speaks_of(*own)
+    if not (found and sure):
+        return None
+    return _verdict("convicted", "gives only the remedy of a user's lock", found)
 
 
 def _server_remedy(said: Reading, told: tuple[Deed, ...], own: Phrases) -> TextJudgement:

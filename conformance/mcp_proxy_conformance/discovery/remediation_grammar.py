@@ -13,7 +13,7 @@ _FRAGMENTS = {
     "noun": r"(?:<article> )?(?:(?!<unrelated>\b)[\w'-]+ ){0,2}?(?:<objects>|<name>)",
     "itself": r"(?:it|this|that|them|these|those)(?: <objects>)?|(?:(?:the|its|your|owning) )?"
     r"(?:(?:locked|disabled|mcp|whole|owning|upstream|<name>) )*"
-    r"(?:tool|server|access|capability|<name>)",
+    r"(?:tools?|server|access|capability|<name>)",
     "target": r"it|this|that|them|these|those|<noun>",
     "adverb": r"again|first|now|then|simply|just|easily|manually|also|always|directly|kindly"
     r"|please",
@@ -143,6 +143,10 @@ ASKS_OPERATOR = (
 EDITS_TOLD = (
     r"(?:^|, )(?:<fillers>,? )*<edit_verbs> <gap>{0,5}?<config_names>\b",
     r"\b(?:you|<person>) (?:must|should) <edit_verbs> <gap>{0,5}?<config_names>\b",
+    (
+        r"(?:^|, )(?:<fillers>,? )*(?:(?:remove|delete|strike|take) <gap>{0,4}?from"
+        r"|add <gap>{0,4}?to) <gap>{0,3}?<config_names>\b"
+    ),
 )
 EDITS_CONFIG = (
     *EDITS_TOLD,
@@ -207,6 +211,10 @@ ON_ITSELF = (
     r"(?:turn|switch|flip|toggle|<enable_verbs>|<approve_verbs>|<review_verbs>)(?: back)?(?: on)? "
     r"<itself>(?: back on| on| again)*|<enable_verbs>|<approve_verbs>|<review_verbs>"
     r"|<enable_participles>|<approve_participles>|<review_participles>"
+)
+ONCE_MORE = (
+    r"^(?:re[- ]?(?:enable|activate)|undisable|toggle)\b|\b(?:back on|again)$",
+    r"^(?:turn|switch|flip) (?:it|<noun>) on$",
 )
 IN_PLACE = r"^(?:$|[^\w\s'-]| <place>| by (?:<person>|you)\b)"
 DETOUR = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.discovery.locked import ask
 from mcp_proxy_conformance.requirement import requirement
 from mcp_proxy_conformance.stage import on
 from mcp_proxy_conformance.target.started import poll
@@ -37,9 +38,11 @@ def test_no_call_reaches_a_locked_tool_while_the_target_comes_up(bench: Bench) -
 @requirement("FR-011.not-unlocked")
 @on(FORGE)
 def test_a_refused_call_leaves_no_lock_behind(bench: Bench) -> None:
-    """Once the config lock is lifted, the tool that was called meanwhile is as free as another."""
+    """Once the config lock is lifted, a tool that was found and called meanwhile is free too."""
     bench.operator.lock(CONFIG, "forge", [DROP.tool, WIPE.tool])
     bench.require(bench.refused(DROP), "the lock had no effect")
+    told = bench.settled(lambda: ask(bench, DROP).status(DROP), "disabled_by_config")
+    bench.require(told == "disabled_by_config", "the flag did not reveal the tool")
     bench.operator.unlock(CONFIG, "forge", [DROP.tool, WIPE.tool])
     bench.require(bench.reached(WIPE), "lifting the lock had no effect")
 

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.discovery.agents import everywhere
 from mcp_proxy_conformance.discovery.counts import (
     KEYS,
     REASONS,
@@ -15,8 +16,10 @@ from mcp_proxy_conformance.discovery.counts import (
     tallies_allowed,
     tally,
 )
+from mcp_proxy_conformance.discovery.offered import elsewhere
 from mcp_proxy_conformance.requirement import requirement
 from mcp_proxy_conformance.stage import on, stage
+from mcp_proxy_conformance.verdict import Misshapen
 
 MIXED = stage("mixed")
 COMBOS = stage("combos")
@@ -61,10 +64,11 @@ def test_a_block_has_no_further_keys(bench: Bench) -> None:
 @requirement("FR-010.zero-omitted")
 @on(MIXED)
 def test_a_reason_without_tools_is_left_out(bench: Bench) -> None:
-    """No block shows a reason with the value 0."""
-    blocks = _blocks(bench)
+    """No block shows a reason with the value 0, at no endpoint and to no agent of every server."""
+    views = {"": bench} | _other_views(bench)
+    blocks = {(place, n): told for place, v in views.items() for n, told in _blocks(v).items()}
 
-    empty = {(n, w): told[w] for n, told in blocks.items() for w in REASONS if not told.get(w, 1)}
+    empty = {(*p, w): told[w] for p, told in blocks.items() for w in REASONS if not told.get(w, 1)}
 
     assert empty == {}
 
@@ -148,6 +152,21 @@ def test_the_view_of_one_server_shows_the_block_of_the_listing(bench: Bench) -> 
     seen = {name: (view.has_counts, view.counts) for name, view in views.items()}
 
     assert seen == {name: (listed[name].has_counts, listed[name].counts) for name in views}
+
+
+def _other_views(bench: Bench) -> dict[str, Bench]:
+    """The other endpoints that offer the listing, and the agents of every server that get one."""
+    listing = bench.surface.listing.tool
+    found = {f"at {one}": bench.at(one) for one in elsewhere(bench, listing)}
+    agents = {f"as agent {view.agent}": view for view in everywhere(bench)}
+    return found | {place: view for place, view in agents.items() if _lists(view)}
+
+
+def _lists(view: Bench) -> bool:
+    try:
+        return bool(view.list().servers)
+    except Misshapen:
+        return False  # an agent may be refused the listing
 
 
 def _callable_in_quarantine(bench: Bench) -> dict[str, Any]:

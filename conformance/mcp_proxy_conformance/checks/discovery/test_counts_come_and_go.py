@@ -80,6 +80,23 @@ def test_the_counts_follow_every_further_lock(bench: Bench) -> None:
     assert [first, second, third] == [_tally_of(1), _tally_of(2), _tally_of(1)]
 
 
+@requirement("FR-010.inspect")
+@on(PAIR, needs=("inspect",))
+def test_the_view_of_one_server_follows_every_further_lock(bench: Bench) -> None:
+    """Its counts are those of the listing before, during and after a second lock."""
+    bench.require(MOBEL in bench.armed.refused, "the first lock had no effect")
+    first = _inspected(bench, 1)
+
+    bench.operator.lock(USER, "forge", [TARNIX.tool])
+    bench.require(bench.refused(TARNIX), "the second lock had no effect")
+    second = _inspected(bench, 2)
+    bench.operator.unlock(USER, "forge", [TARNIX.tool])
+    bench.require(bench.reached(TARNIX), "the second lock was not lifted")
+    third = _inspected(bench, 1)
+
+    assert [first, second, third] == [_tally_of(1), _tally_of(2), _tally_of(1)]
+
+
 @requirement("SC-005.absent")
 @on(MIXED)
 def test_a_server_whose_tools_are_all_callable_has_no_block(bench: Bench) -> None:
@@ -107,6 +124,13 @@ def _lock_and_unlock(bench: Bench, kind: LockKind) -> tuple[dict[str, Any], bool
 def _counted(bench: Bench, locked: int) -> dict[str, Any]:
     """The tally of the server once it has settled on so many locked tools."""
     return bench.settled(lambda: tally(bench.list().server("forge")), _tally_of(locked))
+
+
+def _inspected(bench: Bench, locked: int) -> dict[str, Any]:
+    """The tally in the view of the server, once the listing has settled on so many locked tools."""
+    listed = _counted(bench, locked)
+    bench.require(listed == _tally_of(locked), f"the listing counts {listed}; see FR-010.sum")
+    return bench.settled(lambda: tally(bench.inspect("forge")), _tally_of(locked))
 
 
 def _tally_of(locked: int) -> dict[str, Any]:

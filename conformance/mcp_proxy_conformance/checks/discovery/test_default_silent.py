@@ -135,11 +135,13 @@ def test_where_nothing_is_locked_the_flag_changes_nothing(bench: Bench) -> None:
 
     flagged = answers(bench, True)
 
+    tight = {word: bench.discover(word, include_disabled=True, limit=1) for word in usual}
     seen = {word: (answer.callables(), answer.statuses()) for word, answer in flagged.items()}
+    beyond = {word: answer.statuses() for word, answer in tight.items() if answer.disabled}
     bench.operator.lock(CONFIG, "forge", ["mobel_drop"])
     bench.require(bench.refused(BY_CONFIG), "the lock had no effect")
     bench.require(bench.until(lambda: bench.revealed("mobel"), bool), "the feature was not seen")
-    assert seen == {word: (keys, {}) for word, keys in usual.items()}
+    assert (seen, beyond) == ({word: (keys, {}) for word, keys in usual.items()}, {})
 
 
 @requirement("FR-002.no-locks-no-change")

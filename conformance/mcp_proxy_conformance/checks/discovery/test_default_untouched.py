@@ -17,15 +17,18 @@ from mcp_proxy_conformance.discovery.calibration import (
     absent_against_false,
     differences,
 )
+from mcp_proxy_conformance.discovery.offered import elsewhere
 from mcp_proxy_conformance.discovery.surface import FLAG
 from mcp_proxy_conformance.requirement import requirement
 from mcp_proxy_conformance.stage import on, stage
+from mcp_proxy_conformance.verdict import NotApplicable
 from mcp_proxy_conformance.world import CONFIG, ToolKey, server, tool, world
 
 ALONE, CROWD, MIXED = stage("alone"), stage("crowd"), stage("mixed")
 PLAIN, SCOPE = stage("plain"), stage("scope")
 UNLOCKED = msgspec.structs.replace(PLAIN, id="plain-unlocked", steps=())
 REQUESTS = tuple(request for request in PLAIN.requests if "agent" not in request)
+OPTED_IN = "with the flag"
 FORGE = world(server("forge", tool("zorvik_list"), tool("mobel_drop")))
 DROPPED = ToolKey("forge", "mobel_drop")
 
@@ -35,7 +38,8 @@ def asked(bench: Bench, request: Mapping[str, Any], form: str, *, apart: bool = 
     arguments = {bench.surface.query: request["query"]}
     arguments |= {bench.surface.limit: request["limit"]} if "limit" in request else {}
     arguments |= {FLAG: False} if form == FALSE else {}
-    client = bench.started.client(bench.agent)
+    arguments |= {FLAG: True} if form == OPTED_IN else {}
+    client = bench.started.client(bench.agent, bench.endpoint)
     if not apart:
         return Exact.of(client.call_tool(bench.surface.discovery_tool, arguments))
     with client.sibling() as own:
@@ -45,7 +49,13 @@ def asked(bench: Bench, request: Mapping[str, Any], form: str, *, apart: bool = 
 def unequal(
     bench: Bench, requests: Iterable[Mapping[str, Any]], *, apart: bool = False
 ) -> dict[str, tuple[Difference, ...]]:
-    """The requests whose answers differ between absent and false, and where."""
+    """The requests whose answers differ between absent and false, and where.
+
+    Each is asked with the flag first: what that may leave behind shows in both forms or in none.
+    """
+    requests = list(requests)
+    for request in requests:
+        asked(bench, request, OPTED_IN)
     compared = {
         str(dict(request)): absent_against_false(
             lambda form, request=request: asked(bench, request, form, apart=apart)  # type: ignore[misc]
@@ -113,6 +123,21 @@ def test_false_is_absent_in_sessions_of_their_own(bench: Bench) -> None:
     seen = unequal(bench, requests, apart=True)
 
     assert seen == {}
+
+
+@requirement("FR-002.absent-is-false")
+@on(MIXED)
+def test_false_is_absent_at_every_endpoint(bench: Bench) -> None:
+    """Wherever else discovery is offered, both forms get the same bytes there too."""
+    endpoints = elsewhere(bench)
+    if not endpoints:
+        raise NotApplicable("discovery is offered at one endpoint")
+    requests = queries("pipekan", "tovafu", "patoku")
+    bench.require(answered(bench, requests) >= 2, "fewer than 2 requests found a callable tool")
+
+    seen = {endpoint: unequal(bench.at(endpoint), requests) for endpoint in endpoints}
+
+    assert {endpoint: found for endpoint, found in seen.items() if found} == {}
 
 
 @requirement("FR-002.absent-is-false")

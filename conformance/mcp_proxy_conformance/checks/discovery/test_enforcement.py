@@ -15,15 +15,17 @@ from mcp_proxy_conformance.stage import on, stage
 from mcp_proxy_conformance.world import CONFIG, USER, Step, ToolKey, server, tool, world
 
 MIXED, SCOPE = stage("mixed"), stage("scope")
-DOUBLE = world(
+BENEATH = world(
     server(
         "forge",
         tool("zorvik_list"),
-        tool("mobel_drop", locked=(USER, CONFIG)),
-        tool("tunrag_wipe", locked=(USER, CONFIG)),
+        tool("mobel_drop", locked=USER),
+        tool("tunrag_wipe", locked=USER),
+        tool("gatun_seal"),
     )
 )
 SEEN, UNSEEN = ToolKey("forge", "mobel_drop"), ToolKey("forge", "tunrag_wipe")
+MARK = ToolKey("forge", "gatun_seal")
 APPROVED = structs.replace(
     world(server("forge", tool("zorvik_list"), tool("mobel_drop"), trusted=False)),
     steps=(Step(unlock="approval", server="forge", tools=("zorvik_list", "mobel_drop")),),
@@ -84,8 +86,9 @@ def test_no_call_gets_through_while_others_discover_the_tool(bench: Bench) -> No
     before = bench.upstream_calls(free)
 
     with bench.untouched(*keys):
-        acts = [act for key in keys for act in (partial(bench.call, key), partial(ask, bench, key))]
-        bench.together([*acts, partial(bench.call, free), *acts, *acts])
+        pairs = [(partial(bench.call, key), partial(ask, bench, key)) for key in keys]
+        acts = [act for call, look in pairs for act in (partial(bench.call, free), call, look)]
+        bench.together([*acts, *acts, *acts])
 
     moved = bench.upstream_calls(free) - before
     bench.require(moved, "no callable tool was reached at the same time")
@@ -121,30 +124,36 @@ def test_discovering_and_being_refused_change_no_lock(bench: Bench) -> None:
         bench.call(key)
 
     after = _locks_told(bench, keys)
-    reached = {f"{key} reached": bench.call(key).reached for key in keys}
-    assert after | reached == before | dict.fromkeys(reached, False)
+    reached = {key: bench.call(key).reached for key in (*keys, *_all_free(bench))}
+    let_through = {str(key) for key, through in reached.items() if through and key in keys}
+    shut_out = {str(key) for key, through in reached.items() if not through and key not in keys}
+    assert (after, let_through, shut_out) == (before, set(), set())
 
 
 @requirement("FR-011.not-unlocked")
-@on(DOUBLE)
-def test_discovery_lifts_no_lock_that_lies_under_another(bench: Bench) -> None:
-    """A user lock under a config lock still holds once the latter is lifted, discovered or not."""
-    bench.require({SEEN, UNSEEN} <= bench.armed.refused.keys(), "the double locks were not proven")
-    policy = bench.call(UNSEEN).text
-    bench.operator.unlock(CONFIG, "forge", [UNSEEN.tool])
-    early = bench.until(
-        lambda: bench.call(UNSEEN), lambda seen: seen.reached or seen.text != policy
-    )
-    bench.require(not early.reached, "lifting the config lock lifts the user lock too")
-    policy = bench.call(SEEN).text
+@on(BENEATH)
+def test_neither_discovery_nor_a_refused_call_lifts_a_lock_beneath_another(bench: Bench) -> None:
+    """Once the config lock is lifted, the user lock holds of a tool that was found and called.
+
+    Of its sibling, which nobody asked for meanwhile, it is seen to hold: that is the control.
+    """
+    bench.require({SEEN, UNSEEN} <= bench.armed.refused.keys(), "the user locks were not proven")
+    names = [key.tool for key in (SEEN, UNSEEN, MARK)]
+    bench.operator.lock(CONFIG, "forge", names)
+    bench.require(bench.refused(MARK), "the config lock had no effect")
+    told = bench.settled(lambda: ask(bench, SEEN).status(SEEN), "disabled_by_config")
+    bench.require(told == "disabled_by_config", "the config lock was not told")
     for _ in range(3):
         ask(bench, SEEN)
         bench.call(SEEN)
 
-    bench.operator.unlock(CONFIG, "forge", [SEEN.tool])
+    bench.operator.unlock(CONFIG, "forge", names)
 
-    late = bench.until(lambda: bench.call(SEEN), lambda seen: seen.reached or seen.text != policy)
-    assert {str(SEEN): late.reached} == {str(SEEN): False}
+    bench.require(bench.reached(MARK), "the config lock was not lifted")
+    bench.settle()
+    held = not bench.call(UNSEEN).reached
+    bench.require(held, "lifting the config lock lifts the user lock too")
+    assert {str(SEEN): bench.call(SEEN).reached} == {str(SEEN): False}
 
 
 @requirement("FR-011.not-unlocked")

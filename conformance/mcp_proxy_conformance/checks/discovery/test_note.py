@@ -10,11 +10,25 @@ from mcp_proxy_conformance.discovery.notes import (
     numbers_allowed,
     on_stages_of_locked_tools,
     owed,
+    owed_everywhere,
 )
 from mcp_proxy_conformance.discovery.numbers import numbers_in
 from mcp_proxy_conformance.discovery.remediation_words import is_english
 from mcp_proxy_conformance.requirement import requirement
+from mcp_proxy_conformance.stage import on
 from mcp_proxy_conformance.wire import spans
+from mcp_proxy_conformance.world import CONFIG, USER, ToolKey, server, tool, world
+
+SHARED = "kelmund"
+TWICE = world(
+    server(
+        "forge",
+        tool("zorvik_list"),
+        tool("mobel_drop", groups=(SHARED,), locked=(USER, CONFIG)),
+        tool("tunrag_wipe", groups=(SHARED,), locked=USER),
+    )
+)
+MATCHES = (ToolKey("forge", "mobel_drop"), ToolKey("forge", "tunrag_wipe"))
 
 
 @requirement("FR-009.note")
@@ -23,7 +37,7 @@ def test_an_answer_without_callable_tools_tells_of_locked_ones(
     bench: Bench, queries: tuple[str, ...]
 ) -> None:
     """The note has a number and names the flag, for every query that only locked tools match."""
-    answers = owed(bench, queries)
+    answers = owed_everywhere(bench, queries)
 
     notes = {query: one.note for query, one in answers.items() if not _complete(one)}
     bench.require(all(is_english(note) for note in notes.values() if note), f"not read: {notes}")
@@ -57,13 +71,13 @@ def test_the_note_does_not_give_the_locked_tools_away(
     bench: Bench, queries: tuple[str, ...]
 ) -> None:
     """No name of a match and no word of its description stands in the answer."""
-    answers = owed(bench, queries)
+    answers = owed_everywhere(bench, queries)
     bench.require(any(one.note for one in answers.values()), "no note was seen")
 
     given_away = {
-        query: words
-        for query, one in answers.items()
-        if (words := [w for w in _own_words(bench, query) if w in one.text_without_echo()])
+        place: words
+        for place, one in answers.items()
+        if (words := [w for w in _own_words(bench, one.query) if w in one.text_without_echo()])
     }
 
     assert given_away == {}
@@ -86,7 +100,7 @@ def test_the_note_does_not_name_servers(bench: Bench, queries: tuple[str, ...]) 
 @on_stages_of_locked_tools
 def test_the_note_is_a_single_line(bench: Bench, queries: tuple[str, ...]) -> None:
     """The answer has one member for it, a string without a line break."""
-    answers = owed(bench, queries)
+    answers = owed_everywhere(bench, queries)
     bench.require(any(one.note for one in answers.values()), "no note was seen")
 
     note = bench.surface.members.note
@@ -106,6 +120,23 @@ def test_the_note_appears_at_limit_one_too(bench: Bench, queries: tuple[str, ...
     lacking = {query: one.note for query, one in answers.items() if not leads_on(one)}
 
     assert lacking == {}
+
+
+@requirement("FR-009.count")
+@on(TWICE)
+def test_a_tool_under_two_locks_is_counted_once(bench: Bench) -> None:
+    """Of two matches one has a lock by config and one by the user; the note tells of two."""
+    bench.require(set(MATCHES) <= set(bench.armed.refused), "a lock had no effect")
+    unshown = [key for key in MATCHES if not bench.relevant(key, SHARED)]
+    bench.require(not unshown, f"not listed for {SHARED} while callable: {unshown}")
+    shown = bench.settled(lambda: len(bench.revealed(SHARED, limit=100)), len(MATCHES))
+    bench.require(shown == len(MATCHES), f"the flag reveals {shown} of {len(MATCHES)}")
+
+    note = bench.until(lambda: bench.discover(SHARED).note, bool)
+    told = numbers_in(note or "")
+    bench.require(told, "no note tells a number")
+
+    assert len(MATCHES) in told, note
 
 
 def _complete(answer: Answer) -> bool:

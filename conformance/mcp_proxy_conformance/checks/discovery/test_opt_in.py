@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import jsonschema
@@ -12,20 +13,40 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 
 from mcp_proxy_conformance.bench import ABSENT, Bench
+from mcp_proxy_conformance.discovery.agents import everywhere
 from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.offered import offered, offered_anywhere
 from mcp_proxy_conformance.discovery.surface import FLAG
 from mcp_proxy_conformance.requirement import requirement
 from mcp_proxy_conformance.stage import on, stage
 from mcp_proxy_conformance.verdict import Inconclusive, Misshapen
+from mcp_proxy_conformance.world import CONFIG, USER, ToolKey, server, tool, world
 
 MIXED = stage("mixed")
+LOCKED = world(
+    server(
+        "forge",
+        tool("zorvik_list"),
+        tool("mobel_drop", locked=CONFIG),
+        tool("gatun_wipe", locked=USER),
+    )
+)
+FREE = ToolKey("forge", "zorvik_list")
 
 
-def envelope(answer: Answer) -> tuple[str | None, list[str], bool]:
-    """In what an answer came: the error if it is one, its content items, and any callable tool."""
+def _offered(bench: Bench, keys: Iterable[ToolKey]) -> list[str]:
+    """Those of the tools that a default answer to their own word lists."""
+    return [str(k) for k in keys if k in bench.discover(bench.tools[k].word).callables()]
+
+
+def envelope(bench: Bench, answer: Answer) -> tuple[str | None, list[str], bool, bool]:
+    """In what an answer came: an error or none, its content items, the list of callable tools.
+
+    Of the latter, whether it is there and whether it is filled.
+    """
     items = answer.reply.value()["content"] if answer.reply.error is None else []
-    return answer.error, [item["type"] for item in items], bool(answer.tools)
+    listed = bench.surface.members.tools in answer.body
+    return answer.error, [item["type"] for item in items], listed, bool(answer.tools)
 
 
 @requirement("FR-001.accepts")
@@ -33,14 +54,15 @@ def envelope(answer: Answer) -> tuple[str | None, list[str], bool]:
 def test_discovery_takes_the_flag_wherever_it_is_offered(bench: Bench) -> None:
     """With the flag true there is no error, and the answer comes in the envelope of any other."""
     words = [bench.tools[key].word for key in bench.armed.called if bench.states[key].callable]
-    places = [(endpoint, word) for endpoint in offered(bench) for word in words]
-    usual = {(e, w): envelope(bench.discover(w, endpoint=e)) for e, w in places}
-    bench.require(any(found for _, _, found in usual.values()), "no query found a callable tool")
-    bench.require(not any(error for error, _, _ in usual.values()), "discovery itself fails")
+    words += [bench.tools[key].word for key in bench.armed.samples()]
+    views = {f"at {endpoint}": bench.at(endpoint) for endpoint in offered(bench)}
+    views |= {f"as agent {view.agent}": view for view in everywhere(bench)}
+    places = [(place, word) for place in views for word in words]
+    usual = {(p, w): envelope(bench, views[p].discover(w)) for p, w in places}
+    bench.require(any(found for *_, found in usual.values()), "no query found a callable tool")
+    bench.require(not any(error for error, *_ in usual.values()), "discovery itself fails")
 
-    seen = {
-        (e, w): envelope(bench.discover(w, include_disabled=True, endpoint=e)) for e, w in places
-    }
+    seen = {(p, w): envelope(bench, views[p].discover(w, include_disabled=True)) for p, w in places}
 
     assert seen == usual
 
@@ -72,12 +94,28 @@ def test_no_locked_tool_is_listed_unless_asked_for(bench: Bench, flag: object) -
     bench.require(len(locked) >= 10, "fewer than 10 tools were locked")
 
     queries = {query for k in locked for query in (bench.tools[k].word, k.tool)}
-    answers = {query: bench.asked(query, include_disabled=flag) for query in queries}
+    asked = [(query, limit) for query in queries for limit in (ABSENT, 1)]
+    answers = {(q, n): bench.asked(q, include_disabled=flag, limit=n) for q, n in asked}
 
     told = {
-        q: (a.has_disabled, sorted(set(a.callables()) & set(locked))) for q, a in answers.items()
+        place: (a.has_disabled, sorted(set(a.callables()) & set(locked)))
+        for place, a in answers.items()
     }
-    assert told == dict.fromkeys(queries, (False, []))
+    assert told == dict.fromkeys(asked, (False, []))
+
+
+@requirement("FR-001.default-off")
+@on(LOCKED, needs=("restart",))
+def test_no_locked_tool_is_offered_after_a_restart(bench: Bench) -> None:
+    """Locks that calls still meet keep their tools out of default answers."""
+    bench.operator.restart()
+    bench.require(bench.ready(FREE), "the target did not come back")
+    held = [key for key in bench.armed.refused if not bench.call(key).reached]
+    bench.require(held, "no lock outlived the restart")
+
+    offered = bench.until(lambda: _offered(bench, held), lambda found: not found)
+
+    assert offered == []
 
 
 @requirement("FR-001.by-description")

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 import pytest
 
 from mcp_proxy_conformance.bench import ABSENT, Bench
+from mcp_proxy_conformance.discovery.agents import scoped
 from mcp_proxy_conformance.discovery.answer import Answer
+from mcp_proxy_conformance.discovery.offered import elsewhere
 from mcp_proxy_conformance.requirement import requirement
 from mcp_proxy_conformance.stage import on, stage
+from mcp_proxy_conformance.verdict import NotApplicable
 from mcp_proxy_conformance.wire.spans import Span, member
 from mcp_proxy_conformance.world import ToolKey
 
@@ -62,16 +66,32 @@ def test_the_cap_holds_on_every_endpoint(bench: Bench) -> None:
 @on(PLAIN)
 def test_the_flag_keeps_the_callable_tools_and_their_order(bench: Bench) -> None:
     """Answers with and without the flag list the same callable tools in the same order."""
-    default = {query: _callables(bench, query, ABSENT) for query in REQUESTS}
-
-    answers = {query: bench.discover(query, include_disabled=True) for query in REQUESTS}
+    default, answers = _both_forms(bench, REQUESTS)
 
     bench.require(any(a.tools and a.disabled for a in answers.values()), "no answer held both")
     bench.require(any(len(a.tools) > 1 for a in answers.values()), "no answer has an order")
-    flagged = {query: answer.callables() for query, answer in answers.items()}
-    again = default if flagged == default else {q: _callables(bench, q, ABSENT) for q in REQUESTS}
-    bench.require(again == default, "the target does not agree with itself")
-    assert flagged == default
+    assert {query: answer.callables() for query, answer in answers.items()} == default
+
+
+@requirement("FR-006.callables")
+@on(PLAIN)
+def test_the_flag_keeps_the_order_at_every_endpoint_and_for_agents(bench: Bench) -> None:
+    """Some of these requests at the other endpoints, and by an agent of some servers."""
+    views = {f"at {endpoint}": bench.at(endpoint) for endpoint in elsewhere(bench)}
+    views |= {f"as agent {name}": scoped(bench, name) for name in bench.world.agents}
+    if not views:
+        raise NotApplicable("discovery is offered at one endpoint, and agents are not declared")
+    told = {place: _both_forms(view, REQUESTS[::2]) for place, view in views.items()}
+
+    ordered = [a for _, answers in told.values() for a in answers.values() if len(a.tools) > 1]
+    bench.require(ordered, "no answer has an order")
+    moved = {
+        (place, query): answer.callables()
+        for place, (default, answers) in told.items()
+        for query, answer in answers.items()
+        if answer.callables() != default[query]
+    }
+    assert moved == {}
 
 
 @requirement("FR-006.callables")
@@ -177,6 +197,18 @@ def test_an_answer_over_hundreds_of_locked_tools_is_no_longer_than_over_ten(benc
 
     longer = {query: n for query, n in lengths.items() if n > 1.25 * lengths[TEN]}
     assert longer == {}
+
+
+def _both_forms(
+    bench: Bench, queries: Sequence[str]
+) -> tuple[dict[str, tuple[ToolKey, ...]], dict[str, Answer]]:
+    """The callable tools of default answers, and the flagged answers; once more if they differ."""
+    default = {query: _callables(bench, query, ABSENT) for query in queries}
+    answers = {query: bench.discover(query, include_disabled=True) for query in queries}
+    if any(answer.callables() != default[query] for query, answer in answers.items()):
+        again = {query: _callables(bench, query, ABSENT) for query in queries}
+        bench.require(again == default, "the target does not agree with itself")
+    return default, answers
 
 
 def _offered(bench: Bench, endpoint: str) -> bool:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mcp_proxy_conformance.bench import Bench
 from mcp_proxy_conformance.discovery.answer import ServerEntry
 from mcp_proxy_conformance.discovery.locked import (
+    every_answer,
+    every_entry,
     masked,
-    own_answers,
-    own_entries,
     own_texts,
     repeated,
     strings,
@@ -131,8 +132,9 @@ def _wrong_rejections(bench: Bench) -> dict[Told, str]:
     """Which rejections give a config lock the user's remedy; unread ones are inconclusive."""
     denied = [key for key in _denied(bench) if key.server in _reachable(bench)]
     bench.require(denied, "no config-denied tool was refused")
+    theirs = _users_texts(bench) | {text for _, text in _rejections(bench, _users(bench))}
     told = _rejections(bench, denied)
-    wrong = _wrong(bench, told, {text for _, text in _rejections(bench, _users(bench))})
+    wrong = _wrong(bench, told, theirs)
     return _all_read(bench, told, wrong)
 
 
@@ -180,7 +182,7 @@ def _users_texts(bench: Bench) -> set[str]:
 def _told_in_discovery(bench: Bench) -> set[Told]:
     """The map's texts for each tool with a config lock, where that comes before a user's reason."""
     told = set()
-    for key, answer in own_answers(bench, _policy_first(bench)).items():
+    for key, answer in every_answer(bench, _policy_first(bench)):
         if (status := answer.status(key)) in (POLICY, *USERS):
             remedy = (answer.remediation or {}).get(status)
             told |= {(str(key), masked(bench, text, key)) for text in strings(remedy)}
@@ -189,9 +191,9 @@ def _told_in_discovery(bench: Bench) -> set[Told]:
 
 def _extras(bench: Bench) -> set[Told]:
     """The strings in members of these tools' entries that no entry needs."""
-    entries = own_entries(bench, _policy_first(bench))
-    extras = {k: [v for m, v in e.members.items() if m not in LEAN] for k, e in entries.items()}
-    return {(str(k), masked(bench, text, k)) for k, one in extras.items() for text in strings(one)}
+    entries = every_entry(bench, _policy_first(bench))
+    extras = [(k, [v for m, v in e.members.items() if m not in LEAN]) for k, e in entries]
+    return {(str(k), masked(bench, text, k)) for k, one in extras for text in strings(one)}
 
 
 def _policy_first(bench: Bench) -> list[ToolKey]:
@@ -209,10 +211,17 @@ def _wrong(bench: Bench, told: Iterable[Told], users: set[str]) -> dict[Told, st
 
 
 def _why(bench: Bench, text: str, users: set[str]) -> str:
-    if text in users:
+    if any(_has_sentence(text, own) for own in users):
         return "the target's own text for a lock that the user lifts"
     said = judge(text, POLICY, pins=bench.started.target.pins)
     return f"{said.reason}: {said.found}" if said.outcome == "convicted" else ""
+
+
+def _has_sentence(text: str, own: str) -> bool:
+    """Whether the text is the other one, or has it as sentences of its own."""
+    inside = rf"(?:^|[.!?]\s+|\n){re.escape(own)}(?=$|\s)"
+    whole = own.rstrip().endswith((".", "!", "?")) and re.search(inside, text) is not None
+    return text == own or whole
 
 
 def _unread(bench: Bench, told: Iterable[Told]) -> list[str]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
+from msgspec import structs
 
 from mcp_proxy_conformance.bench import Bench
 from mcp_proxy_conformance.discovery.agents import (
@@ -11,14 +14,31 @@ from mcp_proxy_conformance.discovery.agents import (
     statuses_beyond,
     telling_queries,
 )
+from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.numbers import numbers_in
 from mcp_proxy_conformance.requirement import requirement
 from mcp_proxy_conformance.stage import on, stage
 from mcp_proxy_conformance.verdict import NotApplicable
+from mcp_proxy_conformance.world import Step, ToolKey, server, tool, world
 
 SCOPE = stage("scope")
 GROUPS = [group for one in SCOPE.tools().values() for group in one.groups]
 SHARED = max(GROUPS, key=GROUPS.count)
+WITHHELD = structs.replace(
+    world(
+        server("forge", tool("zorvik_list")),
+        server("vault", tool("tamupo_open"), tool("bitoko_lend"), trusted=False),
+        server("attic", tool("tarnix_push")),
+        agents={"north": ("forge",)},
+    ),
+    steps=(
+        Step(unlock="approval", server="vault", tools=("tamupo_open", "bitoko_lend")),
+        Step(add=tool("fegadu_seal")[0], server="vault"),
+        Step(change="bitoko_lend", server="vault", description="Lend bitoko, at once."),
+        Step(refresh="vault"),
+        Step(lock="quarantine", server="attic"),
+    ),
+)
 each_agent = pytest.mark.parametrize(
     "agent", [name for name, servers in SCOPE.agents.items() if len(servers) == 1]
 )
@@ -63,7 +83,7 @@ def test_no_note_appears_for_matches_beyond_the_scope(bench: Bench, agent: str) 
     only = [query for query in telling_queries(bench, agent) if not view.revealed(query)]
     bench.require(only, "every query reveals locked tools within the scope as well")
 
-    notes = {query: view.asked(query).note for query in only}
+    notes = {query: _after_the_administrator(bench, view, query).note for query in only}
 
     assert {query: note for query, note in notes.items() if note} == {}
 
@@ -79,7 +99,7 @@ def test_the_note_does_not_count_matches_beyond_the_scope(bench: Bench, agent: s
     own = sum(key.server in SCOPE.agents[agent] for key in locked)
     everyone = sum(SHARED in bench.tools[key].groups for key in locked)
 
-    answer = view.discover(SHARED)
+    answer = _after_the_administrator(bench, view, SHARED)
     told = numbers_in(answer.note or "")
 
     if answer.tools:
@@ -87,3 +107,35 @@ def test_the_note_does_not_count_matches_beyond_the_scope(bench: Bench, agent: s
     bench.require(told, "the agent was told no number by a note")
     bench.require(own < everyone, "the stage has too few matches beyond the scope")
     assert [number for number in told if min(told) > own and number <= everyone] == []
+
+
+@requirement("FR-007.hidden")
+@on(WITHHELD, needs=("agents",))
+def test_no_withheld_tool_beyond_the_scope_is_told(bench: Bench) -> None:
+    """Pending, changed and quarantined tools of other servers are told to nobody else's agent."""
+    bench.needs_one_of("approval", "quarantine")
+    view = scoped(bench, "north")
+    hidden = [key for key in bench.armed.refused if key.server != "forge"]
+    shown = bench.until(lambda: _named(bench, hidden), lambda seen: len(seen) == len(hidden))
+    bench.require(shown, "no withheld tool was revealed to anybody")
+
+    answers = {key: view.discover(key.tool, include_disabled=True, limit=100) for key in shown}
+
+    told = {
+        str(key): names
+        for key, answer in answers.items()
+        if (names := names_beyond(WITHHELD, "north", answer.text_without_echo(), key.tool))
+        or (names := [str(one) for one in answer.statuses() if key.tool in one.tool])
+    }
+    assert told == {}
+
+
+def _named(bench: Bench, keys: Iterable[ToolKey]) -> list[ToolKey]:
+    """Those that the flag reveals to a query that is their name."""
+    return [key for key in keys if key in bench.revealed(key.tool, limit=100)]
+
+
+def _after_the_administrator(bench: Bench, view: Bench, query: str) -> Answer:
+    """The agent's default answer, right after the administrator has asked the same."""
+    bench.discover(query)
+    return view.discover(query)

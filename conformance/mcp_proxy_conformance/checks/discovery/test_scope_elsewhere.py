@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -36,6 +36,7 @@ def test_a_listing_that_leaves_a_server_out_tells_no_counts_of_it(bench: Bench, 
     _applies(not _shown(listing, agent), "the listing shows servers beyond the agent's scope")
     own = _own_locked(bench, agent)
     more = [f"{word}: {n}" for word, n in _counts_outside(view, listing) if n > own[word]]
+    more += [f"{word} at an own server: {n}" for word, n in _counts_inside(listing, own)]
     assert names_beyond(SCOPE, agent, _told(listing)) + more == []
 
 
@@ -110,6 +111,12 @@ def _own_locked(bench: Bench, agent: str) -> dict[str, int]:
     own = [s for k, s in bench.states.items() if k.server not in beyond(SCOPE, agent)]
     words = [status_of_lock(state) for state in own if not state.callable]
     return {status: words.count(status) for status in STATUSES}
+
+
+def _counts_inside(listing: Listing, own: Mapping[str, int]) -> list[tuple[str, int]]:
+    """The numbers in blocks of the listing that are higher than all of the agent's own tools."""
+    blocks = [block for name in listing.servers if isinstance(block := listing.counts(name), dict)]
+    return [(word, n) for block in blocks for word, n in _numbers(block) if n > own[word]]
 
 
 def _counts_outside(view: Bench, listing: Listing) -> Iterator[tuple[str, int]]:

@@ -69,6 +69,60 @@ def test_a_status_comes_with_a_changed_text_and_goes_with_its_approval(bench: Be
     assert (locked & {"callable"}, unlocked - UNLOCKED) == (frozenset(), frozenset())
 
 
+@requirement("FR-004.follows-state")
+@on(OPEN)
+def test_a_second_lock_of_a_kind_is_told_as_the_first_was(bench: Bench) -> None:
+    """A tool that was unlocked and is locked again leaves the callable ones once more."""
+    told = {}
+    for kind, state in ((USER, ToolState(user=True)), (CONFIG, ToolState(config=True))):
+        _cycle(bench, kind, DROP, state)
+        again, _ = _cycle(bench, kind, DROP, state)
+        told[kind] = sorted(again - {"absent"})
+
+    bench.require(any(told.values()), "nothing was revealed")
+    assert [kind for kind, seen in told.items() if "callable" in seen] == []
+
+
+@requirement("FR-004.follows-state")
+@on(LOCKED, needs=("restart",))
+def test_a_lock_lifted_after_a_restart_is_told_no_more(bench: Bench) -> None:
+    """Tools that were locked when the target started are callable once their locks are lifted."""
+    locks: dict[LockKind, ToolKey] = {CONFIG: DROP, USER: WIPE}
+    bench.require(set(locks.values()) <= set(bench.armed.refused), "a lock had no effect")
+    bench.operator.restart()
+    bench.require(bench.ready(LIST), "the target did not come back")
+
+    for kind, key in locks.items():
+        bench.operator.unlock(kind, key.server, [key.tool])
+
+    told = {kind: _reopened(bench, key) for kind, key in locks.items()}
+    assert {kind: seen for kind, seen in told.items() if not seen <= UNLOCKED} == {}
+
+
+@requirement("FR-004.precedence")
+@on(LOCKED)
+def test_of_two_locks_the_one_that_is_left_is_told(bench: Bench) -> None:
+    """Once config and user locks lie on a tool, lifting either leaves the other's status."""
+    left: dict[ToolKey, tuple[LockKind, LockKind, str]] = {
+        DROP: (USER, CONFIG, "disabled_by_user"),
+        WIPE: (CONFIG, USER, "disabled_by_config"),
+    }
+    for key, (added, _, _) in left.items():
+        bench.operator.lock(added, key.server, [key.tool])
+    both = dict.fromkeys(left, "disabled_by_config")
+    seen = bench.settled(lambda: {key: ask(bench, key).status(key) for key in left}, both)
+    bench.require(seen == both, f"two locks are told as {set(seen.values())}")
+
+    for key, (_, lifted, _) in left.items():
+        bench.operator.unlock(lifted, key.server, [key.tool])
+
+    wanted = {key: status for key, (_, _, status) in left.items()}
+    told = bench.settled(lambda: {key: ask(bench, key).status(key) for key in left}, wanted)
+    held = {key for key in left if not bench.call(key).reached}
+    bench.require(held, "lifting one lock lifts both")
+    assert {k: told[k] for k in held} == {k: wanted[k] for k in held}
+
+
 @requirement("FR-004.follows-state~without-refresh")
 @on(OPEN)
 def test_an_unlocked_tool_is_callable_again_without_a_refresh(bench: Bench) -> None:

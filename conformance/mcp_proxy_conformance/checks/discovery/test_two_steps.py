@@ -25,10 +25,10 @@ def test_following_the_note_yields_the_tool_its_status_and_its_remedy(
 ) -> None:
     """The same query, with the flag that the note names, tells all three."""
     owed(bench, queries)
-    led = [query for query in queries if leads_on(bench.asked(query))]
+    led = [query for query in queries if leads_on(bench.discover(query))]
     bench.require(led, "no note led to the flag")
 
-    answers = {query: bench.asked(query, include_disabled=True) for query in led}
+    answers = {query: bench.discover(query, include_disabled=True) for query in led}
     found = {q: [k for k in one.statuses() if bench.relevant(k, q)] for q, one in answers.items()}
     missing = {q: lack for q, one in answers.items() if (lack := _missing(one, *found[q]))}
 

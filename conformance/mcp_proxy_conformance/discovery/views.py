@@ -1,0 +1,83 @@
+"""Each case is looked at from a second place as well: an endpoint, a call surface, an agent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+
+from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.case import Case, cases
+from mcp_proxy_conformance.discovery.agents import everywhere
+from mcp_proxy_conformance.discovery.expectation import Sides, lay_out
+from mcp_proxy_conformance.discovery.offered import elsewhere
+from mcp_proxy_conformance.verdict import Inconclusive, NotApplicable
+from mcp_proxy_conformance.world import key
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A place to look from: its name, a bench there, and the call surface that it calls by."""
+
+    name: str
+    bench: Bench
+    way: int = 0
+
+
+def looked_at(case: Case, bench: Bench) -> Sides:
+    """The case as the administrator sees it at the first endpoint, and from one place more.
+
+    The second place goes round from case to case. What cannot be judged there is left out: the
+    first place has the controls, and the clauses of that place have checks of their own.
+    """
+    sides = lay_out(case, bench)
+    others = views(case, bench)
+    if others:
+        second = others[_turn(case) % len(others)]
+        with suppress(Inconclusive, NotApplicable):
+            told = lay_out(case, second.bench, way=second.way)
+            for path, expected in told.expected.items():
+                place = f"{path} ({second.name})"
+                sides.observed[place], sides.expected[place] = told.observed[path], expected
+    return sides
+
+
+def views(case: Case, bench: Bench) -> list[View]:
+    """The other places from which this target lets the case be looked at."""
+    found = list(_ways(case, bench) if case.when.do == "call" else _endpoints(case, bench))
+    if case.when.agent is None:
+        found += [View(f"as agent {view.agent}", view) for view in everywhere(bench)]
+    return found
+
+
+def _endpoints(case: Case, bench: Bench) -> Iterator[View]:
+    tool = bench.surface.listing.tool if case.when.do == "list" else ""
+    if case.when.agent is None:
+        for endpoint in elsewhere(bench, tool):
+            yield View(f"at {endpoint}", bench.at(endpoint))
+
+
+def _ways(case: Case, bench: Bench) -> Iterator[View]:
+    """The call surfaces that reach a callable tool of the same server and annotations."""
+    wanted = key(case.when.tool or "")
+    own = bench.tools[wanted].annotations if wanted in bench.tools else None
+    free = [k for k in sorted(bench.armed.called) if bench.states[k].callable]
+    beside = [k for k in free if k.server == wanted.server and bench.tools[k].annotations == own]
+    for way in range(1, len(bench.surface.calls) if beside else 1):
+        if bench.call(beside[0], surface=way).reached:
+            yield View(f"by call surface {way + 1}", bench, way)
+
+
+@cache
+def _turns() -> dict[str, int]:
+    kinds: dict[tuple[str, str], int] = {}
+    turns = {}
+    for case in cases():
+        kind = (case.area, case.when.do)
+        turns[case.id] = kinds[kind] = kinds.get(kind, -1) + 1
+    return turns
+
+
+def _turn(case: Case) -> int:
+    return _turns().get(case.id, 0)
