@@ -266,7 +266,8 @@ def _called(case: Case, bench: Bench, *, way: int) -> Sides:
     if then.not_class is not None:
         own = _own_rejections(bench, then.not_class)
         bench.require(own, f"no tool is locked as {then.not_class} alone")
-        sides.truth("rejection", text, holds=text not in own, wanted=f"not that of {own}")
+        path = "rejection unlike that of another lock"
+        sides.truth(path, text, holds=text not in own, wanted=f"not one of {own}")
     return sides
 
 

@@ -27,9 +27,10 @@ def rejection(bench: Bench, key: ToolKey, *, surface: int = 0) -> Called:
     return called
 
 
-def own_words(bench: Bench, key: ToolKey) -> str:
+def own_words(bench: Bench, key: ToolKey, *, surface: int = 0) -> str:
     """The words that two equal refused calls have in common, names masked: no id, no time."""
-    first, second = (_nameless(bench, rejection(bench, key)).split() for _ in range(2))
+    calls = [rejection(bench, key, surface=surface) for _ in range(2)]
+    first, second = (_nameless(bench, called).split() for called in calls)
     return " ".join(a for a, b in zip(first, second, strict=False) if a == b)
 
 

@@ -1,6 +1,5 @@
 """Faults of the note and of the way that it shows, clause by clause."""
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -42,14 +41,6 @@ def _mute(document: Json) -> Json:
 
 def _agents_muted(document: Json, request: Request) -> Json:
     return document if request.agent.servers is None else _mute(document)
-
-
-def _up_to_limit(document: Json, request: Request) -> Json:
-    told = document.get("notice")
-    if told is None:
-        return document
-    fewer = re.sub(r"^\d+", lambda found: str(min(int(found[0]), request.limit)), told)
-    return document | {"notice": fewer}
 
 
 def _servers_counted(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
@@ -180,8 +171,6 @@ FAULTS: tuple[Fault, ...] = (
           "FR-009.note", answer=_absent_only),
     fault("no-note-for-agents", "Agents of narrow scope get no note.",
           "FR-009.note", answer=_agents_muted),
-    fault("note-counts-up-to-the-limit", "The note counts no more matches than the limit allows.",
-          "FR-009.count", answer=_up_to_limit),
     fault("note-counts-servers", "The note counts servers with locked matches.",
           "FR-009.count", note=_servers_counted),
     fault("note-counts-config-first", "Beside config-locked matches the note counts no others.",

@@ -163,12 +163,6 @@ FAULTS: tuple[Fault, ...] = (
         locked_entry=_told(lambda text: text.split(". ")[0]),
     ),
     fault(
-        "spec-entry-first-line",
-        "Descriptions of many lines are cut to the first one.",
-        "FR-003.description",
-        locked_entry=_told(lambda text: text.partition("\n")[0]),
-    ),
-    fault(
         "spec-entry-escaped",
         "Descriptions are escaped as for a web page.",
         "FR-003.description",

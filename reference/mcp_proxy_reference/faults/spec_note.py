@@ -48,14 +48,6 @@ def _less(when: Callable[[Request], bool]) -> Callable[[Json, Request], Json]:
     )
 
 
-def _within_limit(document: Json, request: Request) -> Json:
-    """The number in the note is no greater than the limit."""
-    count, space, rest = document.get("notice", "").partition(" ")
-    if not rest:
-        return document
-    return document | {"notice": f"{min(int(count), request.limit)}{space}{rest}"}
-
-
 def _hinted(document: Json, _request: Request) -> Json:
     if "notice" not in document:
         return document
@@ -138,18 +130,6 @@ FAULTS: tuple[Fault, ...] = (
         "The note counts servers instead of tools.",
         "FR-009.count",
         note=_of(lambda locked: len({facts.tool.server for facts in locked})),
-    ),
-    fault(
-        "spec-note-capped",
-        "The note counts no further than the cap.",
-        "FR-009.count",
-        note=_of(lambda locked: min(len(locked), 10)),
-    ),
-    fault(
-        "spec-note-within-limit",
-        "The note counts no further than the limit.",
-        "FR-009.count",
-        answer=_within_limit,
     ),
     fault(
         "spec-note-indexed-only",

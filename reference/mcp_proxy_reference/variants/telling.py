@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from mcp_proxy_reference.facts import Facts, Json, Status, Tool
+from mcp_proxy_reference.facts import Facts, Json, Request, Status, Tool
 from mcp_proxy_reference.gateway import Gateway
 from mcp_proxy_reference.policy import classify, counts, note, rejection
 from mcp_proxy_reference.swapping import decide, own, put
@@ -49,6 +49,14 @@ def flag_alone(facts: Facts, texts: Texts) -> str:
 def quoting(facts: Facts, texts: Texts) -> str:
     """The rejection tells what the tool's server says of it."""
     return f"{rejection(facts, texts)} The tool's own description: {facts.tool.description!r}"
+
+
+def within_limit(document: Json, request: Request) -> Json:
+    """The number in the note is no greater than the limit."""
+    count, space, rest = document.get("notice", "").partition(" ")
+    if not rest:
+        return document
+    return document | {"notice": f"{min(int(count), request.limit)}{space}{rest}"}
 
 
 def shown_note(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
@@ -211,6 +219,12 @@ VARIANTS: tuple[Variant, ...] = (
         server_entry=naming_all,
     ),
     variant("note-of-shown", "The note counts what would be shown.", "note-count", note=shown_note),
+    variant(
+        "note-within-limit",
+        "The note counts no further than the limit.",
+        "note-count",
+        answer=within_limit,
+    ),
     variant("note-of-both", "The note has two numbers.", "note-count", note=counted_both),
     variant(
         "note-under-flag",

@@ -9,7 +9,9 @@ import msgspec
 import pytest
 
 from mcp_proxy_conformance.bench import ABSENT, Bench
+from mcp_proxy_conformance.discovery.agents import everywhere
 from mcp_proxy_conformance.discovery.answer import Answer
+from mcp_proxy_conformance.discovery.offered import elsewhere
 from mcp_proxy_conformance.discovery.surface import STATUSES
 from mcp_proxy_conformance.requirement import requirement
 from mcp_proxy_conformance.stage import on, stage
@@ -33,6 +35,19 @@ def answers(bench: Bench, flag: object) -> dict[str, Answer]:
     return {word: bench.asked(word, include_disabled=flag) for word in bench.world.queries()}
 
 
+def everywhere_else(bench: Bench, flag: object) -> dict[str, Answer]:
+    """The answers to some of them at other endpoints, to agents of every server, at limit 1."""
+    words = bench.world.queries()[::3]
+    views = {"at limit 1": (bench, 1)}
+    views |= {f"at {one}": (bench.at(one), ABSENT) for one in elsewhere(bench)}
+    views |= {f"as agent {view.agent}": (view, ABSENT) for view in everywhere(bench)}
+    return {
+        f"{word} {place}": view.asked(word, include_disabled=flag, limit=limit)
+        for place, (view, limit) in views.items()
+        for word in words
+    }
+
+
 def members(told: Any) -> Iterator[tuple[str, Any]]:
     """Every member of a document, at any depth."""
     if isinstance(told, Mapping):
@@ -53,6 +68,7 @@ def sections(bench: Bench, queries: list[str], flag: object) -> dict[str, set[st
     """The members that carry locked tools under the flag, where a default answer has them."""
     names = {bench.surface.members.disabled, bench.surface.members.remediation}
     bodies = {query: bench.asked(query, include_disabled=flag).body for query in queries}
+    bodies |= {place: answer.body for place, answer in everywhere_else(bench, flag).items()}
     return {query: names & set(body) for query, body in bodies.items() if names & set(body)}
 
 
@@ -89,8 +105,9 @@ def leaks(bench: Bench, flag: object) -> list[tuple[str, str]]:
     locked = [bench.tools[key] for key in bench.armed.refused]
     bench.require(len(locked) >= 10, "fewer than 10 tools were locked")
     secret = {text for tool in locked for text in (tool.name, tool.word, *tool.canaries)}
-    told = {q: answer.text_without_echo() for q, answer in answers(bench, flag).items()}
-    return [(q, text) for q, answer in told.items() for text in secret - {q} if text in answer]
+    found = answers(bench, flag) | everywhere_else(bench, flag)
+    told = {place: (one.query, one.text_without_echo()) for place, one in found.items()}
+    return [(p, text) for p, (q, answer) in told.items() for text in secret - {q} if text in answer]
 
 
 @requirement("FR-002.no-locked-names")

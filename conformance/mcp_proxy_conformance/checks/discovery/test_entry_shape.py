@@ -18,7 +18,7 @@ from mcp_proxy_conformance.requirement import requirement
 from mcp_proxy_conformance.stage import on, stage
 from mcp_proxy_conformance.world import ToolKey
 
-MIXED = stage("mixed")
+MIXED, SCOPE = stage("mixed"), stage("scope")
 MEMBERS = ("name", "server", "description", "status")
 LONG = 1000
 
@@ -85,6 +85,18 @@ def test_a_locked_entry_names_the_server_that_owns_the_tool(bench: Bench) -> Non
     """The server told is the tool's own, for every kind of lock that is revealed."""
     entries = every_entry(bench, bench.armed.refused)
     _expect_config(bench, [key for key, _ in entries])
+
+    told = {(str(key), entry.members.get("server")) for key, entry in entries}
+
+    assert told == {(str(key), key.server) for key, _ in entries}
+
+
+@requirement("FR-003.server")
+@on(SCOPE)
+def test_entries_of_one_answer_name_each_its_own_server(bench: Bench) -> None:
+    """The word that tools of two servers share brings each with the server that owns it."""
+    entries = every_entry(bench, bench.armed.refused)
+    bench.require(len({key.server for key, _ in entries}) > 1, "one server's tools were revealed")
 
     told = {(str(key), entry.members.get("server")) for key, entry in entries}
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mcp_proxy_conformance.bench import Bench
 from mcp_proxy_conformance.discovery.answer import Answer
+from mcp_proxy_conformance.discovery.locked import repeated
 from mcp_proxy_conformance.discovery.notes import (
     counts_right,
     leads_on,
@@ -99,16 +102,17 @@ def test_the_note_does_not_name_servers(bench: Bench, queries: tuple[str, ...]) 
 @requirement("FR-009.one-line")
 @on_stages_of_locked_tools
 def test_the_note_is_a_single_line(bench: Bench, queries: tuple[str, ...]) -> None:
-    """The answer has one member for it, a string without a line break."""
+    """The answer has one member for it, a string without a line break, told nowhere else."""
     answers = owed_everywhere(bench, queries)
     bench.require(any(one.note for one in answers.values()), "no note was seen")
 
     note = bench.surface.members.note
     told = {query: one for query, one in answers.items() if one.note}
     broken = {query: one.note for query, one in told.items() if len(_lines(one.note)) > 1}
-    repeated = {q: note for q, one in told.items() if note in _repeated(one.reply.document)}
+    twice = {q: note for q, one in told.items() if note in _twice(one.reply.document)}
+    again = {q: one.note for q, one in told.items() if repeated([one.note], _rest(one, note))}
 
-    assert (broken, repeated) == ({}, {})
+    assert (broken, twice, again) == ({}, {}, {})
 
 
 @requirement("FR-009.tight-limit")
@@ -154,5 +158,10 @@ def _lines(note: str | None) -> list[str]:
     return (note or "").strip().splitlines()
 
 
-def _repeated(document: bytes) -> tuple[str, ...]:
+def _twice(document: bytes) -> tuple[str, ...]:
+    """The names that an object of the document has more than once."""
     return spans.parse(document).duplicates()
+
+
+def _rest(answer: Answer, note: str) -> dict[str, Any]:
+    return {name: value for name, value in answer.body.items() if name != note}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.discovery.agents import everywhere
 from mcp_proxy_conformance.discovery.rejections import (
     own_words,
     read_as,
@@ -77,13 +78,17 @@ def test_policy_is_told_on_a_quarantined_server_too(bench: Bench) -> None:
 @on(MIXED)
 def test_no_other_refusal_says_the_same_as_that_of_a_config_lock(bench: Bench) -> None:
     """The refusals of user-locked, pending, changed and quarantined tools have their own words."""
-    policy = {own_words(bench, key) for key in bench.locked(config=True)}
-    bench.require(policy, "no config lock was proven")
+    config = bench.locked(config=True)
+    bench.require(config, "no config lock was proven")
     bench.require(bench.locked(user=True), "no user lock was proven")
 
-    told = {str(key): own_words(bench, key) for key in _not_by_config(bench)}
+    told: dict[tuple[str, str], str] = {}
+    for place, (view, way) in _callers(bench, config[0]).items():
+        policy = {own_words(view, key, surface=way) for key in config}
+        words = {key: own_words(view, key, surface=way) for key in _not_by_config(bench)}
+        told |= {(place, str(key)): said for key, said in words.items() if said in policy}
 
-    assert {name: words for name, words in told.items() if words in policy} == {}
+    assert told == {}
 
 
 @requirement("FR-008.distinct~no-policy")
@@ -159,6 +164,15 @@ def _not_by_config(bench: Bench) -> list[ToolKey]:
     """The tools that one other lock alone keeps back, on servers that are on."""
     approvals = [*bench.locked(approval="pending"), *bench.locked(approval="changed")]
     return [*bench.locked(user=True), *approvals, *bench.locked(quarantined=True)]
+
+
+def _callers(bench: Bench, denied: ToolKey) -> dict[str, tuple[Bench, int]]:
+    """Who calls by which surface: the administrator by the first, by one more, and an agent."""
+    free = [k for k in sorted(bench.armed.called) if _free_beside(bench, k, denied)]
+    ways = range(len(bench.surface.calls) - 1, 0, -1)
+    proven = [way for way in ways if free and bench.call(free[0], surface=way).reached]
+    found = {"first": (bench, 0)} | {f"call surface {way + 1}": (bench, way) for way in proven[:1]}
+    return found | {f"agent {view.agent}": (view, 0) for view in everywhere(bench)[:1]}
 
 
 def _free_beside(bench: Bench, key: ToolKey, other: ToolKey) -> bool:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mcp_proxy_conformance.bench import ABSENT, Bench
 from mcp_proxy_conformance.discovery.agents import scoped
 from mcp_proxy_conformance.requirement import requirement
 from mcp_proxy_conformance.stage import on
+from mcp_proxy_conformance.verdict import Misshapen
 from mcp_proxy_conformance.world import CONFIG, USER, ToolKey, server, tool, world
 
 WORD = "gremtol"
@@ -58,6 +61,31 @@ def test_a_lock_beyond_the_scope_changes_no_byte_of_an_answer(bench: Bench) -> N
     bench.require(all(bench.refused(key) for key in UPLAND), "a lock on upland had no effect")
     after = bench.settled(lambda: _bytes(south), before)
     assert after == before
+
+
+@requirement("FR-007.listing")
+@on(TWINS, needs=("agents",))
+def test_a_lock_beyond_the_scope_moves_no_count_of_the_agents_own_servers(bench: Bench) -> None:
+    """The counts that the agent is shown of its own servers are what they were before."""
+    south = scoped(bench, "south")
+    before = _counts(south)
+    bench.require(before, "the agent was shown no counts of its own server")
+    bench.require(before == _counts(south), "the target does not agree with itself")
+
+    bench.operator.lock(USER, "upland", [key.tool for key in UPLAND])
+
+    bench.require(all(bench.refused(key) for key in UPLAND), "a lock on upland had no effect")
+    after = bench.settled(lambda: _counts(south), before)
+    assert after == before
+
+
+def _counts(view: Bench) -> dict[str, Any]:
+    """The blocks of the agent's own servers; none where it is refused the listing."""
+    try:
+        listing = view.list()
+    except Misshapen:
+        return {}
+    return {n: listing.counts(n) for n in view.world.agents["south"] if listing.counts(n)}
 
 
 def _own(view: Bench, keys: tuple[ToolKey, ...]) -> int:

@@ -10,7 +10,13 @@ import pytest
 
 from mcp_proxy_conformance.bench import ABSENT, Bench
 from mcp_proxy_conformance.discovery.answer import Answer
-from mcp_proxy_conformance.discovery.locked import ask, own_answer, own_query, places
+from mcp_proxy_conformance.discovery.locked import (
+    ask,
+    every_answer,
+    own_answer,
+    own_query,
+    places,
+)
 from mcp_proxy_conformance.discovery.surface import STATUSES
 from mcp_proxy_conformance.oracle import allowed_statuses, is_withheld
 from mcp_proxy_conformance.requirement import requirement
@@ -33,6 +39,7 @@ def test_every_status_is_one_of_six_words(bench: Bench) -> None:
     bench.require(bench.flag_alive, "the feature was not seen")
 
     answers = [bench.asked(query, include_disabled=True) for query in sorted(queries)]
+    answers += [answer for _, answer in every_answer(bench, bench.armed.refused)]
 
     told = {str(entry.status) for answer in answers for entry in answer.disabled}
     assert told - {*STATUSES} == set()
@@ -60,6 +67,8 @@ def test_each_kind_of_lock_has_its_own_status(bench: Bench) -> None:
     bench.require(bench.flag_alive, "the feature was not seen")
 
     told = {key: places(bench, key) for key in bench.armed.refused}
+    for key, answer in every_answer(bench, bench.armed.refused):
+        told[key] |= {answer.status(key)}
 
     wrong = {key for key, seen in told.items() if not seen <= allowed_statuses(bench.states[key])}
     assert {str(key): told[key] for key in wrong} == _allowed(bench, wrong)
