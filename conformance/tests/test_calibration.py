@@ -15,6 +15,7 @@ from mcp_proxy_conformance.discovery.calibration import (
     differences,
     volatile,
 )
+from mcp_proxy_conformance.discovery.echo import without_flag
 from mcp_proxy_conformance.verdict import Inconclusive
 
 FRAME = b'{"content":[{"type":"text","text":""}]}'
@@ -191,3 +192,23 @@ def test_a_container_is_never_cut_out() -> None:
     found = differences(usual, [exact({"at": {"disabled": []}}), exact({"at": 3})])
 
     assert [one.at for one in found] == ["text.at"]
+
+
+@pytest.mark.parametrize(
+    ("told", "kept"),
+    [
+        (b'{"request":{"query":"q","include_disabled":false}}', b'{"request":{"query":"q"}}'),
+        (b'{"request":{"include_disabled":false,"query":"q"}}', b'{"request":{"query":"q"}}'),
+        (b'{"a":[{"query": "q" ,\n "include_disabled": false }]}', b'{"a":[{"query": "q" }]}'),
+        (b'{"query":"q","include_disabled":false,"tools":[]}', None),
+        (b'{"request":{"query":"p","include_disabled":false}}', None),
+        (b'{"request":{"query":"q","include_disabled":0}}', None),
+        (b'{"request":{"include_disabled":false}}', None),
+        (b"include_disabled, not JSON", None),
+    ],
+)
+def test_the_flag_is_cut_out_of_a_repeated_request_only(told: bytes, kept: bytes | None) -> None:
+    """An object that is the request's arguments loses the flag; any other keeps it."""
+    arguments = {"query": "q", "include_disabled": False}
+
+    assert without_flag(told, arguments) == (told if kept is None else kept)

@@ -181,7 +181,7 @@ VARIANTS: tuple[Variant, ...] = (
         "echo-of-arguments",
         "All arguments are repeated, known or not.",
         "echo",
-        "byte-identity",
+        "echo-of-the-flag",
         answer=echo_of_arguments,
     ),
     variant(

@@ -17,6 +17,7 @@ from mcp_proxy_conformance.discovery.calibration import (
     absent_against_false,
     differences,
 )
+from mcp_proxy_conformance.discovery.echo import without_flag
 from mcp_proxy_conformance.discovery.offered import elsewhere
 from mcp_proxy_conformance.discovery.surface import FLAG
 from mcp_proxy_conformance.requirement import requirement
@@ -41,9 +42,13 @@ def asked(bench: Bench, request: Mapping[str, Any], form: str, *, apart: bool = 
     arguments |= {FLAG: True} if form == OPTED_IN else {}
     client = bench.started.client(bench.agent, bench.endpoint)
     if not apart:
-        return Exact.of(client.call_tool(bench.surface.discovery_tool, arguments))
-    with client.sibling() as own:
-        return Exact.of(own.call_tool(bench.surface.discovery_tool, arguments))
+        reply = client.call_tool(bench.surface.discovery_tool, arguments)
+    else:
+        with client.sibling() as own:
+            reply = own.call_tool(bench.surface.discovery_tool, arguments)
+    told = Exact.of(reply)
+    parts = {name: without_flag(part, arguments) for name, part in told.parts()}
+    return Exact(result=parts["result"], text=parts["text"])
 
 
 def unequal(
