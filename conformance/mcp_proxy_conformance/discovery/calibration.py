@@ -75,9 +75,9 @@ def differences(usual: Sequence[Exact], seen: Sequence[Exact]) -> tuple[Differen
     """
     moving = volatile(usual)
     for other in usual[1:]:
-        if found := _difference(usual[0], other, moving):
+        if found := difference(usual[0], other, moving):
             raise _disagreement(f"{found!r}")
-    pairs = (_difference(usual[0], one, moving) for one in seen)
+    pairs = (difference(usual[0], one, moving) for one in seen)
     return tuple(found for found in pairs if found)
 
 
@@ -142,7 +142,8 @@ def _tree(part: bytes) -> Node:
         return Node("text", 0, len(part), part)
 
 
-def _children(node: Node) -> tuple[tuple[Step, Node], ...]:
+def children(node: Node) -> tuple[tuple[Step, Node], ...]:
+    """What a node holds, each with the step that leads there."""
     if node.kind == "object":
         return tuple((member.key, member.value) for member in node.members)
     return tuple((_item_key(item, index), item) for index, item in enumerate(node.items))
@@ -161,14 +162,15 @@ def _moved(one: Node, other: Node, path: Path) -> Iterator[Path]:
     if one.kind in SCALARS and other.kind in SCALARS and path[-1] not in FIXED and len(path) > 1:
         yield path
         return
-    left, right = _children(one), _children(other)
+    left, right = children(one), children(other)
     if one.kind != other.kind or [k for k, _ in left] != [k for k, _ in right] or not left:
         raise _disagreement(f"{told(path)} is {_short(one.raw)} and then {_short(other.raw)}")
     for (step, inner), (_, again) in zip(left, right, strict=True):
         yield from _moved(inner, again, (*path, step))
 
 
-def _difference(usual: Exact, seen: Exact, moving: frozenset[Path]) -> Difference | None:
+def difference(usual: Exact, seen: Exact, moving: frozenset[Path]) -> Difference | None:
+    """The first difference outside of the moving members, None if there is none."""
     for (name, one), (_, other) in zip(usual.parts(), seen.parts(), strict=True):
         if one == other:
             continue
@@ -195,7 +197,7 @@ def _spots(node: Node, path: Path, moving: frozenset[Path]) -> Iterator[Span]:
         yield node.span
     if not moving:
         return
-    for step, inner in _children(node):
+    for step, inner in children(node):
         yield from _spots(inner, (*path, step), moving)
 
 
@@ -203,7 +205,7 @@ def _place(usual: Node, seen: Node, path: Path, moving: frozenset[Path]) -> Path
     """The innermost member that differs, or that only one of the two has."""
     if usual.kind != seen.kind:
         return path
-    for left, right in zip_longest(_children(usual), _children(seen)):
+    for left, right in zip_longest(children(usual), children(seen)):
         if left is None or right is None or left[0] != right[0]:
             step = (right or left)[0]
             return (*path, step)

@@ -8,7 +8,7 @@ from typing import Any
 
 from mcp_proxy_conformance.discovery.surface import FLAG
 from mcp_proxy_conformance.wire import spans
-from mcp_proxy_conformance.wire.spans import Malformed, Node, Span
+from mcp_proxy_conformance.wire.spans import Malformed, Node
 
 
 def without_flag(text: bytes, arguments: Mapping[str, Any]) -> bytes:
@@ -22,7 +22,8 @@ def without_flag(text: bytes, arguments: Mapping[str, Any]) -> bytes:
         document = spans.parse(text)
     except Malformed:
         return text
-    return spans.cut(text, [_flag(one) for one in _objects(document) if _repeats(one, arguments)])
+    told = [one for one in _objects(document) if _repeats(one, arguments)]
+    return spans.cut(text, [span for one in told for span in one.with_comma(FLAG)])
 
 
 def _objects(node: Node) -> Iterator[Node]:
@@ -37,12 +38,3 @@ def _repeats(node: Node, arguments: Mapping[str, Any]) -> bool:
     if FLAG not in arguments or {one.key for one in node.members} != arguments.keys():
         return False
     return json.dumps(node.value(), sort_keys=True) == json.dumps(dict(arguments), sort_keys=True)
-
-
-def _flag(node: Node) -> Span:
-    place = next(i for i, one in enumerate(node.members) if one.key == FLAG)
-    own = node.members[place]
-    if place + 1 < len(node.members):
-        return Span(own.key_span.start, node.members[place + 1].key_span.start)
-    before = node.members[place - 1].value.end if place else own.key_span.start
-    return Span(before, own.value.end)

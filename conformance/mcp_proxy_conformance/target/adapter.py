@@ -127,7 +127,8 @@ class Target:
     be enforced, `ready_s` until the tools of a fresh target must be callable and listed.
     `pins` are exact remediation and rejection texts and the statuses each is declared to convey.
     A process is used until it is `lasts_s` old, then replaced; `ahead` are started before they
-    are asked for. `soak_s` is how long stages are to be kept running for FR-001.endures.
+    are asked for. `soak_s` is how long stages are to be kept running for FR-001.endures,
+    `baseline` the folder of a recording for SC-001.baseline and its kin.
     """
 
     kind: str
@@ -143,4 +144,5 @@ class Target:
     upstreams: UpstreamPlace = field(default_factory=UpstreamPlace)
     lasts_s: float = math.inf
     soak_s: float = 0.0
+    baseline: Path | None = None
     ahead: int = 2

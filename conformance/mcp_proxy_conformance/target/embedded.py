@@ -111,6 +111,7 @@ class EmbeddedHost:
         """End the loop; its proxies were ended by those who started them."""
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(END_S)
+        self._loop.close()
 
 
 def embedded(changed: Changed, **members: Any) -> Target:

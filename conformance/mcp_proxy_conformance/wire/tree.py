@@ -77,6 +77,19 @@ class Node(NamedTuple):
             node = node.get(key)
         return node
 
+    def with_comma(self, name: str) -> tuple[Span, ...]:
+        """Where each member of that name lies, with the one comma that goes if it goes."""
+        found = []
+        for place, own in enumerate(self.members):
+            if own.key != name:
+                continue
+            if place + 1 < len(self.members):
+                found.append(Span(own.key_span.start, self.members[place + 1].key_span.start))
+            else:
+                before = self.members[place - 1].value.end if place else own.key_span.start
+                found.append(Span(before, own.value.end))
+        return tuple(found)
+
     def duplicates(self) -> tuple[str, ...]:
         """Names that more than one member of this object bears, in order of appearance."""
         keys = [member.key for member in self.members]

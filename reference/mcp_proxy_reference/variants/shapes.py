@@ -4,7 +4,7 @@ from mcp_proxy_reference.facts import Facts, Json, Match, Request, Status
 from mcp_proxy_reference.policy import callable_entry, locked_entry
 from mcp_proxy_reference.variants.variant import Variant, variant
 
-SHORT = 200
+SHORT = 1000
 
 
 def bare(entry: Json) -> Json:

@@ -1,0 +1,183 @@
+"""A recording on disk: a manifest, and each answer in a file of its own."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from mcp_proxy_conformance.discovery.calibration import Exact
+from mcp_proxy_conformance.discovery.calibration import Path as Place
+
+FORMAT = "mcp-proxy-conformance-baseline/1"
+FILE = "manifest.json"
+SLOT = b'""'
+"""What stands in a result for the tool's text."""
+Kind = Literal["pre_feature", "previous"]
+Phase = Literal["open", "locked"]
+"""The stage before its steps, and after them."""
+
+_NAME = re.compile(r"[^a-z0-9]+")
+
+
+class BadBaseline(ValueError):
+    """A recording that cannot be used; the message says in one sentence which, where and why."""
+
+
+class _Told(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A part of the manifest; an unknown member is a mistake or another version."""
+
+
+class Kept(_Told, frozen=True, kw_only=True, omit_defaults=True):
+    """One answer: its request, its file with the digest of that, and what is not compared.
+
+    `text` is where in the file the tool's text stands, decoded once, in the place of its string;
+    none where the answer is a refusal. `volatile` are the members whose bytes moved between equal
+    requests.
+    """
+
+    phase: Phase
+    request: dict[str, Any]
+    file: str
+    sha256: str
+    text: tuple[int, int] | None = None
+    volatile: tuple[tuple[str | int | tuple[str, str], ...], ...] = ()
+
+
+class Accepted(_Told, frozen=True, kw_only=True):
+    """A difference that somebody has taken over: why, and how many answers changed."""
+
+    reason: str
+    changed: int
+
+
+class Manifest(_Told, frozen=True, kw_only=True):
+    """What is known of a recording; `members` are the names by which the target calls its own."""
+
+    format: str
+    kind: Kind
+    stage: str
+    suite: str
+    target: dict[str, str]
+    members: dict[str, str]
+    bodies: tuple[Kept, ...]
+    accepted: tuple[Accepted, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Body:
+    """One answer in memory, the run's own literals replaced."""
+
+    phase: Phase
+    request: Mapping[str, Any]
+    exact: Exact
+    moving: frozenset[Place]
+
+    @property
+    def key(self) -> str:
+        """The request as one line, the same for the same request in every recording."""
+        told = ", ".join(f"{name} {value!r}" for name, value in self.request.items())
+        return f"{self.phase}: {told}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recording:
+    """A whole recording."""
+
+    kind: Kind
+    stage: str
+    target: Mapping[str, str]
+    members: Mapping[str, str]
+    bodies: Sequence[Body]
+    accepted: tuple[Accepted, ...] = ()
+
+
+def write(recording: Recording, folder: Path) -> None:
+    """Write into a new or an older recording's folder; raises BadBaseline for any other folder."""
+    if folder.exists() and any(folder.iterdir()) and not (folder / FILE).exists():
+        raise BadBaseline(f"{folder} is not empty and holds no recording; name another folder")
+    for phase in ("open", "locked"):
+        shutil.rmtree(folder / phase, ignore_errors=True)
+        (folder / phase).mkdir(parents=True)
+    kept = tuple(_kept(body, place, folder) for place, body in enumerate(recording.bodies, 1))
+    manifest = Manifest(
+        format=FORMAT,
+        kind=recording.kind,
+        stage=recording.stage,
+        suite=version("mcp-proxy-conformance"),
+        target=dict(recording.target),
+        members=dict(recording.members),
+        bodies=kept,
+        accepted=recording.accepted,
+    )
+    told = json.dumps(msgspec.to_builtins(manifest), indent=1, ensure_ascii=False)
+    (folder / FILE).write_text(told + "\n", encoding="utf-8")
+
+
+def _kept(body: Body, place: int, folder: Path) -> Kept:
+    before, slot, after = body.exact.result.partition(SLOT)
+    raw = before + body.exact.text + after
+    words = "-".join(str(value) for value in body.request.values())
+    name = f"{body.phase}/{place:03}-{_NAME.sub('-', words.lower()).strip('-')[:40]}.json"
+    (folder / name).write_bytes(raw)
+    return Kept(
+        phase=body.phase,
+        request=dict(body.request),
+        file=name,
+        sha256=hashlib.sha256(raw).hexdigest(),
+        text=(len(before), len(before) + len(body.exact.text)) if slot else None,
+        volatile=tuple(sorted(body.moving, key=str)),
+    )
+
+
+def read(folder: Path, *, stage: str) -> Recording:
+    """The recording in a folder.
+
+    Raises:
+        BadBaseline: There is none, it was made on another stage, or one of its files was changed.
+    """
+    try:
+        told = msgspec.json.decode((folder / FILE).read_bytes(), type=Manifest)
+    except OSError as error:
+        raise BadBaseline(f"{folder} holds no recording: {error.strerror}: {FILE}") from None
+    except (msgspec.ValidationError, msgspec.DecodeError) as error:
+        place = folder / FILE
+        raise BadBaseline(f"{place}: {error}; see schemas/baseline.schema.json") from None
+    if told.format != FORMAT:
+        raise BadBaseline(f"{folder} has the format {told.format!r}, not {FORMAT!r}; record anew")
+    if told.stage != stage:
+        raise BadBaseline(f"{folder} was recorded on {told.stage}, not on {stage}; record anew")
+    return Recording(
+        kind=told.kind,
+        stage=told.stage,
+        target=told.target,
+        members=told.members,
+        bodies=[_body(one, folder) for one in told.bodies],
+        accepted=told.accepted,
+    )
+
+
+def _body(kept: Kept, folder: Path) -> Body:
+    try:
+        raw = (folder / kept.file).read_bytes()
+    except OSError as error:
+        raise BadBaseline(f"{folder / kept.file}: {error.strerror}; record anew") from None
+    start, end = kept.text or (len(raw), len(raw))
+    if hashlib.sha256(raw).hexdigest() != kept.sha256 or not 0 <= start <= end <= len(raw):
+        raise BadBaseline(f"{folder / kept.file} is not what was recorded; record anew")
+    return Body(
+        phase=kept.phase,
+        request=kept.request,
+        exact=Exact(
+            result=raw[:start] + (SLOT if kept.text else b"") + raw[end:], text=raw[start:end]
+        ),
+        moving=frozenset(kept.volatile),
+    )
