@@ -13,7 +13,9 @@ class Given:
 
     `clauses`: only checks that cite one of them; None is all. `until`: the run stops at the first
     failure of an F check that cites one of these. `first`: the check that runs before the
-    others; `only`: the one that runs. `backwards`: the checks run in reverse order.
+    others; `only`: the one that runs; `without`: checks, each with its case or None, that do not.
+    `backwards`: the checks run in reverse order. `confirm`: failures on shared stages are
+    confirmed, as in a run.
     """
 
     target: Target
@@ -21,4 +23,6 @@ class Given:
     until: frozenset[str] = frozenset()
     first: str = ""
     only: str = ""
+    without: frozenset[tuple[str, str | None]] = frozenset()
     backwards: bool = False
+    confirm: bool = False

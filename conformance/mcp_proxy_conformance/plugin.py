@@ -21,7 +21,7 @@ from mcp_proxy_conformance.judging import Ending, attempt, judge
 from mcp_proxy_conformance.report.document import write_report
 from mcp_proxy_conformance.requirement import catalogue, profile
 from mcp_proxy_conformance.resources import checks_dir
-from mcp_proxy_conformance.run import Run, clauses_of, place_of
+from mcp_proxy_conformance.run import Run, clauses_of, named, place_of
 from mcp_proxy_conformance.target.adapter import Target
 from mcp_proxy_conformance.target.description import BadTarget, describe
 from mcp_proxy_conformance.target.kinds import target_of
@@ -65,7 +65,7 @@ def pytest_configure(config: pytest.Config) -> None:
         target=replace(target, soak_s=config.getoption("--soak")),
         profile=chosen,
         out=Path(config.getoption("--out")).resolve(),
-        confirm=given is None and not config.getoption("--no-confirm"),
+        confirm=given.confirm if given is not None else not config.getoption("--no-confirm"),
         keep=config.getoption("--keep"),
     )
     config.stash[RUN] = run
@@ -110,6 +110,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if given is not None and given.clauses is not None:
         run.narrowed = True
         items[:] = [item for item in items if given.clauses.intersection(clauses_of(item))]
+    if given is not None and given.without:
+        run.narrowed = True
+        items[:] = [item for item in items if named(item) not in given.without]
     if given is not None and given.only:
         items[:] = [item for item in items if getattr(item, "originalname", None) == given.only]
     places = {item: place for item in items if (place := place_of(item)) is not None}
@@ -135,10 +138,9 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
 
 
 def _is(item: pytest.Item, wanted: str) -> bool:
-    name = getattr(item, "originalname", None) or item.name
-    case = item.callspec.id if hasattr(item, "callspec") else ""
+    name, case = named(item)
     check_wanted, case_wanted = split(wanted)
-    return check_wanted in ("", name) and case_wanted in ("", case)
+    return check_wanted in ("", name) and case_wanted in ("", case or "")
 
 
 def pytest_deselected(items: list[pytest.Item]) -> None:

@@ -27,6 +27,7 @@ from mcp_proxy_conformance.world import World
 
 PASS_EXCERPT, PRESENCE_EXCERPT = 4, 8
 SECOND = "#second"
+NOT_DECLARED = "is not declared"
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +149,7 @@ class Run:
             return "not asked for; --soak SECONDS does"
         known = {*self.target.capabilities, "soak"}
         lacking = next((word for word in place.needs if word not in known), None)
-        return None if lacking is None else f"{lacking} is not declared"
+        return None if lacking is None else f"{lacking} {NOT_DECLARED}"
 
     def bench(self, place: Place) -> Bench:
         """A bench on the target of that place; raises AdapterError when it cannot be had."""
@@ -192,9 +193,10 @@ class Run:
             self.wire = self.wire or (wire if wire != "unopened" else "")
             ending = _with_log(ending, record.ready.started)
         evidence = self._evidence(ending)
+        check, case = named(item)
         result = Result(
-            check=getattr(item, "originalname", None) or item.name,
-            case=item.callspec.id if hasattr(item, "callspec") else None,
+            check=check,
+            case=case,
             clauses=self._accused(item, ending, clauses),
             judgement=catalogue().clause(clauses[0]).judgement,
             verdict=ending.verdict,
@@ -246,6 +248,12 @@ def _with_log(ending: Ending, started: Started) -> Ending:
         return ending
     tail = started.adapter.log().strip()
     return replace(ending, reason=f"{ending.reason}; the target has ended, its log: {tail}")
+
+
+def named(item: pytest.Item) -> tuple[str, str | None]:
+    """The name of a check, and that of its case if it has cases."""
+    name = getattr(item, "originalname", None) or item.name
+    return name, item.callspec.id if hasattr(item, "callspec") else None
 
 
 def clauses_of(item: pytest.Item) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -52,6 +53,19 @@ def test_a_job_that_breaks_hangs_or_dies_costs_nothing_but_its_row(tmp_path: Pat
     assert found["dies"].failure == "its process ended"
     assert found["hangs"].failure.startswith("it was not done after")
     assert time.monotonic() - began < 10
+
+
+def test_a_job_that_is_late_may_end_what_it_started(tmp_path: Path) -> None:
+    """It is asked before it is ended with its group."""
+
+    def work(job: str) -> None:
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit((tmp_path / job).write_text("asked")))
+        time.sleep(60)
+
+    (outcome,) = forked(work, ["late"], tmp_path / "jobs", limit_s=0.5)
+
+    assert outcome.failure.startswith("it was not done after")
+    assert (tmp_path / "late").read_text(encoding="utf-8") == "asked"
 
 
 def test_it_prints_what_each_row_came_to(tmp_path: Path) -> None:

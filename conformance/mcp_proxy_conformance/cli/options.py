@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from mcp_proxy_conformance.target.description import OPTIONS
+from mcp_proxy_conformance.target.description import FILE, OPTIONS, kind_in
 
 F = TypeVar("F", bound=Callable[..., Any])
 DEFAULTS: dict[str, Any] = {
@@ -35,7 +35,7 @@ class Finite(click.FloatRange):
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _SECONDS = Finite(0, 600)
-_OPTIONS = (
+_OF_A_RUN = (
     click.option("--profile", help="The profile of clauses.  [default: discovery]"),
     click.option(
         "--out", type=_FOLDER, help="Folder of the report.  [default: mcp-proxy-conformance-out]"
@@ -49,6 +49,8 @@ _OPTIONS = (
         metavar="SECONDS",
         help="Keep stages running so long, and observe them again (FR-001.endures).",
     ),
+)
+_ABOUT_TARGET = (
     click.option("--target-file", type=_FILE, help="What `init` writes; read before the options."),
     click.option("--capabilities", metavar="A,B,…", help="What the target's operator side can do."),
     click.option("--settle", "settle_s", type=_SECONDS, help="Seconds until claims follow a lock."),
@@ -67,7 +69,16 @@ _OPTIONS = (
 
 def run_options(command: F) -> F:
     """Give a command all of these options; what is not given is None."""
-    for option in reversed(_OPTIONS):
+    return _with(command, (*_OF_A_RUN, *_ABOUT_TARGET))
+
+
+def described_options(command: F) -> F:
+    """Give a command those of them that describe the target."""
+    return _with(command, _ABOUT_TARGET)
+
+
+def _with(command: F, options: Sequence[Callable[[F], F]]) -> F:
+    for option in reversed(options):
         command = option(command)
     return command
 
@@ -85,3 +96,27 @@ def target_options(options: dict[str, Any]) -> dict[str, Any]:
     if words is not None:
         told["capabilities"] = words.replace(",", " ").split()
     return {name: value for name, value in told.items() if value is not None}
+
+
+def target_meant(kind: str | None, file: Path | None) -> tuple[str | None, Path | None]:
+    """The kind and the target file that are meant; of a file that lies here one is told.
+
+    Args:
+        kind: The kind named on the command line, None if none is.
+        file: The target file named there, None if none is: then one that lies here is used,
+            unless it describes another kind.
+    """
+    if file is None and Path(FILE).exists():
+        file = _found(kind)
+    return ("reference" if kind is None and file is None else kind), file
+
+
+def _found(kind: str | None) -> Path | None:
+    told = kind_in(Path(FILE)) if kind is not None else None
+    if told is not None and told != kind:
+        click.echo(f"{FILE} describes a target of kind {told!r}; not used", err=True)
+        return None
+    if kind == "reference":
+        return None
+    click.echo(f"target file: {FILE}", err=True)
+    return Path(FILE)

@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import sys
-from pathlib import Path
 from typing import Any
 
 import click
@@ -15,12 +14,11 @@ import pytest
 
 from mcp_proxy_conformance.checks_index import names_like
 from mcp_proxy_conformance.cli.endpoint import endpoint
-from mcp_proxy_conformance.cli.options import merged, run_options, target_options
+from mcp_proxy_conformance.cli.options import merged, run_options, target_meant, target_options
 from mcp_proxy_conformance.report.outcome import DECLARATION, FAULT, INTERRUPTED
 from mcp_proxy_conformance.report.progress import Progress
 from mcp_proxy_conformance.report.terminal import render
 from mcp_proxy_conformance.resources import LOGS, checks_dir
-from mcp_proxy_conformance.target.description import FILE, kind_in
 
 INI = """\
 [pytest]
@@ -133,24 +131,8 @@ def judge(kind: str | None, options: dict[str, Any]) -> int:
 
 
 def _target(kind: str | None, options: dict[str, Any]) -> list[str]:
-    """The plugin's options that name the target; a target file lying here is told of."""
-    file = options["target_file"]
-    if file is None and Path(FILE).exists():
-        file = _found(kind)
-    if kind is None and file is None:
-        kind = "reference"
+    """The plugin's options that name the target."""
+    kind, file = target_meant(kind, options["target_file"])
     told = ["--target-options", json.dumps(target_options(options))]
     told += ["--target", kind] if kind is not None else []
     return [*told, *(["--target-file", str(file.resolve())] if file is not None else [])]
-
-
-def _found(kind: str | None) -> Path | None:
-    """The target file that lies here, unless it describes another kind than the one named."""
-    told = kind_in(Path(FILE)) if kind is not None else None
-    if told is not None and told != kind:
-        click.echo(f"{FILE} describes a target of kind {told!r}; not used", err=True)
-        return None
-    if kind == "reference":
-        return None
-    click.echo(f"target file: {FILE}", err=True)
-    return Path(FILE)

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
-import msgspec
 
-from mcp_proxy_conformance.report.outcome import CONFORMANT, DECLARATION, INCOMPLETE, VIOLATED
-
-FORMAT = "mcp-proxy-conformance-selftest/1"
-TITLES = {
-    "fault": "counterexamples of the reference",
-    "wire": "counterexamples on the wire",
-    "variant": "variants",
-    "control": "controls",
-}
+from mcp_proxy_conformance.cli.options import described_options, target_meant, target_options
+from mcp_proxy_conformance.report.outcome import (
+    BROKEN,
+    CONFORMANT,
+    DECLARATION,
+    FAULT,
+    INCOMPLETE,
+    INTERRUPTED,
+    VIOLATED,
+)
+from mcp_proxy_conformance.report.selftest import lines
+from mcp_proxy_conformance.target.description import BadTarget, Description, describe
+from mcp_proxy_conformance.target.kinds import target_of
 
 
 @click.command()
@@ -44,6 +48,12 @@ TITLES = {
     help="Write the matrices to this file.",
 )
 @click.option("--keep", is_flag=True, help="Keep the report of each trial.")
+@click.option(
+    "--target", "kind", metavar="KIND", help="In front of this target, as `run` names it."
+)
+@click.option("--binary", metavar="PATH", help="The program of a target of kind mcpproxy.")
+@described_options
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def selftest(
     *,
     full: bool,
@@ -52,102 +62,122 @@ def selftest(
     jobs: int,
     report: Path | None,
     keep: bool,
+    kind: str | None,
+    command: tuple[str, ...],
+    **options: Any,
 ) -> None:
     """Try the checks on proxies that are each wrong in one way, and on fair ones.
 
+    With --target or --target-file: on that target, as it is and with each fault of the wire in
+    front of it. What the target itself violates is told and is no fault of the suite: only checks
+    that pass without a fault can kill it, and it is unseeable where they do not and others of its
+    clauses fail or do not apply. `selftest --target command -- PROGRAM ARGUMENTS` names an adapter.
+
     Exit 0 when every counterexample is killed by a check of a clause it breaks, no variant is
     accused, every check kills something, and the controls behave; 4 when only counterexamples
-    survive that are known to and told as open; else 1.
+    survive that are known to and told as open, or none could be seen; 3 when the target cannot be
+    tried; else 1.
     """
-    from mcp_proxy_conformance.counterexamples.gather import part_of, trials  # noqa: PLC0415
+    from mcp_proxy_conformance.counterexamples import document, gather, standing  # noqa: PLC0415
+
+    options["command"] = command or None
+    described = _described(kind, options)
+    everything = gather.trials() if described is None else gather.wire_trials()
+    wanted = _wanted(everything, only, part, known=() if described is None else ("unchanged",))
+    folder = Path(tempfile.mkdtemp(prefix="selftest-"))
+    began = time.monotonic()
+    signal.signal(signal.SIGTERM, _interrupt)
+    _warm(reference=described is None)
+    try:
+        if described is None:
+            whole = not only and part.endswith("/1")
+            found = document.on_the_reference(
+                wanted, folder, _heard, full=full, jobs=jobs, whole=whole
+            )
+        else:
+            found = document.in_front_of(
+                lambda: target_of(described), wanted, folder, _heard, full=full, jobs=jobs
+            )
+    except standing.NotTried as error:
+        click.echo(str(error), err=True)
+        sys.exit(BROKEN)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+    finally:
+        if not keep:
+            shutil.rmtree(folder, ignore_errors=True)
+    found["timing"] = {"seconds": round(time.monotonic() - began, 1)}
+    if report is not None:
+        report.write_text(json.dumps(found, indent=1), encoding="utf-8")
+    click.echo("\n".join(lines(found)))
+    if keep:
+        click.echo(f"reports: {folder}")
+    sys.exit(_exit(found))
+
+
+def _described(kind: str | None, options: dict[str, Any]) -> Description | None:
+    """The target that is named, None when none is; ends with 2 when it cannot be used."""
+    file: Path | None = options["target_file"]
+    given = target_options(options)
+    if kind is None and file is None:
+        if given:
+            click.echo("these options describe a target; name its --target too", err=True)
+            sys.exit(DECLARATION)
+        return None
+    kind, file = target_meant(kind, file)
+    try:
+        described = describe(kind=kind, file=file, given=given, environment=os.environ)
+        target_of(described)
+    except BadTarget as error:
+        click.echo(str(error), err=True)
+        sys.exit(DECLARATION)
+    return described
+
+
+def _wanted(
+    everything: Sequence[Any], only: Sequence[str], part: str, known: Sequence[str]
+) -> list[Any]:
+    """The trials that were asked for; ends with 2 when there are none such."""
+    from mcp_proxy_conformance.counterexamples.gather import part_of  # noqa: PLC0415
 
     number, slash, parts = part.partition("/")
     if not (slash and number.isdecimal() and parts.isdecimal() and 1 <= int(number) <= int(parts)):
         click.echo(f"--part {part!r} is no part of a whole; write for instance 1/8", err=True)
         sys.exit(DECLARATION)
-    everything = trials()
-    wanted = [one for one in everything if one.changed.id in only]
-    if not only:
-        wanted = part_of(everything, int(number), int(parts))
-    unknown = sorted(set(only) - {one.changed.id for one in wanted})
+    unknown = sorted(set(only) - {one.changed.id for one in everything} - set(known))
     if unknown:
         click.echo(f"there is no counterexample, variant or control {unknown[0]!r}", err=True)
         sys.exit(DECLARATION)
-    folder = Path(tempfile.mkdtemp(prefix="selftest-"))
-    began = time.monotonic()
-    try:
-        document = _document(wanted, folder, full=full, jobs=jobs, whole=not only and parts == "1")
-    finally:
-        if not keep:
-            shutil.rmtree(folder, ignore_errors=True)
-    document["timing"] = {"seconds": round(time.monotonic() - began, 1)}
-    if report is not None:
-        report.write_text(json.dumps(document, indent=1), encoding="utf-8")
-    click.echo("\n".join(_told(document)))
-    if keep:
-        click.echo(f"reports: {folder}")
-    still_open = any(row["cell"] == "open" for row in document["rows"])
-    good = INCOMPLETE if still_open else CONFORMANT
-    sys.exit(good if document["good"] else VIOLATED)
+    if only:
+        return [one for one in everything if one.changed.id in only]
+    return part_of(everything, int(number), int(parts))
 
 
-def _document(
-    wanted: Sequence[Any], folder: Path, *, full: bool, jobs: int, whole: bool
-) -> dict[str, Any]:
-    from mcp_proxy_conformance.counterexamples import gather, matrix  # noqa: PLC0415
-
-    _warm()
-    found = []
-    for row in matrix.rows(wanted, folder, full=full, at_once=jobs):
-        found.append(row)
-        click.echo(f"{len(found)}/{len(wanted)} {row.cell}: {row.id}", err=True)
-    kills: dict[str, list[str]] = {}
-    for row in found:
-        for check in row.by if row.cell == "killed" else ():
-            kills.setdefault(check, []).append(row.id)
-    if whole:
-        for check, killed in matrix.duels(gather.idle(found, wanted), folder, at_once=jobs):
-            kills[check] = [killed] if killed else []
-    needless = sorted(check for check, ids in kills.items() if not ids)
-    return {
-        "format": FORMAT,
-        "good": all(row.good for row in found) and not needless,
-        "rows": [msgspec.to_builtins(row) for row in found],
-        "checks": {check: sorted(ids) for check, ids in sorted(kills.items())},
-        "idle": needless,
-        "alone": _alone(found) if full else [],
-    }
+def _exit(found: dict[str, Any]) -> int:
+    if not found["good"]:
+        return VIOLATED
+    cells = {row["cell"] for row in found["rows"] if row["kind"] != "target"}
+    if cells == {"unseeable"}:
+        broke = found["target"]["exit"]
+        return broke if broke in (DECLARATION, BROKEN, FAULT) else INCOMPLETE
+    return INCOMPLETE if "open" in cells else CONFORMANT
 
 
-def _alone(found: Sequence[Any]) -> list[str]:
-    """The checks whose removal would let some counterexample survive."""
-    return sorted({row.by[0] for row in found if row.cell == "killed" and len(row.by) == 1})
+def _heard(row: Any, number: int, many: int) -> None:
+    click.echo(f"{number}/{many} {row.cell}: {row.id}", err=True)
 
 
-def _warm() -> None:
+def _interrupt(number: int, frame: object) -> None:
+    del number, frame
+    raise KeyboardInterrupt
+
+
+def _warm(*, reference: bool) -> None:
     """Import all that a trial needs, so that no forked process has to."""
     import deepdiff  # noqa: F401, PLC0415
     import jsonschema  # noqa: F401, PLC0415
 
     import mcp_proxy_conformance.plugin  # noqa: F401, PLC0415
-    import mcp_proxy_reference.proxy  # noqa: F401, PLC0415
 
-
-def _told(document: dict[str, Any]) -> list[str]:
-    lines = []
-    for kind, title in TITLES.items():
-        cells = Counter(row["cell"] for row in document["rows"] if row["kind"] == kind)
-        if cells:
-            told = ", ".join(f"{number} {cell}" for cell, number in cells.most_common())
-            lines.append(f"{title}: {cells.total()} ({told})")
-    for row in document["rows"]:
-        if row["cell"] not in ("killed", "acquitted", "behaved"):
-            by = f" by {', '.join(row['by'][:3])}" if row["by"] else ""
-            lines.append(
-                f"  {row['cell']}{by}: {row['id']}, {row['text']} {row['reason']}".rstrip()
-            )
-    lines += [f"  kills nothing: {check}" for check in document["idle"]]
-    lines += [f"  kills something that no other check does: {one}" for one in document["alone"]]
-    counts = f"{len(document['checks']) - len(document['idle'])} checks kill something"
-    lines.append(f"{counts}; {'all is well' if document['good'] else 'the suite is not proven'}")
-    return lines
+    if reference:
+        import mcp_proxy_reference.proxy  # noqa: F401, PLC0415

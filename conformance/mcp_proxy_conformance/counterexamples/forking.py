@@ -18,6 +18,7 @@ from typing import Generic, TypeVar
 Job = TypeVar("Job")
 Done = TypeVar("Done")
 EVERY_S = 0.01
+GRACE_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,8 @@ def forked(
     """Do each job in a process of its own, so many at once, and yield as they end.
 
     The caller must run no thread: a fork copies only its own. A process that takes longer than
-    `limit_s` is ended with its group.
+    `limit_s`, or whose caller wants no more, is asked to end what it has started, then ended
+    with its group.
     """
     gc.collect()
     gc.freeze()
@@ -59,13 +61,12 @@ def forked(
                 seconds = time.monotonic() - began
                 if not ended and seconds < limit_s:
                     continue
-                _end_group(pid, reap=not ended)
+                _end([pid], running=not ended)
                 del running[pid]
                 yield _outcome(job, place, seconds, late=not ended)
             time.sleep(EVERY_S)
     finally:
-        for pid in running:
-            _end_group(pid, reap=True)
+        _end(list(running), running=True)
 
 
 def _start(work: Callable[[Job], Done], job: Job, place: Path) -> int:
@@ -100,8 +101,17 @@ def _outcome(job: Job, place: Path, seconds: float, *, late: bool) -> Outcome[Jo
     return Outcome(job, None, told.strip().rpartition("\n")[2], seconds)
 
 
-def _end_group(pid: int, *, reap: bool) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(pid, signal.SIGKILL)
-    if reap:
+def _end(pids: Sequence[int], *, running: bool) -> None:
+    """A running trial has targets in sessions of their own, which only it can end."""
+    left = set(pids) if running else set()
+    for pid in left:
+        os.kill(pid, signal.SIGTERM)
+    deadline = time.monotonic() + GRACE_S
+    while left and time.monotonic() < deadline:
+        left -= {pid for pid in left if os.waitpid(pid, os.WNOHANG)[0]}
+        time.sleep(EVERY_S)
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(pid, signal.SIGKILL)
+    for pid in left:
         os.waitpid(pid, 0)

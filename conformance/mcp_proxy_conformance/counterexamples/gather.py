@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from mcp_proxy_conformance.checks_index import Check, checks
 from mcp_proxy_conformance.counterexamples import wire_open
 from mcp_proxy_conformance.counterexamples.controls import CONTROLS
-from mcp_proxy_conformance.counterexamples.matrix import Duel, Row, Trial
+from mcp_proxy_conformance.counterexamples.duels import Duel
+from mcp_proxy_conformance.counterexamples.matrix import Trial
+from mcp_proxy_conformance.counterexamples.row import Cell, Row
+from mcp_proxy_conformance.counterexamples.standing import Standing
 from mcp_proxy_conformance.counterexamples.wire import WIRE_FAULTS
 from mcp_proxy_conformance.requirement import catalogue
 
@@ -23,7 +26,8 @@ def trials() -> list[Trial]:
 
     found = [Trial(kind="fault", changed=one, clauses=one.breaks) for one in faults()]
     found += wire_trials()
-    found = _firsts(found)
+    firm = firm_checks()
+    found = _firsts(found, lambda one: [c.name for c in firm if set(c.clauses) & set(one.clauses)])
     found += [Trial(kind="variant", changed=one, clauses=one.takes) for one in variants()]
     return found + [Trial(kind="control", changed=one) for one in CONTROLS]
 
@@ -32,6 +36,28 @@ def wire_trials() -> list[Trial]:
     """The counterexamples that stand in front of any target."""
     everything = (*WIRE_FAULTS, *wire_open.FAULTS)
     return [Trial(kind="wire", changed=one, clauses=one.breaks) for one in everything]
+
+
+def in_front_of(base: Standing, found: Sequence[Trial]) -> tuple[list[Row], list[Trial]]:
+    """Rows for those that nothing on that target could show, and trials of the others."""
+    told, seen = [], []
+    for trial in found:
+        if why := base.blindness(trial.clauses):
+            told.append(_untried(trial, "unseeable", why))
+        else:
+            seen.append(replace(trial, base=base))
+    return told, _firsts(seen, lambda one: base.convicting(one.clauses))
+
+
+def _untried(trial: Trial, cell: Cell, reason: str) -> Row:
+    return Row(
+        id=trial.changed.id,
+        kind=trial.kind,
+        text=trial.changed.text,
+        clauses=trial.clauses,
+        cell=cell,
+        reason=reason,
+    )
 
 
 def part_of(found: Sequence[Trial], number: int, parts: int) -> list[Trial]:
@@ -68,13 +94,11 @@ def idle(rows: Iterable[Row], tried: Sequence[Trial]) -> list[Duel]:
     return jobs
 
 
-def _firsts(found: list[Trial]) -> list[Trial]:
+def _firsts(found: list[Trial], able: Callable[[Trial], list[str]]) -> list[Trial]:
     used: Counter[str] = Counter()
-    firm = firm_checks()
     placed = []
     for trial in found:
-        citing = [check.name for check in firm if set(check.clauses) & set(trial.clauses)]
-        first = min(citing, key=lambda name: used[name], default="")
+        first = min(able(trial), key=lambda name: used[name], default="")
         used[first] += 1
         placed.append(replace(trial, first=first))
     return placed

@@ -5,63 +5,45 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from mcp_proxy_conformance.counterexamples.controls import Control
 from mcp_proxy_conformance.counterexamples.forking import Outcome, forked
 from mcp_proxy_conformance.counterexamples.rewriting import WireFault, rewriting
+from mcp_proxy_conformance.counterexamples.row import Cell, Kind, Row
+from mcp_proxy_conformance.counterexamples.standing import CHECK_S, Standing
 from mcp_proxy_conformance.counterexamples.trial import Verdicts, tried
 from mcp_proxy_conformance.counterexamples.unconvicted import UNCONVICTED
 from mcp_proxy_conformance.given import Given
+from mcp_proxy_conformance.report.outcome import BROKEN, FAULT
 from mcp_proxy_conformance.target.adapter import Target
-from mcp_proxy_conformance.target.embedded import Changed, embedded
+from mcp_proxy_conformance.target.embedded import embedded
 
 SETTLE_S = 0.1
 LIMIT_S = 180.0
-Kind = Literal["fault", "wire", "variant", "control"]
-Cell = Literal[
-    "killed", "killed for another reason", "survived", "acquitted", "accused", "behaved",
-    "misbehaved", "broken", "open",
-]  # fmt: skip
 BAD = ("fail", "inconclusive", "error")
-GOOD = ("killed", "acquitted", "behaved", "open")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """One changed target: what it came to, by which checks, and what it was to come to."""
-
-    id: str
-    kind: Kind
-    text: str
-    clauses: tuple[str, ...]
-    cell: Cell
-    by: tuple[str, ...] = ()
-    reason: str = ""
-    seconds: float = 0.0
-
-    @property
-    def good(self) -> bool:
-        """Whether the suite behaved."""
-        return self.cell in GOOD
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """One row to be; `first` is the check that a counterexample is to be tried with first."""
+    """One row to be; `first` is the check that a counterexample is to be tried with first.
+
+    `base` is the target that a fault of the wire stands in front of, None for the reference.
+    """
 
     kind: Kind
     changed: Any
     clauses: tuple[str, ...] = ()
     first: str = ""
-    base: Target | None = None
+    base: Standing | None = None
 
     def target(self) -> Target:
         """The changed target, made in the process that tries it."""
         if isinstance(self.changed, Control):
             return self.changed.target()
         if isinstance(self.changed, WireFault):
-            return rewriting(self.base or embedded(_unchanged(), settle_s=SETTLE_S), self.changed)
+            own = self.base.make if self.base is not None else _reference
+            return rewriting(own(), self.changed)
         if self.kind != "variant":
             return embedded(self.changed, settle_s=SETTLE_S)
         made, declared = embedded(self.changed, settle_s=self.changed.settle_s), self.changed
@@ -69,9 +51,20 @@ class Trial:
             made, capabilities=made.capabilities.difference(declared.lacks), pins=_pins(declared)
         )
 
+    def against(self, target: Target, place: Path, **chosen: Any) -> Verdicts:
+        """What checks say of it, `chosen` as in `Given`; none that fails before the change."""
+        if self.base is None:
+            return tried(Given(target=target, **chosen), place)
+        given = Given(target=target, without=self.base.without, confirm=True, **chosen)
+        return tried(given, place, check_s=CHECK_S)
+
 
 def rows(trials: Sequence[Trial], folder: Path, *, full: bool, at_once: int = 2) -> Iterator[Row]:
-    """Try each in a process of its own; the rows come as they are done."""
+    """Try each in a process of its own; the rows come as they are done.
+
+    A counterexample is tried with the checks of its clauses until one kills it, with `full` with
+    all of them. What survives the first in front of the reference is tried with all of them too.
+    """
 
     def work(trial: Trial) -> Row:
         place = folder / f"{trial.kind}-{trial.changed.id}"
@@ -81,37 +74,10 @@ def rows(trials: Sequence[Trial], folder: Path, *, full: bool, at_once: int = 2)
             return _acquittal(trial, tried(Given(target=trial.target()), place))
         return _kill(trial, place, full=full)
 
-    for outcome in forked(work, trials, folder, at_once=at_once, limit_s=LIMIT_S):
+    slowest = max((one.base.seconds for one in trials if one.base is not None), default=0.0)
+    limit_s = max(LIMIT_S, 3 * slowest)
+    for outcome in forked(work, trials, folder, at_once=at_once, limit_s=limit_s):
         yield _row(outcome)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Duel:
-    """One check that has killed nothing yet, and the counterexamples that it ought to kill."""
-
-    check: str
-    clauses: frozenset[str]
-    trials: tuple[Trial, ...]
-
-
-def duels(jobs: Sequence[Duel], folder: Path, *, at_once: int = 2) -> Iterator[tuple[str, str]]:
-    """Try each check alone; yields its name and the first counterexample it kills, or ""."""
-
-    def work(duel: Duel) -> str:
-        for trial in duel.trials:
-            wanted = frozenset(trial.clauses)
-            alone = Given(
-                target=replace(trial.target(), ahead=1),
-                clauses=duel.clauses,
-                until=wanted,
-                only=duel.check,
-            )
-            if _killers(tried(alone, folder / f"{duel.check}-{trial.changed.id}"), wanted):
-                return str(trial.changed.id)
-        return ""
-
-    for outcome in forked(work, jobs, folder / "duels", at_once=at_once, limit_s=LIMIT_S):
-        yield outcome.job.check, outcome.value or ""
 
 
 def _row(outcome: Outcome[Trial, Row]) -> Row:
@@ -121,25 +87,31 @@ def _row(outcome: Outcome[Trial, Row]) -> Row:
 
 
 def _kill(trial: Trial, place: Path, *, full: bool) -> Row:
-    wanted = frozenset(trial.clauses)
+    wanted, found = frozenset(trial.clauses), None
     if not full:
         narrow = replace(trial.target(), ahead=1)
-        citing = Given(target=narrow, clauses=wanted, until=wanted, first=trial.first)
-        found = tried(citing, place / "citing")
-        if killers := _killers(found, wanted):
-            return _made(trial, "killed", found, killers)
-    found = tried(Given(target=trial.target()), place / "whole")
-    if killers := _killers(found, wanted):
-        return _made(trial, "killed", found, killers)
+        chosen = {"clauses": wanted, "until": wanted, "first": trial.first}
+        found = trial.against(narrow, place / "citing", **chosen)
+        if convicting := killers(found, wanted):
+            return _made(trial, "killed", found, convicting)
+    if found is None or trial.base is None:
+        found = trial.against(trial.target(), place / "whole")
+    if convicting := killers(found, wanted):
+        return _made(trial, "killed", found, convicting)
+    if trial.base is not None and found.exit in (BROKEN, FAULT):
+        return _made(trial, "broken", reason=found.why)
     others = tuple(dict.fromkeys(one["check"] for one in found.failed()))
     if trial.changed.id in UNCONVICTED:
         return _made(trial, "open", found, others)
+    if trial.base is not None and (why := trial.base.doubt(trial.clauses)):
+        return _made(trial, "unseeable", reason=why)
     if others:
         return _made(trial, "killed for another reason", found, others)
     return _made(trial, "survived", found)
 
 
-def _killers(found: Verdicts, wanted: frozenset[str]) -> tuple[str, ...]:
+def killers(found: Verdicts, wanted: frozenset[str]) -> tuple[str, ...]:
+    """The checks that found one of the wanted clauses broken."""
     convicting = [one for one in found.failed() if wanted.intersection(one["clauses"])]
     return tuple(dict.fromkeys(one["check"] for one in convicting))
 
@@ -167,7 +139,8 @@ def _made(
 ) -> Row:
     if found is not None and cell != "killed":
         told = [r["reason"] for r in found.results if r["check"] in by and r["verdict"] in BAD]
-        reason = next(iter(told), found.why).partition("\n")[0]
+        why = found.why if trial.base is None else ""  # there, only a part was run
+        reason = next(iter(told), why).partition("\n")[0]
     return Row(
         id=trial.changed.id,
         kind=trial.kind,
@@ -179,10 +152,10 @@ def _made(
     )
 
 
-def _unchanged() -> Changed:
-    from mcp_proxy_reference.changed import Changed as Unchanged  # noqa: PLC0415
+def _reference() -> Target:
+    from mcp_proxy_reference.changed import Changed  # noqa: PLC0415 - as in target/embedded.py
 
-    return Unchanged(id="unchanged", text="The reference itself.")
+    return embedded(Changed(id="unchanged", text="The reference itself."), settle_s=SETTLE_S)
 
 
 def _pins(declared: Any) -> dict[str, frozenset[str]]:

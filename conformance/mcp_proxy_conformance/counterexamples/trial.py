@@ -18,27 +18,38 @@ CHECK_S = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdicts:
-    """What a trial came to: its exit code and headline, and each result that is no pass."""
+    """What a trial came to: its exit code, headline and reason, and every result."""
 
     exit: int
     headline: str
     why: str
-    results: tuple[dict[str, Any], ...]
-    passed: int
+    every: tuple[dict[str, Any], ...]
     clauses_passed: tuple[str, ...] = ()
+
+    @property
+    def results(self) -> list[dict[str, Any]]:
+        """Those that are no pass."""
+        return [one for one in self.every if one["verdict"] != "pass"]
+
+    @property
+    def passed(self) -> int:
+        """How many pass."""
+        return len(self.every) - len(self.results)
 
     def failed(self) -> list[dict[str, Any]]:
         """The convictions by F checks."""
         return [r for r in self.results if r["verdict"] == "fail" and r["judgement"] == "F"]
 
 
-def tried(given: Given, out: Path, profile: str = "discovery") -> Verdicts:
-    """Run the trial; its report stays in `out`."""
+def tried(
+    given: Given, out: Path, profile: str = "discovery", *, check_s: int = CHECK_S
+) -> Verdicts:
+    """Run the trial, each check for at most so many seconds; its report stays in `out`."""
     out.mkdir(parents=True, exist_ok=True)
     arguments = [
         *_files(given, profile), "-c", "/dev/null", "--rootdir", str(out), "-q", "--tb=no",
         "--no-header", "-p", "no:cacheprovider", "-p", "no:unraisableexception",
-        "--disable-plugin-autoload", "-p", "pytest_timeout", f"--timeout={CHECK_S}",
+        "--disable-plugin-autoload", "-p", "pytest_timeout", f"--timeout={check_s}",
         "-o", "timeout_func_only=true", "-W", "ignore", "--assert=rewrite",
         "-p", "mcp_proxy_conformance.plugin", "--out", str(out), "--profile", profile,
     ]  # fmt: skip
@@ -49,8 +60,7 @@ def tried(given: Given, out: Path, profile: str = "discovery") -> Verdicts:
         exit=report["exit"],
         headline=report["headline"],
         why=report["why"],
-        results=tuple(_slim(one) for one in results if one["verdict"] != "pass"),
-        passed=sum(one["verdict"] == "pass" for one in results),
+        every=tuple(_slim(one) for one in results),
         clauses_passed=tuple(c["id"] for c in report["clauses"] if c["verdict"] == "pass"),
     )
 

@@ -1,0 +1,105 @@
+"""The document of a selftest: the rows of what is tried, and what each check kills."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from mcp_proxy_conformance.counterexamples import gather, matrix
+from mcp_proxy_conformance.counterexamples.duels import duels
+from mcp_proxy_conformance.counterexamples.matrix import Trial
+from mcp_proxy_conformance.counterexamples.row import Row
+from mcp_proxy_conformance.counterexamples.standing import Standing, standing
+from mcp_proxy_conformance.target.adapter import Target
+
+FORMAT = "mcp-proxy-conformance-selftest/1"
+Document = dict[str, Any]
+Heard = Callable[[Row, int, int], None]
+
+
+def on_the_reference(
+    wanted: Sequence[Trial], folder: Path, heard: Heard, *, full: bool, jobs: int, whole: bool
+) -> Document:
+    """Try those on proxies in this process; `heard` is told each row, its number and of how many.
+
+    `whole`: nothing was left out, so each check must kill something.
+    """
+    found = list(_heard(matrix.rows(wanted, folder, full=full, at_once=jobs), len(wanted), heard))
+    kills = _kills(found)
+    if whole:
+        for check, killed in duels(gather.idle(found, wanted), folder, at_once=jobs):
+            kills[check] = [killed] if killed else []
+    return _document(found, kills, full=full, target=None)
+
+
+def in_front_of(
+    make: Callable[[], Target],
+    wanted: Sequence[Trial],
+    folder: Path,
+    heard: Heard,
+    *,
+    full: bool,
+    jobs: int,
+) -> Document:
+    """Try faults of the wire on a target that `make` makes, after the target as it is.
+
+    Raises:
+        NotTried: The target as it is could not be tried.
+    """
+    base = standing(make, folder)
+    told, seen = gather.in_front_of(base, wanted)
+    told = [base.row, *told]
+    found = list(_heard(iter(told), len(wanted) + 1, heard))
+    tried = matrix.rows(seen, folder, full=full, at_once=jobs)
+    found += _heard(tried, len(wanted) + 1, heard, after=len(told))
+    return _document(found, _kills(found), full=full, target=_target(base))
+
+
+def _heard(rows: Iterator[Row], many: int, heard: Heard, after: int = 0) -> Iterator[Row]:
+    for number, row in enumerate(rows, after + 1):
+        heard(row, number, many)
+        yield row
+
+
+def _document(
+    found: Sequence[Row], kills: dict[str, list[str]], *, full: bool, target: Document | None
+) -> Document:
+    needless = sorted(check for check, ids in kills.items() if not ids)
+    return {
+        "format": FORMAT,
+        "good": all(row.good for row in found) and not needless,
+        "target": target,
+        "rows": [msgspec.to_builtins(row) for row in found],
+        "checks": {check: sorted(ids) for check, ids in sorted(kills.items())},
+        "idle": needless,
+        "alone": _alone(found) if full else [],
+    }
+
+
+def _target(base: Standing) -> Document:
+    target, found = base.make(), base.found
+    return {
+        "kind": target.kind,
+        "capabilities": sorted(target.capabilities),
+        "headline": found.headline,
+        "exit": found.exit,
+        "not_passed": [
+            {name: one[name] for name in ("check", "case", "verdict")} for one in found.results
+        ],
+    }
+
+
+def _kills(found: Sequence[Row]) -> dict[str, list[str]]:
+    kills: dict[str, list[str]] = {}
+    for row in found:
+        for check in row.by if row.cell == "killed" else ():
+            kills.setdefault(check, []).append(row.id)
+    return kills
+
+
+def _alone(found: Sequence[Row]) -> list[str]:
+    """The checks whose removal would let some counterexample survive."""
+    return sorted({row.by[0] for row in found if row.cell == "killed" and len(row.by) == 1})

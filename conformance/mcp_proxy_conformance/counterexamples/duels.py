@@ -1,0 +1,41 @@
+"""Duels: one check that has killed nothing yet, against the counterexamples that it ought to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from mcp_proxy_conformance.counterexamples.forking import forked
+from mcp_proxy_conformance.counterexamples.matrix import LIMIT_S, Trial, killers
+from mcp_proxy_conformance.counterexamples.trial import tried
+from mcp_proxy_conformance.given import Given
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Duel:
+    """One check with its clauses, and the counterexamples that break one of them."""
+
+    check: str
+    clauses: frozenset[str]
+    trials: tuple[Trial, ...]
+
+
+def duels(jobs: Sequence[Duel], folder: Path, *, at_once: int = 2) -> Iterator[tuple[str, str]]:
+    """Try each check alone; yields its name and the first counterexample it kills, or ""."""
+
+    def work(duel: Duel) -> str:
+        for trial in duel.trials:
+            wanted = frozenset(trial.clauses)
+            alone = Given(
+                target=replace(trial.target(), ahead=1),
+                clauses=duel.clauses,
+                until=wanted,
+                only=duel.check,
+            )
+            if killers(tried(alone, folder / f"{duel.check}-{trial.changed.id}"), wanted):
+                return str(trial.changed.id)
+        return ""
+
+    for outcome in forked(work, jobs, folder / "duels", at_once=at_once, limit_s=LIMIT_S):
+        yield outcome.job.check, outcome.value or ""

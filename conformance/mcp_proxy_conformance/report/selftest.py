@@ -1,0 +1,42 @@
+"""What a selftest came to, told in lines."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+TITLES = {
+    "target": "the target as it is",
+    "fault": "counterexamples of the reference",
+    "wire": "counterexamples on the wire",
+    "variant": "variants",
+    "control": "controls",
+}
+SILENT = ("killed", "acquitted", "behaved")
+
+
+def lines(document: dict[str, Any]) -> list[str]:
+    """The summary of a document of schemas/selftest.schema.json: counts, then what is odd."""
+    told = []
+    for kind, title in TITLES.items():
+        cells = Counter(row["cell"] for row in document["rows"] if row["kind"] == kind)
+        if cells:
+            counts = ", ".join(f"{number} {cell}" for cell, number in cells.most_common())
+            told.append(f"{title}: {cells.total()} ({counts})")
+    told += [_row(row) for row in document["rows"] if row["cell"] not in SILENT]
+    told += [f"  kills nothing: {check}" for check in document["idle"]]
+    told += [f"  kills something that no other check does: {one}" for one in document["alone"]]
+    busy = len(document["checks"]) - len(document["idle"])
+    return [*told, f"{busy} checks kill something; {_summed(document)}"]
+
+
+def _summed(document: dict[str, Any]) -> str:
+    if not document["good"]:
+        return "the suite is not proven"
+    cells = {row["cell"] for row in document["rows"] if row["kind"] != "target"}
+    return "nothing can be seen on this target" if cells == {"unseeable"} else "all is well"
+
+
+def _row(row: dict[str, Any]) -> str:
+    by = f" by {', '.join(row['by'][:3])}" if row["by"] else ""
+    return f"  {row['cell']}{by}: {row['id']}, {row['text']} {row['reason']}".rstrip()
