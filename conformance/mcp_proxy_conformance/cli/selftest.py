@@ -31,14 +31,14 @@ from mcp_proxy_conformance.target.kinds import target_of
 
 
 @click.command()
-@click.option("--full", is_flag=True, help="Run every check on every counterexample.")
+@click.option("--full", is_flag=True, help="Every check on every counterexample; orders.")
 @click.option("--only", multiple=True, metavar="ID", help="Only this counterexample or variant.")
 @click.option(
     "--part",
     default="1/1",
     metavar="I/N",
     show_default=True,
-    help="Every Nth counterexample and variant only, from the Ith on; all controls.",
+    help="Every Nth counterexample, variant and check alone, from the Ith on; all controls.",
 )
 @click.option("--jobs", type=click.IntRange(1, 64), default=2, show_default=True, help="At once.")
 @click.option(
@@ -73,26 +73,38 @@ def selftest(
     that pass without a fault can kill it, and it is unseeable where they do not and others of its
     clauses fail or do not apply. `selftest --target command -- PROGRAM ARGUMENTS` names an adapter.
 
+    With --full the checks also run in reverse order, and each alone, on the unchanged reference,
+    and must say the same; --only order-backwards and --only order-alone do only that.
+
     Exit 0 when every counterexample is killed by a check of a clause it breaks, no variant is
     accused, every check kills something, and the controls behave; 4 when only counterexamples
     survive that are known to and told as open, or none could be seen; 3 when the target cannot be
     tried; else 1.
     """
-    from mcp_proxy_conformance.counterexamples import document, gather, standing  # noqa: PLC0415
+    from mcp_proxy_conformance.counterexamples import document, gather, order, standing  # noqa: PLC0415
 
     options["command"] = command or None
     described = _described(kind, options)
     everything = gather.trials() if described is None else gather.wire_trials()
-    wanted = _wanted(everything, only, part, known=() if described is None else ("unchanged",))
+    number, parts = _part(part)
+    _refuse_unknown(only, everything, tuple(order.WAYS) if described is None else ("unchanged",))
+    wanted = [one for one in everything if one.changed.id in only]
+    wanted = wanted if only else gather.part_of(everything, number, parts)
     folder = Path(tempfile.mkdtemp(prefix="selftest-"))
     began = time.monotonic()
     signal.signal(signal.SIGTERM, _interrupt)
     _warm(reference=described is None)
     try:
         if described is None:
-            whole = not only and part.endswith("/1")
             found = document.on_the_reference(
-                wanted, folder, _heard, full=full, jobs=jobs, whole=whole
+                wanted,
+                folder,
+                _heard,
+                full=full,
+                jobs=jobs,
+                whole=not only and parts == 1,
+                orders=[way for way in order.WAYS if way in only or (full and not only)],
+                alone=gather.every(number, parts),
             )
         else:
             found = document.in_front_of(
@@ -134,23 +146,19 @@ def _described(kind: str | None, options: dict[str, Any]) -> Description | None:
     return described
 
 
-def _wanted(
-    everything: Sequence[Any], only: Sequence[str], part: str, known: Sequence[str]
-) -> list[Any]:
-    """The trials that were asked for; ends with 2 when there are none such."""
-    from mcp_proxy_conformance.counterexamples.gather import part_of  # noqa: PLC0415
-
+def _part(part: str) -> tuple[int, int]:
     number, slash, parts = part.partition("/")
     if not (slash and number.isdecimal() and parts.isdecimal() and 1 <= int(number) <= int(parts)):
         click.echo(f"--part {part!r} is no part of a whole; write for instance 1/8", err=True)
         sys.exit(DECLARATION)
+    return int(number), int(parts)
+
+
+def _refuse_unknown(only: Sequence[str], everything: Sequence[Any], known: Sequence[str]) -> None:
     unknown = sorted(set(only) - {one.changed.id for one in everything} - set(known))
     if unknown:
         click.echo(f"there is no counterexample, variant or control {unknown[0]!r}", err=True)
         sys.exit(DECLARATION)
-    if only:
-        return [one for one in everything if one.changed.id in only]
-    return part_of(everything, int(number), int(parts))
 
 
 def _exit(found: dict[str, Any]) -> int:

@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 
-from mcp_proxy_conformance.counterexamples import gather, matrix
+from mcp_proxy_conformance.checks_index import Check
+from mcp_proxy_conformance.counterexamples import gather, matrix, order
 from mcp_proxy_conformance.counterexamples.duels import duels
 from mcp_proxy_conformance.counterexamples.matrix import Trial
 from mcp_proxy_conformance.counterexamples.row import Row
@@ -21,13 +22,25 @@ Heard = Callable[[Row, int, int], None]
 
 
 def on_the_reference(
-    wanted: Sequence[Trial], folder: Path, heard: Heard, *, full: bool, jobs: int, whole: bool
+    wanted: Sequence[Trial],
+    folder: Path,
+    heard: Heard,
+    *,
+    full: bool,
+    jobs: int,
+    whole: bool,
+    orders: Sequence[str] = (),
+    alone: Sequence[Check] = (),
 ) -> Document:
     """Try those on proxies in this process; `heard` is told each row, its number and of how many.
 
-    `whole`: nothing was left out, so each check must kill something.
+    `whole`: nothing was left out, so each check must kill something. `orders` of `order.WAYS` are
+    tried too, with the checks `alone`.
     """
-    found = list(_heard(matrix.rows(wanted, folder, full=full, at_once=jobs), len(wanted), heard))
+    many = len(wanted) + len(orders)
+    found = list(_heard(matrix.rows(wanted, folder, full=full, at_once=jobs), many, heard))
+    ordered = order.rows(orders, alone, folder, at_once=jobs)
+    found += _heard(iter(ordered), many, heard, after=len(found))
     kills = _kills(found)
     if whole:
         for check, killed in duels(gather.idle(found, wanted), folder, at_once=jobs):

@@ -70,6 +70,11 @@ def part_of(found: Sequence[Trial], number: int, parts: int) -> list[Trial]:
     ]
 
 
+def every(number: int, parts: int) -> list[Check]:
+    """Every so-manieth check."""
+    return list(checks()[number - 1 :: parts])
+
+
 def _needs_soak(trial: Trial) -> bool:
     """Whether all that it breaks is only looked at when a soak is asked for."""
     known = [catalogue().clause(one) for one in trial.clauses if trial.kind != "variant"]

@@ -42,7 +42,7 @@ class Trial:
         if isinstance(self.changed, Control):
             return self.changed.target()
         if isinstance(self.changed, WireFault):
-            own = self.base.make if self.base is not None else _reference
+            own = self.base.make if self.base is not None else reference
             return rewriting(own(), self.changed)
         if self.kind != "variant":
             return embedded(self.changed, settle_s=SETTLE_S)
@@ -152,7 +152,8 @@ def _made(
     )
 
 
-def _reference() -> Target:
+def reference() -> Target:
+    """The unchanged reference, in this process."""
     from mcp_proxy_reference.changed import Changed  # noqa: PLC0415 - as in target/embedded.py
 
     return embedded(Changed(id="unchanged", text="The reference itself."), settle_s=SETTLE_S)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["fault", "wire", "variant", "control", "target"]
+Kind = Literal["fault", "wire", "variant", "control", "target", "order"]
 Cell = Literal[
     "killed", "killed for another reason", "survived", "acquitted", "accused", "behaved",
     "misbehaved", "broken", "open", "unseeable", "violated", "incomplete",

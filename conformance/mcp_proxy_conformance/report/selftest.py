@@ -11,6 +11,7 @@ TITLES = {
     "wire": "counterexamples on the wire",
     "variant": "variants",
     "control": "controls",
+    "order": "orders of the checks",
 }
 SILENT = ("killed", "acquitted", "behaved")
 

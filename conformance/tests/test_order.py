@@ -1,0 +1,45 @@
+"""Verdicts do not depend on what ran before; the selftest sees it when they do."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from mcp_proxy_conformance.counterexamples.order import differing
+
+SELFTEST = (sys.executable, "-m", "mcp_proxy_conformance", "selftest")
+WAYS = ("order-backwards", "order-alone")
+
+
+def test_the_checks_say_the_same_in_reverse_and_alone(tmp_path: Path) -> None:
+    """The whole profile on the unchanged reference, there and back; a few checks alone."""
+    report = tmp_path / "self.json"
+    only = [f"--only={way}" for way in WAYS]
+
+    done = subprocess.run(
+        [*SELFTEST, *only, "--part", "7/40", "--json", str(report)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=110,
+    )
+
+    rows = json.loads(report.read_text(encoding="utf-8"))["rows"]
+    assert [(row["id"], row["cell"], row["reason"]) for row in rows] == [
+        (way, "behaved", "") for way in WAYS
+    ]
+    assert done.returncode == 0
+
+
+def test_a_check_whose_verdict_depends_on_the_order_is_named() -> None:
+    """By its first case that differs; one that has lost or won a verdict differs too."""
+    in_order = {("a", "x"): "pass", ("a", "y"): "pass", ("b", None): "pass"}
+
+    found = differing(in_order, {("a", "y"): "fail", ("b", None): "pass", ("c", None): "fail"})
+
+    assert found == {
+        "a": "a[x]: pass in order, no verdict so",
+        "c": "c: no verdict in order, fail so",
+    }
