@@ -31,6 +31,12 @@ def selftest(report: Path, *arguments: str) -> tuple[subprocess.CompletedProcess
     return done, json.loads(report.read_text(encoding="utf-8")) if report.exists() else None
 
 
+def validate(document: Any) -> None:
+    """Raise unless the document is valid under its schema."""
+    schema = json.loads((schemas_dir() / "selftest.schema.json").read_text(encoding="utf-8"))
+    jsonschema.validate(document, schema, cls=jsonschema.Draft202012Validator)
+
+
 def test_a_job_that_breaks_hangs_or_dies_costs_nothing_but_its_row(tmp_path: Path) -> None:
     """Each is told apart, in whatever order they end; nothing of them is left running."""
 
@@ -74,8 +80,7 @@ def test_it_prints_what_each_row_came_to(tmp_path: Path) -> None:
 
     done, document = selftest(tmp_path / "self.json", *(f"--only={name}" for name in chosen))
 
-    schema = json.loads((schemas_dir() / "selftest.schema.json").read_text(encoding="utf-8"))
-    jsonschema.validate(document, schema, cls=jsonschema.Draft202012Validator)
+    validate(document)
     cells = {row["id"]: row["cell"] for row in document["rows"]}
     assert cells == {
         "spec-counts-no-user": "killed",
@@ -85,6 +90,27 @@ def test_it_prints_what_each_row_came_to(tmp_path: Path) -> None:
     }
     assert done.returncode == 0
     assert "all is well" in done.stdout
+
+
+def test_in_full_all_killers_are_told_and_who_is_needed(tmp_path: Path) -> None:
+    """One counterexample has a single killer, one has several; one cannot be tried."""
+    chosen = ("counts-zeros", "false-spaced", "spec-dropped-in-time")
+
+    done, document = selftest(
+        tmp_path / "self.json", "--full", *(f"--only={name}" for name in chosen)
+    )
+
+    validate(document)
+    rows = {row["id"]: row for row in document["rows"]}
+    assert {name: row["cell"] for name, row in rows.items()} == {
+        "counts-zeros": "killed",
+        "false-spaced": "killed",
+        "spec-dropped-in-time": "needs --soak",
+    }
+    assert done.returncode == 0
+    assert len(rows["false-spaced"]["by"]) > 1
+    assert document["alone"] == rows["counts-zeros"]["by"]
+    assert document["spare"] == sorted(rows["false-spaced"]["by"])
 
 
 def test_an_unknown_name_is_refused(tmp_path: Path) -> None:

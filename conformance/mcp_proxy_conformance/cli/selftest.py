@@ -73,8 +73,9 @@ def selftest(
     that pass without a fault can kill it, and it is unseeable where they do not and others of its
     clauses fail or do not apply. `selftest --target command -- PROGRAM ARGUMENTS` names an adapter.
 
-    With --full the checks also run in reverse order, and each alone, on the unchanged reference,
-    and must say the same; --only order-backwards and --only order-alone do only that.
+    With --full every check is tried on every counterexample, and those are told that none needs.
+    The checks also run in reverse order, and each alone, on the unchanged reference, and must say
+    the same; --only order-backwards and --only order-alone do only that.
 
     Exit 0 when every counterexample is killed by a check of a clause it breaks, no variant is
     accused, every check kills something, and the controls behave; 4 when only counterexamples

@@ -38,12 +38,17 @@ def on_the_reference(
     tried too, with the checks `alone`.
     """
     many = len(wanted) + len(orders)
-    found = list(_heard(matrix.rows(wanted, folder, full=full, at_once=jobs), many, heard))
+    told, rest = gather.asked_for(wanted)
+    found = list(_heard(iter(told), many, heard))
+    tried = matrix.rows(rest, folder, full=full, at_once=jobs)
+    found += _heard(tried, many, heard, after=len(found))
     ordered = order.rows(orders, alone, folder, at_once=jobs)
     found += _heard(iter(ordered), many, heard, after=len(found))
     kills = _kills(found)
-    if whole:
-        for check, killed in duels(gather.idle(found, wanted), folder, at_once=jobs):
+    if whole and full:
+        kills = {check.name: [] for check in gather.firm_checks()} | kills
+    elif whole:
+        for check, killed in duels(gather.idle(found, rest), folder, at_once=jobs):
             kills[check] = [killed] if killed else []
     return _document(found, kills, full=full, target=None)
 
@@ -80,6 +85,7 @@ def _heard(rows: Iterator[Row], many: int, heard: Heard, after: int = 0) -> Iter
 def _document(
     found: Sequence[Row], kills: dict[str, list[str]], *, full: bool, target: Document | None
 ) -> Document:
+    needed = _alone(found)
     needless = sorted(check for check, ids in kills.items() if not ids)
     return {
         "format": FORMAT,
@@ -88,7 +94,8 @@ def _document(
         "rows": [msgspec.to_builtins(row) for row in found],
         "checks": {check: sorted(ids) for check, ids in sorted(kills.items())},
         "idle": needless,
-        "alone": _alone(found) if full else [],
+        "alone": needed if full else [],
+        "spare": sorted(kills.keys() - set(needed)) if full else [],
     }
 
 

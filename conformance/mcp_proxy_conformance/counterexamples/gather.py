@@ -11,12 +11,13 @@ from mcp_proxy_conformance.counterexamples import wire_open
 from mcp_proxy_conformance.counterexamples.controls import CONTROLS
 from mcp_proxy_conformance.counterexamples.duels import Duel
 from mcp_proxy_conformance.counterexamples.matrix import Trial
-from mcp_proxy_conformance.counterexamples.row import Cell, Row
+from mcp_proxy_conformance.counterexamples.row import NEEDS, Cell, Row
 from mcp_proxy_conformance.counterexamples.standing import Standing
 from mcp_proxy_conformance.counterexamples.wire import WIRE_FAULTS
 from mcp_proxy_conformance.requirement import catalogue
 
 MOST_DUELS = 12
+COUNTEREXAMPLES = ("fault", "wire")
 
 
 def trials() -> list[Trial]:
@@ -61,11 +62,10 @@ def _untried(trial: Trial, cell: Cell, reason: str) -> Row:
 
 
 def part_of(found: Sequence[Trial], number: int, parts: int) -> list[Trial]:
-    """Every so-manieth counterexample and variant, and all controls; what a soak needs is left."""
-    chosen = [one for one in found if one.kind == "control" or not _needs_soak(one)]
+    """Every so-manieth counterexample and variant, and all controls."""
     return [
         one
-        for place, one in enumerate(chosen)
+        for place, one in enumerate(found)
         if one.kind == "control" or place % parts == number % parts
     ]
 
@@ -75,10 +75,19 @@ def every(number: int, parts: int) -> list[Check]:
     return list(checks()[number - 1 :: parts])
 
 
-def _needs_soak(trial: Trial) -> bool:
-    """Whether all that it breaks is only looked at when a soak is asked for."""
-    known = [catalogue().clause(one) for one in trial.clauses if trial.kind != "variant"]
-    return bool(known) and all(clause.asked_by is not None for clause in known)
+def asked_for(found: Sequence[Trial]) -> tuple[list[Row], list[Trial]]:
+    """Rows for those whose clauses are only looked at when an option asks, and the others."""
+    told, rest = [], []
+    for trial in found:
+        known = [catalogue().clause(one) for one in trial.clauses if trial.kind in COUNTEREXAMPLES]
+        asked_by = [clause.asked_by for clause in known if clause.asked_by is not None]
+        if known and len(asked_by) == len(known):
+            option = NEEDS[asked_by[0]]
+            why = f"a run looks at {known[0].id} only with that option"
+            told.append(_untried(trial, option, why))
+        else:
+            rest.append(trial)
+    return told, rest
 
 
 def firm_checks() -> list[Check]:
@@ -94,7 +103,7 @@ def idle(rows: Iterable[Row], tried: Sequence[Trial]) -> list[Duel]:
         if check.name in busy:
             continue
         cited = frozenset(check.clauses)
-        foes = [one for one in tried if one.kind in ("fault", "wire") and cited & set(one.clauses)]
+        foes = [one for one in tried if one.kind in COUNTEREXAMPLES and cited & set(one.clauses)]
         jobs.append(Duel(check=check.name, clauses=cited, trials=tuple(foes[:MOST_DUELS])))
     return jobs
 

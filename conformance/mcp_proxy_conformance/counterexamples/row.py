@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 Kind = Literal["fault", "wire", "variant", "control", "target", "order"]
 Cell = Literal[
     "killed", "killed for another reason", "survived", "acquitted", "accused", "behaved",
-    "misbehaved", "broken", "open", "unseeable", "violated", "incomplete",
+    "misbehaved", "broken", "open", "unseeable", "violated", "incomplete", "needs --soak",
+    "needs --baseline",
 ]  # fmt: skip
-GOOD = ("killed", "acquitted", "behaved", "open", "unseeable", "violated", "incomplete")
+NEEDS: Mapping[str, Cell] = {"soak": "needs --soak", "baseline": "needs --baseline"}
+"""The cells of what is only looked at when an option of `run` asks for it."""
+GOOD = frozenset(
+    {"killed", "acquitted", "behaved", "open", "unseeable", "violated", "incomplete"}
+    | set(NEEDS.values())
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,6 +27,7 @@ def lines(document: dict[str, Any]) -> list[str]:
     told += [_row(row) for row in document["rows"] if row["cell"] not in SILENT]
     told += [f"  kills nothing: {check}" for check in document["idle"]]
     told += [f"  kills something that no other check does: {one}" for one in document["alone"]]
+    told += [f"  kills nothing that no other check does: {one}" for one in document["spare"]]
     busy = len(document["checks"]) - len(document["idle"])
     return [*told, f"{busy} checks kill something; {_summed(document)}"]
 
