@@ -108,12 +108,13 @@ class Floor(_Row, frozen=True, kw_only=True):
 
 
 class Profile(_Row, frozen=True, kw_only=True):
-    """A frozen, versioned set of clauses."""
+    """A frozen, versioned set of clauses; `rulings` are the interpretations that it rests on."""
 
     id: str
     version: int
     text: str
     clauses: tuple[str, ...]
+    rulings: tuple[str, ...]
     floor: Floor
 
 

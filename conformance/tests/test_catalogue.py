@@ -32,6 +32,7 @@ FILES = {
     "requirement": "requirements/discovery.toml",
     "profile": "profiles/discovery.toml",
     "interpretation": "interpretations.toml",
+    "proofs": "proofs.toml",
 }
 
 Json = Any

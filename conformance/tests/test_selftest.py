@@ -8,12 +8,16 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 
 from mcp_proxy_conformance.counterexamples.forking import forked
+from mcp_proxy_conformance.counterexamples.gather import duels_of, trials, unproven
+from mcp_proxy_conformance.counterexamples.proofs import proofs
+from mcp_proxy_conformance.counterexamples.row import Row
 from mcp_proxy_conformance.resources import schemas_dir
 
 COMMAND = [sys.executable, "-m", "mcp_proxy_conformance", "selftest"]
@@ -75,21 +79,26 @@ def test_a_job_that_is_late_may_end_what_it_started(tmp_path: Path) -> None:
 
 
 def test_it_prints_what_each_row_came_to(tmp_path: Path) -> None:
-    """A counterexample of each kind is killed and two controls behave; the document is valid."""
-    chosen = ("spec-counts-no-user", "false-spaced", "echo", "web-page")
+    """A counterexample of each kind is killed and two controls behave; the document is valid.
+
+    The check that is listed with a counterexample is the one that kills it.
+    """
+    check, proof = next(iter(proofs().items()))
+    chosen = (proof, "false-spaced", "echo", "web-page")
 
     done, document = selftest(tmp_path / "self.json", *(f"--only={name}" for name in chosen))
 
     validate(document)
     cells = {row["id"]: row["cell"] for row in document["rows"]}
     assert cells == {
-        "spec-counts-no-user": "killed",
+        proof: "killed",
         "false-spaced": "killed",
         "echo": "behaved",
         "web-page": "behaved",
     }
     assert done.returncode == 0
     assert "all is well" in done.stdout
+    assert document["checks"][check] == [proof]
 
 
 def test_in_full_all_killers_are_told_and_who_is_needed(tmp_path: Path) -> None:
@@ -111,6 +120,21 @@ def test_in_full_all_killers_are_told_and_who_is_needed(tmp_path: Path) -> None:
     assert len(rows["false-spaced"]["by"]) > 1
     assert document["alone"] == rows["counts-zeros"]["by"]
     assert document["spare"] == sorted(rows["false-spaced"]["by"])
+
+
+def test_a_check_is_proven_by_killing_what_it_is_listed_with() -> None:
+    """Otherwise it is tried on that alone; a check that is not listed, on several."""
+    check, proof = next(iter(proofs().items()))
+    row = Row(id=proof, kind="fault", text="", clauses=(), cell="killed", by=("another",))
+
+    missing = [one for one in unproven([row]) if one.name == check]
+    found = [one for one in unproven([replace(row, by=(check,))]) if one.name == check]
+    (alone,) = duels_of(missing, trials())
+    (fresh,) = duels_of([replace(missing[0], name="test_of_tomorrow")], trials())
+
+    assert found == []
+    assert [one.changed.id for one in alone.trials] == [proof]
+    assert len(fresh.trials) > 1
 
 
 def test_an_unknown_name_is_refused(tmp_path: Path) -> None:

@@ -45,12 +45,15 @@ def on_the_reference(
     ordered = order.rows(orders, alone, folder, at_once=jobs)
     found += _heard(iter(ordered), many, heard, after=len(found))
     kills = _kills(found)
-    if whole and full:
-        kills = {check.name: [] for check in gather.firm_checks()} | kills
-    elif whole:
-        for check, killed in duels(gather.idle(found, rest), folder, at_once=jobs):
-            kills[check] = [killed] if killed else []
-    return _document(found, kills, full=full, target=None)
+    idle: list[str] = []
+    if whole:
+        lazy = gather.unproven(found)
+        duelled = duels([] if full else gather.duels_of(lazy, rest), folder, at_once=jobs)
+        won = {check: killed for check, killed in duelled if killed}
+        for check, killed in won.items():
+            kills.setdefault(check, []).append(killed)
+        idle = sorted(check.name for check in lazy if check.name not in won)
+    return _document(found, kills, full=full, idle=idle)
 
 
 def in_front_of(
@@ -83,19 +86,23 @@ def _heard(rows: Iterator[Row], many: int, heard: Heard, after: int = 0) -> Iter
 
 
 def _document(
-    found: Sequence[Row], kills: dict[str, list[str]], *, full: bool, target: Document | None
+    found: Sequence[Row],
+    kills: dict[str, list[str]],
+    *,
+    full: bool,
+    idle: Sequence[str] = (),
+    target: Document | None = None,
 ) -> Document:
     needed = _alone(found)
-    needless = sorted(check for check, ids in kills.items() if not ids)
     return {
         "format": FORMAT,
-        "good": all(row.good for row in found) and not needless,
+        "good": all(row.good for row in found) and not idle,
         "target": target,
         "rows": [msgspec.to_builtins(row) for row in found],
-        "checks": {check: sorted(ids) for check, ids in sorted(kills.items())},
-        "idle": needless,
+        "checks": {check: sorted(set(ids)) for check, ids in sorted(kills.items())},
+        "idle": list(idle),
         "alone": needed if full else [],
-        "spare": sorted(kills.keys() - set(needed)) if full else [],
+        "spare": sorted({*kills, *idle} - set(needed)) if full else [],
     }
 
 

@@ -11,6 +11,7 @@ from mcp_proxy_conformance.counterexamples import wire_open
 from mcp_proxy_conformance.counterexamples.controls import CONTROLS
 from mcp_proxy_conformance.counterexamples.duels import Duel
 from mcp_proxy_conformance.counterexamples.matrix import Trial
+from mcp_proxy_conformance.counterexamples.proofs import proofs
 from mcp_proxy_conformance.counterexamples.row import NEEDS, Cell, Row
 from mcp_proxy_conformance.counterexamples.standing import Standing
 from mcp_proxy_conformance.counterexamples.wire import WIRE_FAULTS
@@ -21,7 +22,7 @@ COUNTEREXAMPLES = ("fault", "wire")
 
 
 def trials() -> list[Trial]:
-    """All of them; each check is the first on about as many counterexamples."""
+    """All of them; each check is the first on what it is listed with, then on about as many."""
     from mcp_proxy_reference.faults import faults  # noqa: PLC0415 - as in target/embedded.py
     from mcp_proxy_reference.variants import variants  # noqa: PLC0415
 
@@ -95,24 +96,36 @@ def firm_checks() -> list[Check]:
     return [check for check in checks() if any(_is_firm(clause) for clause in check.clauses)]
 
 
-def idle(rows: Iterable[Row], tried: Sequence[Trial]) -> list[Duel]:
-    """The checks that have killed nothing yet, with the counterexamples of their clauses."""
-    busy = {name for row in rows if row.cell == "killed" for name in row.by}
+def unproven(rows: Iterable[Row]) -> list[Check]:
+    """The checks that were not seen to kill what the list of proofs says."""
+    killers = {row.id: row.by for row in rows if row.cell == "killed"}
+    told = proofs()
+    return [one for one in firm_checks() if one.name not in killers.get(told.get(one.name, ""), ())]
+
+
+def duels_of(lazy: Iterable[Check], tried: Sequence[Trial]) -> list[Duel]:
+    """Each of these checks against the counterexample it is listed with, else of its clauses."""
     jobs = []
-    for check in firm_checks():
-        if check.name in busy:
-            continue
+    for check in lazy:
         cited = frozenset(check.clauses)
         foes = [one for one in tried if one.kind in COUNTEREXAMPLES and cited & set(one.clauses)]
-        jobs.append(Duel(check=check.name, clauses=cited, trials=tuple(foes[:MOST_DUELS])))
+        listed = [one for one in foes if one.changed.id == proofs().get(check.name)]
+        jobs.append(
+            Duel(check=check.name, clauses=cited, trials=tuple(listed or foes[:MOST_DUELS]))
+        )
     return jobs
 
 
 def _firsts(found: list[Trial], able: Callable[[Trial], list[str]]) -> list[Trial]:
     used: Counter[str] = Counter()
+    listed: dict[str, list[str]] = {}
+    for check, killed in proofs().items():
+        listed.setdefault(killed, []).append(check)
     placed = []
     for trial in found:
-        first = min(able(trial), key=lambda name: used[name], default="")
+        names = able(trial)
+        proving = [name for name in listed.get(trial.changed.id, ()) if name in names]
+        first = min(proving or names, key=lambda name: used[name], default="")
         used[first] += 1
         placed.append(replace(trial, first=first))
     return placed

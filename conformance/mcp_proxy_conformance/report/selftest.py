@@ -25,11 +25,10 @@ def lines(document: dict[str, Any]) -> list[str]:
             counts = ", ".join(f"{number} {cell}" for cell, number in cells.most_common())
             told.append(f"{title}: {cells.total()} ({counts})")
     told += [_row(row) for row in document["rows"] if row["cell"] not in SILENT]
-    told += [f"  kills nothing: {check}" for check in document["idle"]]
+    told += [f"  does not kill what it is listed with: {check}" for check in document["idle"]]
     told += [f"  kills something that no other check does: {one}" for one in document["alone"]]
     told += [f"  kills nothing that no other check does: {one}" for one in document["spare"]]
-    busy = len(document["checks"]) - len(document["idle"])
-    return [*told, f"{busy} checks kill something; {_summed(document)}"]
+    return [*told, f"{len(document['checks'])} checks kill something; {_summed(document)}"]
 
 
 def _summed(document: dict[str, Any]) -> str:

@@ -1,0 +1,165 @@
+"""What must be proven before anything is judged: every gap in the data, told with its repair."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mcp_proxy_conformance.case import Case
+from mcp_proxy_conformance.checks_index import Check, cases, checks
+from mcp_proxy_conformance.counterexamples.proofs import PROOFS, proofs
+from mcp_proxy_conformance.counterexamples.wire import WIRE_FAULTS
+from mcp_proxy_conformance.requirement import (
+    Clause,
+    Interpretation,
+    Profile,
+    catalogue,
+    interpretations,
+    profile,
+)
+
+TWICE = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shipped:
+    """All data that judges, and all that proves it; `proofs` as in `proofs()`."""
+
+    clauses: Mapping[str, Clause]
+    profile: Profile
+    rulings: Sequence[Interpretation]
+    checks: Sequence[Check]
+    cases: Sequence[Case]
+    counterexamples: Sequence[Any]
+    variants: Sequence[Any]
+    proofs: Mapping[str, str]
+
+    def firm(self, *, asked: bool = False) -> list[Clause]:
+        """The clauses of the profile that can convict, with `asked` those of an option too."""
+        known = [self.clauses[one] for one in self.profile.clauses]
+        return [c for c in known if c.judgement == "F" and (asked or c.asked_by is None)]
+
+    def breaks(self) -> dict[str, tuple[str, ...]]:
+        """The clauses that each counterexample breaks."""
+        return {one.id: one.breaks for one in self.counterexamples}
+
+
+def shipped() -> Shipped:
+    """The data as installed."""
+    from mcp_proxy_reference.faults import faults  # noqa: PLC0415 - as in target/embedded.py
+    from mcp_proxy_reference.variants import variants  # noqa: PLC0415
+
+    return Shipped(
+        clauses=catalogue().clauses,
+        profile=profile("discovery"),
+        rulings=interpretations(),
+        checks=checks(),
+        cases=cases(),
+        counterexamples=(*faults(), *WIRE_FAULTS),
+        variants=variants(),
+        proofs=proofs(),
+    )
+
+
+def clauses_without_checks(data: Shipped) -> Iterator[str]:
+    """Every clause has a check, or says why it is untested."""
+    cited = {clause for check in data.checks for clause in check.clauses}
+    for clause in data.clauses.values():
+        if clause.id not in cited and clause.untested is None:
+            yield f'no check cites {clause.id}; write one, or say `untested = "why"`'
+
+
+def checks_of_nothing(data: Shipped) -> Iterator[str]:
+    """Every check and every case cites a clause of the profile."""
+    known = set(data.profile.clauses)
+    for check in data.checks:
+        if not known.intersection(check.clauses):
+            yield f"{check.name} cites no clause of the profile; put @requirement on it"
+    for case in data.cases:
+        if not known.intersection(case.clauses):
+            yield f"the case {case.id} cites no clause of the profile; give it `clauses`"
+
+
+def clauses_too_seldom_broken(data: Shipped) -> Iterator[str]:
+    """Every clause that convicts is broken by two counterexamples."""
+    broken = Counter(clause for breaks in data.breaks().values() for clause in breaks)
+    for clause in data.firm():
+        if broken[clause.id] < TWICE:
+            yield f"{clause.id} is broken by fewer than two counterexamples; add faults"
+
+
+def counterexamples_of_nothing(data: Shipped) -> Iterator[str]:
+    """Every counterexample breaks a clause that convicts; what breaks advice only is a variant."""
+    known = {clause.id for clause in data.firm(asked=True)}
+    for name, breaks in data.breaks().items():
+        if not known.intersection(breaks):
+            yield f"{name} breaks no clause of the profile that convicts; mend its ids"
+
+
+def checks_without_proofs(data: Shipped) -> Iterator[str]:
+    """Every check that convicts is listed with a counterexample that breaks a clause it cites."""
+    known, firm = data.breaks(), {clause.id for clause in data.firm()}
+    for check in data.checks:
+        if not firm.intersection(check.clauses):
+            continue
+        name = data.proofs.get(check.name, "")
+        if not name:
+            yield f"{check.name} is not in {PROOFS}; list a counterexample that it kills"
+        elif not set(check.clauses).intersection(known.get(name, ())):
+            yield f"{check.name} cannot kill {name}, which breaks nothing it cites; list another"
+
+
+def proofs_without_checks(data: Shipped) -> Iterator[str]:
+    """Every check that is listed exists: the clauses of its counterexample have lost it."""
+    known = {check.name for check in data.checks}
+    for check, name in data.proofs.items():
+        if check not in known:
+            lost = ", ".join(data.breaks().get(name, ()))
+            yield f"{lost} lost {check}, which kills {name}; take it out of {PROOFS}, or rename it"
+
+
+def rulings_without_variants(data: Shipped) -> Iterator[str]:
+    """Every ruling and every advice has a variant that takes the other reading, or says why not."""
+    taken = {one for variant in data.variants for one in variant.takes}
+    advice = [c.id for c in data.clauses.values() if c.judgement == "A" and not c.untested]
+    for name in [*advice, *(row.id for row in data.rulings if row.no_variant is None)]:
+        if name not in taken:
+            yield f"no variant takes {name}; add one, or say `no_variant`"
+
+
+def variants_of_nothing(data: Shipped) -> Iterator[str]:
+    """What a variant takes is a ruling or a clause."""
+    known = {row.id for row in data.rulings} | set(data.clauses)
+    for variant in data.variants:
+        for name in variant.takes:
+            if name not in known:
+                yield f"the variant {variant.id} takes {name}, which is no ruling and no clause"
+
+
+def rulings_beside_the_profile(data: Shipped) -> Iterator[str]:
+    """The profile lists the rulings that it is judged by, neither more nor less."""
+    listed, known = set(data.profile.rulings), {row.id for row in data.rulings}
+    for name in sorted(listed - known):
+        yield f"the profile {data.profile.id} rests on the ruling {name}, and there is none"
+    for name in sorted(known - listed):
+        yield f"the ruling {name} is not listed by the profile {data.profile.id}; list it"
+
+
+GATES: tuple[Callable[[Shipped], Iterator[str]], ...] = (
+    clauses_without_checks,
+    checks_of_nothing,
+    clauses_too_seldom_broken,
+    counterexamples_of_nothing,
+    checks_without_proofs,
+    proofs_without_checks,
+    rulings_without_variants,
+    variants_of_nothing,
+    rulings_beside_the_profile,
+)
+
+
+def gaps(data: Shipped) -> list[str]:
+    """What every gate says of that data; nothing is as it must be."""
+    return [told for gate in GATES for told in gate(data)]
