@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import jsonschema
@@ -73,6 +77,36 @@ def test_a_target_that_does_not_start_proves_nothing() -> None:
     assert ended.returncode == 3
     assert "nothing can be seen on this target" in ended.stdout
     assert "before it answered start" in ended.stdout
+
+
+def test_an_interrupted_selftest_ends_its_targets(tmp_path: Path) -> None:
+    """Exit 130, and no process that works below its folder is left."""
+    adapter = (sys.executable, "-m", "mcp_proxy_reference.adapter")
+    run = subprocess.Popen(
+        [*SELFTEST, "--target", "command", "--", *adapter],
+        env=os.environ | {"TMPDIR": str(tmp_path)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    deadline = time.monotonic() + 40
+    while not at_work(tmp_path):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+    run.send_signal(signal.SIGTERM)
+    run.wait(timeout=40)
+
+    assert (run.returncode, at_work(tmp_path), list(tmp_path.iterdir())) == (130, [], [])
+
+
+def at_work(folder: Path) -> list[str]:
+    """The command lines of living processes that name the folder."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            words = entry.read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+            found += [words] if str(folder) in words else []
+    return found
 
 
 @pytest.mark.parametrize(
