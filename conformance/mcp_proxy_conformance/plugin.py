@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from mcp_proxy_conformance.baseline.manifest import BadBaseline, read
+from mcp_proxy_conformance.baseline.recorder import STAGE
 from mcp_proxy_conformance.bench import Bench
 from mcp_proxy_conformance.checks_index import split
 from mcp_proxy_conformance.given import Given
@@ -40,6 +42,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--target-file", help="the target file that `init` writes")
     group.addoption("--target-options", default="{}", help="its members that differ, as JSON")
     group.addoption("--soak", type=float, default=0.0, help="seconds; observe stages again then")
+    group.addoption("--baseline", help="the folder of a recording to compare bytes with")
     group.addoption("--profile", default="discovery", help="the profile of clauses")
     group.addoption("--out", default="mcp-proxy-conformance-out", help="folder of the report")
     group.addoption("--check", help="only this check, or this case")
@@ -57,12 +60,13 @@ def pytest_configure(config: pytest.Config) -> None:
     try:
         target = given.target if given is not None else _described(config)
         chosen = profile(config.getoption("--profile").partition("@")[0])
+        target = _asked_for(config, target)
     except json.JSONDecodeError as error:
         raise pytest.UsageError(f"--target-options is no JSON object: {error}") from None
-    except (BadTarget, LookupError) as error:
+    except (BadTarget, BadBaseline, LookupError) as error:
         raise pytest.UsageError(str(error)) from None
     run = Run(
-        target=replace(target, soak_s=config.getoption("--soak")),
+        target=target,
         profile=chosen,
         out=Path(config.getoption("--out")).resolve(),
         confirm=given.confirm if given is not None else not config.getoption("--no-confirm"),
@@ -91,6 +95,16 @@ def _described(config: pytest.Config) -> Target:
             environment=os.environ,
         )
     )
+
+
+def _asked_for(config: pytest.Config, target: Target) -> Target:
+    """The target with what the options ask to be looked at besides; raises BadBaseline."""
+    target = replace(target, soak_s=config.getoption("--soak"))
+    folder = config.getoption("--baseline")
+    if folder is None:
+        return target
+    read(Path(folder), stage=STAGE)
+    return replace(target, baseline=Path(folder).resolve())
 
 
 def _interrupt(number: int, frame: object) -> None:

@@ -144,10 +144,12 @@ class Run:
         self.pool.plan(list(first.values()))
 
     def lacking(self, place: Place) -> str | None:
-        """Why its checks do not apply: a capability not declared, a soak not asked for."""
+        """Why its checks do not apply: a capability not declared, an option not given."""
         if "soak" in place.needs and not self.target.soak_s:
             return "not asked for; --soak SECONDS does"
-        known = {*self.target.capabilities, "soak"}
+        if "baseline" in place.needs and self.target.baseline is None:
+            return "not asked for; --baseline FOLDER does"
+        known = {*self.target.capabilities, "soak", "baseline"}
         lacking = next((word for word in place.needs if word not in known), None)
         return None if lacking is None else f"{lacking} {NOT_DECLARED}"
 

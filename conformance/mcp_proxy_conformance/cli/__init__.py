@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from mcp_proxy_conformance.cli.baseline import baseline
 from mcp_proxy_conformance.cli.explain import explain
 from mcp_proxy_conformance.cli.init import init
 from mcp_proxy_conformance.cli.list import list_
@@ -34,3 +35,4 @@ main.add_command(list_)
 main.add_command(explain)
 main.add_command(init)
 main.add_command(selftest)
+main.add_command(baseline)

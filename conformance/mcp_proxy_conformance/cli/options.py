@@ -19,6 +19,7 @@ DEFAULTS: dict[str, Any] = {
     "check": None,
     "keep": False,
     "soak": 0.0,
+    "baseline": None,
     "target_file": None,
 }
 
@@ -48,6 +49,11 @@ _OF_A_RUN = (
         type=Finite(1, 3600),
         metavar="SECONDS",
         help="Keep stages running so long, and observe them again (FR-001.endures).",
+    ),
+    click.option(
+        "--baseline",
+        type=_FOLDER,
+        help="A recording to compare bytes with: see `baseline record`.",
     ),
 )
 _ABOUT_TARGET = (

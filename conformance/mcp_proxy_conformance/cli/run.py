@@ -112,6 +112,7 @@ def judge(kind: str | None, options: dict[str, Any]) -> int:
         "--out", str(out), f"--timeout={CHECK_S + options['soak']}",
         f"--session-timeout={options['timeout'] + options['soak']}",
         *(["--keep"] if options["keep"] else []),
+        *(["--baseline", str(options["baseline"].resolve())] if options["baseline"] else []),
         *(["--check", options["check"]] if options["check"] else []),
     ]  # fmt: skip
     # Nearly all that a run makes is kept to its end, so looking for garbage finds none.

@@ -169,7 +169,7 @@ def _exit(found: dict[str, Any]) -> int:
     if cells == {"unseeable"}:
         broke = found["target"]["exit"]
         return broke if broke in (DECLARATION, BROKEN, FAULT) else INCOMPLETE
-    return INCOMPLETE if "open" in cells else CONFORMANT
+    return CONFORMANT
 
 
 def _heard(row: Any, number: int, many: int) -> None:

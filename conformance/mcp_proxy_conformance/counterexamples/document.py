@@ -12,6 +12,7 @@ from mcp_proxy_conformance.checks_index import Check
 from mcp_proxy_conformance.counterexamples import gather, matrix, order
 from mcp_proxy_conformance.counterexamples.duels import duels
 from mcp_proxy_conformance.counterexamples.matrix import Trial
+from mcp_proxy_conformance.counterexamples.recordings import with_recordings
 from mcp_proxy_conformance.counterexamples.row import Row
 from mcp_proxy_conformance.counterexamples.standing import Standing, standing
 from mcp_proxy_conformance.target.adapter import Target
@@ -39,6 +40,7 @@ def on_the_reference(
     """
     many = len(wanted) + len(orders)
     told, rest = gather.asked_for(wanted)
+    rest = with_recordings(rest, folder)
     found = list(_heard(iter(told), many, heard))
     tried = matrix.rows(rest, folder, full=full, at_once=jobs)
     found += _heard(tried, many, heard, after=len(found))

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from mcp_proxy_conformance.checks_index import Check, checks
-from mcp_proxy_conformance.counterexamples import wire_open
 from mcp_proxy_conformance.counterexamples.controls import CONTROLS
 from mcp_proxy_conformance.counterexamples.duels import Duel
 from mcp_proxy_conformance.counterexamples.matrix import Trial
@@ -36,8 +35,7 @@ def trials() -> list[Trial]:
 
 def wire_trials() -> list[Trial]:
     """The counterexamples that stand in front of any target."""
-    everything = (*WIRE_FAULTS, *wire_open.FAULTS)
-    return [Trial(kind="wire", changed=one, clauses=one.breaks) for one in everything]
+    return [Trial(kind="wire", changed=one, clauses=one.breaks) for one in WIRE_FAULTS]
 
 
 def in_front_of(base: Standing, found: Sequence[Trial]) -> tuple[list[Row], list[Trial]]:
@@ -77,12 +75,15 @@ def every(number: int, parts: int) -> list[Check]:
 
 
 def asked_for(found: Sequence[Trial]) -> tuple[list[Row], list[Trial]]:
-    """Rows for those whose clauses are only looked at when an option asks, and the others."""
+    """Rows for those whose clauses are only looked at when an option asks, and the others.
+
+    Of the reference there are recordings to compare with, so what needs one is tried on it.
+    """
     told, rest = [], []
     for trial in found:
         known = [catalogue().clause(one) for one in trial.clauses if trial.kind in COUNTEREXAMPLES]
         asked_by = [clause.asked_by for clause in known if clause.asked_by is not None]
-        if known and len(asked_by) == len(known):
+        if known and len(asked_by) == len(known) and (trial.base or asked_by[0] != "baseline"):
             option = NEEDS[asked_by[0]]
             why = f"a run looks at {known[0].id} only with that option"
             told.append(_untried(trial, option, why))
@@ -92,7 +93,7 @@ def asked_for(found: Sequence[Trial]) -> tuple[list[Row], list[Trial]]:
 
 
 def firm_checks() -> list[Check]:
-    """The checks that can convict without being asked for."""
+    """The checks that can convict, but for those that need a soak."""
     return [check for check in checks() if any(_is_firm(clause) for clause in check.clauses)]
 
 
@@ -133,4 +134,4 @@ def _firsts(found: list[Trial], able: Callable[[Trial], list[str]]) -> list[Tria
 
 def _is_firm(clause_id: str) -> bool:
     clause = catalogue().clause(clause_id)
-    return clause.judgement == "F" and clause.asked_by is None
+    return clause.judgement == "F" and clause.asked_by != "soak"

@@ -13,7 +13,6 @@ from mcp_proxy_conformance.counterexamples.rewriting import WireFault, rewriting
 from mcp_proxy_conformance.counterexamples.row import Cell, Kind, Row
 from mcp_proxy_conformance.counterexamples.standing import CHECK_S, Standing
 from mcp_proxy_conformance.counterexamples.trial import Verdicts, tried
-from mcp_proxy_conformance.counterexamples.unconvicted import UNCONVICTED
 from mcp_proxy_conformance.given import Given
 from mcp_proxy_conformance.report.outcome import BROKEN, FAULT
 from mcp_proxy_conformance.target.adapter import Target
@@ -28,7 +27,8 @@ BAD = ("fail", "inconclusive", "error")
 class Trial:
     """One row to be; `first` is the check that a counterexample is to be tried with first.
 
-    `base` is the target that a fault of the wire stands in front of, None for the reference.
+    `base` is the target that a fault of the wire stands in front of, None for the reference;
+    `baseline` the folder of the recording that its clauses ask for, if any does.
     """
 
     kind: Kind
@@ -36,6 +36,7 @@ class Trial:
     clauses: tuple[str, ...] = ()
     first: str = ""
     base: Standing | None = None
+    baseline: Path | None = None
 
     def target(self) -> Target:
         """The changed target, made in the process that tries it."""
@@ -45,7 +46,7 @@ class Trial:
             own = self.base.make if self.base is not None else reference
             return rewriting(own(), self.changed)
         if self.kind != "variant":
-            return embedded(self.changed, settle_s=SETTLE_S)
+            return embedded(self.changed, settle_s=SETTLE_S, baseline=self.baseline)
         made, declared = embedded(self.changed, settle_s=self.changed.settle_s), self.changed
         return replace(
             made, capabilities=made.capabilities.difference(declared.lacks), pins=_pins(declared)
@@ -101,8 +102,6 @@ def _kill(trial: Trial, place: Path, *, full: bool) -> Row:
     if trial.base is not None and found.exit in (BROKEN, FAULT):
         return _made(trial, "broken", reason=found.why)
     others = tuple(dict.fromkeys(one["check"] for one in found.failed()))
-    if trial.changed.id in UNCONVICTED:
-        return _made(trial, "open", found, others)
     if trial.base is not None and (why := trial.base.doubt(trial.clauses)):
         return _made(trial, "unseeable", reason=why)
     if others:

@@ -12,6 +12,7 @@ from mcp_proxy_conformance.counterexamples import (
     wire_refusing,
     wire_remediation,
     wire_revealing,
+    wire_several,
 )
 from mcp_proxy_conformance.counterexamples.exchange import WireFault
 
@@ -25,4 +26,5 @@ WIRE_FAULTS: tuple[WireFault, ...] = (
     *wire_refusing.FAULTS,
     *wire_publishing.FAULTS,
     *wire_places.FAULTS,
+    *wire_several.FAULTS,
 )

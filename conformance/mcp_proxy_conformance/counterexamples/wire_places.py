@@ -15,10 +15,8 @@ from mcp_proxy_conformance.counterexamples import (
     wire_remediation,
 )
 from mcp_proxy_conformance.counterexamples.edits import (
-    Document,
     dropped,
-    flagged,
-    locked,
+    restated,
     wire,
 )
 from mcp_proxy_conformance.counterexamples.exchange import Exchange, WireFault
@@ -73,21 +71,34 @@ def only(place: str, where: Where, *names: str) -> tuple[WireFault, ...]:
     )
 
 
-def _remedied(x: Exchange, told: Document) -> Document | None:
-    texts = told.get(x.surface.members.remediation) or {}
-    entries = [e | {"next_step": texts.get(e["status"], "")} for e in locked(x, told)]
-    return told | {x.surface.members.disabled: entries} if len(entries) > 1 else None
-
-
 FAULTS: tuple[WireFault, ...] = (
     *only(
-        "to agents", to_agents, "section-unasked", "entry-eleventh", "map-absent", "map-long",
-        "note-absent", "note-low", "refusal-pointless",
+        "to agents", to_agents,
+        "empty-section", "names-unasked", "status-renamed", "status-user-first",
+        "entry-in-both", "callables-reversed", "server-wrong", "description-cut",
+        "schema-beside", "remedy-each", "text-to-the-user", "text-for-all", "note-broken",
+        "note-naming", "counts-zeros", "counts-callable-off", "counts-null", "counts-nowhere",
+        "refusal-for-all", "refusal-to-the-user", "section-unasked", "entry-eleventh",
+        "map-absent", "map-long", "note-absent", "note-low", "refusal-pointless",
     ),
-    *only("elsewhere", elsewhere, "refusal-to-the-user"),
-    *only("at limit 1", at_one, "map-absent", "map-long", "note-low", "callables-gone"),
-    wire("several-with-remedy", "Of several locked entries each has its remediation text.",
-         "FR-005.once", "FR-003.members", document=flagged(_remedied)),
+    *only(
+        "elsewhere", elsewhere,
+        "false-spaced", "empty-section", "section-unasked", "names-unasked", "status-renamed",
+        "status-user-first", "description-cut", "schema-of-withheld", "map-absent",
+        "text-to-the-user", "callables-reversed", "section-unlimited", "note-absent",
+        "note-naming", "counts-zeros", "refusal-for-all", "refusal-pointless",
+        "refusal-to-the-user",
+    ),
+    *only(
+        "at limit 1", at_one,
+        "status-renamed", "description-cut", "schema-beside", "server-wrong",
+        "text-to-the-user", "section-unasked", "note-naming", "note-broken", "map-absent",
+        "map-long", "note-low", "callables-gone",
+    ),
+    wire("agents-unknown", "Agents are told no reason but the unknown one.", "FR-004.precedence",
+         document=lambda x, told: restated(
+             {"disabled_by_config": "disabled_unknown", "disabled_by_user": "disabled_unknown"}
+         )(x, told) if to_agents(x) else None),
     wire("agents-no-config", "Tools locked by config are not revealed to agents.",
          "FR-001.reveals-config",
          document=dropped(lambda x, e: to_agents(x) and e["status"] == "disabled_by_config")),

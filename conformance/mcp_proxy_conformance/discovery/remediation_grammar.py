@@ -14,7 +14,7 @@ _FRAGMENTS = {
     "itself": r"(?:it|this|that|them|these|those)(?: <objects>)?|(?:(?:the|its|your|owning) )?"
     r"(?:(?:locked|disabled|mcp|whole|owning|upstream|<name>) )*"
     r"(?:tools?|server|access|capability|<name>)",
-    "target": r"it|this|that|them|these|those|<noun>",
+    "target": r"it|this|that|them|these|those|what(?: [\w'-]+){1,4}?|<noun>",
     "adverb": r"again|first|now|then|simply|just|easily|manually|also|always|directly|kindly"
     r"|please",
     "joint": r"<prepositions>|<adverb>|with|on|at|back|before|for|to|and|or|so|by|here|there|as"

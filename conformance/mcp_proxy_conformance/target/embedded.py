@@ -108,10 +108,13 @@ class EmbeddedHost:
             opened.set_exception(error)
 
     def close(self) -> None:
-        """End the loop; its proxies were ended by those who started them."""
+        """End the loop, once; its proxies were ended by those who started them."""
+        if self._loop.is_closed():
+            return
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(END_S)
-        self._loop.close()
+        if not self._thread.is_alive():
+            self._loop.close()
 
 
 def embedded(changed: Changed, **members: Any) -> Target:

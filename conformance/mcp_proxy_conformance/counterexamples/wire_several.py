@@ -1,4 +1,4 @@
-"""Faults of the wire that break a clause and that no check convicts yet."""
+"""Faults of the wire that show where several entries, or several requests, come together."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ from mcp_proxy_conformance.counterexamples.edits import (
     Document,
     flagged,
     locked,
-    restated,
     tools,
     wire,
     with_locked,
 )
 from mcp_proxy_conformance.counterexamples.exchange import Exchange, Json, WireFault
-from mcp_proxy_conformance.counterexamples.wire_places import at_one, elsewhere, only, to_agents
 from mcp_proxy_conformance.counterexamples.wire_refusing import where
 from mcp_proxy_conformance.discovery.surface import FLAG
 
@@ -77,6 +75,12 @@ def _statuses_of_first(x: Exchange, told: Document) -> Document | None:
     return with_locked(x, told, again) if entries else None
 
 
+def _remedied(x: Exchange, told: Document) -> Document | None:
+    texts = told.get(x.surface.members.remediation) or {}
+    entries = [e | {"next_step": texts.get(e["status"], "")} for e in locked(x, told)]
+    return told | {x.surface.members.disabled: entries} if len(entries) > 1 else None
+
+
 FAULTS: tuple[WireFault, ...] = (
     wire("description-shared", "All locked tools have the description of the first.",
          "FR-003.description", document=flagged(_all_as_the_first)),
@@ -88,24 +92,6 @@ FAULTS: tuple[WireFault, ...] = (
          "SC-003.rejection", document=_users_remedy_noted,
          refusal=where("disabled_by_config",
                        lambda x, text: f"{x.memory['remedy']} {text}" if x.memory else None)),
-    *only(
-        "to agents", to_agents, "empty-section", "names-unasked", "status-renamed",
-        "status-user-first", "entry-in-both", "callables-reversed", "server-wrong",
-        "description-cut", "schema-beside", "remedy-each", "text-to-the-user", "text-for-all",
-        "note-broken", "note-naming", "counts-zeros", "counts-callable-off", "counts-null",
-        "counts-nowhere", "refusal-for-all", "refusal-to-the-user",
-    ),
-    *only(
-        "elsewhere", elsewhere, "false-spaced", "empty-section", "section-unasked",
-        "names-unasked", "status-renamed", "status-user-first", "description-cut",
-        "schema-of-withheld", "map-absent", "text-to-the-user", "callables-reversed",
-        "section-unlimited", "note-absent", "note-naming", "counts-zeros", "refusal-for-all",
-        "refusal-pointless",
-    ),
-    *only(
-        "at limit 1", at_one, "status-renamed", "description-cut", "schema-beside",
-        "server-wrong", "text-to-the-user", "section-unasked", "note-naming", "note-broken",
-    ),
     wire("several-of-one-server", "All locked entries name the first one's server.",
          "FR-003.server", **_as_first("server")),
     wire("several-of-one-status", "All locked entries have the first one's status.",
@@ -115,8 +101,6 @@ FAULTS: tuple[WireFault, ...] = (
     wire("several-undescribed", "Of several locked entries the first alone has a description.",
          "FR-003.members",
          **_several(lambda _, e: {n: v for n, v in e.items() if n != "description"})),
-    wire("agents-unknown", "Agents are told no reason but the unknown one.", "FR-004.precedence",
-         document=lambda x, told: restated(
-             {"disabled_by_config": "disabled_unknown", "disabled_by_user": "disabled_unknown"}
-         )(x, told) if to_agents(x) else None),
+    wire("several-with-remedy", "Of several locked entries each has its remediation text.",
+         "FR-005.once", "FR-003.members", document=flagged(_remedied)),
 )  # fmt: skip
