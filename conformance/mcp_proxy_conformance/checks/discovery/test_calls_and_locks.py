@@ -41,8 +41,7 @@ def test_a_refused_call_leaves_no_lock_behind(bench: Bench) -> None:
     """Once the config lock is lifted, a tool that was found and called meanwhile is free too."""
     bench.operator.lock(CONFIG, "forge", [DROP.tool, WIPE.tool])
     bench.require(bench.refused(DROP), "the lock had no effect")
-    told = bench.settled(lambda: ask(bench, DROP).status(DROP), "disabled_by_config")
-    bench.require(told == "disabled_by_config", "the flag did not reveal the tool")
+    bench.settled(lambda: ask(bench, DROP).status(DROP), "disabled_by_config")
     bench.operator.unlock(CONFIG, "forge", [DROP.tool, WIPE.tool])
     bench.require(bench.reached(WIPE), "lifting the lock had no effect")
 
@@ -52,6 +51,10 @@ def test_a_refused_call_leaves_no_lock_behind(bench: Bench) -> None:
 
 
 def _refused_and_free(bench: Bench) -> bool:
+    """Call the locked tools before and after a callable one; whether that one is reached."""
     for key in (DROP, WIPE):
         bench.call(key)
-    return bench.call(FREE).reached
+    reached = bench.call(FREE).reached
+    for key in (DROP, WIPE):
+        bench.call(key)
+    return reached

@@ -141,8 +141,7 @@ def test_neither_discovery_nor_a_refused_call_lifts_a_lock_beneath_another(bench
     names = [key.tool for key in (SEEN, UNSEEN, MARK)]
     bench.operator.lock(CONFIG, "forge", names)
     bench.require(bench.refused(MARK), "the config lock had no effect")
-    told = bench.settled(lambda: ask(bench, SEEN).status(SEEN), "disabled_by_config")
-    bench.require(told == "disabled_by_config", "the config lock was not told")
+    bench.settled(lambda: ask(bench, SEEN).status(SEEN), "disabled_by_config")
     for _ in range(3):
         ask(bench, SEEN)
         bench.call(SEEN)
