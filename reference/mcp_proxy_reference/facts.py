@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ Approval = Literal["approved", "pending", "changed"]
 Surface = Literal["search", "quarantine", "note", "listing", "call"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Tool:
     """A tool as its server describes it; `digest` covers all that an approval vouches for."""
 
@@ -31,7 +32,7 @@ class Tool:
     annotations: Json
     digest: str
 
-    @property
+    @cached_property
     def key(self) -> str:
         """The tool's address: server and name."""
         return f"{self.server}:{self.name}"

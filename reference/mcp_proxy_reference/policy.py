@@ -38,6 +38,7 @@ FLAG_SCHEMA: Mapping[str, Any] = {
 LOCKED_CAP = 10
 EXACT = math.inf
 MAX_LIMIT = 100
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
 
 class ArgumentError(ValueError):
@@ -221,7 +222,7 @@ def render(document: Json) -> str:
 
 
 def _dump(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    return _ENCODER.encode(value)
 
 
 async def reply(

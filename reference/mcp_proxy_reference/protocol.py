@@ -17,6 +17,7 @@ CAPABLE = {"tools": {"listChanged": False}}
 PARSE, INVALID, NO_METHOD, PARAMS, INTERNAL = -32700, -32600, -32601, -32602, -32603
 MISMATCH, UNSUPPORTED = -32020, -32022
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 log = logging.getLogger("mcp_proxy_reference")
 
 
@@ -51,7 +52,7 @@ def is_request(message: Json) -> bool:
 
 def encode(answer: Json) -> bytes:
     """The bytes of an answer; half a surrogate pair becomes a question mark."""
-    return json.dumps(answer, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    return _ENCODER.encode(answer).encode("utf-8", "replace")
 
 
 def failure(error: RpcError, message: Json | None = None) -> Json:

@@ -144,9 +144,9 @@ def _known(gateway: Gateway) -> dict[str, tuple[list[Facts], list[Facts]]]:
     """The tools of each server: those that are kept out of the search index, and those in it."""
     known: dict[str, tuple[list[Facts], list[Facts]]] = {}
     for server, tools in gateway.shown().items():
-        known[server] = [], []
+        apart, within = known[server] = ([], [])
         for facts in tools:
-            known[server][gateway.searchable(facts)].append(facts)
+            (within if gateway.searchable(facts) else apart).append(facts)
     return known
 
 
