@@ -19,8 +19,8 @@ MAX_DEPTH = 400
 MAX_DIGITS = 4_000
 """Characters of one number; below the interpreter's own limit on digits."""
 
-_PLAIN = rb'[^"\\\x00-\x1f]*'
-_LITERAL = rb'("' + _PLAIN + rb'(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})' + _PLAIN + rb')*")'
+_PLAIN = rb'[^"\\\x00-\x1f]*+'
+_LITERAL = rb'("' + _PLAIN + rb'(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})' + _PLAIN + rb')*+")'
 _VALUE = re.compile(
     rb"[ \t\n\r]*(?:"
     + _LITERAL
@@ -42,85 +42,82 @@ class _Open(NamedTuple):
     members: list[Member]
     key: list[tuple[str, Span]]
 
-
-class _Scanner:
-    """One pass over the bytes with an own stack, so that no depth can end the interpreter."""
-
-    def __init__(self, raw: bytes) -> None:
-        self.raw = raw
-        self.at = 0
-        self.open: list[_Open] = []
-        self.surrogates = _SURROGATE.search(raw) is not None
-
-    def document(self) -> Node:
-        node = self._value()
-        while node is None or self.open:
-            node = self._first() if node is None else self._after(node)
-        end = self._skip()
-        if end != len(self.raw):
-            raise Malformed("something follows the end of the document", end)
-        return node
-
-    def _skip(self) -> int:
-        found = _SPACE.match(self.raw, self.at)
-        return found.end() if found else self.at
-
-    def _value(self) -> Node | None:
-        """A scalar, or nothing when a container was opened."""
-        found = _VALUE.match(self.raw, self.at)
-        if found is None:
-            raise Malformed("a value was expected", self._skip())
-        group = found.lastindex or 0
-        start, end = found.span(group)
-        self.at = end
-        if group >= _OBJECT:
-            if len(self.open) == MAX_DEPTH:
-                raise Malformed(f"nested more than {MAX_DEPTH} deep", start)
-            self.open.append(_Open(_KINDS[group], start, [], [], []))
-            return None
-        if group == _STRING and self.surrogates:
-            decode_string(self.raw[start:end], start)
-        elif group == _NUMBER and end - start > MAX_DIGITS:
-            raise Malformed(f"a number of more than {MAX_DIGITS} characters", start)
-        return Node(_KINDS[group], start, end, self.raw)
-
-    def _first(self) -> Node | None:
-        """What follows an opening bracket: its closing one, or the first value."""
-        found = _NEXT.match(self.raw, self.at)
-        if found and found[1] == _CLOSER[self.open[-1].kind]:
-            return self._close(found.end())
-        return self._named_value()
-
-    def _after(self, node: Node) -> Node | None:
-        """What follows a value inside a container: the next value, or the closing bracket."""
-        top = self.open[-1]
-        if top.kind == "object":
-            key, span = top.key.pop()
-            top.members.append(Member(key, span, node))
+    def take(self, node: Node) -> None:
+        if self.kind == "object":
+            self.members.append(Member(*self.key.pop(), node))
         else:
-            top.items.append(node)
-        found = _NEXT.match(self.raw, self.at)
-        if found is None or (found[1] != b"," and found[1] != _CLOSER[top.kind]):
-            closer = _CLOSER[top.kind].decode()
-            raise Malformed(f"',' or '{closer}' was expected", self._skip())
-        self.at = found.end()
-        return self._named_value() if found[1] == b"," else self._close(found.end())
+            self.items.append(node)
 
-    def _named_value(self) -> Node | None:
-        top = self.open[-1]
-        if top.kind == "object":
-            found = _KEY.match(self.raw, self.at)
-            if found is None:
-                raise Malformed("a member's name and ':' were expected", self._skip())
-            span = Span(*found.span(1))
-            top.key.append((decode_string(found[1], span.start), span))
-            self.at = found.end()
-        return self._value()
 
-    def _close(self, end: int) -> Node:
-        self.at = end
-        top = self.open.pop()
-        return Node(top.kind, top.start, end, self.raw, tuple(top.items), tuple(top.members))
+def _document(raw: bytes) -> Node:
+    """One pass over the bytes with an own stack, so that no depth can end the interpreter."""
+    at, surrogates = 0, _SURROGATE.search(raw) is not None
+    opened: list[_Open] = []
+    while True:
+        if (found := _VALUE.match(raw, at)) is None:
+            raise Malformed("a value was expected", _skipped(raw, at))
+        group = found.lastindex or 0
+        start, at = found.span(group)
+        if group >= _OBJECT:
+            if len(opened) == MAX_DEPTH:
+                raise Malformed(f"nested more than {MAX_DEPTH} deep", start)
+            top = _Open(_KINDS[group], start, [], [], [])
+            opened.append(top)
+            after = _NEXT.match(raw, at)
+            if after is None or after[1] != _CLOSER[top.kind]:
+                at = _named(raw, at, top)
+                continue
+            node = _closed(raw, opened.pop(), at := after.end())
+        else:
+            if group <= _NUMBER:
+                _check(raw, Span(start, at), group, surrogates=surrogates)
+            node = Node(_KINDS[group], start, at, raw)
+        while opened:
+            top = opened[-1]
+            after = _NEXT.match(raw, at)
+            if after is None or after[1] not in (b",", _CLOSER[top.kind]):
+                closer = _CLOSER[top.kind].decode()
+                raise Malformed(f"',' or '{closer}' was expected", _skipped(raw, at))
+            top.take(node)
+            at = after.end()
+            if after[1] == b",":
+                at = _named(raw, at, top)
+                break
+            node = _closed(raw, opened.pop(), at)
+        else:
+            if (end := _skipped(raw, at)) != len(raw):
+                raise Malformed("something follows the end of the document", end)
+            return node
+
+
+def _check(raw: bytes, span: Span, group: int, *, surrogates: bool) -> None:
+    """What the grammar alone does not tell of a string or a number."""
+    if group == _STRING and surrogates:
+        decode_string(raw[span.start : span.end], span.start)
+    elif group == _NUMBER and span.end - span.start > MAX_DIGITS:
+        raise Malformed(f"a number of more than {MAX_DIGITS} characters", span.start)
+
+
+def _named(raw: bytes, at: int, top: _Open) -> int:
+    """Read the name of an object's next member; where its value begins."""
+    if top.kind != "object":
+        return at
+    if (found := _KEY.match(raw, at)) is None:
+        raise Malformed("a member's name and ':' were expected", _skipped(raw, at))
+    span = Span(*found.span(1))
+    name = found[1][1:-1]
+    plain = name.isascii() and b"\\" not in name
+    top.key.append((name.decode() if plain else decode_string(found[1], span.start), span))
+    return found.end()
+
+
+def _closed(raw: bytes, top: _Open, end: int) -> Node:
+    return Node(top.kind, top.start, end, raw, tuple(top.items), tuple(top.members))
+
+
+def _skipped(raw: bytes, at: int) -> int:
+    found = _SPACE.match(raw, at)
+    return found.end() if found else at
 
 
 def parse(raw: bytes) -> Node:
@@ -136,7 +133,7 @@ def parse(raw: bytes) -> Node:
         raw.decode("utf-8")
     except UnicodeDecodeError as error:
         raise Malformed("not UTF-8", error.start) from None
-    return _Scanner(raw).document()
+    return _document(raw)
 
 
 def member(raw: bytes, path: Sequence[str | int]) -> Span | None:
