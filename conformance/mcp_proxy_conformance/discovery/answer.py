@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from mcp_proxy_conformance.discovery.surface import Members
@@ -117,14 +118,22 @@ def canonical(server: str, name: str, known: Iterable[ToolKey]) -> ToolKey:
         ]
         longest = max(spelt, key=lambda k: len(k.tool), default=None)
         return longest or ToolKey("", name)
-    best = ""
-    for key in known:
-        if key.server != server or len(key.tool) <= len(best) or key.tool not in name:
-            continue
-        rest = name.replace(key.tool, "", 1).replace(server, "", 1)
-        if not re.search(r"[A-Za-z0-9]", rest):
-            best = key.tool
-    return ToolKey(server, best or name)
+    for tool in _longest_first(tuple(known)).get(server, ()):
+        if tool in name:
+            rest = name.replace(tool, "", 1).replace(server, "", 1)
+            if not re.search(r"[A-Za-z0-9]", rest):
+                return ToolKey(server, tool)
+    return ToolKey(server, name)
+
+
+@lru_cache(maxsize=64)
+def _longest_first(known: tuple[ToolKey, ...]) -> Mapping[str, Sequence[str]]:
+    """The names of the tools of each server, the longest first."""
+    names: dict[str, list[str]] = {}
+    for key in sorted(known, key=lambda key: -len(key.tool)):
+        if key.tool:
+            names.setdefault(key.server, []).append(key.tool)
+    return names
 
 
 def read_answer(reply: ToolReply, query: str, members: Members, known: Iterable[ToolKey]) -> Answer:
