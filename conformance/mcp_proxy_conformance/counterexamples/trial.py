@@ -49,6 +49,7 @@ def tried(
     arguments = [
         *_files(given, profile), "-c", "/dev/null", "--rootdir", str(out), "-q", "--tb=no",
         "--no-header", "-p", "no:cacheprovider", "-p", "no:unraisableexception",
+        "-p", "no:threadexception", "-p", "no:logging", "--capture=no",
         "--disable-plugin-autoload", "-p", "pytest_timeout", f"--timeout={check_s}",
         "-o", "timeout_func_only=true", "-W", "ignore", "--assert=rewrite",
         "-p", "mcp_proxy_conformance.plugin", "--out", str(out), "--profile", profile,

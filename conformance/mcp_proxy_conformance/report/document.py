@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import platform
 import time
 from collections import defaultdict
@@ -34,7 +33,7 @@ def write_report(run: Run) -> Path:
     run.out.mkdir(parents=True, exist_ok=True)
     path = run.out / "report.json"
     fresh = path.with_suffix(".new")
-    fresh.write_text(json.dumps(document(run), indent=1, ensure_ascii=False), encoding="utf-8")
+    fresh.write_bytes(msgspec.json.format(msgspec.json.encode(document(run)), indent=1))
     fresh.replace(path)
     return path
 
