@@ -241,7 +241,7 @@ def pytest_runtest_makereport(
         result = run.record(item, place, ending, seconds=seconds)
         given = _given(item.config)
         if given is not None and result.convicts(given.until):
-            item.session.shouldstop = "convicted"
+            item.session.shouldfail = "convicted"  # pytest tells of an interruption at length
         report.user_properties.append(("requirements", " ".join(result.clauses)))
     elif call.when == "call" and call.excinfo is not None:
         late = isinstance(call.excinfo.value, pytest.fail.Exception)  # pytest-timeout's way
