@@ -106,7 +106,7 @@ def judge(kind: str | None, options: dict[str, Any]) -> int:
     arguments = [
         str(checks_dir() / folder), "-c", str(ini), "--rootdir", str(out),
         "-p", "no:cacheprovider", "-p", "no:unraisableexception", "-p", "no:logging",
-        "--tb=native",
+        "--capture=sys", "--tb=native",
         "--disable-plugin-autoload", "-p", "pytest_timeout",
         "-p", "mcp_proxy_conformance.plugin", *_target(kind, options),
         "--profile", options["profile"], "--soak", str(options["soak"]),
