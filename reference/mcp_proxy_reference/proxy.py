@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from mcp_proxy_reference.front import Front
@@ -50,7 +50,7 @@ class Proxy:
             prepare(gateway)
             settings = uvicorn.Config(
                 Front(gateway),
-                http="h11",
+                http="httptools",
                 ws="none",
                 lifespan="off",
                 log_config=None,
@@ -61,7 +61,7 @@ class Proxy:
             state = ServerState()
             # Not uvicorn.Server: ending one takes 0.2 s.
             listener = await asyncio.get_running_loop().create_server(
-                lambda: H11Protocol(config=settings, server_state=state, app_state={}), *listen
+                lambda: HttpToolsProtocol(config=settings, server_state=state, app_state={}), *listen
             )
             host, port = listener.sockets[0].getsockname()[:2]
             place = f"[{host}]" if ":" in host else host

@@ -82,7 +82,14 @@ def selftest(
     when only counterexamples survive that are known to and told as open, or none could be seen; 3
     when the target cannot be tried; else 1.
     """
-    from mcp_proxy_conformance.counterexamples import document, gather, order, standing  # noqa: PLC0415
+    from mcp_proxy_conformance.counterexamples import (  # noqa: PLC0415
+        document,
+        gather,
+        order,
+        recordings,
+        standing,
+    )
+    from mcp_proxy_conformance.counterexamples.warming import warm  # noqa: PLC0415
 
     options["command"] = command or None
     described = _described(kind, options)
@@ -94,7 +101,7 @@ def selftest(
     folder = Path(tempfile.mkdtemp(prefix="selftest-"))
     began = time.monotonic()
     signal.signal(signal.SIGTERM, _interrupt)
-    _warm(reference=described is None)
+    warm(reference=described is None)
     try:
         if described is None:
             found = document.on_the_reference(
@@ -111,7 +118,7 @@ def selftest(
             found = document.in_front_of(
                 lambda: target_of(described), wanted, folder, _heard, full=full, jobs=jobs
             )
-    except standing.NotTried as error:
+    except (standing.NotTried, recordings.NotRecorded) as error:
         click.echo(str(error), err=True)
         sys.exit(BROKEN)
     except KeyboardInterrupt:
@@ -179,14 +186,3 @@ def _heard(row: Any, number: int, many: int) -> None:
 def _interrupt(number: int, frame: object) -> None:
     del number, frame
     raise KeyboardInterrupt
-
-
-def _warm(*, reference: bool) -> None:
-    """Import all that a trial needs, so that no forked process has to."""
-    import deepdiff  # noqa: F401, PLC0415
-    import jsonschema  # noqa: F401, PLC0415
-
-    import mcp_proxy_conformance.plugin  # noqa: F401, PLC0415
-
-    if reference:
-        import mcp_proxy_reference.proxy  # noqa: F401, PLC0415
