@@ -61,7 +61,7 @@ class Proxy:
             state = ServerState()
             # Not uvicorn.Server: ending one takes 0.2 s.
             listener = await asyncio.get_running_loop().create_server(
-                lambda: HttpToolsProtocol(config=settings, server_state=state, app_state={}), *listen
+                lambda: HttpToolsProtocol(settings, server_state=state, app_state={}), *listen
             )
             host, port = listener.sockets[0].getsockname()[:2]
             place = f"[{host}]" if ":" in host else host

@@ -1,0 +1,42 @@
+"""The cap holds for withheld tools too: FR-006."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec import structs
+
+from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.requirement import requirement
+from mcp_proxy_conformance.stage import on
+from mcp_proxy_conformance.verdict import NotApplicable
+from mcp_proxy_conformance.world import CONFIG, Step, server, tool, world
+
+SHARED = "gremtol"
+NAMES = (
+    "zorvik", "mobela", "tunrag", "felopi", "kadrus", "wibnot",
+    "jolmek", "rastip", "cundov", "hepgal", "vimbok", "nastru",
+)  # fmt: skip
+ATTIC = structs.replace(
+    world(
+        server("quarry", tool("lidful_open"), tool("bexram_dig", groups=(SHARED,), locked=CONFIG)),
+        server("attic", *(tool(f"{SHARED}_{name}") for name in NAMES)),
+    ),
+    steps=(Step(lock="quarantine", server="attic"),),
+)
+
+
+@requirement("FR-006.cap")
+@on(ATTIC, needs=("quarantine",))
+@pytest.mark.parametrize("limit", [5, 100])
+def test_withheld_tools_come_within_the_cap(bench: Bench, limit: int) -> None:
+    """A part of the names of twelve quarantined tools brings up no more than the limit or ten."""
+    answer = bench.until(
+        lambda: bench.discover(SHARED, include_disabled=True, limit=limit),
+        lambda one: bool(one.disabled),
+    )
+    bench.require(bench.revealed(f"{SHARED}_{NAMES[0]}"), "no quarantined tool was revealed")
+    if not any(key.server == "attic" for key in answer.statuses()):
+        raise NotApplicable("withheld tools answer to their whole names only")
+
+    over = max(0, len(answer.disabled) - min(limit, 10))
+    assert over == 0

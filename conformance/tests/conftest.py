@@ -1,0 +1,44 @@
+"""Recordings of the reference, as it is and changed, made once for all tests of baselines."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mcp_proxy_conformance.baseline.manifest import Recording
+from mcp_proxy_conformance.baseline.recorder import record
+from mcp_proxy_conformance.target.embedded import embedded
+from mcp_proxy_reference.changed import Changed
+from mcp_proxy_reference.featureless import FEATURELESS
+
+Recorded = Callable[[Changed], Recording]
+
+
+@pytest.fixture(scope="session")
+def recorded() -> Recorded:
+    """Records the reference, changed in a way."""
+    return _recorded
+
+
+@pytest.fixture(scope="session")
+def before() -> Recording:
+    """The reference without the feature."""
+    return _recorded(FEATURELESS)
+
+
+@pytest.fixture(scope="session")
+def after() -> Recording:
+    """The reference with the feature."""
+    return _recorded(Changed(id="unchanged", text="The reference itself."))
+
+
+def _recorded(changed: Changed) -> Recording:
+    target = embedded(changed, settle_s=0.1)
+    with tempfile.TemporaryDirectory() as scratch:
+        try:
+            return record(target, Path(scratch), "pre_feature")
+        finally:
+            target.close()
