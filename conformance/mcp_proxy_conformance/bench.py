@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -18,11 +18,13 @@ from mcp_proxy_conformance.discovery.answer import (
     read_inspected,
     read_listing,
 )
+from mcp_proxy_conformance.discovery.calibration import Path, told
 from mcp_proxy_conformance.discovery.declared import expect_declared
 from mcp_proxy_conformance.discovery.surface import Surface
 from mcp_proxy_conformance.state import ToolState
 from mcp_proxy_conformance.target.started import Started, poll
 from mcp_proxy_conformance.verdict import Breach, Inconclusive, NotApplicable
+from mcp_proxy_conformance.wire.client import Client
 from mcp_proxy_conformance.wire.reply import Reply, ToolReply
 from mcp_proxy_conformance.world import Tool, ToolKey, World
 
@@ -70,8 +72,6 @@ class Bench:
     def at(self, endpoint: str) -> Bench:
         """The same target as it is seen at one of its endpoints."""
         return Bench(self.started, self.armed, self.agent, endpoint)
-
-    # -- what the agent does ---------------------------------------------------------------
 
     def discover(
         self, query: str, *, include_disabled: Any = ABSENT, limit: Any = ABSENT, endpoint: str = ""
@@ -142,19 +142,19 @@ class Bench:
 
     def tool_call(self, tool: str, arguments: Any, *, endpoint: str = "") -> ToolReply:
         """One tools/call of the target's own tools, the raw reply."""
-        place = endpoint or self.endpoint
-        return self.started.client(self.agent, place).call_tool(tool, arguments)
+        return self._client(endpoint).call_tool(tool, arguments)
 
     def request(self, method: str, params: Any, *, endpoint: str = "") -> Reply:
         """Any request of the protocol, the raw reply."""
-        return self.started.client(self.agent, endpoint).request(method, params)
+        return self._client(endpoint).request(method, params)
+
+    def _client(self, endpoint: str) -> Client:
+        return self.started.client(self.agent, endpoint or self.endpoint)
 
     def together(self, acts: Sequence[Callable[[], T]], threads: int = 8) -> Sequence[T]:
         """Do all acts at once, each thread with sessions of its own."""
         with ThreadPoolExecutor(threads) as crew:
             return list(crew.map(lambda act: act(), acts))
-
-    # -- what the upstream saw -------------------------------------------------------------
 
     def upstream_calls(self, key: ToolKey) -> int:
         """How many calls of a tool its upstream has counted."""
@@ -166,8 +166,7 @@ class Bench:
         before = {key: self.upstream_calls(key) for key in keys}
         yield
         moved = {str(k): self.upstream_calls(k) - n for k, n in before.items()}
-        reached = {name: count for name, count in moved.items() if count}
-        if reached:
+        if reached := {name: count for name, count in moved.items() if count}:
             raise Breach(f"calls of locked tools reached their upstream: {reached}")
 
     # -- the operator side, on fresh targets -----------------------------------------------
@@ -229,14 +228,16 @@ class Bench:
     @contextmanager
     def twin(self, world: World | None = None) -> Iterator[Bench]:
         """A second target, started and armed now and ended with the block; of the same world."""
-        place = self.started.folder.parent
-        started = Started(self.started.target, world or self.world, place)
+        own = self.started
+        started = Started(own.target, world or self.world, own.folder.parent)
         try:
             yield Bench(started, arm(started), self.agent)
         finally:
             started.close()
 
-    # -- controls --------------------------------------------------------------------------
+    def cut(self, paths: Iterable[Path]) -> None:
+        """Members that move between equal requests are not compared: the report says which."""
+        self.started.cut.update(map(told, paths))
 
     def require(self, condition: object, reason: str) -> None:
         """A control: without it the check is inconclusive, for that reason."""
@@ -245,9 +246,8 @@ class Bench:
 
     def needs(self, *capabilities: str) -> None:
         """Not applicable to targets that do not declare all of these."""
-        for word in capabilities:
-            if word not in self.started.target.capabilities:
-                raise NotApplicable(f"{word} is not declared")
+        if lacking := [w for w in capabilities if w not in self.started.target.capabilities]:
+            raise NotApplicable(f"{lacking[0]} is not declared")
 
     def needs_one_of(self, *capabilities: str) -> None:
         """Not applicable to targets that declare none of these."""
@@ -276,7 +276,7 @@ class Bench:
     def _any_note(self) -> bool:
         answers = [self.discover(word) for word in self._sample_words()]
         if answers and all(one.tools for one in answers):
-            raise NotApplicable("every default answer lists a callable tool: no note is ever due")
+            raise NotApplicable("every default answer lists a callable tool: no note is due")
         return any(one.note for one in answers)
 
     @property

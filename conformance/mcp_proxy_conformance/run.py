@@ -206,6 +206,7 @@ class Run:
             blame=ending.blame,
             stage=place.world.id or place.name,
             evidence=evidence,
+            cut=self._cut(record),
             messages=cited,
             reproduce=item.nodeid.rpartition("/")[2],
             timing={"seconds": round(seconds, 4)},
@@ -223,6 +224,15 @@ class Run:
         if case is None or ending.verdict != "fail" or self.comparison is None:
             return clauses
         return accused(clauses, *self.comparison[1:])
+
+    @staticmethod
+    def _cut(record: StageRecord | None) -> tuple[str, ...]:
+        """What the check that just ended left out of its comparisons."""
+        if record is None:
+            return ()
+        cut = tuple(sorted(record.ready.started.cut))
+        record.ready.started.cut.clear()
+        return cut
 
     def _evidence(self, ending: Ending) -> tuple[str, ...]:
         if ending.verdict != "fail" or self.comparison is None:

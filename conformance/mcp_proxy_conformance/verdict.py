@@ -43,7 +43,10 @@ class DeclarationFault(Exception):
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """What one check (or one case of it) found; `messages` are transcript ids of its stage."""
+    """What one check (or one case of it) found; `messages` are transcript ids of its stage.
+
+    `cut` are the members that were not compared, since they move between equal requests.
+    """
 
     check: str
     case: str | None
@@ -53,6 +56,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     stage: str
     evidence: tuple[str, ...] = ()
+    cut: tuple[str, ...] = ()
     messages: tuple[str, ...] = ()
     blame: Blame = ""
     reproduce: str = ""

@@ -27,6 +27,7 @@ from mcp_proxy_conformance.baseline.manifest import (
     write,
 )
 from mcp_proxy_conformance.baseline.recorder import PASSES, STAGE, TARGETS, record
+from mcp_proxy_conformance.cli.options import described_options, target_meant, target_options
 from mcp_proxy_conformance.report.inert import inert
 from mcp_proxy_conformance.report.outcome import (
     BROKEN,
@@ -55,9 +56,8 @@ def baseline() -> None:
 
 
 @baseline.command("record")
-@click.option("--target", "kind", help="reference, mcpproxy or command.  [default: reference]")
-@click.option("--target-file", type=click.Path(path_type=Path), help="What `init` writes.")
-@click.option("--binary", help="The program, for mcpproxy.")
+@click.option("--target", "kind", metavar="KIND", help="As `run` names it.  [default: reference]")
+@click.option("--binary", metavar="PATH", help="The program of a target of kind mcpproxy.")
 @click.option("--out", type=_FOLDER, required=True, help="The folder of the recording.")
 @click.option(
     "--of",
@@ -66,30 +66,20 @@ def baseline() -> None:
     show_default=True,
     help="`pre_feature`: the build does not know the flag yet, and is the measure of SC-001.",
 )
+@described_options
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def record_(
-    *,
-    kind: str | None,
-    target_file: Path | None,
-    binary: str | None,
-    out: Path,
-    of: Kind,
-    command: tuple[str, ...],
+    *, kind: str | None, out: Path, of: Kind, command: tuple[str, ...], **options: Any
 ) -> None:
     """Record a build: `baseline record --out FOLDER --target command -- PROGRAM ARGUMENTS`.
 
     The frozen requests of the plain stage are asked before and after its locks, without the
     flag, several times of two fresh targets; what moves between equal requests is noted.
     """
-    given: dict[str, Any] = {"binary": binary, "command": command or None}
+    options["command"] = command or None
     scratch = Path(tempfile.mkdtemp(prefix="baseline-"))
     try:
-        described = describe(kind=kind, file=target_file, given=given, environment=os.environ)
-        target = replace(target_of(described), ahead=1)
-        try:
-            recording = record(target, scratch, of)
-        finally:
-            target.close()
+        recording = _recorded(kind, options, scratch, of)
         write(recording, out)
     except (BadTarget, BadBaseline) as error:
         _stop(DECLARATION, str(error))
@@ -107,6 +97,18 @@ def record_(
         f"{out}: {len(recording.bodies)} answers of {asked}, kind {of};"
         f" {moving} have members that move by themselves"
     )
+
+
+def _recorded(kind: str | None, options: dict[str, Any], scratch: Path, of: Kind) -> Recording:
+    kind, file = target_meant(kind, options["target_file"])
+    described = describe(
+        kind=kind, file=file, given=target_options(options), environment=os.environ
+    )
+    target = replace(target_of(described), ahead=1)
+    try:
+        return record(target, scratch, of)
+    finally:
+        target.close()
 
 
 @baseline.command()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
@@ -22,6 +22,9 @@ CALM = ABSENT * 48
 BEFORE, AFTER = 30, 50
 SCALARS = frozenset({"string", "number", "boolean", "null"})
 FIXED = frozenset({"name", "server"})
+
+Cut = Callable[[Iterable[Path]], None]
+"""Told the members that are not compared."""
 
 Ask = Callable[[str], "Exact"]
 """One call in the form A (flag absent) or F (false), and its answer."""
@@ -67,13 +70,18 @@ class Difference:
         return f"<{self.at}, byte {self.offset}: usual {self.usual!r}, here {self.seen!r}>"
 
 
-def differences(usual: Sequence[Exact], seen: Sequence[Exact]) -> tuple[Difference, ...]:
+def differences(
+    usual: Sequence[Exact], seen: Sequence[Exact], cut: Cut = lambda _: None
+) -> tuple[Difference, ...]:
     """The first difference of each answer in `seen` from the `usual` ones, which are equals.
+
+    `cut` is told V, the members that are left out of the comparison.
 
     Raises:
         Inconclusive: The usual ones differ in more than the values of single members.
     """
     moving = volatile(usual)
+    cut(moving)
     for other in usual[1:]:
         if found := difference(usual[0], other, moving):
             raise _disagreement(f"{found!r}")
@@ -96,14 +104,14 @@ def volatile(answers: Sequence[Exact]) -> frozenset[Path]:
     return frozenset(found)
 
 
-def absent_against_false(ask: Ask) -> tuple[Difference, ...]:
+def absent_against_false(ask: Ask, cut: Cut = lambda _: None) -> tuple[Difference, ...]:
     """Where the flag's false form is answered otherwise than its absent one.
 
     A difference counts only if it repeats, at the same place, in a second order, and if the
     absent form stays steady there for many more calls.
     """
     first = _asked(ask, ORDERS[0])
-    if not differences(first[ABSENT], first[FALSE]):
+    if not differences(first[ABSENT], first[FALSE], cut):
         return ()
     second = _asked(ask, ORDERS[1])
     usual = [*first[ABSENT], *second[ABSENT], *_asked(ask, CALM)[ABSENT]]

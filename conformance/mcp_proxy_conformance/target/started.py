@@ -54,7 +54,7 @@ class Started:
 
     `last_change` is when the operator side was last touched; `settled_from` when that was last
     seen to be enforced: claims have the settle time from then on. `log_wanted`: what the target
-    printed is kept beside the report.
+    printed is kept beside the report; `cut`: what comparisons of bytes have left out, as paths.
     """
 
     def __init__(
@@ -82,6 +82,7 @@ class Started:
         )
         self.servers: dict[str, UpstreamServer] = {}
         self.seen: set[str] = set()
+        self.cut: set[str] = set()
         self.answers: dict[tuple[object, ...], Any] = {}
         self.adapter = target.make()
         self._keep = keep

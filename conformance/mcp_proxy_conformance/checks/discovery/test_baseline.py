@@ -71,6 +71,7 @@ def _recording(bench: Bench, kind: Kind) -> Recording:
     recording = read(folder, stage=STAGE)
     if recording.kind != kind:
         raise NotApplicable(f"the baseline is of kind {recording.kind}")
+    bench.cut(path for one in recording.bodies for path in one.moving)
     return recording
 
 
@@ -84,6 +85,7 @@ def _asked(bench: Bench, wanted: Sequence[Mapping[str, Any]]) -> tuple[Body, ...
     servers = f'"{bench.surface.members.servers}"'.encode()
     told = sum(tools in one.exact.text or servers in one.exact.text for one in found)
     bench.require(told * 2 > len(found), "most answers hold neither tools nor servers")
+    bench.cut(path for one in found for path in one.moving)
     return found
 
 

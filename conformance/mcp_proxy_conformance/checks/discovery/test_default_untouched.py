@@ -63,7 +63,8 @@ def unequal(
         asked(bench, request, OPTED_IN)
     compared = {
         str(dict(request)): absent_against_false(
-            lambda form, request=request: asked(bench, request, form, apart=apart)  # type: ignore[misc]
+            lambda form, request=request: asked(bench, request, form, apart=apart),  # type: ignore[misc]
+            bench.cut,
         )
         for request in requests
     }
@@ -201,6 +202,7 @@ def test_the_bytes_come_back_with_the_unlock(bench: Bench) -> None:
     bench.require(bench.reached(DROPPED), "the unlock had no effect")
 
     seen = bench.until(
-        lambda: differences(usual, [asked(bench, {"query": "mobel"}, "A")]), lambda found: not found
+        lambda: differences(usual, [asked(bench, {"query": "mobel"}, "A")], bench.cut),
+        lambda found: not found,
     )
     assert seen == ()

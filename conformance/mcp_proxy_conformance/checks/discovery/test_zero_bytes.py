@@ -46,7 +46,7 @@ def _moved_by_lock(bench: Bench, name: str, locked: ToolKey) -> tuple[Difference
     found: tuple[Difference, ...] = ()
     for time in range(TIMES):
         usual = _watched(bench, name, locked, lock=False)
-        moved = differences(usual, _watched(bench, name, locked, lock=True))
+        moved = differences(usual, _watched(bench, name, locked, lock=True), bench.cut)
         known = {one.at for one in found}
         found = tuple(one for one in moved if time == 0 or one.at in known)
         if not found:
@@ -57,7 +57,7 @@ def _moved_by_lock(bench: Bench, name: str, locked: ToolKey) -> tuple[Difference
 def _not_restored(bench: Bench, name: str, locked: ToolKey) -> tuple[Difference, ...]:
     """Where the entry after lock and unlock differs from what it is without either."""
     usual = _watched(bench, name, locked, lock=False)
-    return differences(usual, _watched(bench, name, locked, lock=True)[::2])
+    return differences(usual, _watched(bench, name, locked, lock=True)[::2], bench.cut)
 
 
 def _watched(bench: Bench, name: str, locked: ToolKey, *, lock: bool) -> list[Exact]:
