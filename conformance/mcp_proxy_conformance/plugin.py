@@ -99,7 +99,7 @@ def _described(config: pytest.Config) -> Target:
 
 def _asked_for(config: pytest.Config, target: Target) -> Target:
     """The target with what the options ask to be looked at besides; raises BadBaseline."""
-    target = replace(target, soak_s=config.getoption("--soak"))
+    target = replace(target, soak_s=config.getoption("--soak") or target.soak_s)
     folder = config.getoption("--baseline")
     if folder is None:
         return target

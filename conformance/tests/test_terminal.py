@@ -65,6 +65,7 @@ REPORT: dict[str, Any] = {
             "reason": "assert 11 <= 10",
             "stage": "crowd",
             "evidence": ["observed: 11", "expected: <= 10"],
+            "cut": [],
             "messages": ["crowd/1", "crowd/2"],
             "blame": "target",
             "reproduce": "test_order_and_cap.py::test_cap[11]",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mcp_proxy_conformance.counterexamples.forking import forked
-from mcp_proxy_conformance.counterexamples.matrix import LIMIT_S, Trial, killers
+from mcp_proxy_conformance.counterexamples.matrix import LIMIT_S, SOAK_S, Trial, killers
 from mcp_proxy_conformance.counterexamples.trial import tried
 from mcp_proxy_conformance.given import Given
 
@@ -28,7 +28,7 @@ def duels(jobs: Sequence[Duel], folder: Path, *, at_once: int = 2) -> Iterator[t
         for trial in duel.trials:
             wanted = frozenset(trial.clauses)
             alone = Given(
-                target=replace(trial.target(), ahead=1),
+                target=replace(trial.target(), ahead=1, soak_s=SOAK_S),
                 clauses=duel.clauses,
                 until=wanted,
                 only=duel.check,

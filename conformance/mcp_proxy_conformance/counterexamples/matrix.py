@@ -20,6 +20,8 @@ from mcp_proxy_conformance.target.embedded import embedded
 
 SETTLE_S = 0.1
 LIMIT_S = 180.0
+SOAK_S = 1.5
+"""How long stages are kept running for the clauses that ask for it."""
 BAD = ("fail", "inconclusive", "error")
 
 
@@ -90,7 +92,7 @@ def _row(outcome: Outcome[Trial, Row]) -> Row:
 def _kill(trial: Trial, place: Path, *, full: bool) -> Row:
     wanted, found = frozenset(trial.clauses), None
     if not full:
-        narrow = replace(trial.target(), ahead=1)
+        narrow = replace(trial.target(), ahead=1, soak_s=SOAK_S)
         chosen = {"clauses": wanted, "until": wanted, "first": trial.first}
         found = trial.against(narrow, place / "citing", **chosen)
         if convicting := killers(found, wanted):
@@ -104,9 +106,18 @@ def _kill(trial: Trial, place: Path, *, full: bool) -> Row:
     others = tuple(dict.fromkeys(one["check"] for one in found.failed()))
     if trial.base is not None and (why := trial.base.doubt(trial.clauses)):
         return _made(trial, "unseeable", reason=why)
+    if asking := _asking(found, wanted):
+        return _made(trial, "unread", found, asking)
     if others:
         return _made(trial, "killed for another reason", found, others)
     return _made(trial, "survived", found)
+
+
+def _asking(found: Verdicts, wanted: frozenset[str]) -> tuple[str, ...]:
+    """The checks of these clauses that settle nothing before a text is pinned by its author."""
+    unread = [r for r in found.results if r["reason"].startswith("unrecognised")]
+    citing = [r["check"] for r in unread if wanted.intersection(r["clauses"])]
+    return tuple(dict.fromkeys(citing))
 
 
 def killers(found: Verdicts, wanted: frozenset[str]) -> tuple[str, ...]:

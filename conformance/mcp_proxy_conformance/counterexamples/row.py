@@ -9,13 +9,14 @@ from typing import Literal
 Kind = Literal["fault", "wire", "variant", "control", "target", "order"]
 Cell = Literal[
     "killed", "killed for another reason", "survived", "acquitted", "accused", "behaved",
-    "misbehaved", "broken", "unseeable", "violated", "incomplete", "needs --soak",
+    "misbehaved", "broken", "unread", "unseeable", "violated", "incomplete", "needs --soak",
     "needs --baseline",
 ]  # fmt: skip
 NEEDS: Mapping[str, Cell] = {"soak": "needs --soak", "baseline": "needs --baseline"}
 """The cells of what is only looked at when an option of `run` asks for it."""
 GOOD = frozenset(
-    {"killed", "acquitted", "behaved", "unseeable", "violated", "incomplete"} | set(NEEDS.values())
+    {"killed", "unread", "acquitted", "behaved", "unseeable", "violated", "incomplete"}
+    | set(NEEDS.values())
 )
 
 

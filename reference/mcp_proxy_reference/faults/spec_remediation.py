@@ -181,12 +181,6 @@ FAULTS: tuple[Fault, ...] = (
         remediation=texts(server_quarantined=SAID[CONFIG]),
     ),
     fault(
-        "spec-text-off-is-user",
-        "A server that is off is explained like the user's lock on a tool.",
-        "FR-005.class",
-        remediation=texts(server_disabled=SAID[USER]),
-    ),
-    fault(
         "spec-text-unknown-is-user",
         "The undetermined reason is explained like the user's lock.",
         "FR-004.unknown",

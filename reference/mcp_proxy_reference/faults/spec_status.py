@@ -9,8 +9,6 @@ from mcp_proxy_reference import policy as std
 from mcp_proxy_reference.facts import Facts, Json, Match
 from mcp_proxy_reference.faults.fault import Fault, Fresh, fault
 from mcp_proxy_reference.faults.pieces import crowded, every, ordered, texts
-from mcp_proxy_reference.gateway import Gateway
-from mcp_proxy_reference.store import StoreError
 
 OFF, CONFIG, USER = "server_disabled", "disabled_by_config", "disabled_by_user"
 PENDING, UNKNOWN, QUARANTINED = "pending_approval", "disabled_unknown", "server_quarantined"
@@ -83,21 +81,6 @@ def _first_reason() -> Callable[[Facts], Any]:
     return classify
 
 
-def _after_restart(gateway: Gateway) -> None:
-    """User locks that an earlier process laid are taken for something undetermined."""
-    try:
-        old = {key for key, record in gateway.store.records().items() if record.disabled}
-    except StoreError:
-        old = set()
-
-    def classify(facts: Facts) -> Any:
-        status = std.classify(facts)
-        earlier = (facts.tool.server, facts.tool.name) in old
-        return UNKNOWN if status == USER and earlier else status
-
-    gateway.policy = replace(gateway.policy, classify=classify)
-
-
 FAULTS: tuple[Fault, ...] = (
     fault(
         "spec-user-before-config",
@@ -119,12 +102,6 @@ FAULTS: tuple[Fault, ...] = (
         classify=lambda facts: (
             USER if facts.disabled_by_user and not facts.denied else std.classify(facts)
         ),
-    ),
-    fault(
-        "spec-pending-before-user",
-        "A tool that awaits approval and is turned off by the user counts as pending.",
-        "FR-010.sum",
-        classify=ordered(OFF, CONFIG, QUARANTINED, PENDING, USER),
     ),
     fault(
         "spec-pending-before-config",
@@ -275,11 +252,5 @@ FAULTS: tuple[Fault, ...] = (
         "A tool keeps the first reason that ever locked it.",
         "FR-004.precedence",
         classify=Fresh(_first_reason),
-    ),
-    fault(
-        "spec-restart-loses-reason",
-        "A user's lock from before the restart is called undetermined.",
-        "FR-004.precedence",
-        swap=_after_restart,
     ),
 )

@@ -241,6 +241,13 @@ VARIANTS: tuple[Variant, ...] = (
         remediation=SHARED_SHORT,
     ),
     variant(
+        "words-of-off-as-of-users",
+        "A server that is off is explained like the user's lock on a tool.",
+        "distinct-texts",
+        "FR-005.text~pairs",
+        remediation={**REMEDIATION, "server_disabled": REMEDIATION["disabled_by_user"]},
+    ),
+    variant(
         "words-german-shared",
         "The same in another language, declared for both.",
         "distinct-texts",

@@ -107,7 +107,16 @@ def leaks(bench: Bench, flag: object) -> list[tuple[str, str]]:
     secret = {text for tool in locked for text in (tool.name, tool.word, *tool.canaries)}
     found = answers(bench, flag) | everywhere_else(bench, flag)
     told = {place: (one.query, one.text_without_echo()) for place, one in found.items()}
-    return [(p, text) for p, (q, answer) in told.items() for text in secret - {q} if text in answer]
+    leaked = [(p, t) for p, (q, answer) in told.items() for t in secret - {q} if t in answer]
+    owned = {key.tool: _owned(bench, key, flag) for key in bench.armed.refused}
+    return leaked + [(name, form) for name, forms in owned.items() for form in forms]
+
+
+def _owned(bench: Bench, key: ToolKey, flag: object) -> list[str]:
+    """The forms of its name with its server in a default answer to the tool's name alone."""
+    answer = bench.asked(key.tool, include_disabled=flag)
+    forms = [f"{key.server}{sign}{key.tool}" for sign in (":", "__", "/", ".")]
+    return [form for form in forms if form in answer.reply.text] if answer.error is None else []
 
 
 @requirement("FR-002.no-locked-names")

@@ -1,4 +1,4 @@
-"""What is revealed stays revealed while nothing changes: FR-001, asked for by --soak."""
+"""What holds while nothing changes holds later too: FR-001, FR-011, asked for by --soak."""
 
 from __future__ import annotations
 
@@ -35,6 +35,22 @@ def test_what_is_revealed_stays_revealed_while_nothing_changes(bench: Bench) -> 
         if before[name] != now[name]
     }
     assert changed == {}
+
+
+@requirement("FR-011.never-reaches")
+@on(MIXED, fresh=True, needs=("soak",))
+def test_no_call_reaches_a_locked_tool_long_after_its_discovery(bench: Bench) -> None:
+    """Tools that were told as locked are refused still once the soak is over."""
+    keys = tuple(bench.armed.refused)
+    bench.require(any(ask(bench, key).disabled for key in keys), "the feature was not seen")
+    free = next(key for key in sorted(bench.armed.called) if bench.states[key].callable)
+
+    time.sleep(bench.started.target.soak_s)
+
+    with bench.untouched(*keys):
+        for key in keys:
+            bench.call(key)
+    bench.require(bench.call(free).reached, "no callable tool was reached")
 
 
 def _early(bench: Bench) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import jsonschema
@@ -32,6 +33,10 @@ LOCKED = world(
     )
 )
 FREE = ToolKey("forge", "zorvik_list")
+
+
+def _asked(bench: Bench, word: str, flag: object) -> Answer:
+    return bench.discover(word, include_disabled=flag)
 
 
 def _offered(bench: Bench, keys: Iterable[ToolKey]) -> list[str]:
@@ -116,6 +121,24 @@ def test_no_locked_tool_is_offered_after_a_restart(bench: Bench) -> None:
     offered = bench.until(lambda: _offered(bench, held), lambda found: not found)
 
     assert offered == []
+
+
+@requirement("FR-001.default-off")
+@on(MIXED)
+def test_no_locked_tool_is_listed_while_others_ask_for_them(bench: Bench) -> None:
+    """Of eight threads those without the flag are told of none."""
+    words = [bench.tools[key].word for key in bench.armed.samples()]
+    bench.require(words and bench.flag_alive, "the feature was not seen")
+    forms = [(word, flag) for word in words * 3 for flag in (True, ABSENT, True, False)]
+
+    answers = bench.together([partial(_asked, bench, word, flag) for word, flag in forms])
+
+    told = {
+        word
+        for (word, flag), answer in zip(forms, answers, strict=True)
+        if flag is not True and answer.disabled
+    }
+    assert told == set()
 
 
 @requirement("FR-001.by-description")

@@ -27,15 +27,15 @@ SHARED = max(GROUPS, key=GROUPS.count)
 WITHHELD = structs.replace(
     world(
         server("forge", tool("zorvik_list")),
-        server("vault", tool("tamupo_open"), tool("bitoko_lend"), trusted=False),
+        server("forgery", tool("tamupo_open"), tool("bitoko_lend"), trusted=False),
         server("attic", tool("tarnix_push")),
         agents={"north": ("forge",)},
     ),
     steps=(
-        Step(unlock="approval", server="vault", tools=("tamupo_open", "bitoko_lend")),
-        Step(add=tool("fegadu_seal")[0], server="vault"),
-        Step(change="bitoko_lend", server="vault", description="Lend bitoko, at once."),
-        Step(refresh="vault"),
+        Step(unlock="approval", server="forgery", tools=("tamupo_open", "bitoko_lend")),
+        Step(add=tool("fegadu_seal")[0], server="forgery"),
+        Step(change="bitoko_lend", server="forgery", description="Lend bitoko, at once."),
+        Step(refresh="forgery"),
         Step(lock="quarantine", server="attic"),
     ),
 )
@@ -112,7 +112,10 @@ def test_the_note_does_not_count_matches_beyond_the_scope(bench: Bench, agent: s
 @requirement("FR-007.hidden")
 @on(WITHHELD, needs=("agents",))
 def test_no_withheld_tool_beyond_the_scope_is_told(bench: Bench) -> None:
-    """Pending, changed and quarantined tools of other servers are told to nobody else's agent."""
+    """Pending, changed and quarantined tools of other servers are told to nobody else's agent.
+
+    The name of one of them begins like that of the agent's own.
+    """
     bench.needs_one_of("approval", "quarantine")
     view = scoped(bench, "north")
     hidden = [key for key in bench.armed.refused if key.server != "forge"]
