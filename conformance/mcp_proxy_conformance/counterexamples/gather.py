@@ -9,9 +9,9 @@ from dataclasses import replace
 from mcp_proxy_conformance.checks_index import Check, checks
 from mcp_proxy_conformance.counterexamples.controls import CONTROLS
 from mcp_proxy_conformance.counterexamples.duels import Duel
-from mcp_proxy_conformance.counterexamples.matrix import Trial
+from mcp_proxy_conformance.counterexamples.matrix import Trial, made
 from mcp_proxy_conformance.counterexamples.proofs import proofs
-from mcp_proxy_conformance.counterexamples.row import NEEDS, Cell, Row
+from mcp_proxy_conformance.counterexamples.row import NEEDS, Row
 from mcp_proxy_conformance.counterexamples.standing import Standing
 from mcp_proxy_conformance.counterexamples.wire import WIRE_FAULTS
 from mcp_proxy_conformance.requirement import catalogue
@@ -43,21 +43,10 @@ def in_front_of(base: Standing, found: Sequence[Trial]) -> tuple[list[Row], list
     told, seen = [], []
     for trial in found:
         if why := base.blindness(trial.clauses):
-            told.append(_untried(trial, "unseeable", why))
+            told.append(made(trial, "unseeable", reason=why))
         else:
             seen.append(replace(trial, base=base))
     return told, _firsts(seen, lambda one: base.convicting(one.clauses))
-
-
-def _untried(trial: Trial, cell: Cell, reason: str) -> Row:
-    return Row(
-        id=trial.changed.id,
-        kind=trial.kind,
-        text=trial.changed.text,
-        clauses=trial.clauses,
-        cell=cell,
-        reason=reason,
-    )
 
 
 def part_of(found: Sequence[Trial], number: int, parts: int) -> list[Trial]:
@@ -86,7 +75,7 @@ def asked_for(found: Sequence[Trial]) -> tuple[list[Row], list[Trial]]:
         if known and len(asked_by) == len(known) and (trial.base or asked_by[0] != "baseline"):
             option = NEEDS[asked_by[0]]
             why = f"a run looks at {known[0].id} only with that option"
-            told.append(_untried(trial, option, why))
+            told.append(made(trial, option, reason=why))
         else:
             rest.append(trial)
     return told, rest

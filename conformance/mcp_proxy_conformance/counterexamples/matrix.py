@@ -86,7 +86,7 @@ def rows(trials: Sequence[Trial], folder: Path, *, full: bool, at_once: int = 2)
 def _row(outcome: Outcome[Trial, Row]) -> Row:
     if outcome.value is not None:
         return replace(outcome.value, seconds=round(outcome.seconds, 2))
-    return _made(outcome.job, "broken", reason=outcome.failure)
+    return made(outcome.job, "broken", reason=outcome.failure)
 
 
 def _kill(trial: Trial, place: Path, *, full: bool) -> Row:
@@ -96,21 +96,21 @@ def _kill(trial: Trial, place: Path, *, full: bool) -> Row:
         chosen = {"clauses": wanted, "until": wanted, "first": trial.first}
         found = trial.against(narrow, place / "citing", **chosen)
         if convicting := killers(found, wanted):
-            return _made(trial, "killed", found, convicting)
+            return made(trial, "killed", found, convicting)
     if found is None or trial.base is None:
         found = trial.against(trial.target(), place / "whole")
     if convicting := killers(found, wanted):
-        return _made(trial, "killed", found, convicting)
+        return made(trial, "killed", found, convicting)
     if trial.base is not None and found.exit in (BROKEN, FAULT):
-        return _made(trial, "broken", reason=found.why)
+        return made(trial, "broken", reason=found.why)
     others = tuple(dict.fromkeys(one["check"] for one in found.failed()))
     if trial.base is not None and (why := trial.base.doubt(trial.clauses)):
-        return _made(trial, "unseeable", reason=why)
+        return made(trial, "unseeable", reason=why)
     if asking := _asking(found, wanted):
-        return _made(trial, "unread", found, asking)
+        return made(trial, "unread", found, asking)
     if others:
-        return _made(trial, "killed for another reason", found, others)
-    return _made(trial, "survived", found)
+        return made(trial, "killed for another reason", found, others)
+    return made(trial, "survived", found)
 
 
 def _asking(found: Verdicts, wanted: frozenset[str]) -> tuple[str, ...]:
@@ -128,25 +128,27 @@ def killers(found: Verdicts, wanted: frozenset[str]) -> tuple[str, ...]:
 
 def _acquittal(trial: Trial, found: Verdicts) -> Row:
     if found.exit == 0:
-        return _made(trial, "acquitted")
+        return made(trial, "acquitted")
     accusing = [one for one in found.results if one["verdict"] != "not_applicable"]
     firm = [one for one in accusing if one["judgement"] == "F"]
-    return _made(trial, "accused", found, tuple(dict.fromkeys(one["check"] for one in firm)))
+    return made(trial, "accused", found, tuple(dict.fromkeys(one["check"] for one in firm)))
 
 
 def _control(trial: Trial, found: Verdicts) -> Row:
     missed = trial.changed.misses(found)
-    made = _made(trial, "misbehaved" if missed else "behaved")
+    made = made(trial, "misbehaved" if missed else "behaved")
     return replace(made, reason=missed)
 
 
-def _made(
+def made(
     trial: Trial,
     cell: Cell,
     found: Verdicts | None = None,
     by: tuple[str, ...] = (),
+    *,
     reason: str = "",
 ) -> Row:
+    """The row of a trial; its reason is given, or the first that the checks `by` found."""
     if found is not None and cell != "killed":
         told = [r["reason"] for r in found.results if r["check"] in by and r["verdict"] in BAD]
         why = found.why if trial.base is None else ""  # there, only a part was run

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from msgspec import structs
@@ -67,34 +68,18 @@ def test_the_block_is_there_while_a_tool_waits_for_approval(bench: Bench) -> Non
 @on(PAIR)
 def test_the_counts_follow_every_further_lock(bench: Bench) -> None:
     """A second tool locked by the user is counted too, and no more once it is unlocked."""
-    bench.require(MOBEL in bench.armed.refused, "the first lock had no effect")
-    first = _counted(bench, 1)
+    seen = _at_each_lock(bench, _counted)
 
-    bench.operator.lock(USER, "forge", [TARNIX.tool])
-    bench.require(bench.refused(TARNIX), "the second lock had no effect")
-    second = _counted(bench, 2)
-    bench.operator.unlock(USER, "forge", [TARNIX.tool])
-    bench.require(bench.reached(TARNIX), "the second lock was not lifted")
-    third = _counted(bench, 1)
-
-    assert [first, second, third] == [_tally_of(1), _tally_of(2), _tally_of(1)]
+    assert seen == [_tally_of(1), _tally_of(2), _tally_of(1)]
 
 
 @requirement("FR-010.inspect")
 @on(PAIR, needs=("inspect",))
 def test_the_view_of_one_server_follows_every_further_lock(bench: Bench) -> None:
     """Its counts are those of the listing before, during and after a second lock."""
-    bench.require(MOBEL in bench.armed.refused, "the first lock had no effect")
-    first = _inspected(bench, 1)
+    seen = _at_each_lock(bench, _inspected)
 
-    bench.operator.lock(USER, "forge", [TARNIX.tool])
-    bench.require(bench.refused(TARNIX), "the second lock had no effect")
-    second = _inspected(bench, 2)
-    bench.operator.unlock(USER, "forge", [TARNIX.tool])
-    bench.require(bench.reached(TARNIX), "the second lock was not lifted")
-    third = _inspected(bench, 1)
-
-    assert [first, second, third] == [_tally_of(1), _tally_of(2), _tally_of(1)]
+    assert seen == [_tally_of(1), _tally_of(2), _tally_of(1)]
 
 
 @requirement("SC-005.absent")
@@ -119,6 +104,18 @@ def _lock_and_unlock(bench: Bench, kind: LockKind) -> tuple[dict[str, Any], bool
     bench.operator.unlock(kind, "forge", ["mobel_drop"])
     bench.require(bench.reached(MOBEL), f"the unlock by {kind} had no effect")
     return locked, bench.settled(lambda: _has_block(bench), expected=False)
+
+
+def _at_each_lock(bench: Bench, look: Callable[[Bench, int], dict[str, Any]]) -> list[Any]:
+    """What is seen with one locked tool, with two of them, and with one again."""
+    bench.require(MOBEL in bench.armed.refused, "the first lock had no effect")
+    seen = [look(bench, 1)]
+    bench.operator.lock(USER, "forge", [TARNIX.tool])
+    bench.require(bench.refused(TARNIX), "the second lock had no effect")
+    seen.append(look(bench, 2))
+    bench.operator.unlock(USER, "forge", [TARNIX.tool])
+    bench.require(bench.reached(TARNIX), "the second lock was not lifted")
+    return [*seen, look(bench, 1)]
 
 
 def _counted(bench: Bench, locked: int) -> dict[str, Any]:
