@@ -136,8 +136,7 @@ def _acquittal(trial: Trial, found: Verdicts) -> Row:
 
 def _control(trial: Trial, found: Verdicts) -> Row:
     missed = trial.changed.misses(found)
-    made = made(trial, "misbehaved" if missed else "behaved")
-    return replace(made, reason=missed)
+    return made(trial, "misbehaved" if missed else "behaved", reason=missed)
 
 
 def made(
