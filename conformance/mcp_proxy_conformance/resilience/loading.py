@@ -1,0 +1,139 @@
+"""A loader under test: a program that loads MCP servers when it is told to, in lines of JSON."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from mcp_proxy_conformance.target.adapter import AdapterError
+from mcp_proxy_conformance.target.answer import QUOTED, quoted
+from mcp_proxy_conformance.target.lines import Ended, LineProgram
+
+END_S = 5.0
+WANTED = "print one JSON answer a line and nothing else to standard output"
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What the loader says of one server (`MCPServerLoadOutcome`), its values not yet judged."""
+
+    server_id: str
+    status: Any = None
+    tools: Any = None
+    error: Any = None
+    attempts: Any = None
+
+
+class Told(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer to a load: outcomes, and lines of warning by class of outcome."""
+
+    outcomes: tuple[Outcome, ...]
+    warnings: dict[str, tuple[str, ...]] = {}
+
+
+class _Said(msgspec.Struct, frozen=True, kw_only=True):
+    id: int
+    ok: Told | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """One load: what was told of it, as the line that told it, and how long it took in seconds.
+
+    `hung`: it did not end within its deadline, and the program was ended for it.
+    """
+
+    told: Told = field(default_factory=lambda: Told(outcomes=()))
+    line: bytes = b""
+    seconds: float = 0.0
+    hung: bool = False
+
+    def outcome(self, server_id: str) -> Outcome | None:
+        """The first outcome of that server, None when it has none."""
+        return next((one for one in self.told.outcomes if one.server_id == server_id), None)
+
+
+class Loader:
+    """One loader program, started when it is first needed and again after it hung."""
+
+    def __init__(self, command: Sequence[str], folder: Path) -> None:
+        """Nothing is started yet; what it writes to standard error goes into `folder`."""
+        self._command = tuple(command)
+        self._folder = folder
+        self._number = 0
+        self._talk = threading.Lock()
+        self._program: LineProgram | None = None
+
+    def load(
+        self,
+        servers: Sequence[Mapping[str, Any]],
+        *,
+        max_attempts: int,
+        base_backoff_s: float,
+        deadline_s: float,
+    ) -> Loaded:
+        """Have it load these servers; schemas/LOADER.md has the form of each.
+
+        Raises:
+            AdapterError: It does not start, ends, answers something else, or answers an error.
+        """
+        with self._talk:
+            program = self._running()
+            self._number += 1
+            asked = {"id": self._number, "op": "load", "servers": list(servers)}
+            asked |= {"max_attempts": max_attempts, "base_backoff_s": base_backoff_s}
+            if (stray := program.stray()) is not None:
+                raise self._break(f"it printed {quoted(stray)} before it was asked; {WANTED}")
+            began = time.monotonic()
+            program.send(json.dumps(asked).encode())
+            try:
+                line = program.receive(deadline_s)
+            except TimeoutError:
+                self.stop(0.0)
+                return Loaded(seconds=time.monotonic() - began, hung=True)
+            except Ended as end:
+                raise self._break(f"it {end} before it had loaded") from None
+            return Loaded(told=self._read(line), line=line, seconds=time.monotonic() - began)
+
+    def stop(self, patience_s: float = END_S) -> None:
+        """Close its standard input; after so many seconds end its process group."""
+        program, self._program = self._program, None
+        if program is not None:
+            program.finish(patience_s)
+
+    def _running(self) -> LineProgram:
+        if self._program is None:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._program = LineProgram(self._command, log=self._folder / "loader.log")
+        return self._program
+
+    def _read(self, line: bytes) -> Told:
+        told = f"its answer is {quoted(line)}"
+        try:
+            said = msgspec.json.decode(line, type=_Said)
+        except RecursionError:
+            raise self._break(f"{told}, which nests too deeply; {WANTED}") from None
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise self._break(f"{told} ({error}); {WANTED}") from None
+        if said.id != self._number:
+            raise self._break(f"its answer to load {self._number} is {quoted(line)}; {WANTED}")
+        if (said.ok is None) == (said.error is None):
+            raise self._break(f"{told}; it must hold exactly one of ok and error")
+        if said.error is not None:
+            raise AdapterError(f"the loader answers a load with an error: {said.error:.{QUOTED}}")
+        assert said.ok is not None
+        return said.ok
+
+    def _break(self, complaint: str) -> AdapterError:
+        """It is out of step, and is ended; the next load starts another."""
+        tail = self._program.tail().strip() if self._program is not None else ""
+        self.stop(0.0)
+        log = f"; its log ends with:\n{tail}" if tail else ""
+        return AdapterError(f"the loader broke: {complaint}{log}")

@@ -1,0 +1,81 @@
+"""A loader as a program: what it answers, and every way in which it can break."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from mcp_proxy_conformance.resilience.loading import Loaded, Loader
+from mcp_proxy_conformance.target.adapter import AdapterError
+
+REFERENCE = (sys.executable, "-m", "mcp_proxy_reference.load")
+NOWHERE = {"server_id": "alpha", "command": "/nowhere/at/all"}
+
+
+def load(loader: Loader, deadline_s: float = 20.0) -> Loaded:
+    """One load of a server that cannot be started."""
+    return loader.load([NOWHERE], max_attempts=2, base_backoff_s=0.01, deadline_s=deadline_s)
+
+
+def test_the_references_own_loader_answers(tmp_path: Path) -> None:
+    """Twice over, with an outcome for the one server."""
+    loader = Loader(REFERENCE, tmp_path)
+
+    found = [load(loader), load(loader)]
+    loader.stop()
+
+    outcomes = [one.outcome("alpha") for one in found]
+    assert [one.status if one else None for one in outcomes] == ["permanent", "permanent"]
+    assert [bool(one.error) for one in outcomes if one] == [True, True]
+    assert found[0].told.warnings["permanent"] != ()
+    assert found[0].outcome("beta") is None
+
+
+def python(code: str) -> tuple[str, ...]:
+    """A loader of one line of Python, which has read its first line as `line`."""
+    return (sys.executable, "-c", f"import sys, time; line = sys.stdin.readline(); {code}")
+
+
+@pytest.mark.parametrize(
+    ("code", "sentence"),
+    [
+        ("print('hello')", "its answer is 'hello'"),
+        ("print('{}')", "Object missing required field `id`"),
+        ('print(\'{"id": 9, "ok": {"outcomes": []}}\')', "its answer to load 1 is"),
+        ("print('{\"id\": 1}')", "exactly one of ok and error"),
+        ('print(\'{"id": 1, "ok": {"outcomes": 5}}\')', "Expected `array`, got `int`"),
+        ('print(\'{"id": 1, "ok": {"outcomes": [{}]}}\')', "missing required field `server_id`"),
+        ('print(\'{"id": 1, "error": "no"}\')', "the loader answers a load with an error: no"),
+        ("print('[' * 100_000)", "the loader broke"),
+        ("sys.exit(7)", "ended with exit code 7"),
+        ("import os; os.close(1); time.sleep(30)", "closed its standard output"),
+        ("sys.exit('out of memory')", "out of memory"),
+    ],
+)
+def test_a_broken_loader_is_told_in_one_sentence(tmp_path: Path, code: str, sentence: str) -> None:
+    """What it said, and what it should have said; nothing of it is left running."""
+    loader = Loader(python(code), tmp_path)
+
+    with pytest.raises(AdapterError) as caught:
+        load(loader)
+    loader.stop()
+
+    assert sentence in str(caught.value)
+
+
+def test_a_loader_that_does_not_start_is_told(tmp_path: Path) -> None:
+    """With the command that could not be run."""
+    with pytest.raises(AdapterError, match="/nowhere/loader"):
+        load(Loader(("/nowhere/loader",), tmp_path))
+
+
+def test_a_hang_is_no_error_of_the_suite(tmp_path: Path) -> None:
+    """It is told as one, its process is ended, and the next load has another."""
+    loader = Loader(python("time.sleep(60)"), tmp_path)
+
+    first, second = load(loader, 0.3), load(loader, 0.3)
+
+    assert [first.hung, second.hung] == [True, True]
+    assert first.seconds < 5
