@@ -16,10 +16,9 @@ import pytest
 
 from mcp_proxy_conformance.baseline.manifest import BadBaseline, read
 from mcp_proxy_conformance.baseline.recorder import STAGE
-from mcp_proxy_conformance.bench import Bench
 from mcp_proxy_conformance.checks_index import split
 from mcp_proxy_conformance.given import Given
-from mcp_proxy_conformance.judging import Ending, attempt, judge
+from mcp_proxy_conformance.judging import Ending, attempt
 from mcp_proxy_conformance.report.document import write_report
 from mcp_proxy_conformance.requirement import catalogue, profile
 from mcp_proxy_conformance.resources import checks_dir
@@ -164,8 +163,8 @@ def pytest_deselected(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture
-def bench(request: pytest.FixtureRequest) -> Bench:
-    """The check's bench, on a started and armed target of its world."""
+def bench(request: pytest.FixtureRequest) -> Any:
+    """The check's bench: a started and armed target of its world, or a loader and its loads."""
     run = request.config.stash.get(RUN, None)
     place = place_of(request.node)
     if run is None or place is None:
@@ -185,17 +184,15 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object:
     place = place_of(pyfuncitem)
     if run is None or place is None or not clauses_of(pyfuncitem):
         return None
-    arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}  # noqa: SLF001
-    first = arguments["bench"]
-    assert isinstance(first, Bench)
-    call: Callable[[Bench], Any] = partial(_call, pyfuncitem.obj, arguments, run)
-    second = None if place.fresh or not run.confirm else partial(run.second_bench, place)
-    ending = judge(call, first, second)
+    names = pyfuncitem._fixtureinfo.argnames  # noqa: SLF001
+    arguments: dict[str, Any] = {name: pyfuncitem.funcargs[name] for name in names}
+    call = partial(_call, pyfuncitem.obj, arguments, run)
+    ending = run.judged(call, arguments["bench"], place)
     pyfuncitem.stash[ENDING] = ending
     return _tell_pytest(pyfuncitem, ending)
 
 
-def _call(check: Callable[..., Any], arguments: dict[str, Any], run: Run, bench: Bench) -> None:
+def _call(check: Callable[..., Any], arguments: dict[str, Any], run: Run, bench: Any) -> None:
     run.comparison = None  # evidence belongs to the call that it comes from
     check(**(arguments | {"bench": bench}))
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ import pytest
 from mcp_proxy_conformance.bench import Bench
 from mcp_proxy_conformance.discovery import presence
 from mcp_proxy_conformance.discovery.accusation import accused
-from mcp_proxy_conformance.judging import Ending
+from mcp_proxy_conformance.judging import Ending, judge
 from mcp_proxy_conformance.report.outcome import BROKEN, INCOMPLETE, VIOLATED, Outcome
 from mcp_proxy_conformance.requirement import Profile, catalogue
 from mcp_proxy_conformance.target.adapter import AdapterError, Target
@@ -164,6 +166,11 @@ class Run:
             current = StageRecord(place=name, name=place.name, stage=stage, ready=ready)
             self.stages[name] = self._current[place.name] = current
         return Bench(ready.started, ready.armed)
+
+    def judged(self, call: Callable[[Bench], Any], bench: Bench, place: Place) -> Ending:
+        """How a check ends on that bench, confirmed on a second target where it is shared."""
+        second = None if place.fresh or not self.confirm else partial(self.second_bench, place)
+        return judge(call, bench, second)
 
     def second_bench(self, place: Place) -> Bench:
         """A bench on another target of the same stage, kept for later confirmations."""
