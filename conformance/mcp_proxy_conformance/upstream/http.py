@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from http import HTTPStatus
+from http.client import responses
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ async def _read_chunks(reader: asyncio.StreamReader) -> bytes:
 
 def render_response(status: int, body: bytes, headers: tuple[tuple[str, str], ...]) -> bytes:
     """The bytes of a response with its length."""
-    lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}"]
+    lines = [f"HTTP/1.1 {status} {responses.get(status, '')}"]
     lines += [f"{name}: {value}" for name, value in headers]
     lines += [f"Content-Length: {len(body)}", "", ""]
     return "\r\n".join(lines).encode("latin-1") + body

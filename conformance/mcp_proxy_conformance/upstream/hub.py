@@ -61,14 +61,14 @@ class Upstreams:
 
     def add(self, server: _U) -> _U:
         """Let the server listen; when this returns, it answers."""
-        self._run(server.open(self._transcript, self._host, self._advertised))
+        self.run(server.open(self._transcript, self._host, self._advertised))
         self._added.append(server)
         return server
 
     def remove(self, server: Upstream) -> None:
         """End one server: its port refuses from now on."""
         self._added.remove(server)
-        self._run(server.close())
+        self.run(server.close())
 
     def close(self) -> None:
         """End every server and the loop. Calling it twice is harmless."""
@@ -77,8 +77,8 @@ class Upstreams:
             return
         try:
             for server in self._added:
-                self._run(server.close())
-            self._run(asyncio.sleep(0))  # aborted connections give their sockets back
+                self.run(server.close())
+            self.run(asyncio.sleep(0))  # aborted connections give their sockets back
         finally:
             self._added.clear()
             self._loop = self._thread = None
@@ -92,7 +92,8 @@ class Upstreams:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _run(self, work: Coroutine[None, None, _T]) -> _T:
+    def run(self, work: Coroutine[None, None, _T]) -> _T:
+        """Await something on the servers' thread; RuntimeError if there is none."""
         if self._loop is None:
             work.close()
             raise RuntimeError("Upstreams was not started")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mcp_proxy_conformance.upstream.listener import Listener
@@ -13,6 +15,12 @@ if TYPE_CHECKING:
     from mcp_proxy_conformance.upstream.script import Script
 
 LIST_CHANGED = b'{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'
+
+
+def shim(port: int) -> list[str]:
+    """A command line that speaks on stdio for a loopback port, light to start, free of imports."""
+    program = Path(__file__).with_name("stdio.py")
+    return [sys.executable, "-I", "-S", str(program), "--connect", f"127.0.0.1:{port}"]
 
 
 class LineServer:

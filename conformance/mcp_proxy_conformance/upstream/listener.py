@@ -33,10 +33,14 @@ class Listener:
     async def open(self, host: str, port: int = 0) -> None:
         """Listen."""
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        self._socket = socket.create_server((host, port), family=family, backlog=BACKLOG)
-        self._socket.setblocking(False)
-        self.port = self._socket.getsockname()[1]
-        asyncio.get_running_loop().add_reader(self._socket, self._accept, self._socket)
+        self.take(socket.create_server((host, port), family=family, backlog=BACKLOG))
+
+    def take(self, listening: socket.socket) -> None:
+        """Serve the connections of a socket that listens already; it is closed with the rest."""
+        self._socket = listening
+        listening.setblocking(False)
+        self.port = listening.getsockname()[1]
+        asyncio.get_running_loop().add_reader(listening, self._accept, listening)
 
     async def close(self) -> None:
         """Stop listening and end every connection."""

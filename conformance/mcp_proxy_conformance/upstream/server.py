@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mcp_proxy_conformance.upstream.http import read_request, render_response
-from mcp_proxy_conformance.upstream.lines import LineServer
+from mcp_proxy_conformance.upstream.lines import LineServer, shim
 from mcp_proxy_conformance.upstream.listener import Listener
 from mcp_proxy_conformance.upstream.script import Eras, Script
 from mcp_proxy_conformance.upstream.state import ServerState
@@ -59,9 +57,7 @@ class UpstreamServer(ServerState):
     @property
     def command(self) -> list[str]:
         """A command line that speaks for it on stdio, light to start and free of imports."""
-        shim = Path(__file__).with_name("stdio.py")
-        connect = f"127.0.0.1:{self._lines.port}"
-        return [sys.executable, "-I", "-S", str(shim), "--connect", connect]
+        return shim(self._lines.port)
 
     async def open(self, transcript: Transcript, host: str, advertised_host: str) -> None:
         """Listen; called on the loop of `Upstreams`."""

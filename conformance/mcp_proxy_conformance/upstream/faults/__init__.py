@@ -1,0 +1,8 @@
+"""Servers that fail as they are told, attempt by attempt, for loaders of many servers."""
+
+from mcp_proxy_conformance.upstream.faults.behaviour import Behaviour
+from mcp_proxy_conformance.upstream.faults.script import BadScript, ServerScript, read_scripts
+from mcp_proxy_conformance.upstream.faults.seen import Seen
+from mcp_proxy_conformance.upstream.faults.servers import FaultServers
+
+__all__ = ["BadScript", "Behaviour", "FaultServers", "Seen", "ServerScript", "read_scripts"]

@@ -1,0 +1,86 @@
+"""Counts a loader's attempts by what it sends, never by what it says."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from mcp_proxy_conformance.wire import era
+
+OPENINGS = ("initialize", "server/discover")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """Of a JSON-RPC message, what says which attempt it belongs to."""
+
+    method: str = ""
+    id: int | str | None = None
+    revision: str | None = None
+    paged: bool = False
+
+
+def read_call(raw: bytes, revision: str | None) -> Call:
+    """The message's call; an empty one if it is none. `revision` is what a header says."""
+    try:
+        message = json.loads(raw)
+    except (ValueError, RecursionError):
+        return Call()
+    if not isinstance(message, dict) or not isinstance(message.get("method"), str):
+        return Call()
+    given, call_id = message.get("params"), message.get("id")
+    params: dict[str, Any] = given if isinstance(given, dict) else {}
+    meta = params.get("_meta")
+    if isinstance(meta, dict) and era.META_VERSION in meta:
+        revision = str(meta[era.META_VERSION])
+    if message["method"] == "initialize":
+        revision = f"{revision or ''} {params.get('protocolVersion')}"
+    return Call(
+        method=message["method"],
+        id=call_id if isinstance(call_id, int | str) else None,
+        revision=revision,
+        paged=params.get("cursor") is not None,
+    )
+
+
+class Attempts:
+    """One server's count.
+
+    An attempt begins with the request that a loader opens with: `initialize`, `server/discover`,
+    or the first page of `tools/list` if that came first of all. A loader may look for the
+    protocol's era with several openings before it goes on; each is another method or another
+    revision, and together they are one attempt. The same opening again is the next attempt, and
+    so is every opening after anything else.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._tried: set[tuple[str, str | None]] = set()
+        self._lists_first = False
+        self._on = False
+
+    def connected(self) -> int:
+        """Count a connection that no request can follow; the number of its attempt."""
+        self.count += 1
+        return self.count
+
+    def called(self, call: Call) -> bool:
+        """Take note of a call; whether it opens an attempt, which then is the current one."""
+        if not self._opens(call):
+            self._on = self._on or self.count > 0
+            return False
+        sign = (call.method, call.revision)
+        if self.count == 0 or self._on or sign in self._tried:
+            self.count += 1
+            self._tried.clear()
+            self._on = False
+            self._lists_first = True
+        self._lists_first &= call.method == "tools/list"
+        self._tried.add(sign)
+        return True
+
+    def _opens(self, call: Call) -> bool:
+        if call.method == "tools/list":
+            return not call.paged and (self.count == 0 or self._lists_first)
+        return call.method in OPENINGS

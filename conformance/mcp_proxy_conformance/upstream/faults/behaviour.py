@@ -1,0 +1,179 @@
+"""What a fault server can do to one attempt: the words of a script and their parameters."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+On = Literal["initialize", "notifications/initialized", "tools/list", "any"]
+"""The request that a behaviour meets; `initialize` stands for whatever request opens an attempt."""
+By = Literal["fin", "rst"]
+"""How a cut connection ends: an orderly close, or a reset."""
+HEALTHY_PATH = "healthy path"
+"""Where `Redirect` may lead besides another server."""
+Code = Annotated[int, msgspec.Meta(ge=200, le=599)]
+Seconds = Annotated[float, msgspec.Meta(ge=0, le=600)]
+FieldName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9!#$%&'*+.^_|~-]+$")]
+FieldValue = Annotated[str, msgspec.Meta(pattern=r"^[\x20-\x7e]*$")]
+
+
+class Played(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="do"):
+    """What all behaviours have: `on` says which request is met, all others are answered healthy."""
+
+    on: On = "initialize"
+
+    @property
+    def word(self) -> str:
+        """The word of the script."""
+        return str(self.__struct_config__.tag)
+
+
+class Healthy(Played, frozen=True, tag="healthy"):
+    """The right answer."""
+
+
+class Slow(Played, frozen=True, tag="slow"):
+    """The right answer after so many seconds."""
+
+    seconds: Seconds
+
+
+class Status(Played, frozen=True, tag="status"):
+    """Another HTTP status; the body is plain text unless `headers` say otherwise."""
+
+    code: Code
+    body: str = ""
+    headers: dict[FieldName, FieldValue] = {}
+
+
+class Redirect(Played, frozen=True, tag="redirect"):
+    """To a path of this server where all is healthy, or to another server by its id."""
+
+    code: Literal[301, 302, 303, 307, 308] = 307
+    to: str = HEALTHY_PATH
+
+
+class Silence(Played, frozen=True, tag="silence"):
+    """Not one byte, on a connection that stays open until the peer leaves."""
+
+
+class Reset(Played, frozen=True, tag="reset"):
+    """RST before the first byte of the answer."""
+
+
+class Close(Played, frozen=True, tag="close"):
+    """FIN before the first byte of the answer."""
+
+
+class CutJson(Played, frozen=True, tag="cut_json"):
+    """Half of a JSON body whose length was announced."""
+
+    by: By = "fin"
+
+
+class CutSse(Played, frozen=True, tag="cut_sse"):
+    """A chunked event stream that ends before its first event, or inside it."""
+
+    where: Literal["before", "inside"] = "inside"
+    by: By = "fin"
+
+
+class Html(Played, frozen=True, tag="html"):
+    """200 with a page for humans."""
+
+
+class BrokenJson(Played, frozen=True, tag="broken_json"):
+    """200 with a whole body that is not JSON, though it says so."""
+
+
+class Empty(Played, frozen=True, tag="empty"):
+    """200 `application/json` without a body."""
+
+
+class JsonrpcError(Played, frozen=True, tag="jsonrpc_error"):
+    """200 with a JSON-RPC error in answer to the request's id."""
+
+    code: int = -32603
+    message: str = "Internal error"
+
+
+class SetCookie(Played, frozen=True, tag="set_cookie"):
+    """The right answer with a cookie for all paths; its value is the server's token."""
+
+
+class HandSession(Played, frozen=True, tag="session"):
+    """The right answer with a session id made of the server's token, in either protocol era."""
+
+
+class Whole(Played, frozen=True):
+    """What meets a connection before any request, or leaves none: it stands alone in a script.
+
+    Its `on` has no meaning.
+    """
+
+
+class Backlog(Whole, frozen=True, tag="backlog"):
+    """A port whose queue of connections is full: connecting never ends. Certain on Linux only."""
+
+
+class Banner(Whole, frozen=True, tag="banner"):
+    """A greeting that is not HTTP, at once on accept; the connection stays open."""
+
+
+class PlainForTls(Whole, frozen=True, tag="plain_for_tls"):
+    """An https URL whose port speaks plain HTTP."""
+
+
+class Refused(Whole, frozen=True, tag="refused"):
+    """A port where nobody listens, held so that nobody else gets it."""
+
+
+class Unresolvable(Whole, frozen=True, tag="unresolvable"):
+    """A host name under `.invalid`."""
+
+
+class MalformedConnection(Whole, frozen=True, tag="malformed"):
+    """A connection that is handed to the loader as it stands here, with id and timeout."""
+
+    connection: dict[str, Any]
+
+
+class StdioMissing(Whole, frozen=True, tag="stdio_missing"):
+    """A command line whose program does not exist."""
+
+
+class StdioExits(Whole, frozen=True, tag="stdio_exits"):
+    """A command line whose process ends at once, without a word, with exit code 0."""
+
+
+class StdioGarbage(Whole, frozen=True, tag="stdio_garbage"):
+    """A command line whose process prints lines that are no messages, and lives on."""
+
+
+Behaviour = (
+    Healthy
+    | Slow
+    | Status
+    | Redirect
+    | Silence
+    | Reset
+    | Close
+    | CutJson
+    | CutSse
+    | Html
+    | BrokenJson
+    | Empty
+    | JsonrpcError
+    | SetCookie
+    | HandSession
+    | Backlog
+    | Banner
+    | PlainForTls
+    | Refused
+    | Unresolvable
+    | MalformedConnection
+    | StdioMissing
+    | StdioExits
+    | StdioGarbage
+)

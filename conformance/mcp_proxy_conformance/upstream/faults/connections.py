@@ -1,0 +1,59 @@
+"""How one request or one connection is met on the wire, once it is clear with what."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+
+from mcp_proxy_conformance.upstream.faults import behaviour as do
+from mcp_proxy_conformance.upstream.faults.replies import Reply
+from mcp_proxy_conformance.upstream.http import render_response
+
+GREETING = b"220 mail.example ESMTP ready\r\n"
+GARBAGE = b"Starting up...\n{not json\n\x1b[31mready\x1b[0m\n"
+PLAIN = b"This port speaks plain HTTP.\n"
+_AT_ONCE = struct.pack("ii", 1, 0)
+_CHUNK = 1 << 16
+
+
+async def send(reply: Reply, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+    """Play a reply; whether the connection serves on."""
+    if reply.wait_s:
+        await asyncio.sleep(reply.wait_s)
+    writer.write(reply.data)
+    await writer.drain()
+    if reply.end == "silence":
+        await _until_gone(reader)
+    elif reply.end == "rst":
+        reset(writer)
+    return reply.end == "keep"
+
+
+def reset(writer: asyncio.StreamWriter) -> None:
+    """End the connection by RST; what was written is with the peer only if it was drained."""
+    connection: socket.socket = writer.get_extra_info("socket")
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
+    writer.transport.abort()
+
+
+async def meet(whole: do.Whole, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Serve a connection of a server that answers no request."""
+    match whole:
+        case do.Banner():
+            writer.write(GREETING)
+            await _until_gone(reader)
+        case do.StdioGarbage():
+            writer.write(GARBAGE)
+            await _until_gone(reader)
+        case do.PlainForTls():
+            await reader.read(_CHUNK)
+            writer.write(render_response(400, PLAIN, (("Connection", "close"),)))
+        case _:  # StdioExits: its process ends with the connection
+            return
+    await writer.drain()
+
+
+async def _until_gone(reader: asyncio.StreamReader) -> None:
+    while await reader.read(_CHUNK):
+        pass

@@ -1,0 +1,156 @@
+"""One server of a load: which behaviour a request meets, and what is kept of it."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from mcp_proxy_conformance.upstream.faults import behaviour as do
+from mcp_proxy_conformance.upstream.faults.attempts import Attempts, Call, read_call
+from mcp_proxy_conformance.upstream.faults.names import NOBODY
+from mcp_proxy_conformance.upstream.faults.replies import Reply, Right, reply, whole
+from mcp_proxy_conformance.upstream.faults.script import ServerScript
+from mcp_proxy_conformance.upstream.faults.seen import Log
+from mcp_proxy_conformance.upstream.http import HttpRequest
+from mcp_proxy_conformance.upstream.lines import shim
+from mcp_proxy_conformance.upstream.script import Eras, Script
+from mcp_proxy_conformance.upstream.state import ServerState
+from mcp_proxy_conformance.upstream.tools import UpstreamTool
+
+LOOPBACK = "127.0.0.1"
+OK = 200
+MISSING = Path(__file__).with_name("no-such-program")
+_UNCOUNTED = (do.Backlog, do.Refused, do.Unresolvable, do.MalformedConnection, do.StdioMissing)
+_PORTLESS = (do.Unresolvable, do.MalformedConnection, do.StdioMissing)
+_HEALABLE = (do.Backlog, do.Refused, do.Banner)
+_PATH, _HEALTHY = "mcp", "healthy"
+
+
+def prefix(path: str) -> str:
+    """The part of a path that tells the server, however a client has written its id."""
+    return path.lstrip("/").partition("-")[0]
+
+
+class FaultyServer:
+    """Plays a script. Its port is set once it is open; `redirect` gives another server's URL."""
+
+    def __init__(
+        self, script: ServerScript, *, number: int, eras: Eras, redirect: Callable[[str], str]
+    ) -> None:
+        self.script = script
+        self.prefix = f"{number}"
+        self.port = 0
+        self.token = f"{number}-{secrets.token_hex(8)}"
+        self.log = Log(script.server_id)
+        self._attempts = Attempts()
+        self._redirect = redirect
+        state = ServerState(
+            script.server_id, [UpstreamTool(name=name) for name in script.tools], None
+        )
+        self._script = Script(state, eras, list_changed=False)
+
+    @property
+    def whole(self) -> do.Whole | None:
+        """What meets a connection, if no request is answered."""
+        return self.script.whole
+
+    @property
+    def needs_port(self) -> bool:
+        """Whether there is anything to bind."""
+        return not isinstance(self.whole, _PORTLESS)
+
+    @property
+    def attempts(self) -> int | None:
+        """How many attempts were seen; None where none can be."""
+        return None if isinstance(self.whole, _UNCOUNTED) else self._attempts.count
+
+    @property
+    def url(self) -> str | None:
+        """Where a loader is sent, if over HTTP."""
+        if isinstance(
+            self.whole, do.MalformedConnection | do.StdioMissing | do.StdioExits | do.StdioGarbage
+        ):
+            return None
+        scheme = "https" if isinstance(self.whole, do.PlainForTls) else "http"
+        named = isinstance(self.whole, do.Unresolvable)
+        return f"{scheme}://{NOBODY if named else f'{LOOPBACK}:{self.port}'}{self._path(_PATH)}"
+
+    def connection(self) -> dict[str, Any]:
+        """What a loader is handed for this server."""
+        told = {"server_id": self.script.server_id, "timeout_s": self.script.timeout_s}
+        match self.whole:
+            case do.MalformedConnection(connection=given):
+                return {**told, **given}
+            case do.StdioMissing():
+                return {**told, "command": [str(MISSING)], "transport": "stdio"}
+            case do.StdioExits() | do.StdioGarbage():
+                return {**told, "command": shim(self.port), "transport": "stdio"}
+        return {**told, "url": self.url, "transport": "streamable-http", "headers": {}}
+
+    def heal(self) -> None:
+        """Be healthy from now on, and count from nothing; ValueError where a loader cannot tell."""
+        if self.whole is not None and not isinstance(self.whole, _HEALABLE):
+            raise ValueError(f"{self.script.server_id!r} cannot heal: its connection is the fault")
+        self.script = ServerScript(
+            server_id=self.script.server_id,
+            tools=self.script.tools,
+            timeout_s=self.script.timeout_s,
+            script=(do.Healthy(),),
+        )
+        self._attempts = Attempts()
+
+    def connected(self, connection: int) -> None:
+        """Count a connection that no request will follow."""
+        word = self.script.script[0].word
+        self.log.connected(connection, attempt=self._attempts.connected(), played=word)
+
+    def reply(self, request: HttpRequest, connection: int) -> Reply:
+        """Meet a request, and keep note of it."""
+        call, played = Call(), "healthy"
+        place = request.path.partition("?")[0].rpartition("/")[2]
+        if prefix(request.path) != self.prefix or place not in (_PATH, _HEALTHY):
+            attempt, met = 0, whole(404, b"")
+        elif request.method != "POST":
+            attempt = self._attempt(request)
+            met = whole(200 if request.method == "DELETE" else 405, b"")
+        else:
+            call = read_call(request.body, request.header("mcp-protocol-version"))
+            opens = place == _PATH and self._attempts.called(call)
+            attempt = self._attempts.count if opens else self._attempt(request)
+            behaviour = self.script.of(attempt) if place == _PATH else do.Healthy()
+            if (opens and behaviour.on == "initialize") or behaviour.on in ("any", call.method):
+                played = behaviour.word
+            else:
+                behaviour = do.Healthy()
+            met = self._met(request, call, behaviour, attempt)
+        self.log.requested(
+            request, connection, call=call, attempt=attempt, played=played, status=met.status
+        )
+        return met
+
+    def _met(
+        self, request: HttpRequest, call: Call, behaviour: do.Behaviour, attempt: int
+    ) -> Reply:
+        answer = self._script.answer(request.body, request.header("mcp-protocol-version"))
+        right = Right(answer=answer, id=call.id)
+        if call.method == "initialize" and answer.status == OK:
+            right = replace(right, headers=(("Mcp-Session-Id", f"{self.token}-{attempt}"),))
+        location = self._location(behaviour.to) if isinstance(behaviour, do.Redirect) else ""
+        return reply(behaviour, right, token=self.token, location=location)
+
+    def _attempt(self, request: HttpRequest) -> int:
+        """The attempt whose session the request is in, else the latest."""
+        mine, _, number = (request.header("mcp-session-id") or "").rpartition("-")
+        return int(number) if mine == self.token and number.isdecimal() else self._attempts.count
+
+    def _location(self, to: str) -> str:
+        if to != do.HEALTHY_PATH:
+            return self._redirect(to)
+        return f"http://{LOOPBACK}:{self.port}{self._path(_HEALTHY)}"
+
+    def _path(self, place: str) -> str:
+        return f"/{self.prefix}-{quote(self.script.server_id, safe='')}/{place}"

@@ -1,0 +1,105 @@
+"""One port: what listens there, is held there without listening, or has a full queue."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import sys
+from collections.abc import Iterator, Sequence
+
+from mcp_proxy_conformance.upstream.faults.behaviour import Backlog, Refused
+from mcp_proxy_conformance.upstream.faults.connections import meet, send
+from mcp_proxy_conformance.upstream.faults.faulty import LOOPBACK, FaultyServer, prefix
+from mcp_proxy_conformance.upstream.http import HttpRequest, read_request
+from mcp_proxy_conformance.upstream.listener import BACKLOG, Listener
+
+LINUX = sys.platform == "linux"
+MOST_WAITING = 4
+"""Connections that fill a queue of length 0; Linux takes one, and drops what comes after."""
+_STUCK_S = 0.03
+
+
+class Port:
+    """Serves the servers of one origin, the first of which decides what a connection meets."""
+
+    def __init__(self, servers: Sequence[FaultyServer], numbers: Iterator[int]) -> None:
+        self._first = servers[0]
+        self._servers = {server.prefix: server for server in servers}
+        self._numbers = numbers
+        self._listener = Listener(self._serve)
+        self._held: socket.socket | None = None
+        self._waiting: list[socket.socket] = []
+
+    async def open(self) -> None:
+        """Bind, and listen unless that is the fault."""
+        bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        try:
+            bound.bind((LOOPBACK, 0))
+            match self._first.whole:
+                case Refused():
+                    self._held = bound
+                case Backlog():
+                    self._held = bound
+                    bound.listen(0)
+                    await self._fill(bound)
+                case _:
+                    bound.listen(BACKLOG)
+                    self._listener.take(bound)
+        except OSError:
+            bound.close()
+            raise
+        for server in self._servers.values():
+            server.port = bound.getsockname()[1]
+
+    async def close(self) -> None:
+        """Free the port, with every connection."""
+        self._release()
+        if self._held is not None:
+            self._held.close()
+            self._held = None
+        await self._listener.close()
+
+    def heal(self) -> None:
+        """Listen, if that was not so."""
+        self._release()
+        if self._held is not None:
+            self._held.listen(BACKLOG)
+            self._listener.take(self._held)
+            self._held = None
+
+    def _release(self) -> None:
+        for sock in self._waiting:
+            sock.close()
+        self._waiting.clear()
+
+    async def _fill(self, listening: socket.socket) -> None:
+        """Connect until a connection is not taken up any more."""
+        loop = asyncio.get_running_loop()
+        for _ in range(MOST_WAITING if LINUX else 0):
+            sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+            sock.setblocking(False)
+            self._waiting.append(sock)
+            try:
+                await asyncio.wait_for(
+                    loop.sock_connect(sock, listening.getsockname()), timeout=_STUCK_S
+                )
+            except TimeoutError:
+                self._waiting.pop().close()
+                return
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connection = next(self._numbers)
+        writer.transport.set_write_buffer_limits(0)  # what is drained is with the peer
+        if (whole := self._first.whole) is not None:
+            self._first.connected(connection)
+            await meet(whole, reader, writer)
+            return
+        keeps = True
+        while keeps:
+            request = await read_request(reader)
+            reply = self._server(request).reply(request, connection)
+            keeps = await send(reply, reader, writer) and request.keeps
+
+    def _server(self, request: HttpRequest) -> FaultyServer:
+        """The server whose path it is; strange paths are the first one's to refuse."""
+        return self._servers.get(prefix(request.path), self._first)

@@ -1,0 +1,109 @@
+"""The bytes of each behaviour, and how the connection goes on after them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from mcp_proxy_conformance.upstream.faults import behaviour as do
+from mcp_proxy_conformance.upstream.http import render_response
+from mcp_proxy_conformance.upstream.script import Scripted
+from mcp_proxy_conformance.wire.jsonrpc import dumps
+
+End = Literal["keep", "fin", "rst", "silence"]
+Headers = tuple[tuple[str, str], ...]
+JSON: Headers = (("Content-Type", "application/json"),)
+TEXT: Headers = (("Content-Type", "text/plain; charset=utf-8"),)
+HTML: Headers = (("Content-Type", "text/html"),)
+_ENDS: dict[type, End] = {do.Silence: "silence", do.Reset: "rst", do.Close: "fin"}
+_WRONG: dict[type, tuple[bytes, Headers]] = {
+    do.Html: (b"<!doctype html><title>Welcome</title><h1>It works</h1>", HTML),
+    do.BrokenJson: (b'{"jsonrpc": "2.0", "result": {"tools": [', JSON),
+    do.Empty: (b"", JSON),
+}
+_STREAM = b"\r\n".join(
+    [
+        b"HTTP/1.1 200 OK",
+        b"Content-Type: text/event-stream",
+        b"Cache-Control: no-cache",
+        b"Transfer-Encoding: chunked",
+        b"\r\n",
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What is sent for one request after `wait_s` seconds, and then done to the connection."""
+
+    data: bytes = b""
+    end: End = "keep"
+    wait_s: float = 0.0
+    status: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Right:
+    """The right answer to one request: its message, the id asked with, and its own headers."""
+
+    answer: Scripted
+    id: int | str | None
+    headers: Headers = ()
+
+    @property
+    def body(self) -> bytes:
+        """The message, or something to cut where none is due."""
+        return self.answer.body or b"{}"
+
+    def with_header(self, name: str, value: str) -> Reply:
+        """The whole right answer with one more header."""
+        headers = tuple(one for one in self.headers if one[0] != name)
+        return whole(self.answer.status, self.answer.body, (*headers, (name, value)))
+
+
+def whole(status: int, body: bytes, headers: Headers = ()) -> Reply:
+    """A complete answer, after which the connection serves on; JSON if nothing else is said."""
+    if body and not any(name.lower() == "content-type" for name, _ in headers):
+        headers = (*JSON, *headers)
+    return Reply(data=render_response(status, body, headers), status=status)
+
+
+def reply(played: do.Behaviour, right: Right, *, token: str, location: str) -> Reply:
+    """What a behaviour makes of the right answer.
+
+    Args:
+        played: A behaviour of requests; one of connections is no one's business here.
+        right: The right answer.
+        token: The value of the server's cookies and session ids.
+        location: Where `Redirect` leads.
+    """
+    match played:
+        case do.Slow(seconds=seconds):
+            data = whole(right.answer.status, right.answer.body, right.headers).data
+            return Reply(data=data, wait_s=seconds, status=right.answer.status)
+        case do.Status(code=code, body=body, headers=given):
+            headers = tuple(given.items())
+            typed = any(name.lower() == "content-type" for name in given)
+            return whole(code, body.encode(), headers if typed or not body else (*TEXT, *headers))
+        case do.Redirect(code=code):
+            return whole(code, b"", (("Location", location),))
+        case do.Silence() | do.Reset() | do.Close():
+            return Reply(end=_ENDS[type(played)])
+        case do.CutJson(by=by):
+            data = render_response(200, right.body, JSON)[: -((len(right.body) + 1) // 2)]
+            return Reply(data=data, end=by, status=200)
+        case do.CutSse(where=where, by=by):
+            event = b"event: message\ndata: " + right.body[: len(right.body) // 2]
+            chunk = b"%x\r\n%b\r\n" % (len(event), event)
+            return Reply(data=_STREAM + (chunk if where == "inside" else b""), end=by, status=200)
+        case do.Html() | do.BrokenJson() | do.Empty():
+            return whole(200, *_WRONG[type(played)])
+        case do.JsonrpcError(code=code, message=message):
+            error = {"code": code, "message": message}
+            return whole(200, dumps({"jsonrpc": "2.0", "id": right.id, "error": error}))
+        case do.SetCookie():
+            return right.with_header("Set-Cookie", f"fault-server={token}; Path=/")
+        case do.HandSession():
+            return right.with_header("Mcp-Session-Id", token)
+        case _:
+            return whole(right.answer.status, right.answer.body, right.headers)

@@ -1,0 +1,96 @@
+"""What is served under one id: tools, and one behaviour for each attempt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any
+
+import msgspec
+
+from mcp_proxy_conformance.upstream.faults.behaviour import (
+    HEALTHY_PATH,
+    Behaviour,
+    Redirect,
+    Whole,
+)
+
+
+class BadScript(ValueError):
+    """A script cannot be played; one sentence with the server and the repair."""
+
+
+class ServerScript(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One server of a load.
+
+    Attributes:
+        server_id: Its id, any text.
+        tools: The names of the tools that it lists when it is healthy.
+        timeout_s: Seconds that the loader is told to wait for it.
+        script: One behaviour for each attempt; the last one repeats.
+        same_origin_as: The id of the server whose port it shares, on a path of its own.
+    """
+
+    server_id: str
+    tools: tuple[str, ...] = ()
+    timeout_s: Annotated[float, msgspec.Meta(gt=0, le=600)] = 1.0
+    script: Annotated[tuple[Behaviour, ...], msgspec.Meta(min_length=1)]
+    same_origin_as: str | None = None
+
+    @property
+    def whole(self) -> Whole | None:
+        """What meets every connection, if this server is not one that answers requests."""
+        first = self.script[0]
+        return first if isinstance(first, Whole) else None
+
+    def of(self, attempt: int) -> Behaviour:
+        """The behaviour of an attempt, counted from 1."""
+        return self.script[min(max(attempt, 1), len(self.script)) - 1]
+
+
+def read_scripts(documents: Iterable[Mapping[str, Any]]) -> tuple[ServerScript, ...]:
+    """The servers of one load from plain data.
+
+    Raises:
+        BadScript: Where, and what is wrong with it.
+    """
+    try:
+        return checked(msgspec.convert([*documents], tuple[ServerScript, ...]))
+    except msgspec.ValidationError as error:
+        raise BadScript(str(error)) from None
+
+
+def checked(scripts: Iterable[ServerScript]) -> tuple[ServerScript, ...]:
+    """The servers of one load, if they can be played together.
+
+    Raises:
+        BadScript: Two servers of one id, a reference to nobody, or company for a word that
+            stands alone.
+    """
+    by_id: dict[str, ServerScript] = {}
+    for script in scripts:
+        if script.server_id in by_id:
+            raise BadScript(f"two servers have the id {script.server_id!r}; rename one")
+        by_id[script.server_id] = script
+    for script in by_id.values():
+        _check(script, by_id)
+    return tuple(by_id.values())
+
+
+def _check(script: ServerScript, by_id: Mapping[str, ServerScript]) -> None:
+    name, words = script.server_id, [behaviour.word for behaviour in script.script]
+    if len(words) > 1 and any(isinstance(one, Whole) for one in script.script):
+        raise BadScript(f"one of {words} stands alone in a script; give {name!r} that word only")
+    for one in script.script:
+        if isinstance(one, Redirect) and one.to != HEALTHY_PATH:
+            other = by_id.get(one.to)
+            if other is None or other.whole is not None:
+                raise BadScript(f"{name!r} redirects to {one.to!r}, no server with HTTP paths")
+    if script.same_origin_as is None:
+        return
+    host = by_id.get(script.same_origin_as)
+    if host is None or host is script or host.same_origin_as is not None:
+        raise BadScript(
+            f"{name!r} is on the origin of {script.same_origin_as!r}; name a server with its own"
+        )
+    if host.whole is not None or script.whole is not None:
+        raise BadScript(f"{name!r} and {host.server_id!r} share an origin; both must speak HTTP")

@@ -1,0 +1,126 @@
+"""What a fault server saw, request by request, without the bodies."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+from typing import TypeVar
+
+from mcp_proxy_conformance.upstream.faults.attempts import Call
+from mcp_proxy_conformance.upstream.http import HttpRequest
+
+_Text = TypeVar("_Text", str, str | None)
+
+MOST = 500
+"""Entries that are kept for one server: its first ones, for they tell what a loader began with."""
+LONGEST = 1000
+"""Characters that are kept of any text that a peer sent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """One request, or one connection that was met before any request.
+
+    Attributes:
+        at: When it was read, on the monotonic clock, in seconds.
+        connection: The connection's number, from 1, one count for all servers of a load.
+        server: The server's id.
+        attempt: The attempt that it belongs to, from 1; 0 for what belongs to none.
+        verb: The HTTP method; empty for a connection.
+        path: The request's target; empty for a connection.
+        method: The JSON-RPC method, if the body holds one.
+        id: The JSON-RPC id, if any.
+        played: The word of the script that it met.
+        status: The HTTP status of the answer, if one was begun.
+        authorization: That header as it came.
+        cookie: That header as it came.
+        session: The header `Mcp-Session-Id` as it came.
+    """
+
+    at: float
+    connection: int
+    server: str
+    attempt: int
+    verb: str = ""
+    path: str = ""
+    method: str = ""
+    id: int | str | None = None
+    played: str = "healthy"
+    status: int | None = None
+    authorization: str | None = None
+    cookie: str | None = None
+    session: str | None = None
+
+
+class Log:
+    """What one server saw; written on the servers' thread, read on any."""
+
+    def __init__(self, server: str) -> None:
+        self._server = server
+        self._lock = threading.Lock()
+        self._seen: list[Seen] = []
+        self._dropped = 0
+
+    def connected(self, connection: int, *, attempt: int, played: str) -> None:
+        """Note a connection that no request will follow."""
+        self._add(
+            Seen(
+                at=time.monotonic(),
+                connection=connection,
+                server=self._server,
+                attempt=attempt,
+                played=played,
+            )
+        )
+
+    def requested(
+        self,
+        request: HttpRequest,
+        connection: int,
+        *,
+        call: Call,
+        attempt: int,
+        played: str,
+        status: int | None,
+    ) -> None:
+        """Note a request and what it met."""
+        self._add(
+            Seen(
+                at=time.monotonic(),
+                connection=connection,
+                server=self._server,
+                attempt=attempt,
+                verb=_short(request.method),
+                path=_short(request.path),
+                method=_short(call.method),
+                id=call.id if isinstance(call.id, int) else _short(call.id),
+                played=played,
+                status=status,
+                authorization=_short(request.header("authorization")),
+                cookie=_short(request.header("cookie")),
+                session=_short(request.header("mcp-session-id")),
+            )
+        )
+
+    def entries(self) -> tuple[Seen, ...]:
+        """The entries, oldest first."""
+        with self._lock:
+            return tuple(self._seen)
+
+    @property
+    def dropped(self) -> int:
+        """How many entries came after the last one that was kept."""
+        with self._lock:
+            return self._dropped
+
+    def _add(self, seen: Seen) -> None:
+        with self._lock:
+            if len(self._seen) < MOST:
+                self._seen.append(seen)
+            else:
+                self._dropped += 1
+
+
+def _short(text: _Text) -> _Text:
+    return text[:LONGEST] if isinstance(text, str) else text

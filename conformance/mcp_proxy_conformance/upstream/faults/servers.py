@@ -1,0 +1,172 @@
+"""The fault servers of a load: started together, asked from any thread, closed together."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Iterable, Mapping
+from typing import Any, Self
+
+from mcp_proxy_conformance.transcript import Transcript
+from mcp_proxy_conformance.upstream.faults.behaviour import Backlog, Unresolvable
+from mcp_proxy_conformance.upstream.faults.faulty import FaultyServer
+from mcp_proxy_conformance.upstream.faults.names import unresolvable
+from mcp_proxy_conformance.upstream.faults.port import LINUX, Port
+from mcp_proxy_conformance.upstream.faults.script import ServerScript, checked
+from mcp_proxy_conformance.upstream.faults.seen import Seen
+from mcp_proxy_conformance.upstream.hub import Upstreams
+from mcp_proxy_conformance.upstream.script import Eras
+
+
+class _Ports:
+    """All ports of one load, as one thing that a hub opens and closes."""
+
+    def __init__(self, servers: Mapping[str, FaultyServer]) -> None:
+        origins: dict[str, list[FaultyServer]] = {}
+        for name, server in servers.items():
+            if server.needs_port:
+                origins.setdefault(server.script.same_origin_as or name, []).append(server)
+        numbers = itertools.count(1)
+        self._ports = {
+            name: Port(sorted(those, key=lambda one: one is not servers[name]), numbers)
+            for name, those in origins.items()
+        }
+
+    async def open(self, _transcript: Transcript, _host: str, _advertised_host: str) -> None:
+        """Listen, on loopback whatever else the hub does."""
+        opened = [port.open() for port in self._ports.values()]
+        for failure in await asyncio.gather(*opened, return_exceptions=True):
+            if failure is not None:
+                await self.close()
+                raise failure
+
+    async def close(self) -> None:
+        """Free every port, with every connection."""
+        await asyncio.gather(*(port.close() for port in self._ports.values()))
+
+    async def heal(self, server: FaultyServer) -> None:
+        """Let the server answer."""
+        server.heal()
+        if (port := self._ports.get(server.script.server_id)) is not None:
+            port.heal()
+
+
+class FaultServers:
+    """A context manager: `start`, load from the `connections`, ask what was seen, `close`.
+
+    Args:
+        scripts: The servers of one load, in the order of their connections.
+        eras: Which revisions of the protocol healthy answers speak.
+        hub: A running hub whose thread serves them too; without one, they have their own.
+
+    Raises:
+        BadScript: The scripts cannot be played together.
+    """
+
+    def __init__(
+        self,
+        scripts: Iterable[ServerScript],
+        *,
+        eras: Eras = "both",
+        hub: Upstreams | None = None,
+    ) -> None:
+        self._servers = {
+            script.server_id: FaultyServer(script, number=number, eras=eras, redirect=self.url)
+            for number, script in enumerate(checked(scripts), 1)
+        }
+        self._given = hub
+        self._hub: Upstreams | None = None
+        self._ports = _Ports(self._servers)
+
+    def start(self) -> Self:
+        """Open every port; when this returns, all of them answer or fail as they should."""
+        if self._hub is None:
+            hub = self._given or Upstreams(Transcript()).start()
+            try:
+                hub.add(self._ports)
+            except BaseException:
+                self._end(hub)
+                raise
+            self._hub = hub
+        return self
+
+    def close(self) -> None:
+        """Close every port. What was seen can still be asked; calling it twice is harmless."""
+        hub, self._hub = self._hub, None
+        if hub is not None:
+            hub.remove(self._ports)
+            self._end(hub)
+
+    def _end(self, hub: Upstreams) -> None:
+        if hub is not self._given:
+            hub.close()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def connections(self) -> list[dict[str, Any]]:
+        """What a loader is handed, one object for each server: `connection` in order."""
+        return [self.connection(name) for name in self._servers]
+
+    def connection(self, server_id: str) -> dict[str, Any]:
+        """What a loader is handed for one server.
+
+        Always `server_id` and `timeout_s`; then `url`, `transport`, `headers`, or for stdio
+        `command` (program and arguments) and `transport`, or what a malformed one gives.
+        """
+        return self._server(server_id).connection()
+
+    def url(self, server_id: str) -> str:
+        """Where a server speaks HTTP; LookupError if it is none of that kind."""
+        url = self._server(server_id).url
+        if url is None:
+            raise LookupError(f"the server {server_id!r} has no URL")
+        return url
+
+    def attempts(self, server_id: str) -> int | None:
+        """How many attempts were seen.
+
+        None where none can be: a full backlog, a port that refuses, an unknown name, a malformed
+        connection, a missing program.
+        """
+        return self._server(server_id).attempts
+
+    def log(self, server_id: str) -> tuple[Seen, ...]:
+        """What was seen, oldest first: the first `seen.MOST` entries."""
+        return self._server(server_id).log.entries()
+
+    def dropped(self, server_id: str) -> int:
+        """How many entries came after those of `log`."""
+        return self._server(server_id).log.dropped
+
+    def token(self, server_id: str) -> str:
+        """What every cookie value and session id holds that this server hands out."""
+        return self._server(server_id).token
+
+    def unmet(self, server_id: str) -> str | None:
+        """Why this machine cannot play the server's fault, if so; it may ask the resolver."""
+        match self._server(server_id).whole:
+            case Backlog() if not LINUX:
+                return "a full backlog is certain on Linux only"
+            case Unresolvable():
+                return unresolvable()
+        return None
+
+    def heal(self, server_id: str) -> None:
+        """Let the fault clear: the server is healthy from now on, and its count begins again.
+
+        Raises:
+            ValueError: The fault lies in what the loader was handed.
+            RuntimeError: The servers do not run.
+        """
+        if self._hub is None:
+            raise RuntimeError("the fault servers were not started")
+        self._hub.run(self._ports.heal(self._server(server_id)))
+
+    def _server(self, server_id: str) -> FaultyServer:
+        if server_id not in self._servers:
+            raise LookupError(f"no server {server_id!r}; there are {sorted(self._servers)}")
+        return self._servers[server_id]
