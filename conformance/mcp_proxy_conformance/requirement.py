@@ -18,8 +18,9 @@ Judgement = Literal["F", "A"]
 Capability = Literal[
     "config", "user", "server_off", "refresh", "agents", "allow_list", "approval", "quarantine",
     "inspect", "counter", "state", "indeterminate", "restart",
+    "classifies", "attempts", "warnings", "retries",
 ]  # fmt: skip
-"""What a target declares that can be set up or looked at on it."""
+"""What a target declares that can be set up or looked at on it; the last four are of loaders."""
 
 _Check = TypeVar("_Check", bound=Callable[..., object])
 
@@ -121,7 +122,8 @@ class Profile(_Row, frozen=True, kw_only=True):
 class Interpretation(_Row, frozen=True, kw_only=True):
     """A ruling on a sentence that can be read in more than one way.
 
-    `no_variant` says why no variant of the reference takes the other reading.
+    `no_variant` says why no variant of the reference takes the other reading; `later` holds only
+    while its clauses have no checks.
     """
 
     id: str
@@ -153,10 +155,17 @@ def profile(profile_id: str) -> Profile:
     Raises:
         UnknownProfile: There is none; the message names the nearest one.
     """
-    files = {file.stem: file for file in (fixtures_dir() / "profiles").glob("*.toml")}
-    if profile_id not in files:
-        raise UnknownProfile(_unknown("profile", profile_id, files))
-    return msgspec.toml.decode(files[profile_id].read_bytes(), type=Profile)
+    known = {one.id: one for one in profiles()}
+    if profile_id not in known:
+        raise UnknownProfile(_unknown("profile", profile_id, known))
+    return known[profile_id]
+
+
+@cache
+def profiles() -> tuple[Profile, ...]:
+    """Return every profile, in order of file name."""
+    files = sorted((fixtures_dir() / "profiles").glob("*.toml"))
+    return tuple(msgspec.toml.decode(file.read_bytes(), type=Profile) for file in files)
 
 
 @cache

@@ -88,6 +88,29 @@ def test_no_ruling_can_be_lost_or_renamed(ruling: Any) -> None:
     assert any("another-name" in told for told in other)
 
 
+def test_no_variant_can_be_put_off_once_its_clause_has_a_check() -> None:
+    """`later` holds while a ruling's clauses are untested."""
+    late = next(row for row in SHIPPED.rulings if row.no_variant == "later")
+    told = {
+        name: msgspec.structs.replace(clause, untested=None) if name in late.clauses else clause
+        for name, clause in SHIPPED.clauses.items()
+    }
+
+    missing = gaps(replace(SHIPPED, clauses=told))
+
+    assert f"no variant takes {late.id}; add one, or say `no_variant`" in missing
+
+
+def test_a_profile_lists_no_ruling_that_it_does_not_need() -> None:
+    """It would be changed in vain when the ruling is."""
+    basic = next(one for one in SHIPPED.profiles if one.id == "resilience-basic")
+    more = msgspec.structs.replace(basic, rulings=(*basic.rulings, "flag-name"))
+
+    told = gaps(replace(SHIPPED, profiles=[more]))
+
+    assert told[-1].startswith("the profile resilience-basic lists the ruling flag-name")
+
+
 def test_names_are_unique_and_told_in_a_sentence() -> None:
     """Of counterexamples and variants alike."""
     everything = (*SHIPPED.counterexamples, *SHIPPED.variants)

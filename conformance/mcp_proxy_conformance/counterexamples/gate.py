@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,17 +18,20 @@ from mcp_proxy_conformance.requirement import (
     catalogue,
     interpretations,
     profile,
+    profiles,
 )
 
 TWICE = 2
+LATER = "later"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shipped:
-    """All data that judges, and all that proves it; `proofs` as in `proofs()`."""
+    """All data that judges, and all that proves it; `profile` is the one that is proven here."""
 
     clauses: Mapping[str, Clause]
     profile: Profile
+    profiles: Sequence[Profile]
     rulings: Sequence[Interpretation]
     checks: Sequence[Check]
     cases: Sequence[Case]
@@ -54,6 +57,7 @@ def shipped() -> Shipped:
     return Shipped(
         clauses=catalogue().clauses,
         profile=profile("discovery"),
+        profiles=profiles(),
         rulings=interpretations(),
         checks=checks(),
         cases=cases(),
@@ -123,10 +127,18 @@ def proofs_without_checks(data: Shipped) -> Iterator[str]:
 def rulings_without_variants(data: Shipped) -> Iterator[str]:
     """Every ruling and every advice has a variant that takes the other reading, or says why not."""
     taken = {one for variant in data.variants for one in variant.takes}
-    advice = [c.id for c in data.clauses.values() if c.judgement == "A" and not c.untested]
-    for name in [*advice, *(row.id for row in data.rulings if row.no_variant is None)]:
+    tested = {c.id: c for c in data.clauses.values() if not c.untested}
+    advice = [c.id for c in tested.values() if c.judgement == "A"]
+    due = [row.id for row in data.rulings if _is_variant_due(row, tested)]
+    for name in [*advice, *due]:
         if name not in taken:
             yield f"no variant takes {name}; add one, or say `no_variant`"
+
+
+def _is_variant_due(row: Interpretation, tested: Collection[str]) -> bool:
+    if row.no_variant == LATER:
+        return not set(row.clauses).isdisjoint(tested)
+    return row.no_variant is None
 
 
 def variants_of_nothing(data: Shipped) -> Iterator[str]:
@@ -138,13 +150,18 @@ def variants_of_nothing(data: Shipped) -> Iterator[str]:
                 yield f"the variant {variant.id} takes {name}, which is no ruling and no clause"
 
 
-def rulings_beside_the_profile(data: Shipped) -> Iterator[str]:
-    """The profile lists the rulings that it is judged by, neither more nor less."""
-    listed, known = set(data.profile.rulings), {row.id for row in data.rulings}
-    for name in sorted(listed - known):
-        yield f"the profile {data.profile.id} rests on the ruling {name}, and there is none"
-    for name in sorted(known - listed):
-        yield f"the ruling {name} is not listed by the profile {data.profile.id}; list it"
+def rulings_beside_the_profiles(data: Shipped) -> Iterator[str]:
+    """Every profile lists the rulings that its clauses are judged by, neither more nor less."""
+    known = {row.id for row in data.rulings}
+    for one in data.profiles:
+        listed = set(one.rulings)
+        due = {row.id for row in data.rulings if not set(row.clauses).isdisjoint(one.clauses)}
+        for name in sorted(listed - known):
+            yield f"the profile {one.id} rests on the ruling {name}, and there is none"
+        for name in sorted(due - listed):
+            yield f"the ruling {name} is not listed by the profile {one.id}; list it"
+        for name in sorted(listed & known - due):
+            yield f"the profile {one.id} lists the ruling {name}, which its clauses do not need"
 
 
 GATES: tuple[Callable[[Shipped], Iterator[str]], ...] = (
@@ -156,7 +173,7 @@ GATES: tuple[Callable[[Shipped], Iterator[str]], ...] = (
     proofs_without_checks,
     rulings_without_variants,
     variants_of_nothing,
-    rulings_beside_the_profile,
+    rulings_beside_the_profiles,
 )
 
 
