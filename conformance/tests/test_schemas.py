@@ -13,7 +13,7 @@ from referencing import Registry, Resource
 from mcp_proxy_conformance.resources import fixtures_dir, schemas_dir
 
 ANSWERS = ("discovery-answer", "locked-entry", "remediation-map", "server-counts")
-LOADERS: tuple[str, ...] = ()
+LOADERS = ("load-outcome", "loader-protocol")
 FILES = {
     "requirements/discovery.toml": "requirement",
     "requirements/resilience.toml": "requirement",

@@ -11,13 +11,15 @@ from mcp_proxy_conformance.report.outcome import DECLARATION
 from mcp_proxy_conformance.requirement import UnknownClause, catalogue, interpretations
 from mcp_proxy_conformance.resources import schemas_dir
 
+PAGES = {"adapter": "ADAPTER.md", "loader": "LOADER.md"}
+
 
 @click.command()
 @click.argument("clause_id", metavar="CLAUSE")
 def explain(clause_id: str) -> None:
-    """Explain a clause, e.g. FR-006.cap; or `adapter`: how any proxy is driven."""
-    if clause_id == "adapter":
-        click.echo((schemas_dir() / "ADAPTER.md").read_text(encoding="utf-8"))
+    """Explain a clause, e.g. FR-006.cap; or how an `adapter` or a `loader` is driven."""
+    if clause_id in PAGES:
+        click.echo((schemas_dir() / PAGES[clause_id]).read_text(encoding="utf-8"))
         return
     try:
         clause = catalogue().clause(clause_id)

@@ -1,0 +1,101 @@
+"""The loader page and its schemas: every example line and outcome, and lines that are none."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from mcp_proxy_conformance.resources import schemas_dir
+
+LINE = re.compile(r"^(→|←) (\{.*\})$", re.MULTILINE)
+FOUND = {"server_id": "alpha", "status": "available", "tools": ["add"], "error": None}
+LOST = {"server_id": "alpha", "status": "denied", "tools": [], "error": "No.", "attempts": 1}
+
+
+def validator(name: str) -> Draft202012Validator:
+    """Read one schema."""
+    text = (schemas_dir() / f"{name}.schema.json").read_text(encoding="utf-8")
+    return Draft202012Validator(json.loads(text))
+
+
+def lines(arrow: str) -> list[dict[str, Any]]:
+    """The example lines of the page in one direction."""
+    page = (schemas_dir() / "LOADER.md").read_text(encoding="utf-8")
+    return [json.loads(line) for way, line in LINE.findall(page) if way == arrow]
+
+
+@pytest.mark.parametrize("line", lines("→") + lines("←"), ids=lambda line: str(line["id"]))
+def test_every_line_of_the_page_keeps_to_the_schema(line: dict[str, Any]) -> None:
+    """Requests and answers of the documentation, as they stand there."""
+    told = [error.message for error in validator("loader-protocol").iter_errors(line)]
+
+    assert told == []
+
+
+def test_each_answer_of_the_page_is_to_the_request_before_it() -> None:
+    """With an outcome for each of its servers; all kinds of answers and all statuses occur."""
+    asked, answered = lines("→"), lines("←")
+    loads = [
+        (request["servers"], answer["ok"]["outcomes"])
+        for request, answer in zip(asked, answered, strict=True)
+        if "ok" in answer
+    ]
+    ids = [[[one["server_id"] for one in side] for side in load] for load in loads]
+    words = {one["status"] for _, outcomes in loads for one in outcomes}
+
+    assert [line["id"] for line in asked] == [line["id"] for line in answered]
+    assert [sent for sent, _ in ids] == [told for _, told in ids]
+    assert words == {"available", "transient", "permanent", "denied", "failed"}
+    assert {*answered[0], *answered[3], *answered[4]} == {"id", "ok", "error", "unsupported"}
+
+
+def test_every_outcome_of_a_classifying_loader_is_valid() -> None:
+    """The schema of an outcome, apart from that of the line; `failed` is for other loaders."""
+    outcomes = [one for line in lines("←") for one in line.get("ok", {}).get("outcomes", [])]
+
+    refused = [one["status"] for one in outcomes if not validator("load-outcome").is_valid(one)]
+
+    assert refused == ["failed"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"id":1,"ok":{"outcomes":[]},"error":"both"}',
+        '{"id":1,"ok":{}}',
+        '{"id":1}',
+        '{"id":1,"op":"load","servers":[]}',
+        '{"id":1,"op":"load","servers":[{"url":"http://"}],"max_attempts":1,"base_backoff_s":0}',
+        '{"id":1,"op":"load","servers":[],"max_attempts":0,"base_backoff_s":0}',
+        '{"id":1,"ok":{"outcomes":[{"status":"available"}]}}',
+        '{"id":1,"ok":{"outcomes":[],"warnings":{"transient":"alpha"}}}',
+    ],
+)
+def test_the_schema_refuses_what_is_no_line_of_the_protocol(line: str) -> None:
+    """It can fail."""
+    assert not validator("loader-protocol").is_valid(json.loads(line))
+
+
+@pytest.mark.parametrize(
+    ("outcome", "fault"),
+    [
+        (FOUND, "$: required"),
+        (FOUND | {"attempts": 0}, "$.attempts: minimum"),
+        (LOST | {"tools": ["add"]}, "$.tools: maxItems"),
+        (LOST | {"error": None}, "$.error: type"),
+        (LOST | {"status": "failed"}, "$.status: enum"),
+        (LOST | {"attempts": -1}, "$.attempts: minimum"),
+        (LOST | {"server_id": 1}, "$.server_id: type"),
+    ],
+)
+def test_an_unsound_outcome_is_refused_for_its_one_fault(
+    outcome: dict[str, Any], fault: str
+) -> None:
+    """Each outcome has one fault, and the schema finds that one."""
+    errors = validator("load-outcome").iter_errors(outcome)
+
+    assert [f"{error.json_path}: {error.validator}" for error in errors] == [fault]
