@@ -13,7 +13,7 @@ from referencing import Registry, Resource
 from mcp_proxy_conformance.resources import fixtures_dir, schemas_dir
 
 ANSWERS = ("discovery-answer", "locked-entry", "remediation-map", "server-counts")
-LOADERS = ("load-outcome", "loader-protocol")
+LOADERS = ("load-outcome", "loader-protocol", "load-case")
 FILES = {
     "requirements/discovery.toml": "requirement",
     "requirements/resilience.toml": "requirement",

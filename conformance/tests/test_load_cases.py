@@ -1,0 +1,259 @@
+"""Two readings of the resilience text, made apart: the cases written by hand, and the walk."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from mcp_proxy_conformance.requirement import catalogue, profile
+from mcp_proxy_conformance.resilience.load_case import (
+    CONTROL_DOWN,
+    CONTROL_UP,
+    CONTROLS,
+    BadLoadCase,
+    Behaviour,
+    ConnectionWord,
+    ExchangeWord,
+    Expected,
+    LoadCase,
+    Server,
+    load_cases,
+    read,
+)
+from mcp_proxy_conformance.resilience.walk import Allowed, walk
+from mcp_proxy_conformance.resources import fixtures_dir, schemas_dir
+
+CASES = load_cases()
+FILES = sorted((fixtures_dir() / "resilience").glob("*.json"))
+MEASURED = {
+    *("P1.unknown-name~once", "P2.refused~once", "R1.once~delay", "R5.grows", "R6.jitter"),
+    *("I2.concurrent", "I3.order~outcomes", "N2.beside-disconnect"),
+}
+"""Advice on claims without a port, on times and orders, and on what no behaviour can say."""
+
+
+def schema() -> dict[str, Any]:
+    """What other languages read by."""
+    text = (schemas_dir() / "load-case.schema.json").read_text(encoding="utf-8")
+    return dict(json.loads(text))
+
+
+def judgement(case: LoadCase) -> str:
+    """Whether a breach convicts; a case never mixes."""
+    return catalogue().clause(case.clauses[0]).judgement
+
+
+def expectations(case: LoadCase) -> list[tuple[Server, Expected, int]]:
+    """Each server with what is expected of it, in each load."""
+    found = [(one, case.then[one.server_id], 1) for one in case.given.servers]
+    again = case.again or {}
+    return found + [(one, again[one.server_id], 2) for one in case.given.servers if again]
+
+
+def in_words(expected: Expected, allowed: Allowed) -> tuple[object, object]:
+    """Both readings in one form, without what one of them leaves open."""
+    told = expected.attempts and (expected.attempts.min, expected.attempts.max)
+    walked = allowed.attempts if told is not None else None
+    tools = expected.tools if allowed.tools is not None else None
+    return (
+        (frozenset(expected.status), told if walked else None, tools),
+        (allowed.statuses, walked, allowed.tools if expected.tools is not None else None),
+    )
+
+
+def test_every_case_is_valid_and_named_by_its_file() -> None:
+    """The area comes first in the name."""
+    validator = Draft202012Validator(schema())
+    faults = {
+        path.name: [error.message for error in validator.iter_errors(json.loads(text))]
+        for path in FILES
+        if (text := path.read_text(encoding="utf-8"))
+    }
+
+    assert {name: told for name, told in faults.items() if told} == {}
+    assert [case.id for case in CASES] == [path.stem for path in FILES]
+    assert [case.id for case in CASES if not case.id.startswith(f"{case.area}-")] == []
+
+
+def test_every_clause_has_a_case() -> None:
+    """But for advice that a script cannot provoke or a table cannot hold."""
+    cited = {clause for case in CASES for clause in case.clauses}
+
+    without = {name for name in profile("resilience").clauses if name not in cited}
+
+    assert without == MEASURED
+    assert len(CASES) >= 60
+
+
+def test_every_word_is_used_and_described() -> None:
+    """The schema, the reader and the cases know the same words."""
+    defs = schema()["$defs"]
+    words = [
+        part["properties"]["do"]
+        for kind in ("exchange", "connection")
+        for part in defs[kind]["oneOf"]
+    ]
+    described = {word for one in words for word in one.get("enum", [one.get("const")])}
+    used = {one.do for case in CASES for server in case.given.servers for one in server.script}
+
+    assert described == {*get_args(ExchangeWord), *get_args(ConnectionWord)}
+    assert described - used == set()
+
+
+@pytest.mark.parametrize(
+    "case", [one for one in CASES if judgement(one) == "F"], ids=lambda case: case.id
+)
+def test_the_walk_allows_what_the_case_allows(case: LoadCase) -> None:
+    """Where a case convicts, both readings are the same."""
+    for server, expected, loads in expectations(case):
+        allowed = walk(server, case.given.max_attempts, loads=loads)
+        told, walked = in_words(expected, allowed)
+
+        assert (server.server_id, told) == (server.server_id, walked)
+
+
+@pytest.mark.parametrize(
+    "case", [one for one in CASES if judgement(one) == "A"], ids=lambda case: case.id
+)
+def test_the_walk_allows_what_the_case_advises(case: LoadCase) -> None:
+    """What a case advises is one of the things that a fair reader may do."""
+    for server, expected, loads in expectations(case):
+        allowed = walk(server, case.given.max_attempts, loads=loads)
+        least, most = allowed.attempts or (0, case.given.max_attempts)
+        told = expected.attempts
+
+        assert set(expected.status) <= allowed.statuses
+        assert told is None or least <= told.min <= told.max <= most
+
+
+def test_the_controls_are_as_the_walk_says() -> None:
+    """Whatever the bound."""
+    for server in (CONTROL_UP, CONTROL_DOWN):
+        for bound in (1, 2, 3, 4):
+            told, walked = in_words(CONTROLS[server.server_id], walk(server, bound))
+
+            assert told == walked
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "allowed"),
+    [
+        (Behaviour(do="status", on="tools/list", code=404), ({"permanent", "transient"}, (1, 3))),
+        (Behaviour(do="cut_sse", where="before", by="rst"), ({"transient"}, None)),
+        (Behaviour(do="cut_sse", where="inside", by="rst"), ({"transient"}, (2, 3))),
+        (Behaviour(do="status", code=429), ({"permanent", "transient", "denied"}, (1, 3))),
+    ],
+    ids=lambda one: one.do if isinstance(one, Behaviour) else "",
+)
+def test_the_walk_leaves_open_what_the_source_does(
+    behaviour: Behaviour, allowed: tuple[set[str], tuple[int, int] | None]
+) -> None:
+    """More than the cases advise, where they only advise."""
+    walked = walk(Server(server_id="alpha", tools=(), script=(behaviour,)), 3)
+
+    assert (walked.statuses, walked.attempts) == allowed
+
+
+def test_a_second_attempt_is_asked_of_loaders_that_retry_only() -> None:
+    """A case that needs one cites a clause with that capability."""
+    clauses = catalogue().clauses
+    needy = [
+        case.id
+        for case in CASES
+        for _, expected, _ in expectations(case)
+        if expected.attempts is not None and expected.attempts.min > 1
+        if not any("retries" in clauses[name].capability for name in case.clauses)
+    ]
+
+    assert needy == []
+
+
+def test_times_are_told_apart_on_a_slow_machine() -> None:
+    """A late answer is at least twice the timeout away, a timely one comes in half of it."""
+    rates = [
+        (one.seconds or 0) / server.timeout_s
+        for case in CASES
+        for server in case.given.servers
+        for one in server.script
+        if one.do == "slow"
+    ]
+
+    assert [rate for rate in rates if 0.5 < rate < 2] == []
+
+
+def test_no_two_servers_of_a_case_have_a_tool_in_common() -> None:
+    """A tool tells whose it is."""
+    doubled = {
+        case.id: [tool for tool, number in Counter(tools).items() if number > 1]
+        for case in CASES
+        if (tools := [tool for server in case.servers() for tool in server.tools])
+    }
+
+    assert {name: tools for name, tools in doubled.items() if tools} == {}
+
+
+def test_every_secret_is_handed_over() -> None:
+    """One that is not could not show."""
+    strays = [
+        secret
+        for path, case in zip(FILES, CASES, strict=True)
+        for secret in case.given.secrets
+        if path.read_text(encoding="utf-8").count(secret) < 2
+    ]
+
+    assert strays == []
+    assert all(case.given.secrets for case in CASES if "S1.secrets" in case.clauses)
+
+
+SOUND: dict[str, Any] = {
+    "id": "case",
+    "area": "case",
+    "title": "It is.",
+    "source": ["Conservative bias"],
+    "clauses": ["D1.denied"],
+    "given": {"max_attempts": 1, "servers": [{"server_id": "alpha", "tools": []}]},
+    "then": {"alpha": {"status": ["available"]}},
+}
+
+
+def scripted(*script: dict[str, Any], **server: Any) -> dict[str, Any]:
+    """A case with that script, and further members of its server."""
+    alpha = {"server_id": "alpha", "tools": [], "script": list(script), **server}
+    return SOUND | {"given": {"max_attempts": 1, "servers": [alpha]}}
+
+
+@pytest.mark.parametrize(
+    ("case", "said"),
+    [
+        ({}, "missing required field `id`; see schemas/load-case.schema.json"),
+        (SOUND | {"then": {}}, "then and the servers differ in alpha"),
+        (SOUND | {"again": {"beta": {"status": ["denied"]}}}, "again and the servers differ in"),
+        (SOUND | {"clauses": ["D1.deny"]}, "no catalogue has D1.deny; see `list clauses`"),
+        (SOUND | {"clauses": ["D1.once", "X.stdio"]}, "its clauses convict and advise; split it"),
+        (scripted({"do": "sleep"}), "Invalid enum value 'sleep'"),
+        (scripted({"do": "status"}), "alpha, behaviour 0: status needs code"),
+        (scripted({"do": "silence", "code": 3}), "silence takes no code"),
+        (scripted({"do": "healthy"}, {"do": "refused"}), "behaviour 1: refused stands alone"),
+        (scripted({"do": "redirect", "code": 307, "to": "beta"}), "redirect leads to 'beta'; say"),
+        (scripted({"do": "healthy"}, same_origin_as="alpha"), "the origin of alpha; name another"),
+        (scripted({"do": "healthy"}, server_id="control-up"), "that of a control; rename one"),
+        (scripted(), "alpha has an empty script; leave it out"),
+    ],
+)
+def test_a_case_that_cannot_be_used_is_refused_with_the_repair(
+    case: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    """One sentence, which begins with the file."""
+    path = tmp_path / "case.json"
+    path.write_text(json.dumps(case), encoding="utf-8")
+
+    with pytest.raises(BadLoadCase) as error:
+        read(path)
+
+    assert str(error.value).startswith("case.json: ")
+    assert said in str(error.value)
