@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from functools import cache
 
 from mcp_proxy_conformance.case import cases
+from mcp_proxy_conformance.resilience.load_case import load_cases
 from mcp_proxy_conformance.resources import checks_dir
 
 __all__ = ["Check", "cases", "checks", "names_like"]
@@ -35,6 +36,11 @@ def checks() -> tuple[Check, ...]:
     return tuple(found)
 
 
+def checks_in(folder: str) -> tuple[Check, ...]:
+    """The checks of one folder, such as `discovery`."""
+    return tuple(one for one in checks() if one.module.startswith(f"{folder}/"))
+
+
 def _check(module: str, node: ast.FunctionDef) -> Check:
     sentence = (ast.get_docstring(node) or "").partition("\n\n")[0]
     return Check(
@@ -55,6 +61,8 @@ def _cited(node: ast.FunctionDef) -> list[str]:
             found += [str(word) for word in words]
         elif call.func.id == "each_case":
             found += [c for case in cases() if case.area in words for c in case.clauses]
+        elif call.func.id == "each_load":
+            found += [c for case in load_cases() if case.area in words for c in case.clauses]
     return list(dict.fromkeys(found))
 
 
@@ -68,7 +76,8 @@ def split(name: str) -> tuple[str, str]:
 
 def names_like(name: str) -> tuple[bool, str]:
     """Whether there is a check or case of that name, and the nearest name that there is."""
-    known = [*(check.name for check in checks()), *(case.id for case in cases())]
+    known = [check.name for check in checks()]
+    known += [*(case.id for case in cases()), *(load.id for load in load_cases())]
     check, case = split(name)
     near = get_close_matches(check or case, known, 1, 0.0)
     return (check or case) in known, near[0] if near else ""

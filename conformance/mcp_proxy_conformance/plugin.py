@@ -21,6 +21,7 @@ from mcp_proxy_conformance.given import Given
 from mcp_proxy_conformance.judging import Ending, attempt
 from mcp_proxy_conformance.report.document import write_report
 from mcp_proxy_conformance.requirement import catalogue, profile
+from mcp_proxy_conformance.resilience.load_run import ALL, LoadRun, loader_target
 from mcp_proxy_conformance.resources import checks_dir
 from mcp_proxy_conformance.run import Run, clauses_of, named, place_of
 from mcp_proxy_conformance.target.adapter import Target
@@ -41,6 +42,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--target-file", help="the target file that `init` writes")
     group.addoption("--target-options", default="{}", help="its members that differ, as JSON")
     group.addoption("--soak", type=float, default=0.0, help="seconds; observe stages again then")
+    group.addoption("--loader", help="a loader's command as a JSON list, instead of a target")
     group.addoption("--baseline", help="the folder of a recording to compare bytes with")
     group.addoption("--profile", default="discovery", help="the profile of clauses")
     group.addoption("--out", default="mcp-proxy-conformance-out", help="folder of the report")
@@ -54,7 +56,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "requirement(*clauses): the clauses that a check proves")
     config.addinivalue_line("markers", "on(world): the world or stage that a check works on")
     given = _given(config)
-    if given is None and not any(map(config.getoption, ("--target", "--target-file"))):
+    named = ("--target", "--target-file", "--loader")
+    if given is None and not any(map(config.getoption, named)):
         return
     try:
         target = given.target if given is not None else _described(config)
@@ -64,7 +67,9 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(f"--target-options is no JSON object: {error}") from None
     except (BadTarget, BadBaseline, LookupError) as error:
         raise pytest.UsageError(str(error)) from None
-    run = Run(
+    command = tuple(json.loads(config.getoption("--loader") or "[]"))
+    kind = partial(LoadRun, command=command) if command else Run
+    run = kind(
         target=target,
         profile=chosen,
         out=Path(config.getoption("--out")).resolve(),
@@ -74,7 +79,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[RUN] = run
     config.add_cleanup(run.close)
     if config.args_source is not pytest.Config.ArgsSource.ARGS:
-        config.args = [str(checks_dir() / chosen.id)]
+        config.args = [str(checks_dir() / chosen.folder)]
         config.args_source = pytest.Config.ArgsSource.ARGS
     signal.signal(signal.SIGTERM, _interrupt)
 
@@ -84,7 +89,10 @@ def _given(config: pytest.Config) -> Given | None:
 
 
 def _described(config: pytest.Config) -> Target:
-    """The target that the options, the environment and the target file name."""
+    """The target that the options, the environment and the target file name; or a loader."""
+    if (loader := config.getoption("--loader")) is not None:
+        given = json.loads(config.getoption("--target-options"))
+        return loader_target(json.loads(loader), given.get("capabilities", ALL))
     file = config.getoption("--target-file")
     return target_of(
         describe(
@@ -119,6 +127,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if (wanted := config.getoption("--check")) is not None:
         run.narrowed = True
         items[:] = [item for item in items if _is(item, wanted)]
+    items[:] = [item for item in items if _in_profile(item, run)]
     given = _given(config)
     if given is not None and given.clauses is not None:
         run.narrowed = True
@@ -148,6 +157,12 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     run.plan([place for item in session.items if (place := place_of(item)) is not None])
     run.look()
     return True if run.stopped is not None else None
+
+
+def _in_profile(item: pytest.Item, run: Run) -> bool:
+    """Whether a check cites a clause of the profile; other tests are none of our business."""
+    cited = clauses_of(item)
+    return not cited or bool(set(cited) & set(run.profile.clauses))
 
 
 def _is(item: pytest.Item, wanted: str) -> bool:

@@ -118,6 +118,11 @@ class Profile(_Row, frozen=True, kw_only=True):
     rulings: tuple[str, ...]
     floor: Floor
 
+    @property
+    def folder(self) -> str:
+        """The folder of its checks; a basic profile is a part of another."""
+        return self.id.removesuffix("-basic")
+
 
 class Interpretation(_Row, frozen=True, kw_only=True):
     """A ruling on a sentence that can be read in more than one way.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import shlex
 import shutil
 import sys
 from typing import Any
@@ -29,6 +30,7 @@ filterwarnings =
     ignore::pytest.PytestConfigWarning
 """
 CHECK_S = 180
+OWN_LOADER = "mcp_proxy_reference.load"
 USAGE_ERROR = 4
 
 
@@ -76,6 +78,27 @@ def command(outer: dict[str, Any], /, command: tuple[str, ...], **options: Any) 
     sys.exit(judge("command", merged(outer, options)))
 
 
+@run.command()
+@click.option("--command", "program", metavar="CMD", help="The program that loads, as one string.")
+@run_options
+@click.pass_obj
+def loader(outer: dict[str, Any], /, program: str | None, **options: Any) -> None:
+    """Judge a loader of many MCP servers; without --command the reference's own.
+
+    The program is told to load in lines of JSON: `mcp-proxy-conformance explain loader`. Its
+    --capabilities are attempts, classifies, retries, warnings unless fewer are named.
+    """
+    given = merged(outer, options)
+    if outer["profile"] is None and options["profile"] is None:
+        given["profile"] = "resilience"
+    try:
+        words = shlex.split(program) if program else [sys.executable, "-m", OWN_LOADER]
+    except ValueError as error:
+        click.echo(f"--command {program!r} cannot be read: {error}", err=True)
+        sys.exit(DECLARATION)
+    sys.exit(judge(None, given | {"loader": words}))
+
+
 run.add_command(endpoint)
 
 
@@ -102,7 +125,7 @@ def judge(kind: str | None, options: dict[str, Any]) -> int:
         )
         return DECLARATION
     os.environ.pop("PYTEST_ADDOPTS", None)
-    folder, _, _ = options["profile"].partition("@")
+    folder = options["profile"].partition("@")[0].removesuffix("-basic")
     arguments = [
         str(checks_dir() / folder), "-c", str(ini), "--rootdir", str(out),
         "-p", "no:cacheprovider", "-p", "no:unraisableexception", "-p", "no:logging",
@@ -134,6 +157,10 @@ def judge(kind: str | None, options: dict[str, Any]) -> int:
 
 def _target(kind: str | None, options: dict[str, Any]) -> list[str]:
     """The plugin's options that name the target."""
+    if "loader" in options:
+        words = target_options(options).get("capabilities")
+        can = json.dumps({} if words is None else {"capabilities": words})
+        return ["--loader", json.dumps(options["loader"]), "--target-options", can]
     kind, file = target_meant(kind, options["target_file"])
     told = ["--target-options", json.dumps(target_options(options))]
     told += ["--target", kind] if kind is not None else []

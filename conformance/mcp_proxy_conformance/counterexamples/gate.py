@@ -76,14 +76,14 @@ def clauses_without_checks(data: Shipped) -> Iterator[str]:
 
 
 def checks_of_nothing(data: Shipped) -> Iterator[str]:
-    """Every check and every case cites a clause of the profile."""
-    known = set(data.profile.clauses)
+    """Every check and every case cites a clause of a profile."""
+    known = {clause for one in data.profiles for clause in one.clauses}
     for check in data.checks:
         if not known.intersection(check.clauses):
-            yield f"{check.name} cites no clause of the profile; put @requirement on it"
+            yield f"{check.name} cites no clause of any profile; put @requirement on it"
     for case in data.cases:
         if not known.intersection(case.clauses):
-            yield f"the case {case.id} cites no clause of the profile; give it `clauses`"
+            yield f"the case {case.id} cites no clause of any profile; give it `clauses`"
 
 
 def clauses_too_seldom_broken(data: Shipped) -> Iterator[str]:
@@ -125,19 +125,22 @@ def proofs_without_checks(data: Shipped) -> Iterator[str]:
 
 
 def rulings_without_variants(data: Shipped) -> Iterator[str]:
-    """Every ruling and every advice has a variant that takes the other reading, or says why not."""
+    """Every ruling and every advice has a variant that takes the other reading, or says why not.
+
+    Those of other profiles may put that off.
+    """
     taken = {one for variant in data.variants for one in variant.takes}
-    tested = {c.id: c for c in data.clauses.values() if not c.untested}
-    advice = [c.id for c in tested.values() if c.judgement == "A"]
-    due = [row.id for row in data.rulings if _is_variant_due(row, tested)]
+    tested = [c for one in data.profile.clauses if not (c := data.clauses[one]).untested]
+    advice = [c.id for c in tested if c.judgement == "A"]
+    due = [row.id for row in data.rulings if _is_variant_due(row, data.profile.clauses)]
     for name in [*advice, *due]:
         if name not in taken:
             yield f"no variant takes {name}; add one, or say `no_variant`"
 
 
-def _is_variant_due(row: Interpretation, tested: Collection[str]) -> bool:
+def _is_variant_due(row: Interpretation, clauses: Collection[str]) -> bool:
     if row.no_variant == LATER:
-        return not set(row.clauses).isdisjoint(tested)
+        return not set(row.clauses).isdisjoint(clauses)
     return row.no_variant is None
 
 

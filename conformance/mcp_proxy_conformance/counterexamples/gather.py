@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from mcp_proxy_conformance.checks_index import Check, checks
+from mcp_proxy_conformance.checks_index import Check, checks_in
 from mcp_proxy_conformance.counterexamples.controls import CONTROLS
 from mcp_proxy_conformance.counterexamples.duels import Duel
 from mcp_proxy_conformance.counterexamples.matrix import Trial, made
@@ -60,7 +60,7 @@ def part_of(found: Sequence[Trial], number: int, parts: int) -> list[Trial]:
 
 def every(number: int, parts: int) -> list[Check]:
     """Every so-manieth check."""
-    return list(checks()[number - 1 :: parts])
+    return list(checks_in("discovery")[number - 1 :: parts])
 
 
 def asked_for(found: Sequence[Trial]) -> tuple[list[Row], list[Trial]]:
@@ -83,7 +83,11 @@ def asked_for(found: Sequence[Trial]) -> tuple[list[Row], list[Trial]]:
 
 def firm_checks() -> list[Check]:
     """The checks that can convict, but for those that need a soak."""
-    return [check for check in checks() if any(_is_firm(clause) for clause in check.clauses)]
+    return [
+        check
+        for check in checks_in("discovery")
+        if any(_is_firm(clause) for clause in check.clauses)
+    ]
 
 
 def unproven(rows: Iterable[Row]) -> list[Check]:

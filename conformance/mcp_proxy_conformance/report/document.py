@@ -85,6 +85,7 @@ def _clause(run: Run, clause_id: str) -> dict[str, Any]:
     told = defaultdict(list)
     for one in found:
         told[one.verdict].append(one.reason)
+    untested = catalogue().clause(clause_id).untested
     missing = "left out" if run.narrowed else "no check saw it"
     ended = run.interrupted or bool(run.cut_short) or run.stopped is not None
     if ended:
@@ -93,8 +94,8 @@ def _clause(run: Run, clause_id: str) -> dict[str, Any]:
     return {
         "id": clause_id,
         "judgement": catalogue().clause(clause_id).judgement,
-        "verdict": verdict or ("not_applicable" if run.narrowed else without),
-        "reason": next(iter(told[verdict]), "") if verdict else missing,
+        "verdict": verdict or ("not_applicable" if run.narrowed or untested else without),
+        "reason": next(iter(told[verdict]), "") if verdict else untested or missing,
         "results": len(found),
     }
 

@@ -1,0 +1,1 @@
+"""The checks of the resilience profiles: what a loader owes for each of many servers."""

@@ -1,0 +1,207 @@
+"""A load laid beside what its case allows: outcomes, attempts, tools, warnings, secrets."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+from urllib.parse import quote
+
+from mcp_proxy_conformance.discovery.expectation import Sides
+from mcp_proxy_conformance.resilience.load_case import CONTROLS, Expected
+from mcp_proxy_conformance.resilience.loading import Loaded, Outcome
+from mcp_proxy_conformance.resilience.loads import Load
+from mcp_proxy_conformance.verdict import Inconclusive, NotApplicable
+
+SIGNATURE = "{signature}"
+"""In a case, what the loader declares to take for a timeout in the body of a 403."""
+FAILED = frozenset({"transient", "permanent", "denied"})
+WORDS = FAILED | {"available"}
+SPEAKS: Mapping[str, tuple[str, ...]] = {
+    "status of": (
+        "T1.timeout", "T2.cut", "T3.server-error", "T3.notification", "T4.authorization-timeout",
+        "T4.declared", "P1.unknown-name", "P2.refused", "P3.not-found", "P4.malformed",
+        "D1.denied", "D2.ambiguous", "I1.isolated", "I3.order", "I5.clears", "N1.request-text",
+        "R2.heals", "O3.loaded", "X.",
+    ),
+    "attempts of": (
+        "T1.retried", "T2.retried", "T3.retried", "T4.retried", "T4.declared",
+        "P1.unknown-name~once",
+        "P2.refused~once", "P3.once", "P4.no-traffic", "D1.once", "D2.once", "O5.bounded",
+        "R1.once", "R2.heals", "R3.limit", "R4.stops", "N1.request-text",
+    ),
+    "tools of": ("O3.", "S2.no-tools", "I1.isolated"),
+    "outcomes": ("O1.one-each", "I6.none"),
+    "the load": ("I4.bounded",),
+    "error of": ("O4.",),
+    "attempts claimed of": ("O6.claimed",),
+    "secrets": ("S1.",),
+    "sent to": ("S3.",),
+    "warnings": ("W1.", "I6.silent"),
+    "again": ("I5.clears", "X."),
+}  # fmt: skip
+"""The beginning of an expectation's path, and of the clauses that it can break."""
+
+
+def judged(load: Load, *, classifies: bool, warns: bool, claims: bool) -> Sides:
+    """What was observed and what is allowed, by path.
+
+    `classifies`, `warns`, `claims`: what the loader declares; the rest is not looked at.
+
+    Raises:
+        Inconclusive: A control is not as expected, and the case is not about that.
+        NotApplicable: This machine cannot play one of its faults.
+    """
+    case, sides = load.case, Sides()
+    if load.unmet:
+        raise NotApplicable("; ".join(load.unmet.values()))
+    if any(one.body == SIGNATURE for own in case.given.servers for one in own.script):
+        raise NotApplicable("no signature of a timeout is declared")
+    sides.truth("the load", "hung" if load.loaded.hung else "ended", holds=not load.loaded.hung,
+                wanted="ended within ten times its timeouts and pauses")  # fmt: skip
+    if load.loaded.hung:
+        if not any(clause.startswith("I4") for clause in case.clauses):
+            raise Inconclusive("the load did not come to an end; see I4.bounded")
+        return sides
+    ids = sorted(one.server_id for one in case.servers())
+    told = sorted(one.server_id for one in load.loaded.told.outcomes)
+    sides.one_of("outcomes", told, [ids])
+    if case.given.controls and "I1.isolated" not in case.clauses:
+        _controls(load, classifies=classifies)
+    wanted = case.then | (CONTROLS if case.given.controls else {})
+    for name, expected in wanted.items():
+        outcome = load.loaded.outcome(name)
+        if outcome is not None:
+            _outcome(sides, load, outcome, expected, classifies=classifies, claims=claims)
+    _secrets(sides, load)
+    _shared(sides, load)
+    if warns:
+        _warnings(sides, load.loaded)
+    for name, expected in (case.again or {}).items():
+        second = load.again.outcome(name) if load.again is not None else None
+        status = _status(second, classifies=classifies) if second else "no outcome"
+        sides.one_of(f"again: status of {name}", status, _allowed(expected, classifies=classifies))
+    return _cited(sides, case.clauses)
+
+
+def spoken_against(path: str) -> tuple[str, ...]:
+    """The beginnings of the clauses that a difference at that path can break."""
+    return tuple(one for topic in SPEAKS if path.startswith(topic) for one in SPEAKS[topic])
+
+
+def _cited(sides: Sides, clauses: Iterable[str]) -> Sides:
+    """What bears on one of these clauses; the rest is judged by the cases of other ones."""
+    cited = tuple(clauses)
+    kept = [p for p in sides.expected if any(c.startswith(spoken_against(p)) for c in cited)]
+    if not kept:
+        raise NotApplicable("what the case looks at is not declared by this loader")
+    return Sides({p: sides.observed[p] for p in kept}, {p: sides.expected[p] for p in kept})
+
+
+def _controls(load: Load, *, classifies: bool) -> None:
+    for name, expected in CONTROLS.items():
+        outcome = load.loaded.outcome(name)
+        status = _status(outcome, classifies=classifies) if outcome else "without an outcome"
+        if status not in _allowed(expected, classifies=classifies):
+            raise Inconclusive(f"the control server {name} is {status}; see I1.isolated")
+
+
+def _outcome(
+    sides: Sides,
+    load: Load,
+    outcome: Outcome,
+    expected: Expected,
+    *,
+    classifies: bool,
+    claims: bool,
+) -> None:
+    name, status = outcome.server_id, _status(outcome, classifies=classifies)
+    sides.one_of(f"status of {name}", status, _allowed(expected, classifies=classifies))
+    seen, most = load.seen.get(name), load.case.given.max_attempts
+    if seen is not None and expected.attempts is not None:
+        low, high = expected.attempts.min, min(expected.attempts.max, most)
+        sides.truth(f"attempts of {name}", seen, holds=low <= seen <= high,
+                    wanted=f"{low} to {high} seen")  # fmt: skip
+    if seen is not None and claims:
+        sides.one_of(f"attempts claimed of {name}", outcome.attempts, [seen])
+    tools = outcome.tools if isinstance(outcome.tools, list) else []
+    listed = expected.tools if status == "available" else ()
+    if listed is not None:
+        sides.truth(
+            f"tools of {name}", tools, holds=_same(tools, listed), wanted=str(sorted(listed))
+        )
+    said = isinstance(outcome.error, str) and bool(outcome.error.strip())
+    if status != "available":
+        sides.truth(f"error of {name}", outcome.error, holds=said, wanted="a text")
+
+
+def _status(outcome: Outcome, *, classifies: bool) -> str:
+    """The status word; of a loader that does not classify, available or failed."""
+    if classifies or outcome.status == "available":
+        return str(outcome.status)
+    return "failed"
+
+
+def _allowed(expected: Expected, *, classifies: bool) -> tuple[str, ...]:
+    if classifies:
+        return expected.status
+    return tuple({word if word == "available" else "failed" for word in expected.status})
+
+
+def _same(told: Iterable[Any], listed: Iterable[str]) -> bool:
+    """Whether each tool told is one that was listed, behind the loader's prefix if it has one."""
+    names, wanted = [str(one) for one in told], sorted(listed)
+    if len(names) != len(wanted):
+        return False
+    return all(any(name.endswith(one) for name in names) for one in wanted)
+
+
+def _secrets(sides: Sides, load: Load) -> None:
+    for secret in load.case.given.secrets:
+        raw = secret.encode()
+        forms = {raw, quote(secret, safe="").encode(), base64.b64encode(raw).rstrip(b"=")}
+        found = sorted(str(form) for form in forms if form in load.loaded.line)
+        sides.one_of("secrets in the answer", found, [[]])
+
+
+def _shared(sides: Sides, load: Load) -> None:
+    """Cookies and session ids of one server in the requests to another (S3)."""
+    names = [one.server_id for one in load.case.servers()]
+    for owner in names:
+        token = load.servers.token(owner)
+        for other in names:
+            if other != owner:
+                told = any(token in one for one in _sent(load, other))
+                sides.one_of(f"sent to {other}: what {owner} gave", told, [False])
+
+
+def _sent(load: Load, server_id: str) -> Iterator[str]:
+    for seen in load.servers.log(server_id):
+        yield f"{seen.cookie or ''} {seen.session or ''}"
+
+
+def _named(server_id: str, text: str) -> bool:
+    return re.search(rf"(?<![\w-]){re.escape(server_id)}(?![\w-])", text) is not None
+
+
+def _warnings(sides: Sides, loaded: Loaded) -> None:
+    lines = {word: "\n".join(told) for word, told in loaded.told.warnings.items()}
+    by_status = {one.server_id: one.status for one in loaded.told.outcomes}
+    transient, permanent = lines.get("transient", ""), lines.get("permanent", "")
+    wrong = [
+        name
+        for name, status in by_status.items()
+        if (_named(name, transient) and status != "transient")
+        or (_named(name, permanent) and status != "permanent")
+    ]
+    sides.one_of("warnings of another class", wrong, [[]])
+    silent = not any(lines.values()) or any(status in FAILED for status in by_status.values())
+    sides.truth("warnings", lines, holds=silent, wanted="none where nothing failed")
+    bare = []
+    for text in (transient, permanent):
+        for name in by_status:
+            text = text.replace(name, "")  # noqa: PLW2901 - what is left without the names
+        bare.append("".join(text.split()).strip(",."))
+    differ = not all(bare) or bare[0] != bare[1]
+    sides.truth("warnings of both classes", bare, holds=differ, wanted="lines that differ")

@@ -1,0 +1,153 @@
+"""One run of the resilience checks: a loader instead of a target, loads instead of stages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import pytest
+
+from mcp_proxy_conformance.discovery.expectation import Sides
+from mcp_proxy_conformance.judging import Ending, attempt
+from mcp_proxy_conformance.report.outcome import BROKEN, Outcome
+from mcp_proxy_conformance.requirement import catalogue
+from mcp_proxy_conformance.resilience.judged import judged, spoken_against
+from mcp_proxy_conformance.resilience.load_case import LoadCase, load_cases
+from mcp_proxy_conformance.resilience.loading import Loader
+from mcp_proxy_conformance.resilience.loads import Load, Loads
+from mcp_proxy_conformance.run import NOT_DECLARED, Place, Run
+from mcp_proxy_conformance.target.adapter import AdapterError, Target
+from mcp_proxy_conformance.world import World
+
+ALL = ("attempts", "classifies", "retries", "warnings")
+"""What a loader can declare to do."""
+LOADS = World(servers=(), id="loads")
+FIRST_S = 60.0
+
+
+def loader_target(command: Sequence[str], capabilities: Sequence[str]) -> Target:
+    """A loader in the place of a target, for the report."""
+
+    def none() -> Any:
+        raise AdapterError(f"{command[0]} is a loader, which has no stages")
+
+    return Target(kind="loader", make=none, capabilities=frozenset(capabilities))
+
+
+class LoadBench:
+    """What a check of the resilience profiles is given."""
+
+    def __init__(self, loads: Loads, capabilities: frozenset[str]) -> None:
+        """Made by the run."""
+        self._loads = loads
+        self._capabilities = capabilities
+
+    def load(self, case: LoadCase) -> Load:
+        """The load of that case, waited for."""
+        return self._loads.of(case)
+
+    def judged(self, case: LoadCase) -> Sides:
+        """What was observed in the load of that case, and what is allowed."""
+        can = self._capabilities
+        return judged(
+            self.load(case),
+            classifies="classifies" in can,
+            warns="warnings" in can,
+            claims="attempts" in can,
+        )
+
+
+@dataclass(slots=True)
+class LoadRun(Run):
+    """A run whose checks look at loads, all of which go on at the same time."""
+
+    command: tuple[str, ...] = ()
+    _loads: Loads | None = field(default=None)
+
+    @property
+    def loads(self) -> Loads:
+        """The loads of this run, made when first asked for."""
+        if self._loads is None:
+            self._loads = Loads(self.command, self.scratch)
+        return self._loads
+
+    def look(self) -> None:
+        """Have it load nothing; if it cannot, `stopped` says why."""
+        loader = Loader(self.command, self.scratch / "first")
+        try:
+            loader.load([], max_attempts=1, base_backoff_s=0.05, deadline_s=FIRST_S)
+        except AdapterError as error:
+            self.stopped = Outcome("target or adapter broke", BROKEN, str(error))
+        finally:
+            loader.stop(1.0)
+
+    def plan(self, places: list[Place]) -> None:
+        """Begin every load that a check will ask for."""
+        wanted = {place.name for place in places if not self.lacking(place)}
+        self.loads.plan([case for case in load_cases() if _place_name(case) in wanted])
+
+    def lacking(self, place: Place) -> str | None:
+        """The capability that a check needs and the loader does not declare."""
+        known = self.target.capabilities
+        return next((f"{w} {NOT_DECLARED}" for w in place.needs if w not in known), None)
+
+    def bench(self, place: Place) -> Any:
+        """The same for every check."""
+        del place
+        return LoadBench(self.loads, self.target.capabilities)
+
+    def judged(self, call: Callable[[Any], Any], bench: Any, place: Place) -> Ending:
+        """A load is judged once: what was seen of it does not change."""
+        del place
+        return attempt(partial(call, bench))
+
+    def done_with(self, place: Place) -> None:
+        """Nothing is shared that could end."""
+
+    def _accused(
+        self, item: pytest.Item, ending: Ending, clauses: tuple[str, ...]
+    ) -> tuple[str, ...]:
+        del item
+        if ending.verdict != "fail" or self.comparison is None:
+            return clauses
+        return accused(clauses, *self.comparison[1:])
+
+    def close(self) -> None:
+        """End every program."""
+        if self._loads is not None:
+            self._loads.close()
+
+
+def accused(clauses: tuple[str, ...], observed: Any, expected: Any) -> tuple[str, ...]:
+    """The cited clauses that the differing paths speak against; all of them if none does."""
+    if not isinstance(observed, Mapping) or not isinstance(expected, Mapping):
+        return clauses
+    paths = [path for path in expected if observed.get(path) != expected[path]]
+    spoken = {prefix for path in paths for prefix in spoken_against(path)}
+    return tuple(c for c in clauses if any(c.startswith(one) for one in spoken)) or clauses
+
+
+def each_load(area: str) -> pytest.MarkDecorator:
+    """Parametrise a check with the load cases of an area; each brings its clauses and its needs."""
+    return pytest.mark.parametrize(
+        "case", [_parameter(one) for one in load_cases() if one.area == area]
+    )
+
+
+def _parameter(case: LoadCase) -> Any:
+    needs = tuple(sorted({word for c in case.clauses for word in catalogue().clause(c).capability}))
+    world = World(servers=(), id=_place_name(case))
+    return pytest.param(
+        case,
+        id=case.id,
+        marks=[
+            pytest.mark.requirement(*case.clauses),
+            pytest.mark.on(world, fresh=False, needs=needs),
+        ],
+    )
+
+
+def _place_name(case: LoadCase) -> str:
+    return f"load of {case.id}"

@@ -1,0 +1,140 @@
+"""Loads of a loader under test: many at once, each against fault servers of its own."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import msgspec
+
+from mcp_proxy_conformance.resilience.load_case import BASE_BACKOFF_S, LoadCase, Server
+from mcp_proxy_conformance.resilience.loading import Loaded, Loader
+from mcp_proxy_conformance.upstream.faults import FaultServers, read_scripts
+
+AT_ONCE = 12
+PATIENCE = 10
+"""A load may take so many times what its timeouts and pauses add up to (I4)."""
+GROWS = 4.0
+PLAYED = ("server_id", "tools", "timeout_s", "script", "same_origin_as")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """One load that has been: what was handed over, what came of it, what the servers saw.
+
+    `seen` are attempts by server id, None where none can be counted; `unmet` says why this
+    machine cannot play a server's fault; `again` is a second load of the same
+    servers, whose scripts go on.
+    """
+
+    case: LoadCase
+    servers: FaultServers
+    loaded: Loaded
+    seen: Mapping[str, int | None]
+    unmet: Mapping[str, str]
+    again: Loaded | None = None
+
+
+class Loads:
+    """A crew of loader programs; each load has one for itself while it goes on."""
+
+    def __init__(self, command: Sequence[str], folder: Path) -> None:
+        """Nothing is started yet."""
+        self._command = tuple(command)
+        self._folder = folder
+        self._crew = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="load")
+        self._idle: list[Loader] = []
+        self._all: list[Loader] = []
+        self._lock = threading.Lock()
+        self._done: dict[str, Future[Load]] = {}
+
+    def plan(self, cases: Sequence[LoadCase]) -> None:
+        """Begin with these; the slowest first, so that none is waited for at the end."""
+        for case in sorted(cases, key=_length, reverse=True):
+            self._done[case.id] = self._crew.submit(self._load, case)
+
+    def of(self, case: LoadCase) -> Load:
+        """The load of a case, waited for; raises AdapterError when the program broke."""
+        if case.id not in self._done:
+            self.plan([case])
+        return self._done[case.id].result()
+
+    def close(self) -> None:
+        """End every program."""
+        self._crew.shutdown(wait=True, cancel_futures=True)
+        for loader in self._all:
+            loader.stop(1.0)
+
+    def _load(self, case: LoadCase) -> Load:
+        loader = self._take()
+        try:
+            return _loaded(loader, case)
+        finally:
+            with self._lock:
+                self._idle.append(loader)
+
+    def _take(self) -> Loader:
+        with self._lock:
+            if self._idle:
+                return self._idle.pop()
+            number = len(self._all) + 1
+            loader = Loader(self._command, self._folder / f"loader-{number}")
+            self._all.append(loader)
+            return loader
+
+
+def _loaded(loader: Loader, case: LoadCase) -> Load:
+    own = case.servers()
+    scripts = read_scripts([_script(one) for one in own])
+    with FaultServers(scripts) as servers:
+        unmet = {one.server_id: why for one in own if (why := servers.unmet(one.server_id))}
+        handed = [_handed(servers.connection(one.server_id), one) for one in own]
+        wanted: dict[str, Any] = {
+            "max_attempts": case.given.max_attempts,
+            "base_backoff_s": BASE_BACKOFF_S,
+            "deadline_s": PATIENCE * _length(case),
+        }
+        first = loader.load(handed, **wanted)
+        seen = {one.server_id: servers.attempts(one.server_id) for one in own}
+        again = None
+        if case.again is not None and not first.hung:
+            again = loader.load(handed, **wanted)
+    return Load(case=case, servers=servers, loaded=first, seen=seen, unmet=unmet, again=again)
+
+
+def _length(case: LoadCase) -> float:
+    """What the timeouts and pauses of a load add up to, in seconds."""
+    tries = case.given.max_attempts
+    pauses = BASE_BACKOFF_S * GROWS**tries
+    return sum(one.timeout_s * tries + pauses for one in case.servers()) or 1.0
+
+
+def _script(server: Server) -> dict[str, Any]:
+    """The server as the fault servers take it."""
+    told = msgspec.to_builtins(server)
+    script = [
+        {name: value for name, value in one.items() if value is not None} for one in told["script"]
+    ]
+    return {name: told[name] for name in PLAYED if told[name] is not None} | {"script": script}
+
+
+def _handed(connection: dict[str, Any], server: Server) -> dict[str, Any]:
+    """The connection with what the case puts into its URL and its headers."""
+    told = dict(connection)
+    if isinstance(told.get("command"), list):
+        told["command"], *told["args"] = told["command"]
+    if server.headers:
+        told["headers"] = {**told.get("headers", {}), **server.headers}
+    if told.get("url") and (server.userinfo or server.query or server.path):
+        parts = urlsplit(told["url"])
+        before, _, last = parts.path.rpartition("/")
+        path = f"{before}/{server.path}/{last}" if server.path else parts.path
+        netloc = f"{server.userinfo}@{parts.netloc}" if server.userinfo else parts.netloc
+        query = server.query or parts.query
+        told["url"] = urlunsplit(parts._replace(netloc=netloc, path=path, query=query))
+    return told
