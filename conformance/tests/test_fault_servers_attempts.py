@@ -1,0 +1,243 @@
+"""Attempts are counted where they arrive, whatever a loader opens with; logs say what came."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from mcp_proxy_conformance.upstream.faults import BadScript, FaultServers, read_scripts, seen
+
+UNAVAILABLE = {"do": "status", "code": 503}
+HEALTHY = {"do": "healthy"}
+STATELESS = {"MCP-Protocol-Version": "2026-07-28"}
+HANDSHAKE = ["initialize", "notifications/initialized", "tools/list"]
+
+
+def ask(url: str, method: str, headers: dict[str, str] | None = None, **params: Any) -> Any:
+    """The status and the headers of one call's answer."""
+    place = urlsplit(url)
+    message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    if method.startswith("notifications/"):
+        del message["id"]
+    connection = http.client.HTTPConnection(str(place.hostname), place.port, timeout=5)
+    try:
+        connection.request("POST", place.path, json.dumps(message), headers or {})
+        response = connection.getresponse()
+        response.read()
+        return response.status, response.headers
+    finally:
+        connection.close()
+
+
+def attempt(url: str, *methods: str, **headers: str) -> list[int]:
+    """The statuses of these calls, up to the first that fails."""
+    codes: list[int] = []
+    for method in methods:
+        codes.append(ask(url, method, headers)[0])
+        if codes[-1] >= 400:
+            break
+    return codes
+
+
+def serving(*script: dict[str, Any], **more: Any) -> FaultServers:
+    """One server of that script."""
+    return FaultServers(read_scripts([{"server_id": "a", "script": script}]), **more)
+
+
+def test_each_attempt_meets_its_own_behaviour_and_the_last_one_stays() -> None:
+    """Two failures, then health for good."""
+    with serving(UNAVAILABLE, UNAVAILABLE, HEALTHY) as servers:
+        codes = [attempt(servers.url("a"), *HANDSHAKE) for _ in range(4)]
+        entries = [(entry.attempt, entry.method) for entry in servers.log("a")]
+
+    assert codes == [[503], [503], [200, 202, 200], [200, 202, 200]]
+    assert servers.attempts("a") == 4
+    assert entries[:3] == [(1, "initialize"), (2, "initialize"), (3, "initialize")]
+    assert entries[3:5] == [(3, "notifications/initialized"), (3, "tools/list")]
+
+
+def test_a_fault_of_the_listing_counts_with_the_attempt_that_it_ends() -> None:
+    """The listing opens nothing after a handshake; asked for again it meets the same."""
+    with serving({**UNAVAILABLE, "on": "tools/list"}, HEALTHY) as servers:
+        first = attempt(servers.url("a"), *HANDSHAKE)
+        again = attempt(servers.url("a"), "tools/list")
+        second = attempt(servers.url("a"), *HANDSHAKE)
+
+    assert (first, again, second) == ([200, 202, 503], [503], [200, 202, 200])
+    assert servers.attempts("a") == 2
+
+
+@pytest.mark.parametrize("methods", [("tools/list",), ("server/discover", "tools/list")])
+def test_a_loader_without_a_handshake_is_counted_by_what_it_begins_with(
+    methods: tuple[str, ...],
+) -> None:
+    """`initialize` in a script is the opening request, whatever it is."""
+    with serving(UNAVAILABLE, HEALTHY) as servers:
+        codes = [attempt(servers.url("a"), *methods, **STATELESS) for _ in range(2)]
+
+    assert codes == [[503], [200] * len(methods)]
+    assert servers.attempts("a") == 2
+
+
+def test_the_next_page_opens_no_attempt() -> None:
+    """A listing that goes on belongs to the attempt that began it."""
+    with serving(HEALTHY) as servers:
+        attempt(servers.url("a"), "tools/list", **STATELESS)
+        ask(servers.url("a"), "tools/list", STATELESS, cursor="more")
+
+    assert servers.attempts("a") == 1
+
+
+def test_a_look_for_the_era_is_no_attempt_of_its_own() -> None:
+    """Refused by a server of the handshake, the loader goes on within the attempt."""
+    with serving(UNAVAILABLE, HEALTHY, eras="handshake") as servers:
+        url = servers.url("a")
+        probes = [attempt(url, "server/discover", **STATELESS) + attempt(url, *HANDSHAKE)]
+        probes += [attempt(url, "server/discover", **STATELESS) + attempt(url, *HANDSHAKE)]
+
+    assert probes == [[503, 503], [400, 200, 202, 200]]
+    assert servers.attempts("a") == 2
+
+
+def test_an_initialize_of_another_revision_is_no_attempt_of_its_own() -> None:
+    """The same method with the next revision belongs to the look for one."""
+    with serving({"do": "status", "code": 400}, HEALTHY) as servers:
+        for revision in ("2026-07-28", "2025-11-25", "2025-11-25"):
+            ask(servers.url("a"), "initialize", protocolVersion=revision)
+
+    assert [entry.attempt for entry in servers.log("a")] == [1, 1, 2]
+    assert [entry.status for entry in servers.log("a")] == [400, 400, 200]
+
+
+def test_a_late_request_is_counted_with_its_session() -> None:
+    """A loader that begins anew may still be waiting for an answer of before."""
+    with serving(HEALTHY) as servers:
+        session = ask(servers.url("a"), "initialize")[1]["Mcp-Session-Id"]
+        ask(servers.url("a"), "initialize")
+        ask(servers.url("a"), "tools/list", {"Mcp-Session-Id": session})
+
+    assert [entry.attempt for entry in servers.log("a")] == [1, 2, 1]
+
+
+def test_other_requests_are_noted_and_open_nothing() -> None:
+    """A look for metadata, a stream that is not there, what is no message."""
+    with serving(HEALTHY) as servers:
+        place = urlsplit(servers.url("a"))
+        connection = http.client.HTTPConnection(str(place.hostname), place.port, timeout=5)
+        codes = []
+        for method, path in (
+            ("GET", "/.well-known/oauth-protected-resource"),
+            ("GET", place.path),
+            ("DELETE", place.path),
+            ("POST", place.path),
+        ):
+            connection.request(method, path, b"[")
+            with connection.getresponse() as response:
+                codes.append(response.status)
+        connection.close()
+        entries = servers.log("a")
+
+    assert codes == [404, 405, 200, 400]
+    assert [(entry.verb, entry.attempt) for entry in entries] == [
+        ("GET", 0),
+        ("GET", 0),
+        ("DELETE", 0),
+        ("POST", 0),
+    ]
+    assert ({entry.connection for entry in entries}, servers.attempts("a")) == ({1}, 0)
+
+
+def test_two_servers_share_an_origin_and_nothing_else() -> None:
+    """Each has its path, its script and its count."""
+    scripts = [
+        {"server_id": "guest", "script": [HEALTHY], "same_origin_as": "host"},
+        {"server_id": "host", "script": [UNAVAILABLE]},
+    ]
+    with FaultServers(read_scripts(scripts)) as servers:
+        urls = [servers.url("host"), servers.url("guest")]
+        codes = [attempt(url, "initialize") for url in urls]
+
+    assert len({urlsplit(url).netloc for url in urls}) == 1
+    assert codes == [[503], [200]]
+    assert (servers.attempts("host"), servers.attempts("guest")) == (1, 1)
+
+
+def test_what_one_server_hands_out_is_seen_where_it_comes_back() -> None:
+    """A cookie and a session id can be told by the token of the server that gave them."""
+    scripts = [
+        {"server_id": "cookie", "script": [{"do": "set_cookie"}]},
+        {"server_id": "session", "script": [{"do": "session", "on": "any"}]},
+        {"server_id": "other", "script": [HEALTHY]},
+    ]
+    with FaultServers(read_scripts(scripts)) as servers:
+        cookie = ask(servers.url("cookie"), "initialize")[1]["Set-Cookie"].partition(";")[0]
+        session = ask(servers.url("session"), "tools/list", STATELESS)[1]["Mcp-Session-Id"]
+        secret = {"Cookie": cookie, "Mcp-Session-Id": session, "Authorization": "Bearer x"}
+        ask(servers.url("other"), "tools/list", secret)
+        (entry,) = servers.log("other")
+
+    assert servers.token("cookie") in (entry.cookie or "")
+    assert (entry.session, entry.authorization) == (servers.token("session"), "Bearer x")
+
+
+@pytest.mark.parametrize("name", ["", "..", "a/b?c#d", "503 timeout", "ß\U0001f600", "1-2"])
+def test_any_id_has_a_url(name: str) -> None:
+    """The id stands in the path, and the path is found however it is written."""
+    with FaultServers(read_scripts([{"server_id": name, "script": [HEALTHY]}])) as servers:
+        assert attempt(servers.url(name), "initialize") == [200]
+    assert servers.attempts(name) == 1
+
+
+def test_a_healed_server_is_counted_anew() -> None:
+    """From then on it is healthy."""
+    with serving(UNAVAILABLE) as servers:
+        before = attempt(servers.url("a"), "initialize")
+        servers.heal("a")
+        after = attempt(servers.url("a"), *HANDSHAKE)
+
+    assert (before, after, servers.attempts("a")) == ([503], [200, 202, 200], 1)
+
+
+def test_a_log_keeps_the_first_entries_and_counts_the_rest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Texts of a peer are cut, too."""
+    monkeypatch.setattr(seen, "MOST", 2)
+    with serving(HEALTHY) as servers:
+        for _ in range(5):
+            ask(servers.url("a"), "initialize", {"Authorization": "x" * 5000})
+        entries = servers.log("a")
+
+    assert [len(entry.authorization or "") for entry in entries] == [seen.LONGEST] * 2
+    assert (servers.dropped("a"), servers.attempts("a")) == (3, 5)
+
+
+@pytest.mark.parametrize(
+    ("documents", "complaint"),
+    [
+        ([{"script": [{"do": "statu"}]}], r"'statu' - at `\$\[0\]\.script\[0\]\.do`"),
+        ([{"script": [{"do": "reset", "code": 1}]}], "unknown field `code`"),
+        ([{"script": []}], "length >= 1"),
+        ([{"script": [{"do": "refused"}, HEALTHY]}], "stands alone"),
+        ([{"script": [HEALTHY]}] * 2, "two servers have the id 'a'"),
+        ([{"script": [{"do": "redirect", "to": "b"}]}], "redirects to 'b'"),
+        ([{"script": [HEALTHY], "same_origin_as": "a"}], "name a server with its own"),
+        (
+            [
+                {"script": [HEALTHY], "same_origin_as": "b"},
+                {"server_id": "b", "script": [{"do": "refused"}]},
+            ],
+            "both must speak HTTP",
+        ),
+    ],
+)
+def test_a_script_that_cannot_be_played_is_refused(
+    documents: list[dict[str, Any]], complaint: str
+) -> None:
+    """The sentence names the place or the server."""
+    with pytest.raises(BadScript, match=complaint):
+        read_scripts([{"server_id": "a", **document} for document in documents])

@@ -1,0 +1,197 @@
+"""Hundreds of fault servers at once, over and over: fast, bounded, and nothing stays behind."""
+
+from __future__ import annotations
+
+import gc
+import resource
+import socket
+import sys
+import threading
+import time
+import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from mcp_proxy_conformance.transcript import Transcript
+from mcp_proxy_conformance.upstream import Upstreams
+from mcp_proxy_conformance.upstream.faults import FaultServers, read_scripts
+from mcp_proxy_conformance.upstream.faults.seen import MOST
+
+DARWIN = sys.platform == "darwin"
+MANY, ROUNDS, MOST_BYTES = 200, 5, 20 << 20
+HEALTHY = {"do": "healthy"}
+MIX: list[dict[str, Any]] = [
+    HEALTHY,
+    {"do": "slow", "seconds": 0.02},
+    {"do": "slow", "seconds": 60},
+    {"do": "status", "code": 503, "body": "x" * 2000},
+    {"do": "redirect"},
+    {"do": "silence"},
+    {"do": "reset"},
+    {"do": "close"},
+    {"do": "cut_json", "by": "rst"},
+    {"do": "cut_sse", "where": "before"},
+    {"do": "html"},
+    {"do": "empty"},
+    {"do": "set_cookie"},
+    {"do": "backlog"},
+    {"do": "banner"},
+    {"do": "plain_for_tls"},
+    {"do": "refused"},
+    {"do": "unresolvable"},
+    {"do": "stdio_garbage"},
+    {"do": "malformed", "connection": {}},
+]
+BODY = b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"pad":"%b"}}' % (b"x" * 50_000)
+
+
+def mixed(count: int) -> FaultServers:
+    """So many servers, each word by turns, with some tools."""
+    tools = [f"tool_{n}" for n in range(20)]
+    return FaultServers(
+        read_scripts(
+            [
+                {"server_id": f"s{n}", "tools": tools, "script": [MIX[n % len(MIX)]]}
+                for n in range(count)
+            ]
+        )
+    )
+
+
+def knock(connection: dict[str, Any]) -> bool:
+    """Send one request and read what comes within a moment; whether there was a port to try."""
+    place = urlsplit(connection.get("url") or "")
+    if place.hostname != "127.0.0.1":
+        return False
+    try:
+        with socket.create_connection((place.hostname, place.port), timeout=0.1) as sock:
+            head = f"POST {place.path} HTTP/1.1\r\nContent-Length: {len(BODY)}\r\n\r\n"
+            sock.sendall(head.encode() + BODY)
+            while sock.recv(1 << 16):
+                pass
+    except OSError:
+        pass  # of every kind; what matters here is what stays
+    return True
+
+
+def rounds(count: int, pool: ThreadPoolExecutor) -> int:
+    """Open, knock at and close many servers so often; how many knocks."""
+    knocks = 0
+    for _ in range(count):
+        with mixed(MANY) as servers:
+            knocks += sum(pool.map(knock, servers.connections()))
+    return knocks
+
+
+def peak() -> int:
+    """The most memory that this process ever had, in bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if DARWIN else 1024)
+
+
+def held() -> tuple[int, int]:
+    """Open descriptors and living threads."""
+    return len(list(Path("/dev/fd").iterdir())), threading.active_count()
+
+
+def test_many_rounds_of_many_servers_stay_within_bounds() -> None:
+    """The process grows by little, and neither descriptors nor threads stay."""
+    with ThreadPoolExecutor(16) as pool:
+        rounds(1, pool)
+        before, begun = held(), peak()
+        knocks = rounds(ROUNDS, pool)
+        after, ended = held(), peak()
+
+    assert knocks == ROUNDS * MANY * 17 // len(MIX)
+    assert after == before
+    assert ended - begun < MOST_BYTES
+
+
+def test_nothing_of_a_load_is_kept_once_it_is_over() -> None:
+    """Not its bodies, its connections, its servers."""
+    with ThreadPoolExecutor(16) as pool:
+        rounds(1, pool)
+        tracemalloc.start()
+        try:
+            rounds(1, pool)
+            gc.collect()
+            kept, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+
+    assert kept < 1 << 20
+
+
+def test_what_is_kept_of_a_long_load_is_bounded() -> None:
+    """Six hundred requests of 50 kB leave the entries of the first ones, and no body."""
+    with mixed(1) as servers:
+        place = urlsplit(servers.url("s0"))
+        with socket.create_connection((place.hostname, place.port), timeout=5) as sock:
+            post = f"POST {place.path} HTTP/1.1\r\nContent-Length: {len(BODY)}\r\n\r\n"
+            tracemalloc.start()
+            try:
+                for _ in range(MOST + 100):
+                    sock.sendall(post.encode() + BODY)
+                    while not sock.recv(1 << 16).endswith(b"}"):
+                        pass
+                gc.collect()
+                kept, _ = tracemalloc.get_traced_memory()
+            finally:
+                tracemalloc.stop()
+        found = len(servers.log("s0")), servers.dropped("s0"), servers.attempts("s0")
+
+    assert found == (MOST, 100, MOST + 100)
+    assert kept < 4 << 20
+
+
+def test_many_servers_open_and_close_at_once() -> None:
+    """Far below what a load takes; the bound is wide for busy machines."""
+    began = time.monotonic()
+    with mixed(2 * MANY) as servers:
+        opened = len(servers.connections())
+
+    assert opened == 2 * MANY
+    assert time.monotonic() - began < 5
+
+
+def test_loads_share_the_thread_of_a_hub() -> None:
+    """Many cases at once need no thread each, and one that ends leaves the others alone."""
+    with Upstreams(Transcript()) as hub:
+        threads = threading.active_count()
+        first, second = FaultServers(read(), hub=hub), FaultServers(read(), hub=hub)
+        with second:
+            with first:
+                running = threading.active_count()
+                knock(first.connection("a"))
+            knock(second.connection("a"))
+            counted = [one.attempts("a") for one in (first, second)]
+            ended = urlsplit(first.url("a")).port
+            with pytest.raises(ConnectionRefusedError):
+                socket.create_connection(("127.0.0.1", ended or 0))
+
+    assert (counted, running) == ([1, 1], threads)
+
+
+def read() -> Any:
+    """One healthy server."""
+    return read_scripts([{"server_id": "a", "script": [HEALTHY]}])
+
+
+def test_servers_that_cannot_all_open_open_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The failure is told, and neither port nor thread stays."""
+    before = held()
+    bind, calls = socket.socket.bind, iter(range(100))
+
+    def scarce(sock: socket.socket, address: Any) -> None:
+        if next(calls) == 5:
+            raise OSError("no more ports")
+        bind(sock, address)
+
+    monkeypatch.setattr(socket.socket, "bind", scarce)
+    with pytest.raises(OSError, match="no more ports"):
+        mixed(20).start()
+
+    assert held() == before

@@ -1,0 +1,196 @@
+"""Faults below HTTP and before it: each watched by a raw client, none in need of privileges."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import subprocess
+import sys
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from mcp_proxy_conformance.upstream.faults import FaultServers, names, read_scripts
+
+LINUX_ONLY = pytest.mark.skipif(
+    sys.platform != "linux", reason="a queue of length 0 is filled for certain on Linux only"
+)
+
+
+def one(word: str, **more: Any) -> FaultServers:
+    """A server of one word."""
+    script = [{"do": word, **more}]
+    return FaultServers(read_scripts([{"server_id": "a", "timeout_s": 2.5, "script": script}]))
+
+
+def dial(servers: FaultServers, patience: float = 5.0) -> socket.socket:
+    """A connection to the server's port."""
+    place = urlsplit(servers.url("a"))
+    return socket.create_connection((place.hostname, place.port), timeout=patience)
+
+
+def test_a_refused_port_refuses_and_belongs_to_nobody_else() -> None:
+    """Until it heals."""
+    with one("refused") as servers:
+        port = urlsplit(servers.url("a")).port
+        with pytest.raises(ConnectionRefusedError):
+            dial(servers)
+        with socket.socket() as rival, pytest.raises(OSError, match="in use"):
+            rival.bind(("127.0.0.1", port))
+        counted = servers.attempts("a")
+        servers.heal("a")
+        dial(servers).close()
+
+    assert counted is None
+
+
+@LINUX_ONLY
+def test_a_full_backlog_takes_no_connection() -> None:
+    """Connecting takes as long as one has patience for, until it heals."""
+    with one("backlog") as servers:
+        for _ in range(3):
+            with pytest.raises(TimeoutError):
+                dial(servers, patience=0.2)
+        counted, unmet = servers.attempts("a"), servers.unmet("a")
+        servers.heal("a")
+        dial(servers).close()
+
+    assert (counted, unmet) == (None, None)
+
+
+def test_a_banner_greets_on_accept_and_waits() -> None:
+    """Before any request; each connection is an attempt."""
+    with one("banner") as servers:
+        for _ in range(2):
+            with dial(servers, patience=0.2) as sock:
+                greeting = sock.recv(100)
+                with pytest.raises(TimeoutError):
+                    sock.recv(1)
+        entries = servers.log("a")
+
+    assert greeting.startswith(b"220 ")
+    assert [(entry.attempt, entry.verb, entry.played) for entry in entries] == [
+        (1, "", "banner"),
+        (2, "", "banner"),
+    ]
+
+
+def test_a_plain_port_answers_a_tls_greeting_in_plain_text() -> None:
+    """The handshake fails at once."""
+    with one("plain_for_tls") as servers:
+        with dial(servers) as sock, pytest.raises(ssl.SSLError):
+            ssl.create_default_context().wrap_socket(sock, server_hostname="localhost")
+        url, counted = servers.url("a"), servers.attempts("a")
+
+    assert (url.partition("://")[0], counted) == ("https", 1)
+
+
+def test_an_unresolvable_name_is_unknown_to_this_machine() -> None:
+    """Where it is not, the servers say so before a loader is led to a stranger."""
+    with one("unresolvable") as servers:
+        if unmet := servers.unmet("a"):
+            pytest.skip(unmet)
+        host = urlsplit(servers.url("a")).hostname
+        with pytest.raises(socket.gaierror):
+            socket.getaddrinfo(host, 80)
+        counted = servers.attempts("a")
+
+    assert (host, counted) == ("nobody.invalid", None)
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        (None, "answers the name x.invalid"),
+        (socket.gaierror(socket.EAI_AGAIN, "try again"), "cannot tell whether x.invalid exists"),
+        (socket.gaierror(socket.EAI_NONAME, "unknown"), "None"),
+    ],
+)
+def test_the_precondition_of_an_unknown_name_is_no_such_name(
+    monkeypatch: pytest.MonkeyPatch, answer: Exception | None, sentence: str
+) -> None:
+    """An answer, or a resolver that cannot tell, does not do."""
+
+    def resolve(*_: object, **__: object) -> list[object]:
+        if answer is not None:
+            raise answer
+        return []
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    assert sentence in str(names.unresolvable.__wrapped__("x.invalid"))
+
+
+@pytest.mark.parametrize("given", [{}, {"url": "http://"}, {"url": "x", "transport": "pigeon"}])
+def test_a_malformed_connection_is_handed_on_as_it_is(given: dict[str, Any]) -> None:
+    """With id and timeout, and without a port."""
+    with one("malformed", connection=given) as servers:
+        connections, counted = servers.connections(), servers.attempts("a")
+        with pytest.raises(LookupError, match="'a' has no URL"):
+            servers.url("a")
+        with pytest.raises(ValueError, match="its connection is the fault"):
+            servers.heal("a")
+
+    assert connections == [{"server_id": "a", "timeout_s": 2.5, **given}]
+    assert counted is None
+
+
+def test_a_connection_says_where_and_how_long() -> None:
+    """What a loader is handed for a server with a URL."""
+    with one("healthy") as servers:
+        assert servers.connections() == [
+            {
+                "server_id": "a",
+                "timeout_s": 2.5,
+                "url": servers.url("a"),
+                "transport": "streamable-http",
+                "headers": {},
+            }
+        ]
+
+
+def test_a_missing_program_cannot_be_started() -> None:
+    """No such file, and nothing to count."""
+    with one("stdio_missing") as servers:
+        connection = servers.connection("a")
+        with pytest.raises(FileNotFoundError):
+            subprocess.run(connection["command"], check=False)
+        assert (connection["transport"], servers.attempts("a")) == ("stdio", None)
+
+
+def test_a_process_that_exits_does_so_at_once() -> None:
+    """Without a word; each start is an attempt."""
+    with one("stdio_exits") as servers:
+        command = servers.connection("a")["command"]
+        ended = [subprocess.run(command, capture_output=True, check=False) for _ in range(2)]
+        counted = servers.attempts("a")
+
+    assert [(end.returncode, end.stdout, end.stderr) for end in ended] == [(0, b"", b"")] * 2
+    assert counted == 2
+
+
+def test_a_process_that_prints_garbage_lives_on() -> None:
+    """Its lines are no messages, and it answers nothing."""
+    with one("stdio_garbage") as servers:
+        command = servers.connection("a")["command"]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            lines = [process.stdout.readline() for _ in range(3)]
+            process.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"initialize"}\n')
+            process.stdin.flush()
+            alive = process.poll() is None
+            process.stdin.close()
+            rest = process.stdout.read()
+        counted = servers.attempts("a")
+
+    assert (lines[1], alive, rest, counted) == (b"{not json\n", True, b"", 1)
+
+
+def test_questions_to_nobody_name_who_is_there() -> None:
+    """Our own mistakes say how to repair them."""
+    servers = one("healthy")
+    with pytest.raises(LookupError, match=r"no server 'b'; there are \['a'\]"):
+        servers.attempts("b")
+    with pytest.raises(RuntimeError, match="not started"):
+        servers.heal("a")

@@ -1,0 +1,212 @@
+"""Each fault of a request, watched on a raw socket: its bytes, and how the connection ends."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from mcp_proxy_conformance.upstream.faults import FaultServers, read_scripts
+
+JSON_200 = "200 application/json"
+
+
+def call(method: str, **params: Any) -> bytes:
+    """A message; the notification has no id."""
+    message: dict[str, Any] = {"jsonrpc": "2.0", "method": method, "params": params}
+    if not method.startswith("notifications/"):
+        message["id"] = 7
+    return json.dumps(message).encode()
+
+
+INITIALIZE = call("initialize", protocolVersion="2025-11-25")
+
+
+def exchange(url: str, message: bytes, patience: float = 5.0) -> tuple[bytes, str]:
+    """What one request gets, and the end: `fin`, `rst`, or `open` when patience is over."""
+    place, got = urlsplit(url), b""
+    head = f"POST {place.path} HTTP/1.1\r\nContent-Length: {len(message)}\r\nConnection: close"
+    with socket.create_connection((place.hostname, place.port), timeout=patience) as sock:
+        sock.sendall(head.encode() + b"\r\n\r\n" + message)
+        try:
+            while chunk := sock.recv(1 << 16):
+                got += chunk
+        except ConnectionResetError:
+            return got, "rst"
+        except TimeoutError:
+            return got, "open"
+    return got, "fin"
+
+
+def parts(raw: bytes) -> tuple[str, dict[str, str], bytes]:
+    """Status and media type, headers in lower case, body."""
+    head, _, body = raw.partition(b"\r\n\r\n")
+    line, *lines = head.decode().split("\r\n")
+    headers = {name.lower(): value.strip() for name, _, value in (x.partition(":") for x in lines)}
+    return f"{line.split()[1]} {headers.get('content-type', '')}".strip(), headers, body
+
+
+def one(played: dict[str, Any]) -> FaultServers:
+    """A server of one tool that plays one behaviour."""
+    return FaultServers(read_scripts([{"server_id": "a", "tools": ["add"], "script": [played]}]))
+
+
+def met(played: dict[str, Any], message: bytes = INITIALIZE) -> tuple[bytes, str]:
+    """What one request gets from a server that plays that."""
+    with one(played) as servers:
+        return exchange(servers.url("a"), message)
+
+
+@pytest.mark.parametrize(("word", "end"), [("close", "fin"), ("reset", "rst")])
+def test_no_byte_comes_before_the_connection_ends(word: str, end: str) -> None:
+    """An orderly close and a reset are told apart."""
+    assert met({"do": word}) == (b"", end)
+
+
+def test_silence_is_silent_and_stays_open() -> None:
+    """Not a byte within the time of waiting, though the request was read."""
+    with one({"do": "silence"}) as servers:
+        got = exchange(servers.url("a"), INITIALIZE, patience=0.3)
+        (seen,) = servers.log("a")
+
+    assert got == (b"", "open")
+    assert (seen.method, seen.id, seen.played, seen.status) == ("initialize", 7, "silence", None)
+
+
+@pytest.mark.parametrize("by", ["fin", "rst"])
+@pytest.mark.parametrize("on", ["initialize", "notifications/initialized", "tools/list"])
+def test_json_is_cut_inside_its_body(on: str, by: str) -> None:
+    """Less comes than was announced."""
+    with one({"do": "cut_json", "by": by, "on": on}) as servers:
+        exchange(servers.url("a"), INITIALIZE)
+        raw, end = exchange(servers.url("a"), call(on))
+    kind, headers, body = parts(raw)
+
+    assert (kind, end) == (JSON_200, by)
+    assert 0 < len(body) < int(headers["content-length"])
+
+
+@pytest.mark.parametrize("by", ["fin", "rst"])
+@pytest.mark.parametrize("where", ["before", "inside"])
+def test_a_stream_is_cut_before_or_inside_its_first_event(where: str, by: str) -> None:
+    """It is chunked, and neither its last chunk nor the end of an event comes."""
+    raw, end = met({"do": "cut_sse", "where": where, "by": by})
+    kind, headers, body = parts(raw)
+
+    assert (kind, headers["transfer-encoding"], end) == ("200 text/event-stream", "chunked", by)
+    assert (b"data: {" in body, b"\n\n" in body, b"0\r\n\r\n" in body) == (
+        where == "inside",
+        False,
+        False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("played", "kind", "start"),
+    [
+        ({"do": "html"}, "200 text/html", b"<!doctype html>"),
+        ({"do": "broken_json"}, JSON_200, b'{"jsonrpc"'),
+        ({"do": "empty"}, JSON_200, b""),
+        ({"do": "status", "code": 404}, "404", b""),
+        ({"do": "status", "code": 451, "body": "no"}, "451 text/plain; charset=utf-8", b"no"),
+        ({"do": "status", "code": 599}, "599", b""),
+        (
+            {"do": "status", "code": 403, "body": "{}", "headers": {"Content-type": "x/y"}},
+            "403 x/y",
+            b"{}",
+        ),
+    ],
+)
+def test_a_wrong_answer_is_whole(played: dict[str, Any], kind: str, start: bytes) -> None:
+    """Its length is right, its content is what the word says."""
+    raw, end = met(played)
+    said, headers, body = parts(raw)
+
+    assert (said, end, int(headers["content-length"])) == (kind, "fin", len(body))
+    assert body[: len(start) or None] == start
+
+
+def test_broken_json_is_not_json() -> None:
+    """And carries no id by which it could be taken for an answer."""
+    with pytest.raises(json.JSONDecodeError):
+        json.loads(parts(met({"do": "broken_json"})[0])[2])
+
+
+def test_a_json_rpc_error_answers_the_request() -> None:
+    """With the code and message of the script."""
+    raw, _ = met({"do": "jsonrpc_error", "code": -32001, "message": "not now"})
+
+    assert json.loads(parts(raw)[2]) == {
+        "jsonrpc": "2.0",
+        "id": 7,
+        "error": {"code": -32001, "message": "not now"},
+    }
+
+
+def test_a_slow_answer_is_right_and_late() -> None:
+    """Nothing comes before its time."""
+    began = time.monotonic()
+    raw, _ = met({"do": "slow", "seconds": 0.2})
+
+    assert time.monotonic() - began >= 0.2
+    assert "result" in json.loads(parts(raw)[2])
+
+
+@pytest.mark.parametrize("on", ["initialize", "notifications/initialized", "tools/list", "any"])
+def test_a_behaviour_meets_its_request_and_no_other(on: str) -> None:
+    """All the rest is answered as if nothing were wrong."""
+    methods = ["initialize", "notifications/initialized", "tools/list"]
+    with one({"do": "status", "code": 500, "on": on}) as servers:
+        codes = [parts(exchange(servers.url("a"), call(name))[0])[0][:3] for name in methods]
+        played = [seen.played for seen in servers.log("a")]
+
+    hit = [on in (name, "any") for name in methods]
+    right = ["200", "202", "200"]
+    assert codes == ["500" if bad else code for bad, code in zip(hit, right, strict=True)]
+    assert played == ["status" if bad else "healthy" for bad in hit]
+
+
+def test_a_redirect_leads_to_a_path_where_all_is_healthy() -> None:
+    """What comes there belongs to the attempt that was led there."""
+    with one({"do": "redirect", "code": 308, "on": "any"}) as servers:
+        first, headers, _ = parts(exchange(servers.url("a"), INITIALIZE)[0])
+        second, _, body = parts(exchange(headers["location"], INITIALIZE)[0])
+        seen = [(entry.attempt, entry.played) for entry in servers.log("a")]
+
+    assert (first, second, json.loads(body)["id"]) == ("308", JSON_200, 7)
+    assert (seen, servers.attempts("a")) == ([(1, "redirect"), (1, "healthy")], 1)
+
+
+def test_a_redirect_leads_to_another_server() -> None:
+    """Whose count goes up."""
+    script = [{"do": "redirect", "to": "b"}]
+    with FaultServers(
+        read_scripts(
+            [
+                {"server_id": "a", "script": script},
+                {"server_id": "b", "script": [{"do": "healthy"}]},
+            ]
+        )
+    ) as servers:
+        _, headers, _ = parts(exchange(servers.url("a"), INITIALIZE)[0])
+        exchange(headers["location"], INITIALIZE)
+
+    assert headers["location"] == servers.url("b")
+    assert (servers.attempts("a"), servers.attempts("b")) == (1, 1)
+
+
+def test_a_healthy_server_lists_its_tools_in_both_eras() -> None:
+    """With a handshake or without one."""
+    meta = {"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}}
+    with one({"do": "healthy"}) as servers:
+        _, headers, _ = parts(exchange(servers.url("a"), INITIALIZE)[0])
+        raws = [exchange(servers.url("a"), call("tools/list", **more))[0] for more in ({}, meta)]
+        results = [json.loads(parts(raw)[2])["result"] for raw in raws]
+
+    assert headers["mcp-session-id"].startswith(servers.token("a"))
+    assert [[tool["name"] for tool in result["tools"]] for result in results] == [["add"]] * 2
+    assert [result.get("resultType") for result in results] == [None, "complete"]
