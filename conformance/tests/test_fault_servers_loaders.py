@@ -19,7 +19,6 @@ UNAVAILABLE = {"do": "status", "code": 503}
 SCRIPTS: dict[str, list[dict[str, Any]]] = {
     "healthy": [HEALTHY],
     "slow": [{"do": "slow", "seconds": 0.05, "on": "any"}],
-    "late": [{"do": "slow", "seconds": 30}],
     "clean 403": [{"do": "status", "code": 403, "body": "Access denied."}],
     "authorization": [
         {"do": "status", "code": 403, "body": "ext_authz error: timeout"},
@@ -30,7 +29,6 @@ SCRIPTS: dict[str, list[dict[str, Any]]] = {
     "503 once": [UNAVAILABLE, HEALTHY],
     "503 at the listing": [{**UNAVAILABLE, "on": "tools/list"}, HEALTHY],
     "503 at the notification": [{**UNAVAILABLE, "on": "notifications/initialized"}, HEALTHY],
-    "silence": [{"do": "silence"}, HEALTHY],
     "reset": [{"do": "reset"}],
     "close": [{"do": "close", "on": "tools/list"}, HEALTHY],
     "json fin": [{"do": "cut_json"}, HEALTHY],
@@ -51,7 +49,6 @@ SCRIPTS: dict[str, list[dict[str, Any]]] = {
 EXPECTED = {
     "healthy": ("available", 1),
     "slow": ("available", 1),
-    "late": ("transient", 3),
     "clean 403": ("denied", 1),
     "authorization": ("available", 2),
     "404": ("permanent", 1),
@@ -59,7 +56,6 @@ EXPECTED = {
     "503 once": ("available", 2),
     "503 at the listing": ("available", 2),
     "503 at the notification": ("available", 2),
-    "silence": ("available", 2),
     "reset": ("transient", 3),
     "close": ("available", 2),
     "json fin": ("available", 2),
@@ -77,13 +73,18 @@ EXPECTED = {
     "cookie": ("available", 1),
     "session": ("available", 1),
 }
+OUTLASTING: dict[str, list[dict[str, Any]]] = {
+    "late": [{"do": "slow", "seconds": 30}],
+    "silence": [{"do": "silence"}, HEALTHY],
+    "silent listing": [{"do": "silence", "on": "tools/list"}, HEALTHY],
+}
 
 
 @contextmanager
-def playing(scripts: dict[str, list[dict[str, Any]]]) -> Iterator[FaultServers]:
-    """Servers by name, each with a tool named `tool`."""
+def playing(scripts: dict[str, list[dict[str, Any]]], wait_s: float = 20) -> Iterator[FaultServers]:
+    """Servers by name, each with a tool named `tool`; a busy machine adds no fault of its own."""
     documents = [
-        {"server_id": name, "tools": ["tool"], "script": script, "timeout_s": 0.5}
+        {"server_id": name, "tools": ["tool"], "script": script, "timeout_s": wait_s}
         for name, script in scripts.items()
     ]
     with FaultServers(read_scripts(documents)) as servers:
@@ -123,6 +124,20 @@ def test_the_reference_classifies_what_it_meets() -> None:
     assert got == EXPECTED
     assert {name: n for name, n in claimed.items() if EXPECTED[name][1] not in (None, n)} == {}
     assert crossed == []
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "attempts"),
+    [("late", "transient", 3), ("silence", "available", 2), ("silent listing", "available", 2)],
+)
+def test_the_reference_waits_no_longer_than_it_is_told(
+    name: str, status: str, attempts: int
+) -> None:
+    """What does not come in time is tried again."""
+    with playing({name: OUTLASTING[name]}, wait_s=0.5) as servers:
+        (outcome,) = loaded(servers)
+
+    assert (outcome.status, servers.attempts(name)) == (status, attempts)
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto", "2026-07-28"])
