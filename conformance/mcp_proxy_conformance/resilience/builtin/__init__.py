@@ -1,0 +1,19 @@
+"""Loaders of many MCP servers that come ready, each in a virtual environment of its own."""
+
+from mcp_proxy_conformance.resilience.builtin.environments import NotInstalled, command, version
+from mcp_proxy_conformance.resilience.builtin.listing import (
+    Builtin,
+    UnknownBuiltin,
+    builtin,
+    builtins,
+)
+
+__all__ = [
+    "Builtin",
+    "NotInstalled",
+    "UnknownBuiltin",
+    "builtin",
+    "builtins",
+    "command",
+    "version",
+]

@@ -1,0 +1,124 @@
+"""The environments of the builtins: made when first needed, kept in the user's cache folder.
+
+A folder is `CACHE/NAME-DIGEST`, its digest one of the requirement and the interpreter, so that
+another version of either has another. It is made beside its place and moved there whole: two
+processes may make one at once, the later one's is dropped, and what fails leaves nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from mcp_proxy_conformance.resilience.builtin.listing import Builtin
+from mcp_proxy_conformance.target.adapter import AdapterError
+
+INSTALL_S = 600.0
+"""What making an environment may take."""
+SCRIPTS = Path(__file__).parent
+
+
+class NotInstalled(AdapterError):
+    """The environment of a builtin could not be made; one sentence with the reason and a hint."""
+
+
+def cache_folder() -> Path:
+    """`$XDG_CACHE_HOME/mcp-proxy-conformance`, or in `~/.cache`; a relative one is not heeded."""
+    given = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    root = given if given.is_absolute() else Path.home() / ".cache"
+    return root / "mcp-proxy-conformance"
+
+
+def command(builtin: Builtin) -> tuple[str, ...]:
+    """The command for `Loader`; makes the environment when there is none, which may take minutes.
+
+    Raises:
+        NotInstalled: The environment could not be made.
+    """
+    script = SCRIPTS / builtin.script
+    answering = SCRIPTS / "answering.py"
+    return (str(_python(environment(builtin))), "-I", str(answering), str(script), builtin.way)
+
+
+def environment(builtin: Builtin) -> Path:
+    """The folder of the builtin's environment, made when there is none.
+
+    Raises:
+        NotInstalled: It could not be made.
+    """
+    place = cache_folder() / "loaders" / _folder(builtin.requirement)
+    if not place.is_dir():
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=place.parent, prefix=".making-") as scratch:
+                made = Path(scratch) / "environment"
+                _make(made, builtin.requirement)
+                _move(made, place)
+        except OSError as error:
+            raise _failed(builtin.requirement, str(error)) from None
+    return place
+
+
+def version(builtin: Builtin) -> str:
+    """The version of the library in the builtin's environment, which must have been made.
+
+    Raises:
+        NotInstalled: It is not there.
+    """
+    ask = "import sys, importlib.metadata as m; print(m.version(sys.argv[1]))"
+    python = _python(cache_folder() / "loaders" / _folder(builtin.requirement))
+    return _run((str(python), "-I", "-c", ask, builtin.package), builtin.requirement).strip()
+
+
+def _folder(requirement: str) -> str:
+    name = requirement.partition("[")[0].partition(">")[0]
+    about = (requirement, sys.executable, platform.python_version(), platform.machine())
+    digest = hashlib.sha256("\n".join(about).encode()).hexdigest()[:12]
+    return f"{name}-{digest}"
+
+
+def _python(folder: Path) -> Path:
+    return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+
+def _make(folder: Path, requirement: str) -> None:
+    _run((sys.executable, "-I", "-m", "venv", str(folder)), requirement)
+    pip = (str(_python(folder)), "-I", "-m", "pip", "--disable-pip-version-check", "--no-input")
+    _run((*pip, "install", "--quiet", requirement), requirement)
+
+
+def _move(made: Path, place: Path) -> None:
+    """Into its place, unless another process was first."""
+    try:
+        made.rename(place)
+    except OSError:
+        if not place.is_dir():
+            raise
+
+
+def _run(words: Sequence[str], requirement: str) -> str:
+    try:
+        done = subprocess.run(  # noqa: S603 - interpreters of our own
+            words, capture_output=True, text=True, encoding="utf-8", timeout=INSTALL_S, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise _failed(requirement, f"it took more than {INSTALL_S:.0f} s") from None
+    except OSError as error:
+        raise _failed(requirement, str(error)) from None
+    if done.returncode:
+        said = [line for line in (done.stderr or done.stdout).splitlines() if line.strip()]
+        raise _failed(requirement, said[-1].strip() if said else f"exit code {done.returncode}")
+    return done.stdout
+
+
+def _failed(requirement: str, reason: str) -> NotInstalled:
+    return NotInstalled(
+        f"no environment for {requirement} could be made in {cache_folder()}: {reason}; "
+        "it needs the module venv, pip and a reachable package index"
+    )

@@ -1,0 +1,49 @@
+"""`langchain-mcp-adapters`: `MultiServerMCPClient`, asked for all servers or for each.
+
+Exercised: `MultiServerMCPClient(connections).get_tools()`, which its documentation gives for many
+servers (`every`), and `get_tools(server_name=...)` (`one`).
+
+Decided here: a server's timeout is handed to each setting that the library has for it, `timeout`
+and `sse_read_timeout` of the transport and `read_timeout_seconds` of the session; without one the
+library's own hold. Attempts and backoff are not handed on: the library has no setting for them.
+Since one list of tools comes back for all servers, `every` turns on `tool_name_prefix` and takes
+the prefix off again; of two ids that both fit, the longer one is taken.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+from langchain_mcp_adapters.client import MultiServerMCPClient
+
+
+async def every(asked: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
+    """All servers in one call."""
+    connections = {one["server_id"]: connection(one) for one in asked["servers"]}
+    client = MultiServerMCPClient(connections, tool_name_prefix=True)
+    found: dict[str, list[str]] = {server_id: [] for server_id in connections}
+    for tool in await client.get_tools():
+        owner = max((one for one in found if tool.name.startswith(f"{one}_")), key=len)
+        found[owner].append(tool.name.removeprefix(f"{owner}_"))
+    return found
+
+
+async def one(server: Mapping[str, Any], _asked: Mapping[str, Any]) -> Sequence[str]:
+    """One server in a call of its own."""
+    client = MultiServerMCPClient({server["server_id"]: connection(server)})
+    return [tool.name for tool in await client.get_tools(server_name=server["server_id"])]
+
+
+def connection(server: Mapping[str, Any]) -> dict[str, Any]:
+    """A server of the request as the library takes it; what is missing stays missing."""
+    seconds = server.get("timeout_s")
+    made: dict[str, Any] = {}
+    if seconds is not None:
+        made["session_kwargs"] = {"read_timeout_seconds": timedelta(seconds=seconds)}
+    if "command" in server:
+        own = {"command": server["command"], "args": server.get("args") or []}
+        return made | own | {"transport": "stdio", "env": server.get("env")}
+    made |= {key: server[key] for key in ("url", "headers") if key in server}
+    if seconds is not None:
+        made |= {"timeout": seconds, "sse_read_timeout": seconds}
+    return made | {"transport": server.get("transport") or "streamable_http"}

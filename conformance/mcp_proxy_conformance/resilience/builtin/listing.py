@@ -1,0 +1,95 @@
+"""The loaders that come ready: name, requirement, and what of the library each one drives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+_LANGCHAIN = "langchain-mcp-adapters>=0.3.2,<0.4"
+_PYDANTIC_AI = "pydantic-ai-slim[mcp]>=2.60,<3"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Builtin:
+    """One loader: its name, the library it needs, its script and which function of it is driven."""
+
+    name: str
+    package: str
+    requirement: str
+    script: str
+    way: Literal["every", "one"]
+    about: str
+
+
+_ALL = (
+    Builtin(
+        name="langchain",
+        package="langchain-mcp-adapters",
+        requirement=_LANGCHAIN,
+        script="langchain.py",
+        way="every",
+        about="MultiServerMCPClient.get_tools() for all servers at once",
+    ),
+    Builtin(
+        name="langchain-each",
+        package="langchain-mcp-adapters",
+        requirement=_LANGCHAIN,
+        script="langchain.py",
+        way="one",
+        about="MultiServerMCPClient.get_tools(server_name=...) for one server after another",
+    ),
+    Builtin(
+        name="mcp-sdk",
+        package="mcp",
+        requirement="mcp>=2.3,<3",
+        script="mcp_sdk.py",
+        way="one",
+        about="Client and list_tools() of the official SDK for one server after another",
+    ),
+    Builtin(
+        name="openai-agents",
+        package="openai-agents",
+        requirement="openai-agents>=0.24,<0.25",
+        script="openai_agents.py",
+        way="every",
+        about="MCPServerManager, then list_tools() of each connected server",
+    ),
+    Builtin(
+        name="pydantic-ai",
+        package="pydantic-ai-slim",
+        requirement=_PYDANTIC_AI,
+        script="pydantic_ai.py",
+        way="every",
+        about="an MCPToolset for each server, all entered together as an agent does",
+    ),
+    Builtin(
+        name="pydantic-ai-each",
+        package="pydantic-ai-slim",
+        requirement=_PYDANTIC_AI,
+        script="pydantic_ai.py",
+        way="one",
+        about="an MCPToolset for one server after another",
+    ),
+)
+
+
+class UnknownBuiltin(LookupError):
+    """There is no builtin of that name; the message names those there are."""
+
+
+def builtins() -> tuple[Builtin, ...]:
+    """All builtins, in the order of their names."""
+    return _ALL
+
+
+def builtin(name: str) -> Builtin:
+    """The builtin of that name.
+
+    Raises:
+        UnknownBuiltin: There is none.
+    """
+    for one in _ALL:
+        if one.name == name:
+            return one
+    names = ", ".join(one.name for one in _ALL)
+    raise UnknownBuiltin(f"there is no builtin loader {name!r}; there are {names}")

@@ -1,0 +1,51 @@
+"""`pydantic-ai`: `MCPToolset`s, entered together as an agent enters them, or each on its own.
+
+Exercised: for `every`, an `MCPToolset` a server with its id as prefix, as `load_mcp_toolsets` makes
+them, in one `CombinedToolset` as an `Agent` makes it, entered and asked for its tools; no model is
+called. For `one`, `async with MCPToolset(...)` and `list_tools()`.
+
+Decided here: a server's timeout is handed to both settings that the library has for it,
+`init_timeout` and `read_timeout`. Attempts and backoff are not handed on: the library has no
+setting for them. A tool's server is told by `toolset_id`, and its prefix is taken off again.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fastmcp.client.transports import StdioTransport
+from pydantic_ai import RunContext
+from pydantic_ai.mcp import MCPToolset
+from pydantic_ai.models.test import TestModel
+from pydantic_ai.toolsets import CombinedToolset
+from pydantic_ai.usage import RunUsage
+
+
+async def every(asked: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
+    """All servers as the toolsets of one agent."""
+    found: dict[str, list[str]] = {one["server_id"]: [] for one in asked["servers"]}
+    toolsets = [toolset(one).prefixed(one["server_id"]) for one in asked["servers"]]
+    combined = CombinedToolset(toolsets)
+    async with combined:
+        tools = await combined.get_tools(RunContext(deps=None, model=TestModel(), usage=RunUsage()))
+    for name, tool in tools.items():
+        owner = tool.tool_def.toolset_id
+        found[owner].append(name.removeprefix(f"{owner}_"))
+    return found
+
+
+async def one(server: Mapping[str, Any], _asked: Mapping[str, Any]) -> Sequence[str]:
+    """One server as a toolset on its own."""
+    async with toolset(server) as entered:
+        return [tool.name for tool in await entered.list_tools()]
+
+
+def toolset(server: Mapping[str, Any]) -> Any:
+    """A server of the request as the library takes it."""
+    seconds = server.get("timeout_s")
+    settings: dict[str, Any] = {"id": server["server_id"]}
+    if seconds is not None:
+        settings |= {"init_timeout": seconds, "read_timeout": seconds}
+    if "command" in server:
+        env, args = server.get("env"), list(server.get("args") or [])
+        return MCPToolset(StdioTransport(server["command"], args, env=env), **settings)
+    return MCPToolset(server.get("url"), headers=server.get("headers"), **settings)
