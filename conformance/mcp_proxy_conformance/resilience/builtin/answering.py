@@ -4,15 +4,16 @@ It is run by the interpreter of the builtin's own environment and imports the st
 SCRIPT defines one of two functions, and WAY says which:
 
 - `every(asked)`: the library loads all servers at once. It returns, by server id, the names of the
-  tools or the exception that the library kept for that server. What it raises is the failure of
-  every server: a caller of the library would be left with no tools at all.
+  tools or the exception that the library kept for that server. What the library raises it returns
+  for every server: a caller of the library is left with no tools at all.
 - `one(server, asked)`: the library has no word for many servers. It returns the names of the tools
   of one; what it raises is that server's failure. The servers are loaded one after another, as a
   loop of a few lines would.
 
 Nothing is retried, timed, cut or hidden here. A failure is `permanent`, since no library tells
 more; its text is the exception's own `str`, or the name of its class where that is empty. What is
-no `Exception`, such as a cancellation that a library lets escape, ends the program.
+no `Exception`, such as a cancellation that a library lets escape, ends the program; so does a fault
+of a script's own, which must not be laid to the library.
 """
 
 import asyncio
@@ -20,12 +21,12 @@ import json
 import os
 import runpy
 import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
 Asked = Mapping[str, Any]
 Found = Sequence[str] | BaseException
-Load = Callable[[Asked], Awaitable[Mapping[str, Found]]]
+Load = Callable[[Asked], Coroutine[Any, Any, Mapping[str, Found]]]
 
 
 def one_by_one(one: Callable[[Asked, Asked], Awaitable[Sequence[str]]]) -> Load:
@@ -54,21 +55,13 @@ def answered(line: str, load: Load) -> dict[str, Any]:
         ids = [str(server["server_id"]) for server in asked["servers"]]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         return {"id": number, "error": f"{type(error).__name__}: {error}"}
-    found = asyncio.run(settled(load, asked, ids))
+    found = asyncio.run(load(asked))
     return {"id": number, "ok": {"outcomes": [outcome(one, found) for one in ids], "warnings": {}}}
 
 
-async def settled(load: Load, asked: Asked, ids: Sequence[str]) -> Mapping[str, Found]:
-    """What was found, by server id; a load that raises has failed for each of them."""
-    try:
-        return await load(asked)
-    except Exception as error:  # noqa: BLE001 - whatever the library raises is its answer
-        return dict.fromkeys(ids, error)
-
-
 def outcome(server_id: str, found: Mapping[str, Found]) -> dict[str, Any]:
-    """An outcome as the answer tells it; a server that the library left out has failed."""
-    told = found.get(server_id, LookupError("the library says nothing of this server"))
+    """An outcome as the answer tells it."""
+    told = found[server_id]
     failed = isinstance(told, BaseException)
     return {
         "server_id": server_id,

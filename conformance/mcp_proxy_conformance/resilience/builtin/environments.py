@@ -1,6 +1,6 @@
 """The environments of the builtins: made when first needed, kept in the user's cache folder.
 
-A folder is `CACHE/NAME-DIGEST`, its digest one of the requirement and the interpreter, so that
+A folder is `loaders/PACKAGE-DIGEST` in it, the digest one of the requirement and the interpreter:
 another version of either has another. It is made beside its place and moved there whole: two
 processes may make one at once, the later one's is dropped, and what fails leaves nothing.
 """
@@ -52,7 +52,7 @@ def environment(builtin: Builtin) -> Path:
     Raises:
         NotInstalled: It could not be made.
     """
-    place = cache_folder() / "loaders" / _folder(builtin.requirement)
+    place = _place(builtin)
     if not place.is_dir():
         try:
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -72,15 +72,14 @@ def version(builtin: Builtin) -> str:
         NotInstalled: It is not there.
     """
     ask = "import sys, importlib.metadata as m; print(m.version(sys.argv[1]))"
-    python = _python(cache_folder() / "loaders" / _folder(builtin.requirement))
+    python = _python(_place(builtin))
     return _run((str(python), "-I", "-c", ask, builtin.package), builtin.requirement).strip()
 
 
-def _folder(requirement: str) -> str:
-    name = requirement.partition("[")[0].partition(">")[0]
-    about = (requirement, sys.executable, platform.python_version(), platform.machine())
-    digest = hashlib.sha256("\n".join(about).encode()).hexdigest()[:12]
-    return f"{name}-{digest}"
+def _place(builtin: Builtin) -> Path:
+    interpreter = (sys.base_prefix, platform.python_implementation(), platform.python_version())
+    digest = hashlib.sha256("\n".join((builtin.requirement, *interpreter)).encode()).hexdigest()
+    return cache_folder() / "loaders" / f"{builtin.package}-{digest[:12]}"
 
 
 def _python(folder: Path) -> Path:

@@ -17,12 +17,15 @@ from typing import Any
 from langchain_mcp_adapters.client import MultiServerMCPClient
 
 
-async def every(asked: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
-    """All servers in one call."""
+async def every(asked: Mapping[str, Any]) -> Mapping[str, Sequence[str] | Exception]:
+    """All servers in one call, which gives all tools or raises."""
     connections = {one["server_id"]: connection(one) for one in asked["servers"]}
-    client = MultiServerMCPClient(connections, tool_name_prefix=True)
+    try:
+        tools = await MultiServerMCPClient(connections, tool_name_prefix=True).get_tools()
+    except Exception as error:  # noqa: BLE001 - whatever the library raises is its answer
+        return dict.fromkeys(connections, error)
     found: dict[str, list[str]] = {server_id: [] for server_id in connections}
-    for tool in await client.get_tools():
+    for tool in tools:
         owner = max((one for one in found if tool.name.startswith(f"{one}_")), key=len)
         found[owner].append(tool.name.removeprefix(f"{owner}_"))
     return found

@@ -19,8 +19,11 @@ from agents.mcp import MCPServerManager, MCPServerStdio, MCPServerStreamableHttp
 
 
 async def every(asked: Mapping[str, Any]) -> Mapping[str, Sequence[str] | BaseException]:
-    """All servers under one manager."""
-    servers = [server_of(one, asked) for one in asked["servers"]]
+    """All servers under one manager; one that cannot even be described fails them all."""
+    try:
+        servers = [server_of(one, asked) for one in asked["servers"]]
+    except Exception as error:  # noqa: BLE001 - whatever the library raises is its answer
+        return dict.fromkeys((one["server_id"] for one in asked["servers"]), error)
     longest = max((one.get("timeout_s") or 0.0 for one in asked["servers"]), default=0.0)
     limit = {"connect_timeout_seconds": longest} if longest else {}
     found: dict[str, Sequence[str] | BaseException] = {}

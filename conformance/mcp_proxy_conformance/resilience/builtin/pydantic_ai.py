@@ -6,7 +6,7 @@ called. For `one`, `async with MCPToolset(...)` and `list_tools()`.
 
 Decided here: a server's timeout is handed to both settings that the library has for it,
 `init_timeout` and `read_timeout`. Attempts and backoff are not handed on: the library has no
-setting for them. A tool's server is told by `toolset_id`, and its prefix is taken off again.
+setting for them. A tool's server is told by its toolset's prefix, which is taken off again.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,15 +20,18 @@ from pydantic_ai.toolsets import CombinedToolset
 from pydantic_ai.usage import RunUsage
 
 
-async def every(asked: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
-    """All servers as the toolsets of one agent."""
+async def every(asked: Mapping[str, Any]) -> Mapping[str, Sequence[str] | Exception]:
+    """All servers as the toolsets of one agent, which gives all tools or raises."""
     found: dict[str, list[str]] = {one["server_id"]: [] for one in asked["servers"]}
-    toolsets = [toolset(one).prefixed(one["server_id"]) for one in asked["servers"]]
-    combined = CombinedToolset(toolsets)
-    async with combined:
-        tools = await combined.get_tools(RunContext(deps=None, model=TestModel(), usage=RunUsage()))
+    context = RunContext(deps=None, model=TestModel(), usage=RunUsage())
+    try:
+        own = [toolset(one).prefixed(one["server_id"]) for one in asked["servers"]]
+        async with CombinedToolset(own) as combined:
+            tools = await combined.get_tools(context)
+    except Exception as error:  # noqa: BLE001 - whatever the library raises is its answer
+        return dict.fromkeys(found, error)
     for name, tool in tools.items():
-        owner = tool.tool_def.toolset_id
+        owner = tool.toolset.prefix
         found[owner].append(name.removeprefix(f"{owner}_"))
     return found
 

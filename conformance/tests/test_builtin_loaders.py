@@ -1,0 +1,240 @@
+"""The builtin loaders: their listing, the program around them, their environments, what they do."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_proxy_conformance.resilience.builtin import (
+    Builtin,
+    NotInstalled,
+    UnknownBuiltin,
+    builtin,
+    builtins,
+    command,
+    environments,
+    version,
+)
+from mcp_proxy_conformance.resilience.loading import Loader
+from mcp_proxy_conformance.transcript import Transcript
+from mcp_proxy_conformance.upstream import Upstreams, UpstreamServer, UpstreamTool
+
+INSTALL = "MCP_PROXY_CONFORMANCE_INSTALL_LOADERS"
+installs = pytest.mark.skipif(not os.environ.get(INSTALL), reason=f"set {INSTALL} to install them")
+SCRIPT = """
+async def every(asked):
+    print("a library talks")
+    return {one["server_id"]: KeyError() if "url" in one else ["a"] for one in asked["servers"]}
+
+async def one(server, asked):
+    if "url" in server:
+        raise OSError("nobody there")
+    return ["a"]
+"""
+BESIDE = ({"server_id": "well"}, {"server_id": "ill", "url": "http://127.0.0.1:1/mcp"})
+
+
+def answers(tmp_path: Path, way: str, *lines: bytes) -> list[Any]:
+    """What the program around that script answers to these lines."""
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT, encoding="utf-8")
+    words = [sys.executable, "-I", str(environments.SCRIPTS / "answering.py"), str(script), way]
+    text = b"\n".join(lines)
+    done = subprocess.run(words, input=text, capture_output=True, check=True, timeout=60)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def request(number: int) -> bytes:
+    """A load of a server that loads and one that fails."""
+    return json.dumps({"id": number, "op": "load", "servers": BESIDE}).encode()
+
+
+@pytest.mark.parametrize(("way", "error"), [("every", "KeyError"), ("one", "nobody there")])
+def test_each_server_has_its_outcome(tmp_path: Path, way: str, error: str) -> None:
+    """Line after line; what the library prints is in no answer."""
+    told = answers(tmp_path, way, request(1), request(2))
+
+    well = {"server_id": "well", "status": "available", "tools": ["a"]}
+    ill = {"server_id": "ill", "status": "permanent", "tools": []}
+    outcomes = [well | {"error": None, "attempts": None}, ill | {"error": error, "attempts": None}]
+    ok = {"outcomes": outcomes, "warnings": {}}
+    assert told == [{"id": 1, "ok": ok}, {"id": 2, "ok": ok}]
+
+
+def test_what_is_no_load_is_answered_with_an_error(tmp_path: Path) -> None:
+    """And the next line is read."""
+    told = answers(tmp_path, "one", b"nonsense", b"[]", b'{"id":3,"op":"stop"}', request(4))
+
+    assert [(one["id"], "error" in one) for one in told] == [
+        (None, True),
+        (None, True),
+        (3, True),
+        (4, False),
+    ]
+
+
+def test_an_unknown_builtin_is_told_with_those_there_are() -> None:
+    """The repair is in the sentence."""
+    with pytest.raises(UnknownBuiltin, match=r"no builtin loader 'llama'; there are langchain, "):
+        builtin("llama")
+
+
+def test_every_builtin_can_be_found_and_has_a_script() -> None:
+    """By its name, in the order of the names; its script defines the way it is driven."""
+    names = [one.name for one in builtins()]
+    scripts = [(environments.SCRIPTS / one.script).read_text("utf-8") for one in builtins()]
+    defined = [f"async def {one.way}(" for one in builtins()]
+
+    assert names == sorted(set(names))
+    assert [builtin(name) for name in names] == list(builtins())
+    assert [line in text for line, text in zip(defined, scripts, strict=True)] == [True] * 6
+
+
+def made(tmp_path: Path, requirement: str) -> Builtin:
+    """A builtin of another requirement."""
+    return Builtin(
+        name="own",
+        package="own",
+        requirement=requirement,
+        script="mcp_sdk.py",
+        way="one",
+        about=str(tmp_path),
+    )
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache folder of the test's own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "mcp-proxy-conformance" / "loaders"
+
+
+def test_a_failed_install_is_one_sentence_and_leaves_nothing(tmp_path: Path, cache: Path) -> None:
+    """With what was asked for and why it failed."""
+    missing = made(tmp_path, f"own @ file://{tmp_path}/nowhere")
+
+    with pytest.raises(NotInstalled, match=r"^no environment for own @ file.*; it needs") as caught:
+        command(missing)
+
+    assert "\n" not in str(caught.value)
+    assert list(cache.iterdir()) == []
+
+
+def test_a_cache_that_cannot_be_made_is_one_sentence(tmp_path: Path, cache: Path) -> None:
+    """Not a traceback."""
+    cache.parent.parent.write_text("a file", encoding="utf-8")
+
+    with pytest.raises(NotInstalled, match="Not a directory"):
+        command(made(tmp_path, "own"))
+
+
+def test_two_at_once_make_one_environment(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The later one's is dropped; both get the same command, and a third makes none."""
+    both, began = threading.Barrier(2), []
+
+    def make(folder: Path, requirement: str) -> None:
+        began.append(requirement)
+        folder.mkdir()
+        (folder / "content").touch()
+        both.wait(20)
+
+    monkeypatch.setattr(environments, "_make", make)
+    own, found = made(tmp_path, "own[x]>=1"), list[tuple[str, ...]]()
+    pair = [threading.Thread(target=lambda: found.append(command(own))) for _ in range(2)]
+    for one in pair:
+        one.start()
+    for one in pair:
+        one.join(30)
+
+    assert found == [command(own)] * 2
+    assert began == ["own[x]>=1"] * 2
+    assert [one.name.partition("-")[0] for one in cache.iterdir()] == ["own"]
+
+
+def test_a_relative_cache_folder_is_not_heeded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the convention for these folders says."""
+    monkeypatch.setenv("XDG_CACHE_HOME", "here")
+
+    assert environments.cache_folder() == Path.home() / ".cache" / "mcp-proxy-conformance"
+
+
+@pytest.fixture(scope="module")
+def healthy() -> Iterator[UpstreamServer]:
+    """A server of two tools, one of them named like a prefix."""
+    with Upstreams(Transcript()) as running:
+        tools = [UpstreamTool(name="add"), UpstreamTool(name="healthy_sub")]
+        yield running.add(UpstreamServer("healthy", tools))
+
+
+def loaded(
+    tmp_path: Path, name: str, *servers: Mapping[str, Any]
+) -> dict[str, tuple[str, tuple[str, ...], bool]]:
+    """Status, tools and whether there is an error, by server; after an empty load to warm up."""
+    loader = Loader(command(builtin(name)), tmp_path)
+    try:
+        empty = loader.load([], max_attempts=1, base_backoff_s=0.05, deadline_s=60)
+        told = loader.load(servers, max_attempts=2, base_backoff_s=0.05, deadline_s=30).told
+    finally:
+        loader.stop()
+    assert empty.told.outcomes == ()
+    return {
+        one.server_id: (one.status, tuple(one.tools), one.error is not None)
+        for one in told.outcomes
+    }
+
+
+def at(server_id: str, url: str) -> dict[str, Any]:
+    """A server over HTTP."""
+    own = {"transport": "streamable-http", "headers": {"X-Own": "yes"}, "timeout_s": 5.0}
+    return {"server_id": server_id, "url": url, **own}
+
+
+WELL = ("available", ("add", "healthy_sub"), False)
+ILL = ("permanent", (), True)
+ALL_OR_NOTHING = ("langchain", "pydantic-ai")
+NAMES = [one.name for one in builtins()]
+
+
+@installs
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_builtin_loads_over_http_and_stdio(
+    tmp_path: Path, healthy: UpstreamServer, name: str
+) -> None:
+    """Each server's tools under the server's own id and the tools' own names."""
+    program, *arguments = healthy.command
+    child = {"server_id": "healthy_child", "command": program, "args": arguments, "env": {}}
+
+    assert loaded(tmp_path, name, at("healthy", healthy.url), child) == {
+        "healthy": WELL,
+        "healthy_child": WELL,
+    }
+    assert version(builtin(name))[0].isdigit()
+
+
+@installs
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_builtin_tells_of_a_closed_port_and_a_404(
+    tmp_path: Path, healthy: UpstreamServer, name: str
+) -> None:
+    """All servers have an outcome; where the library gives all tools or none, nobody has tools."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        closed = at("closed", f"http://127.0.0.1:{bound.getsockname()[1]}/mcp")
+        lost = at("lost", f"http://127.0.0.1:{healthy.port}/elsewhere")
+        found = loaded(tmp_path, name, closed, at("healthy", healthy.url), lost)
+
+    well = ILL if name in ALL_OR_NOTHING else WELL
+    assert found == {"closed": ILL, "healthy": well, "lost": ILL}
