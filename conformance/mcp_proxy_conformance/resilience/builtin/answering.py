@@ -12,8 +12,8 @@ SCRIPT defines one of two functions, and WAY says which:
 
 Nothing is retried, timed, cut or hidden here. A failure is `permanent`, since no library tells
 more; its text is the exception's own `str`, or the name of its class where that is empty. What is
-no `Exception`, such as a cancellation that a library lets escape, ends the program; so does a fault
-of a script's own, which must not be laid to the library.
+no `Exception`, such as a cancellation that a library lets escape, ends the program; so does what an
+`every` raises, for that is a fault of its own and must not be laid to the library.
 """
 
 import asyncio
