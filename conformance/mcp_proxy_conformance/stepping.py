@@ -25,6 +25,7 @@ class Stepper:
         self.started = prover.started
         self.armed = prover.armed
         self._unseen: dict[str, list[Step]] = {}
+        self._unfollowed = 0
 
     def take(self, step: Step) -> None:
         """Take a step and prove it; raises AdapterError."""
@@ -153,9 +154,11 @@ class Stepper:
                     self.prover.expect_call(key)
                 continue
             if step.change is not None and key in self.armed.called:
-                deadline = time.monotonic() + self.started.target.ready_s
+                patience = 0.0 if self._unfollowed else self.started.target.ready_s
+                deadline = time.monotonic() + patience
                 while poll(lambda k=key: self.started.call(k).reached, lambda r: not r, AGAIN_S):  # type: ignore[misc]
                     if time.monotonic() > deadline:
+                        self._unfollowed += 1
                         break
                     self.started.refresh(server)
 

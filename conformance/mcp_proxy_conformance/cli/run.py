@@ -16,10 +16,12 @@ import pytest
 from mcp_proxy_conformance.checks_index import names_like
 from mcp_proxy_conformance.cli.endpoint import endpoint
 from mcp_proxy_conformance.cli.options import merged, run_options, target_meant, target_options
-from mcp_proxy_conformance.report.outcome import DECLARATION, FAULT, INTERRUPTED
+from mcp_proxy_conformance.report.outcome import BROKEN, DECLARATION, FAULT, INTERRUPTED
 from mcp_proxy_conformance.report.progress import Progress
 from mcp_proxy_conformance.report.terminal import render
+from mcp_proxy_conformance.resilience import builtin as builtins
 from mcp_proxy_conformance.resources import LOGS, checks_dir
+from mcp_proxy_conformance.target.adapter import AdapterError
 
 INI = """\
 [pytest]
@@ -80,17 +82,27 @@ def command(outer: dict[str, Any], /, command: tuple[str, ...], **options: Any) 
 
 @run.command()
 @click.option("--command", "program", metavar="CMD", help="The program that loads, as one string.")
+@click.option(
+    "--builtin",
+    metavar="NAME",
+    help="A loader from a package index, in an environment of its own: langchain, …",
+)
 @run_options
 @click.pass_obj
-def loader(outer: dict[str, Any], /, program: str | None, **options: Any) -> None:
+def loader(
+    outer: dict[str, Any], /, program: str | None, builtin: str | None, **options: Any
+) -> None:
     """Judge a loader of many MCP servers; without --command the reference's own.
 
     The program is told to load in lines of JSON: `mcp-proxy-conformance explain loader`. Its
-    --capabilities are attempts, classifies, retries, warnings unless fewer are named.
+    --capabilities are attempts, classifies, retries, warnings unless fewer are named. A builtin
+    has none of them, and is judged by the profile resilience-basic.
     """
     given = merged(outer, options)
     if outer["profile"] is None and options["profile"] is None:
-        given["profile"] = "resilience"
+        given["profile"] = "resilience" if builtin is None else "resilience-basic"
+    if builtin is not None:
+        sys.exit(judge(None, given | {"loader": _installed(builtin), "capabilities": ""}))
     try:
         words = shlex.split(program) if program else [sys.executable, "-m", OWN_LOADER]
     except ValueError as error:
@@ -153,6 +165,19 @@ def judge(kind: str | None, options: dict[str, Any]) -> int:
     document = json.loads(report.read_text(encoding="utf-8"))
     click.echo(render(document, report))
     return int(document["exit"])
+
+
+def _installed(name: str) -> list[str]:
+    """The command of a builtin loader, installed if it is not there yet; ends when it cannot be."""
+    try:
+        chosen = builtins.builtin(name)
+        return list(builtins.command(chosen))
+    except builtins.UnknownBuiltin as error:
+        click.echo(str(error), err=True)
+        sys.exit(DECLARATION)
+    except AdapterError as error:
+        click.echo(str(error), err=True)
+        sys.exit(BROKEN)
 
 
 def _target(kind: str | None, options: dict[str, Any]) -> list[str]:
