@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import time
 from collections.abc import Callable, Generator
@@ -14,19 +13,17 @@ from typing import Any
 
 import pytest
 
-from mcp_proxy_conformance.baseline.manifest import BadBaseline, read
-from mcp_proxy_conformance.baseline.recorder import STAGE
+from mcp_proxy_conformance.asked import asked_for, described
+from mcp_proxy_conformance.baseline.manifest import BadBaseline
 from mcp_proxy_conformance.checks_index import split
 from mcp_proxy_conformance.given import Given
 from mcp_proxy_conformance.judging import Ending, attempt
 from mcp_proxy_conformance.report.document import write_report
 from mcp_proxy_conformance.requirement import catalogue, profile
-from mcp_proxy_conformance.resilience.load_run import ALL, LoadRun, loader_target
+from mcp_proxy_conformance.resilience.load_run import LoadRun
 from mcp_proxy_conformance.resources import checks_dir
 from mcp_proxy_conformance.run import Run, clauses_of, named, place_of
-from mcp_proxy_conformance.target.adapter import Target
-from mcp_proxy_conformance.target.description import BadTarget, describe
-from mcp_proxy_conformance.target.kinds import target_of
+from mcp_proxy_conformance.target.description import BadTarget
 from mcp_proxy_conformance.verdict import Blame
 
 RUN = pytest.StashKey[Run]()
@@ -60,9 +57,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if given is None and not any(map(config.getoption, named)):
         return
     try:
-        target = given.target if given is not None else _described(config)
+        target = given.target if given is not None else described(config)
         chosen = profile(config.getoption("--profile").partition("@")[0])
-        target = _asked_for(config, target)
+        target = asked_for(config, target)
     except json.JSONDecodeError as error:
         raise pytest.UsageError(f"--target-options is no JSON object: {error}") from None
     except (BadTarget, BadBaseline, LookupError) as error:
@@ -86,32 +83,6 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def _given(config: pytest.Config) -> Given | None:
     return next((p for p in config.pluginmanager.get_plugins() if isinstance(p, Given)), None)
-
-
-def _described(config: pytest.Config) -> Target:
-    """The target that the options, the environment and the target file name; or a loader."""
-    if (loader := config.getoption("--loader")) is not None:
-        given = json.loads(config.getoption("--target-options"))
-        return loader_target(json.loads(loader), given.get("capabilities", ALL))
-    file = config.getoption("--target-file")
-    return target_of(
-        describe(
-            kind=config.getoption("--target"),
-            file=Path(file) if file else None,
-            given=json.loads(config.getoption("--target-options")),
-            environment=os.environ,
-        )
-    )
-
-
-def _asked_for(config: pytest.Config, target: Target) -> Target:
-    """The target with what the options ask to be looked at besides; raises BadBaseline."""
-    target = replace(target, soak_s=config.getoption("--soak") or target.soak_s)
-    folder = config.getoption("--baseline")
-    if folder is None:
-        return target
-    read(Path(folder), stage=STAGE)
-    return replace(target, baseline=Path(folder).resolve())
 
 
 def _interrupt(number: int, frame: object) -> None:
