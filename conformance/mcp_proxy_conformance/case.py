@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import msgspec
 import pytest
@@ -11,6 +11,7 @@ import pytest
 from mcp_proxy_conformance.requirement import catalogue
 from mcp_proxy_conformance.resources import fixtures_dir
 from mcp_proxy_conformance.stage import stage
+from mcp_proxy_conformance.world import World
 
 
 class BadCase(ValueError):
@@ -95,6 +96,18 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     then: Then
 
 
+class Cited(Protocol):
+    """Any case that cites clauses."""
+
+    @property
+    def id(self) -> str:
+        """Its id."""
+
+    @property
+    def clauses(self) -> tuple[str, ...]:
+        """The clauses that it can break."""
+
+
 @cache
 def cases() -> tuple[Case, ...]:
     """Every discovery case, in order of file name."""
@@ -109,11 +122,13 @@ def cases() -> tuple[Case, ...]:
 
 def each_case(area: str) -> pytest.MarkDecorator:
     """Parametrise a check with the cases of an area; each brings its clauses and its stage."""
-    return pytest.mark.parametrize("case", [_parameter(one) for one in cases() if one.area == area])
+    chosen = [one for one in cases() if one.area == area]
+    worlds = [stage(one.given.stage) for one in chosen]
+    return pytest.mark.parametrize("case", list(map(parameter, chosen, worlds)))
 
 
-def _parameter(case: Case) -> Any:
-    world = stage(case.given.stage)
+def parameter(case: Cited, world: World) -> Any:
+    """A case as a parameter of its check: its clauses, its world, and the capabilities it needs."""
     needs = tuple(sorted({word for c in case.clauses for word in catalogue().clause(c).capability}))
     return pytest.param(
         case,

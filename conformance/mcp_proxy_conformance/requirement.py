@@ -108,6 +108,11 @@ class Floor(_Row, frozen=True, kw_only=True):
     passes: tuple[str, ...] = ()
 
 
+def folder_of(profile_id: str) -> str:
+    """The folder of a profile's checks, its version left out; a basic one is a part of another."""
+    return profile_id.partition("@")[0].removesuffix("-basic")
+
+
 class Profile(_Row, frozen=True, kw_only=True):
     """A frozen, versioned set of clauses; `rulings` are the interpretations that it rests on."""
 
@@ -120,8 +125,8 @@ class Profile(_Row, frozen=True, kw_only=True):
 
     @property
     def folder(self) -> str:
-        """The folder of its checks; a basic profile is a part of another."""
-        return self.id.removesuffix("-basic")
+        """The folder of its checks."""
+        return folder_of(self.id)
 
 
 class Interpretation(_Row, frozen=True, kw_only=True):

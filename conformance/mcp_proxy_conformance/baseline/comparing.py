@@ -70,12 +70,12 @@ def _paired(old: Iterable[Body], new: Iterable[Body]) -> list[tuple[Body, Body]]
 
 def _compared(one: Body, other: Body) -> Difference | None:
     """What differs outside of the members that move in either; one that began to move does."""
-    begun = sorted(other.moving - one.moving, key=str)
-    if one.moving >= other.moving or not begun:
-        return difference(one.exact, other.exact, one.moving | other.moving)
     found = difference(one.exact, other.exact, one.moving | other.moving)
+    begun = sorted(other.moving - one.moving, key=str)
+    if found is not None or not begun:
+        return found
     seen = b"differs between equal requests"
-    return found or Difference(at=told(begun[0]), offset=0, usual=b"stood still", seen=seen)
+    return Difference(at=told(begun[0]), offset=0, usual=b"stood still", seen=seen)
 
 
 def _without_note(one: Body, other: Body, members: Mapping[str, str]) -> Body:

@@ -19,6 +19,7 @@ from mcp_proxy_conformance.cli.options import merged, run_options, target_meant,
 from mcp_proxy_conformance.report.outcome import BROKEN, DECLARATION, FAULT, INTERRUPTED
 from mcp_proxy_conformance.report.progress import Progress
 from mcp_proxy_conformance.report.terminal import render
+from mcp_proxy_conformance.requirement import folder_of
 from mcp_proxy_conformance.resilience import builtin as builtins
 from mcp_proxy_conformance.resources import LOGS, checks_dir
 from mcp_proxy_conformance.target.adapter import AdapterError
@@ -137,9 +138,8 @@ def judge(kind: str | None, options: dict[str, Any]) -> int:
         )
         return DECLARATION
     os.environ.pop("PYTEST_ADDOPTS", None)
-    folder = options["profile"].partition("@")[0].removesuffix("-basic")
     arguments = [
-        str(checks_dir() / folder), "-c", str(ini), "--rootdir", str(out),
+        str(checks_dir() / folder_of(options["profile"])), "-c", str(ini), "--rootdir", str(out),
         "-p", "no:cacheprovider", "-p", "no:unraisableexception", "-p", "no:logging",
         "--capture=sys", "--tb=native",
         "--disable-plugin-autoload", "-p", "pytest_timeout",

@@ -79,8 +79,7 @@ def selftest(
 
     Exit 0 when every counterexample is killed by a check of a clause it breaks, no variant is
     accused, every check kills what fixtures/proofs.toml lists it with, and the controls behave; 4
-    when only counterexamples survive that are known to and told as open, or none could be seen; 3
-    when the target cannot be tried; else 1.
+    when none of the counterexamples could be seen; 3 when the target cannot be tried; else 1.
     """
     from mcp_proxy_conformance.counterexamples import (  # noqa: PLC0415
         document,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from mcp_proxy_conformance.oracle import ABSENT
@@ -61,16 +61,22 @@ def _kind(state: ToolState) -> str:
     return kinds[0] if len(kinds) == 1 and not state.server_off else "combined"
 
 
-def accused(clauses: Iterable[str], observed: Any, expected: Any) -> tuple[str, ...]:
-    """The cited clauses that the differing paths speak against; all of them if none does."""
+def spoken_against(path: str) -> tuple[str, ...]:
+    """The beginnings of the clauses that a difference at that path can break."""
+    topics = [topic for topic in SPEAKS if path.startswith(topic)]
+    return SPEAKS[max(topics, key=len)] if topics else ()
+
+
+def accused(
+    clauses: Iterable[str],
+    observed: Any,
+    expected: Any,
+    against: Callable[[str], tuple[str, ...]] = spoken_against,
+) -> tuple[str, ...]:
+    """The cited clauses that the differing paths speak `against`; all of them if none does."""
     cited = tuple(clauses)
     if not isinstance(observed, Mapping) or not isinstance(expected, Mapping):
         return cited
     paths = [path for path in expected if observed.get(path) != expected[path]]
-    broken = {prefix for path in paths for prefix in _spoken_against(path)}
+    broken = {prefix for path in paths for prefix in against(path)}
     return tuple(c for c in cited if any(c.startswith(prefix) for prefix in broken)) or cited
-
-
-def _spoken_against(path: str) -> tuple[str, ...]:
-    topics = [topic for topic in SPEAKS if path.startswith(topic)]
-    return SPEAKS[max(topics, key=len)] if topics else ()

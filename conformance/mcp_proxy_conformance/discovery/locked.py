@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from mcp_proxy_conformance.bench import Bench
-from mcp_proxy_conformance.discovery.agents import everywhere
 from mcp_proxy_conformance.discovery.answer import Answer, Entry
-from mcp_proxy_conformance.discovery.offered import elsewhere
+from mcp_proxy_conformance.discovery.onlookers import onlookers
 from mcp_proxy_conformance.discovery.remediation import mask
 from mcp_proxy_conformance.oracle import ABSENT, cap, is_withheld
 from mcp_proxy_conformance.proving import SHOW_LIMIT
@@ -64,7 +63,7 @@ def every_answer(bench: Bench, keys: Iterable[ToolKey]) -> list[tuple[ToolKey, A
     every server; of those tools only that are listed for their own query.
     """
     told = list(own_answers(bench, keys).items())
-    views = [*map(bench.at, elsewhere(bench)), *everywhere(bench)]
+    views = onlookers(bench).values()
     for key, own in list(told):
         words = [own.query, *bench.tools[key].groups]
         asked = [(bench, own.query, 1), *((bench, word, SHOW_LIMIT) for word in words[1:])]

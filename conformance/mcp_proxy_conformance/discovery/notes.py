@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from mcp_proxy_conformance.bench import ABSENT, Bench
-from mcp_proxy_conformance.discovery.agents import everywhere
 from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.numbers import numbers_in
-from mcp_proxy_conformance.discovery.offered import elsewhere
+from mcp_proxy_conformance.discovery.onlookers import onlookers
 from mcp_proxy_conformance.discovery.surface import FLAG
 from mcp_proxy_conformance.oracle import must_have_note
 from mcp_proxy_conformance.stage import stage
@@ -78,9 +77,8 @@ def owed_everywhere(bench: Bench, queries: Iterable[str]) -> dict[str, Answer]:
     """
     queries = tuple(queries)
     found = dict(owed(bench, queries))
-    views = {"at limit 1": (bench, 1)}
-    views |= {f"at {one}": (bench.at(one), ABSENT) for one in elsewhere(bench)}
-    views |= {f"as agent {view.agent}": (view, ABSENT) for view in everywhere(bench)}
+    views: dict[str, tuple[Bench, Any]] = {"at limit 1": (bench, 1)}
+    views |= {place: (view, ABSENT) for place, view in onlookers(bench).items()}
     for place, (view, limit) in views.items():
         with suppress(Inconclusive, NotApplicable):
             answers = owed(view, queries, limit)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import pytest
 
+from mcp_proxy_conformance.case import parameter
+from mcp_proxy_conformance.discovery.accusation import accused
 from mcp_proxy_conformance.discovery.expectation import Sides
 from mcp_proxy_conformance.judging import Ending, attempt
 from mcp_proxy_conformance.report.outcome import BROKEN, Outcome
-from mcp_proxy_conformance.requirement import catalogue
 from mcp_proxy_conformance.resilience.judged import judged, spoken_against
 from mcp_proxy_conformance.resilience.load_case import LoadCase, load_cases
 from mcp_proxy_conformance.resilience.loading import Loader
@@ -112,7 +113,7 @@ class LoadRun(Run):
         del item
         if ending.verdict != "fail" or self.comparison is None:
             return clauses
-        return accused(clauses, *self.comparison[1:])
+        return accused(clauses, *self.comparison[1:], spoken_against)
 
     def close(self) -> None:
         """End every program."""
@@ -120,33 +121,11 @@ class LoadRun(Run):
             self._loads.close()
 
 
-def accused(clauses: tuple[str, ...], observed: Any, expected: Any) -> tuple[str, ...]:
-    """The cited clauses that the differing paths speak against; all of them if none does."""
-    if not isinstance(observed, Mapping) or not isinstance(expected, Mapping):
-        return clauses
-    paths = [path for path in expected if observed.get(path) != expected[path]]
-    spoken = {prefix for path in paths for prefix in spoken_against(path)}
-    return tuple(c for c in clauses if any(c.startswith(one) for one in spoken)) or clauses
-
-
 def each_load(area: str) -> pytest.MarkDecorator:
     """Parametrise a check with the load cases of an area; each brings its clauses and its needs."""
-    return pytest.mark.parametrize(
-        "case", [_parameter(one) for one in load_cases() if one.area == area]
-    )
-
-
-def _parameter(case: LoadCase) -> Any:
-    needs = tuple(sorted({word for c in case.clauses for word in catalogue().clause(c).capability}))
-    world = World(servers=(), id=_place_name(case))
-    return pytest.param(
-        case,
-        id=case.id,
-        marks=[
-            pytest.mark.requirement(*case.clauses),
-            pytest.mark.on(world, fresh=False, needs=needs),
-        ],
-    )
+    chosen = [one for one in load_cases() if one.area == area]
+    worlds = [World(servers=(), id=_place_name(one)) for one in chosen]
+    return pytest.mark.parametrize("case", list(map(parameter, chosen, worlds)))
 
 
 def _place_name(case: LoadCase) -> str:

@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 from mcp_proxy_conformance.bench import Bench
-from mcp_proxy_conformance.discovery.agents import everywhere
 from mcp_proxy_conformance.discovery.counts import (
     KEYS,
     REASONS,
@@ -16,7 +15,7 @@ from mcp_proxy_conformance.discovery.counts import (
     tallies_allowed,
     tally,
 )
-from mcp_proxy_conformance.discovery.offered import elsewhere
+from mcp_proxy_conformance.discovery.onlookers import onlookers
 from mcp_proxy_conformance.requirement import requirement
 from mcp_proxy_conformance.stage import on, stage
 from mcp_proxy_conformance.verdict import Misshapen
@@ -156,10 +155,8 @@ def test_the_view_of_one_server_shows_the_block_of_the_listing(bench: Bench) -> 
 
 def _other_views(bench: Bench) -> dict[str, Bench]:
     """The other endpoints that offer the listing, and the agents of every server that get one."""
-    listing = bench.surface.listing.tool
-    found = {f"at {one}": bench.at(one) for one in elsewhere(bench, listing)}
-    agents = {f"as agent {view.agent}": view for view in everywhere(bench)}
-    return found | {place: view for place, view in agents.items() if _lists(view)}
+    others = onlookers(bench, bench.surface.listing.tool)
+    return {p: view for p, view in others.items() if view.agent is None or _lists(view)}
 
 
 def _lists(view: Bench) -> bool:

@@ -9,9 +9,8 @@ import msgspec
 import pytest
 
 from mcp_proxy_conformance.bench import ABSENT, Bench
-from mcp_proxy_conformance.discovery.agents import everywhere
 from mcp_proxy_conformance.discovery.answer import Answer
-from mcp_proxy_conformance.discovery.offered import elsewhere
+from mcp_proxy_conformance.discovery.onlookers import onlookers
 from mcp_proxy_conformance.discovery.surface import STATUSES
 from mcp_proxy_conformance.requirement import requirement
 from mcp_proxy_conformance.stage import on, stage
@@ -38,9 +37,8 @@ def answers(bench: Bench, flag: object) -> dict[str, Answer]:
 def everywhere_else(bench: Bench, flag: object) -> dict[str, Answer]:
     """The answers to some of them at other endpoints, to agents of every server, at limit 1."""
     words = bench.world.queries()[::3]
-    views = {"at limit 1": (bench, 1)}
-    views |= {f"at {one}": (bench.at(one), ABSENT) for one in elsewhere(bench)}
-    views |= {f"as agent {view.agent}": (view, ABSENT) for view in everywhere(bench)}
+    views: dict[str, tuple[Bench, Any]] = {"at limit 1": (bench, 1)}
+    views |= {place: (view, ABSENT) for place, view in onlookers(bench).items()}
     return {
         f"{word} {place}": view.asked(word, include_disabled=flag, limit=limit)
         for place, (view, limit) in views.items()
