@@ -34,11 +34,14 @@ class Changed:
 
     def policy(self) -> Policy:
         """The decisions of a proxy that is started now."""
-        made = {
-            name: value.make() if isinstance(value, Fresh) else value
-            for name, value in self.change.items()
-        }
-        return replace(Policy(), **made)
+        return replace(Policy(), **fresh(self.change))
+
+
+def fresh(change: Mapping[str, Any]) -> dict[str, Any]:
+    """The members to replace, those that remember something made anew."""
+    return {
+        name: value.make() if isinstance(value, Fresh) else value for name, value in change.items()
+    }
 
 
 def gathered(package: str, path: Sequence[str], member: str) -> tuple[Any, ...]:

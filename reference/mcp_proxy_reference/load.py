@@ -12,7 +12,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mcp_proxy_reference.loader import Connection, Outcome
+from mcp_proxy_reference.loader import Connection, LoadPolicy, Outcome
 from mcp_proxy_reference.upstream import load_all
 
 TRANSPORTS = (None, "streamable-http", "stdio")
@@ -29,23 +29,22 @@ def answered(line: str) -> dict[str, Any]:
     try:
         asked = json.loads(line)
         number = asked.get("id")
-        outcomes = loaded(asked)
+        if asked["op"] != "load":
+            return {"id": number, "unsupported": True}
+        return {"id": number, "ok": asyncio.run(loaded(asked))}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         return {"id": number, "error": f"{type(error).__name__}: {error}"}
-    return {"id": number, "ok": {"outcomes": [*map(told, outcomes)], "warnings": warned(outcomes)}}
 
 
-def loaded(asked: Mapping[str, Any]) -> Sequence[Outcome]:
-    """The outcomes of one load; raises ValueError for any other operation."""
-    if asked["op"] != "load":
-        raise ValueError(f"there is no operation {asked['op']!r}; this one loads")
-    return asyncio.run(
-        load_all(
-            [connection(one) for one in asked["servers"]],
-            max_attempts=int(asked.get("max_attempts", 3)),
-            base_backoff=float(asked.get("base_backoff_s", 0.25)),
-        )
+async def loaded(asked: Mapping[str, Any], policy: LoadPolicy | None = None) -> dict[str, Any]:
+    """What came of the load that was asked for."""
+    outcomes = await load_all(
+        [connection(one) for one in asked["servers"]],
+        max_attempts=int(asked.get("max_attempts", 3)),
+        base_backoff=float(asked.get("base_backoff_s", 0.25)),
+        policy=policy,
     )
+    return {"outcomes": [*map(told, outcomes)], "warnings": warned(outcomes)}
 
 
 def connection(one: Mapping[str, Any]) -> Connection:

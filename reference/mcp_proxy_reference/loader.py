@@ -47,11 +47,14 @@ MEANING: Mapping[str, tuple[Status, str]] = {
 class Signal(Exception):
     """What was observed on the wire: a key of `MEANING`, and the HTTP status if any."""
 
-    def __init__(self, kind: str, code: int | None = None, detail: str = "") -> None:
+    def __init__(
+        self, kind: str, code: int | None = None, detail: str = "", body: bytes = b""
+    ) -> None:
         super().__init__(kind)
         self.kind = kind
         self.code = code
         self.detail = detail
+        self.body = body
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,11 +109,11 @@ def by_status(code: int, body: bytes) -> Signal:
     """The signal of an HTTP error; the only place that reads an upstream's words."""
     authorization = any(word in body for word in AUTHORIZATION)
     if code == httpx2.codes.FORBIDDEN and authorization and any(word in body for word in SLOW):
-        return Signal("authz_timeout", code)
+        return Signal("authz_timeout", code, body=body)
     kind = {401: "denied", 403: "denied", 404: "http_404", 429: "http_429"}.get(code)
     if kind is None:
         kind = "http_5xx" if code >= 500 else "redirect" if code < 400 else "http_4xx"  # noqa: PLR2004
-    return Signal(kind, code)
+    return Signal(kind, code, body=body)
 
 
 def by_error(error: BaseException) -> Signal:
@@ -166,35 +169,7 @@ def _is_tool(tool: object) -> bool:
     )
 
 
-async def load(
-    connection: Connection,
-    connect: Connect,
-    *,
-    max_attempts: int = 3,
-    base_backoff: float = 0.25,
-) -> tuple[Outcome, Session | None]:
-    """Try until available, not transient or out of attempts; an open session comes with success."""
-    name, signal, attempt = connection.server_id, Signal("configuration"), 0
-    while _is_usable(connection) and attempt < max_attempts:
-        attempt += 1
-        try:
-            tools, session = await _attempt(connection, connect)
-        except Signal as seen:
-            signal = seen
-        except TimeoutError:
-            signal = Signal("timeout")
-        else:
-            done = Outcome(server_id=name, status="available", attempts=attempt, tools=tools)
-            return done, session
-        if MEANING[signal.kind][0] != "transient":
-            break
-        if attempt < max_attempts:
-            await asyncio.sleep(base_backoff * 2 ** (attempt - 1) * random.uniform(0.8, 1.2))  # noqa: S311 - jitter
-    status, error = MEANING[signal.kind]
-    return Outcome(server_id=name, status=status, attempts=attempt, error=error), None
-
-
-async def _attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
     """One connection within a deadline of its own: a drip outlives every timeout of a read."""
     async with asyncio.timeout(REQUESTS_PER_ATTEMPT * connection.timeout):
         session = await connect(connection)
@@ -205,7 +180,8 @@ async def _attempt(connection: Connection, connect: Connect) -> tuple[list[Json]
             raise
 
 
-def _is_usable(connection: Connection) -> bool:
+def usable(connection: Connection) -> bool:
+    """Whether anything can be tried: a URL with a host, or a command."""
     if not connection.url:
         return bool(connection.command)
     try:
@@ -213,3 +189,64 @@ def _is_usable(connection: Connection) -> bool:
         return url.scheme in {"http", "https"} and bool(url.hostname) and url.port != 0
     except ValueError:
         return False
+
+
+def pause(attempts: int, base: float) -> float:
+    """Seconds before the next attempt, after so many."""
+    return base * (1 << attempts - 1) * random.uniform(0.8, 1.2)  # noqa: S311 - jitter
+
+
+async def side_by_side(loads: Sequence[Callable[[], Awaitable[Outcome]]]) -> list[Outcome]:
+    """The outcome of each load, in order; all are under way at once."""
+    return list(await asyncio.gather(*(one() for one in loads)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadPolicy:
+    """What is decided in a load; one with other decisions is another loader.
+
+    `heard` is what an attempt's signal is taken for, `again` whether there is another attempt
+    after one of that status, so many and of so many.
+    """
+
+    usable: Callable[[Connection], bool] = usable
+    attempt: Callable[[Connection, Connect], Awaitable[tuple[list[Json], Session]]] = attempt
+    heard: Callable[[Signal, Connection], Signal] = lambda signal, _: signal
+    meaning: Mapping[str, tuple[Status, str]] = field(default_factory=lambda: MEANING)
+    again: Callable[[Status, int, int], bool] = lambda status, attempts, most: (
+        status == "transient" and attempts < most
+    )
+    pause: Callable[[int, float], float] = pause
+    together: Callable[[Sequence[Callable[[], Awaitable[Outcome]]]], Awaitable[list[Outcome]]] = (
+        side_by_side
+    )
+
+
+async def load(
+    connection: Connection,
+    connect: Connect,
+    *,
+    max_attempts: int = 3,
+    base_backoff: float = 0.25,
+    policy: LoadPolicy | None = None,
+) -> tuple[Outcome, Session | None]:
+    """Try until available, not transient or out of attempts; an open session comes with success."""
+    policy = policy or LoadPolicy()
+    name, signal, attempts = connection.server_id, Signal("configuration"), 0
+    goes_on = policy.usable(connection)
+    while goes_on:
+        attempts += 1
+        try:
+            tools, session = await policy.attempt(connection, connect)
+        except Signal as seen:
+            signal = policy.heard(seen, connection)
+        except TimeoutError:
+            signal = policy.heard(Signal("timeout"), connection)
+        else:
+            done = Outcome(server_id=name, status="available", attempts=attempts, tools=tools)
+            return done, session
+        goes_on = policy.again(policy.meaning[signal.kind][0], attempts, max_attempts)
+        if goes_on:
+            await asyncio.sleep(policy.pause(attempts, base_backoff))
+    status, error = policy.meaning[signal.kind]
+    return Outcome(server_id=name, status=status, attempts=attempts, error=error), None

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -9,6 +10,7 @@ from mcp_proxy_reference.loader import (
     MEANING,
     Connection,
     Json,
+    LoadPolicy,
     Outcome,
     Session,
     Signal,
@@ -17,24 +19,41 @@ from mcp_proxy_reference.loader import (
 )
 from mcp_proxy_reference.sessions import connect
 
+log = logging.getLogger("mcp_proxy_reference")
+
 RETRY_AFTER_S = 10.0
 SESSION_LOST = {"http_404", "http_4xx"}
 
 
 async def load_all(
-    connections: Sequence[Connection], *, max_attempts: int = 3, base_backoff: float = 0.25
+    connections: Sequence[Connection],
+    *,
+    max_attempts: int = 3,
+    base_backoff: float = 0.25,
+    policy: LoadPolicy | None = None,
 ) -> list[Outcome]:
     """One outcome for each server, in order; all are loaded at once and closed again."""
+    policy = policy or LoadPolicy()
 
     async def one(connection: Connection) -> Outcome:
         outcome, session = await load(
-            connection, connect, max_attempts=max_attempts, base_backoff=base_backoff
+            connection,
+            connect,
+            max_attempts=max_attempts,
+            base_backoff=base_backoff,
+            policy=policy,
         )
         if session is not None:
             await session.close()
         return outcome
 
-    return list(await asyncio.gather(*map(one, connections)))
+    return await policy.together([partial(one, connection) for connection in connections])
+
+
+def in_a_line(outcome: Outcome) -> str:
+    """An outcome for the log: nothing that a server sent, and no credentials."""
+    told = outcome.error or f"{len(outcome.tools)} tools."
+    return f"{outcome.server_id}: {outcome.status} at attempt {outcome.attempts}. {told}"
 
 
 class UpstreamError(Exception):
@@ -71,6 +90,8 @@ class Upstream:
                     self.connection, self._connect, max_attempts=max_attempts
                 )
         self.outcome = outcome
+        is_well = outcome.status == "available"
+        log.log(logging.INFO if is_well else logging.WARNING, "%s", in_a_line(outcome))
         self._take(outcome)
         self.loaded.set()
         return outcome
