@@ -11,7 +11,7 @@ import pytest
 
 from mcp_proxy_conformance.baseline.manifest import read
 from mcp_proxy_conformance.baseline.recorder import STAGE
-from mcp_proxy_conformance.resilience.load_run import ALL, loader_target
+from mcp_proxy_conformance.resilience.load_run import ALL, program_target
 from mcp_proxy_conformance.target.adapter import Target
 from mcp_proxy_conformance.target.description import describe
 from mcp_proxy_conformance.target.kinds import target_of
@@ -21,7 +21,7 @@ def described(config: pytest.Config) -> Target:
     """The target that the options, the environment and the target file name; or a loader."""
     if (loader := config.getoption("--loader")) is not None:
         given = json.loads(config.getoption("--target-options"))
-        return loader_target(json.loads(loader), given.get("capabilities", ALL))
+        return program_target(json.loads(loader), given.get("capabilities", ALL))
     file = config.getoption("--target-file")
     return target_of(
         describe(

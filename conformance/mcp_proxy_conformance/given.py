@@ -11,14 +11,15 @@ from mcp_proxy_conformance.target.adapter import Target
 class Given:
     """A pytest plugin that brings a ready target, and says which checks to run.
 
-    `clauses`: only checks that cite one of them; None is all. `until`: the run stops at the first
-    failure of an F check that cites one of these. `first`: the check that runs before the
-    others; `only`: the one that runs; `without`: checks, each with its case or None, that do not.
-    `backwards`: the checks run in reverse order. `confirm`: failures on shared stages are
-    confirmed, as in a run.
+    `profile`: the one that it is judged by. `clauses`: only checks that cite one of them; None is
+    all. `until`: the run stops at the first failure of an F check that cites one of these. `first`:
+    the check that runs before the others; `only`: the one that runs; `without`: checks, each with
+    its case or None, that do not. `backwards`: the checks run in reverse order. `confirm`: failures
+    on shared stages are confirmed, as in a run.
     """
 
     target: Target
+    profile: str = "discovery"
     clauses: frozenset[str] | None = None
     until: frozenset[str] = frozenset()
     first: str = ""

@@ -20,7 +20,7 @@ from mcp_proxy_conformance.given import Given
 from mcp_proxy_conformance.judging import Ending, attempt
 from mcp_proxy_conformance.report.document import write_report
 from mcp_proxy_conformance.requirement import catalogue, profile
-from mcp_proxy_conformance.resilience.load_run import LoadRun
+from mcp_proxy_conformance.resilience.load_run import LoaderTarget, LoadRun
 from mcp_proxy_conformance.resources import checks_dir
 from mcp_proxy_conformance.run import Run, clauses_of, named, place_of
 from mcp_proxy_conformance.target.description import BadTarget
@@ -64,8 +64,7 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(f"--target-options is no JSON object: {error}") from None
     except (BadTarget, BadBaseline, LookupError) as error:
         raise pytest.UsageError(str(error)) from None
-    command = tuple(json.loads(config.getoption("--loader") or "[]"))
-    kind = partial(LoadRun, command=command) if command else Run
+    kind = LoadRun if isinstance(target, LoaderTarget) else Run
     run = kind(
         target=target,
         profile=chosen,

@@ -24,7 +24,7 @@ from mcp_proxy_conformance.resilience.builtin import (
     environments,
     version,
 )
-from mcp_proxy_conformance.resilience.loading import Loader
+from mcp_proxy_conformance.resilience.loading import LoaderProgram
 from mcp_proxy_conformance.transcript import Transcript
 from mcp_proxy_conformance.upstream import Upstreams, UpstreamServer, UpstreamTool
 
@@ -181,7 +181,7 @@ def loaded(
     tmp_path: Path, name: str, *servers: Mapping[str, Any]
 ) -> dict[str, tuple[str, tuple[str, ...], bool]]:
     """Status, tools and whether there is an error, by server; after an empty load to warm up."""
-    loader = Loader(command(builtin(name)), tmp_path)
+    loader = LoaderProgram(command(builtin(name)), tmp_path)
     try:
         empty = loader.load([], max_attempts=1, base_backoff_s=0.05, deadline_s=60)
         told = loader.load(servers, max_attempts=2, base_backoff_s=0.05, deadline_s=30).told

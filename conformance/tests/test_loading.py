@@ -7,21 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from mcp_proxy_conformance.resilience.loading import Loaded, Loader
+from mcp_proxy_conformance.resilience.loading import Loaded, LoaderProgram
 from mcp_proxy_conformance.target.adapter import AdapterError
 
 REFERENCE = (sys.executable, "-m", "mcp_proxy_reference.load")
 NOWHERE = {"server_id": "alpha", "command": "/nowhere/at/all"}
 
 
-def load(loader: Loader, deadline_s: float = 20.0) -> Loaded:
+def load(loader: LoaderProgram, deadline_s: float = 20.0) -> Loaded:
     """One load of a server that cannot be started."""
     return loader.load([NOWHERE], max_attempts=2, base_backoff_s=0.01, deadline_s=deadline_s)
 
 
 def test_the_references_own_loader_answers(tmp_path: Path) -> None:
     """Twice over, with an outcome for the one server."""
-    loader = Loader(REFERENCE, tmp_path)
+    loader = LoaderProgram(REFERENCE, tmp_path)
 
     found = [load(loader), load(loader)]
     loader.stop()
@@ -56,7 +56,7 @@ def python(code: str) -> tuple[str, ...]:
 )
 def test_a_broken_loader_is_told_in_one_sentence(tmp_path: Path, code: str, sentence: str) -> None:
     """What it said, and what it should have said; nothing of it is left running."""
-    loader = Loader(python(code), tmp_path)
+    loader = LoaderProgram(python(code), tmp_path)
 
     with pytest.raises(AdapterError) as caught:
         load(loader)
@@ -68,12 +68,12 @@ def test_a_broken_loader_is_told_in_one_sentence(tmp_path: Path, code: str, sent
 def test_a_loader_that_does_not_start_is_told(tmp_path: Path) -> None:
     """With the command that could not be run."""
     with pytest.raises(AdapterError, match="/nowhere/loader"):
-        load(Loader(("/nowhere/loader",), tmp_path))
+        load(LoaderProgram(("/nowhere/loader",), tmp_path))
 
 
 def test_a_hang_is_no_error_of_the_suite(tmp_path: Path) -> None:
     """It is told as one, its process is ended, and the next load has another."""
-    loader = Loader(python("time.sleep(60)"), tmp_path)
+    loader = LoaderProgram(python("time.sleep(60)"), tmp_path)
 
     first, second = load(loader, 0.3), load(loader, 0.3)
 

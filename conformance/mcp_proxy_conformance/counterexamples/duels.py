@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_proxy_conformance.counterexamples.forking import forked
-from mcp_proxy_conformance.counterexamples.matrix import LIMIT_S, SOAK_S, Trial, killers
-from mcp_proxy_conformance.counterexamples.trial import tried
-from mcp_proxy_conformance.given import Given
+from mcp_proxy_conformance.counterexamples.matrix import LIMIT_S, Trial, killers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,13 +25,9 @@ def duels(jobs: Sequence[Duel], folder: Path, *, at_once: int = 2) -> Iterator[t
     def work(duel: Duel) -> str:
         for trial in duel.trials:
             wanted = frozenset(trial.clauses)
-            alone = Given(
-                target=replace(trial.target(), ahead=1, soak_s=SOAK_S),
-                clauses=duel.clauses,
-                until=wanted,
-                only=duel.check,
-            )
-            if killers(tried(alone, folder / f"{duel.check}-{trial.changed.id}"), wanted):
+            place = folder / f"{duel.check}-{trial.changed.id}"
+            chosen = {"clauses": duel.clauses, "until": wanted, "only": duel.check}
+            if killers(trial.tried(place, narrow=True, **chosen), wanted):
                 return str(trial.changed.id)
         return ""
 

@@ -23,13 +23,23 @@ COUNTEREXAMPLES = ("fault", "wire")
 def trials() -> list[Trial]:
     """All of them; each check is the first on what it is listed with, then on about as many."""
     from mcp_proxy_reference.faults import faults  # noqa: PLC0415 - as in target/embedded.py
+    from mcp_proxy_reference.load_faults import load_faults  # noqa: PLC0415
+    from mcp_proxy_reference.load_variants import load_variants  # noqa: PLC0415
     from mcp_proxy_reference.variants import variants  # noqa: PLC0415
 
     found = [Trial(kind="fault", changed=one, clauses=one.breaks) for one in faults()]
     found += wire_trials()
+    found += [
+        Trial(kind="fault", changed=one, clauses=one.breaks, profile="resilience")
+        for one in load_faults()
+    ]
     firm = firm_checks()
     found = _firsts(found, lambda one: [c.name for c in firm if set(c.clauses) & set(one.clauses)])
     found += [Trial(kind="variant", changed=one, clauses=one.takes) for one in variants()]
+    found += [
+        Trial(kind="variant", changed=one, clauses=one.takes, profile=one.profile)
+        for one in load_variants()
+    ]
     return found + [Trial(kind="control", changed=one) for one in CONTROLS]
 
 
@@ -85,7 +95,7 @@ def firm_checks() -> list[Check]:
     """The checks that can convict, but for those that need a soak."""
     return [
         check
-        for check in checks_in("discovery")
+        for check in (*checks_in("discovery"), *checks_in("resilience"))
         if any(_is_firm(clause) for clause in check.clauses)
     ]
 

@@ -15,6 +15,8 @@ from mcp_proxy_conformance.counterexamples.standing import CHECK_S, Standing
 from mcp_proxy_conformance.counterexamples.trial import Verdicts, tried
 from mcp_proxy_conformance.given import Given
 from mcp_proxy_conformance.report.outcome import BROKEN, FAULT
+from mcp_proxy_conformance.requirement import folder_of
+from mcp_proxy_conformance.resilience.load_run import embedded_target
 from mcp_proxy_conformance.target.adapter import Target
 from mcp_proxy_conformance.target.embedded import embedded
 
@@ -29,12 +31,14 @@ BAD = ("fail", "inconclusive", "error")
 class Trial:
     """One row to be; `first` is the check that a counterexample is to be tried with first.
 
-    `base` is the target that a fault of the wire stands in front of, None for the reference;
-    `baseline` the folder of the recording that its clauses ask for, if any does.
+    `profile` is the one that it is judged by; `base` is the target that a fault of the wire stands
+    in front of, None for the reference; `baseline` the folder of the recording that its clauses
+    ask for, if any does.
     """
 
     kind: Kind
     changed: Any
+    profile: str = "discovery"
     clauses: tuple[str, ...] = ()
     first: str = ""
     base: Standing | None = None
@@ -47,17 +51,25 @@ class Trial:
         if isinstance(self.changed, WireFault):
             own = self.base.make if self.base is not None else reference
             return rewriting(own(), self.changed)
+        lacks = self.changed.lacks if self.kind == "variant" else ()
+        if folder_of(self.profile) == "resilience":
+            return embedded_target(self.changed, lacks)
         if self.kind != "variant":
             return embedded(self.changed, settle_s=SETTLE_S, baseline=self.baseline)
-        made, declared = embedded(self.changed, settle_s=self.changed.settle_s), self.changed
-        return replace(
-            made, capabilities=made.capabilities.difference(declared.lacks), pins=_pins(declared)
-        )
+        made = embedded(self.changed, settle_s=self.changed.settle_s)
+        capabilities = made.capabilities.difference(lacks)
+        return replace(made, capabilities=capabilities, pins=_pins(self.changed))
 
-    def against(self, target: Target, place: Path, **chosen: Any) -> Verdicts:
-        """What checks say of it, `chosen` as in `Given`; none that fails before the change."""
+    def tried(self, place: Path, *, narrow: bool = False, **chosen: Any) -> Verdicts:
+        """What checks say of it, `chosen` as in `Given`; none that fails before the change.
+
+        `narrow`: for a few checks, of which one may ask for time.
+        """
+        target = self.target()
+        if narrow:
+            target = replace(target, ahead=1, soak_s=SOAK_S)
         if self.base is None:
-            return tried(Given(target=target, **chosen), place)
+            return tried(Given(target=target, profile=self.profile, **chosen), place)
         given = Given(target=target, without=self.base.without, confirm=True, **chosen)
         return tried(given, place, check_s=CHECK_S)
 
@@ -72,9 +84,9 @@ def rows(trials: Sequence[Trial], folder: Path, *, full: bool, at_once: int = 2)
     def work(trial: Trial) -> Row:
         place = folder / f"{trial.kind}-{trial.changed.id}"
         if trial.kind == "control":
-            return _control(trial, tried(Given(target=trial.target()), place))
+            return _control(trial, trial.tried(place))
         if trial.kind == "variant":
-            return _acquittal(trial, tried(Given(target=trial.target()), place))
+            return _acquittal(trial, trial.tried(place))
         return _kill(trial, place, full=full)
 
     slowest = max((one.base.seconds for one in trials if one.base is not None), default=0.0)
@@ -92,13 +104,12 @@ def _row(outcome: Outcome[Trial, Row]) -> Row:
 def _kill(trial: Trial, place: Path, *, full: bool) -> Row:
     wanted, found = frozenset(trial.clauses), None
     if not full:
-        narrow = replace(trial.target(), ahead=1, soak_s=SOAK_S)
         chosen = {"clauses": wanted, "until": wanted, "first": trial.first}
-        found = trial.against(narrow, place / "citing", **chosen)
+        found = trial.tried(place / "citing", narrow=True, **chosen)
         if convicting := killers(found, wanted):
             return made(trial, "killed", found, convicting)
     if found is None or trial.base is None:
-        found = trial.against(trial.target(), place / "whole")
+        found = trial.tried(place / "whole")
     if convicting := killers(found, wanted):
         return made(trial, "killed", found, convicting)
     if trial.base is not None and found.exit in (BROKEN, FAULT):

@@ -11,6 +11,7 @@ import pytest
 
 from mcp_proxy_conformance.checks_index import checks
 from mcp_proxy_conformance.given import Given
+from mcp_proxy_conformance.requirement import folder_of
 from mcp_proxy_conformance.resources import checks_dir
 
 CHECK_S = 30
@@ -41,18 +42,16 @@ class Verdicts:
         return [r for r in self.results if r["verdict"] == "fail" and r["judgement"] == "F"]
 
 
-def tried(
-    given: Given, out: Path, profile: str = "discovery", *, check_s: int = CHECK_S
-) -> Verdicts:
+def tried(given: Given, out: Path, *, check_s: int = CHECK_S) -> Verdicts:
     """Run the trial, each check for at most so many seconds; its report stays in `out`."""
     out.mkdir(parents=True, exist_ok=True)
     arguments = [
-        *_files(given, profile), "-c", "/dev/null", "--rootdir", str(out), "-q", "--tb=no",
+        *_files(given), "-c", "/dev/null", "--rootdir", str(out), "-q", "--tb=no",
         "--no-header", "-p", "no:cacheprovider", "-p", "no:unraisableexception",
         "-p", "no:threadexception", "-p", "no:logging", "--capture=no",
         "--disable-plugin-autoload", "-p", "pytest_timeout", f"--timeout={check_s}",
         "-o", "timeout_func_only=true", "-W", "ignore", "--assert=rewrite",
-        "-p", "mcp_proxy_conformance.plugin", "--out", str(out), "--profile", profile,
+        "-p", "mcp_proxy_conformance.plugin", "--out", str(out), "--profile", given.profile,
     ]  # fmt: skip
     pytest.main(arguments, plugins=[given])
     report = json.loads((out / "report.json").read_text(encoding="utf-8"))
@@ -66,10 +65,10 @@ def tried(
     )
 
 
-def _files(given: Given, profile: str) -> list[str]:
+def _files(given: Given) -> list[str]:
     """The files of the checks that are wanted; collecting the others would take longer."""
     if given.clauses is None:
-        return [str(checks_dir() / profile)]
+        return [str(checks_dir() / folder_of(given.profile))]
     wanted = {check.module for check in checks() if given.clauses.intersection(check.clauses)}
     return sorted(str(checks_dir() / module) for module in wanted)
 

@@ -33,7 +33,7 @@ LATE_IN_REFERENCE = (
 """Modules that are imported when they are first used; those that are not installed are left out."""
 
 
-def warm(profile: str = "discovery", *, reference: bool) -> None:
+def warm(*, reference: bool) -> None:
     """Import, compile and collect what trials need, with `reference` for proxies in the process.
 
     No thread is started: a process that is to be forked must have none.
@@ -45,10 +45,10 @@ def warm(profile: str = "discovery", *, reference: bool) -> None:
     for status in STATUSES:
         for other in STATUSES:
             judge(f"Ask the user to review it: {other}.", status)
-    _collect(profile)
+    _collect("discovery", *(("resilience",) if reference else ()))
 
 
-def _collect(profile: str) -> None:
+def _collect(*folders: str) -> None:
     """Have pytest import the checks, with their assertions rewritten."""
     with tempfile.TemporaryDirectory() as place, Path(os.devnull).open("w", encoding="utf-8") as no:
         told = os.dup(1)
@@ -56,8 +56,9 @@ def _collect(profile: str) -> None:
         try:
             pytest.main(
                 [
-                    str(checks_dir() / profile), "--collect-only", "-q", "--no-header",
-                    "-c", "/dev/null", "--rootdir", place, "-p", "no:cacheprovider",
+                    *(str(checks_dir() / one) for one in folders),
+                    "--collect-only", "-q", "--no-header", "-c", "/dev/null",
+                    "--rootdir", place, "-p", "no:cacheprovider",
                     "--disable-plugin-autoload", "-p", "mcp_proxy_conformance.plugin",
                     "-W", "ignore", "--assert=rewrite", "--capture=no",
                 ]

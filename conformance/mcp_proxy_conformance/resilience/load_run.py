@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,9 +15,10 @@ from mcp_proxy_conformance.discovery.accusation import accused
 from mcp_proxy_conformance.discovery.expectation import Sides
 from mcp_proxy_conformance.judging import Ending, attempt
 from mcp_proxy_conformance.report.outcome import BROKEN, Outcome
+from mcp_proxy_conformance.resilience.embedded import Changed, EmbeddedLoader, LoaderHost
 from mcp_proxy_conformance.resilience.judged import judged, spoken_against
 from mcp_proxy_conformance.resilience.load_case import LoadCase, load_cases
-from mcp_proxy_conformance.resilience.loading import Loader
+from mcp_proxy_conformance.resilience.loading import Loader, LoaderProgram
 from mcp_proxy_conformance.resilience.loads import Load, Loads
 from mcp_proxy_conformance.run import NOT_DECLARED, Place, Run
 from mcp_proxy_conformance.target.adapter import AdapterError, Target
@@ -28,13 +30,40 @@ LOADS = World(servers=(), id="loads")
 FIRST_S = 60.0
 
 
-def loader_target(command: Sequence[str], capabilities: Sequence[str]) -> Target:
-    """A loader in the place of a target, for the report."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoaderTarget(Target):
+    """A loader in the place of a target; `loader` makes one that keeps its log in a folder.
+
+    What it declares: the prefix of the names that it gives to tools, and the texts that it takes
+    for a timeout in the body of a 403.
+    """
+
+    loader: Callable[[Path], Loader]
+    tool_prefix: str = ""
+    timeout_signatures: tuple[str, ...] = ()
+
+
+def loader_target(
+    loader: Callable[[Path], Loader], capabilities: Iterable[str] = ALL, **members: Any
+) -> LoaderTarget:
+    """A target whose loader is made so."""
 
     def none() -> Any:
-        raise AdapterError(f"{command[0]} is a loader, which has no stages")
+        raise AdapterError("a loader has no stages")
 
-    return Target(kind="loader", make=none, capabilities=frozenset(capabilities))
+    can = frozenset(capabilities)
+    return LoaderTarget(kind="loader", make=none, capabilities=can, loader=loader, **members)
+
+
+def program_target(command: Sequence[str], capabilities: Iterable[str]) -> LoaderTarget:
+    """A loader program that is started by that command."""
+    return loader_target(partial(LoaderProgram, command), capabilities)
+
+
+def embedded_target(changed: Changed, lacks: Iterable[str] = ()) -> LoaderTarget:
+    """A changed loader in this process, which declares to do all but what it lacks."""
+    host, can = LoaderHost(), set(ALL).difference(lacks)
+    return loader_target(lambda _: EmbeddedLoader(changed, host), can, close=host.close)
 
 
 class LoadBench:
@@ -64,19 +93,23 @@ class LoadBench:
 class LoadRun(Run):
     """A run whose checks look at loads, all of which go on at the same time."""
 
-    command: tuple[str, ...] = ()
     _loads: Loads | None = field(default=None)
 
     @property
     def loads(self) -> Loads:
         """The loads of this run, made when first asked for."""
         if self._loads is None:
-            self._loads = Loads(self.command, self.scratch)
+            self._loads = Loads(self._loader, self.scratch)
         return self._loads
+
+    @property
+    def _loader(self) -> Callable[[Path], Loader]:
+        assert isinstance(self.target, LoaderTarget)
+        return self.target.loader
 
     def look(self) -> None:
         """Have it load nothing; if it cannot, `stopped` says why."""
-        loader = Loader(self.command, self.scratch / "first")
+        loader = self._loader(self.scratch / "first")
         try:
             loader.load([], max_attempts=1, base_backoff_s=0.05, deadline_s=FIRST_S)
         except AdapterError as error:
@@ -116,9 +149,10 @@ class LoadRun(Run):
         return accused(clauses, *self.comparison[1:], spoken_against)
 
     def close(self) -> None:
-        """End every program."""
+        """End every loader."""
         if self._loads is not None:
             self._loads.close()
+        self.target.close()
 
 
 def each_load(area: str) -> pytest.MarkDecorator:

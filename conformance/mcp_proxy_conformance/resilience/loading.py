@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -60,7 +60,57 @@ class Loaded:
         return next((one for one in self.told.outcomes if one.server_id == server_id), None)
 
 
-class Loader:
+class Loader(Protocol):
+    """A loader under test that loads when it is told to, one load at a time."""
+
+    def load(
+        self,
+        servers: Sequence[Mapping[str, Any]],
+        *,
+        max_attempts: int,
+        base_backoff_s: float,
+        deadline_s: float,
+    ) -> Loaded:
+        """Have it load these servers; schemas/LOADER.md has the form of each."""
+
+    def stop(self, patience_s: float = END_S) -> None:
+        """End it; what it is loading is given up."""
+
+
+class BadAnswer(ValueError):
+    """A line that is no answer to the load; one sentence."""
+
+
+def asked_for(number: int, servers: Sequence[Mapping[str, Any]], **members: Any) -> dict[str, Any]:
+    """The request of a load."""
+    return {"id": number, "op": "load", "servers": list(servers), **members}
+
+
+def read_answer(line: bytes, number: int) -> Told:
+    """What a line says of that load.
+
+    Raises:
+        BadAnswer: It is no answer to it.
+        AdapterError: It says that the loader broke.
+    """
+    told = f"its answer is {quoted(line)}"
+    try:
+        said = msgspec.json.decode(line, type=_Said)
+    except RecursionError:
+        raise BadAnswer(f"{told}, which nests too deeply; {WANTED}") from None
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise BadAnswer(f"{told} ({error}); {WANTED}") from None
+    if said.id != number:
+        raise BadAnswer(f"its answer to load {number} is {quoted(line)}; {WANTED}")
+    if (said.ok is None) == (said.error is None):
+        raise BadAnswer(f"{told}; it must hold exactly one of ok and error")
+    if said.error is not None:
+        raise AdapterError(f"the loader answers a load with an error: {said.error:.{QUOTED}}")
+    assert said.ok is not None
+    return said.ok
+
+
+class LoaderProgram:
     """One loader program, started when it is first needed and again after it hung."""
 
     def __init__(self, command: Sequence[str], folder: Path) -> None:
@@ -87,8 +137,8 @@ class Loader:
         with self._talk:
             program = self._running()
             self._number += 1
-            asked = {"id": self._number, "op": "load", "servers": list(servers)}
-            asked |= {"max_attempts": max_attempts, "base_backoff_s": base_backoff_s}
+            members = {"max_attempts": max_attempts, "base_backoff_s": base_backoff_s}
+            asked = asked_for(self._number, servers, **members)
             if (stray := program.stray()) is not None:
                 raise self._break(f"it printed {quoted(stray)} before it was asked; {WANTED}")
             began = time.monotonic()
@@ -115,21 +165,10 @@ class Loader:
         return self._program
 
     def _read(self, line: bytes) -> Told:
-        told = f"its answer is {quoted(line)}"
         try:
-            said = msgspec.json.decode(line, type=_Said)
-        except RecursionError:
-            raise self._break(f"{told}, which nests too deeply; {WANTED}") from None
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise self._break(f"{told} ({error}); {WANTED}") from None
-        if said.id != self._number:
-            raise self._break(f"its answer to load {self._number} is {quoted(line)}; {WANTED}")
-        if (said.ok is None) == (said.error is None):
-            raise self._break(f"{told}; it must hold exactly one of ok and error")
-        if said.error is not None:
-            raise AdapterError(f"the loader answers a load with an error: {said.error:.{QUOTED}}")
-        assert said.ok is not None
-        return said.ok
+            return read_answer(line, self._number)
+        except BadAnswer as fault:
+            raise self._break(str(fault)) from None
 
     def _break(self, complaint: str) -> AdapterError:
         """It is out of step, and is ended; the next load starts another."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,9 +43,9 @@ class Load:
 class Loads:
     """A crew of loader programs; each load has one for itself while it goes on."""
 
-    def __init__(self, command: Sequence[str], folder: Path) -> None:
-        """Nothing is started yet."""
-        self._command = tuple(command)
+    def __init__(self, make: Callable[[Path], Loader], folder: Path) -> None:
+        """Nothing is started yet; `make` makes a loader that keeps its log in a folder."""
+        self._make = make
         self._folder = folder
         self._crew = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="load")
         self._idle: list[Loader] = []
@@ -65,10 +65,11 @@ class Loads:
         return self._done[case.id].result()
 
     def close(self) -> None:
-        """End every program."""
-        self._crew.shutdown(wait=True, cancel_futures=True)
+        """End every loader; what still goes on is given up, and nobody waits for it."""
+        self._crew.shutdown(wait=False, cancel_futures=True)
         for loader in self._all:
-            loader.stop(1.0)
+            loader.stop(0.0)
+        self._crew.shutdown(wait=True)
 
     def _load(self, case: LoadCase) -> Load:
         loader = self._take()
@@ -83,7 +84,7 @@ class Loads:
             if self._idle:
                 return self._idle.pop()
             number = len(self._all) + 1
-            loader = Loader(self._command, self._folder / f"loader-{number}")
+            loader = self._make(self._folder / f"loader-{number}")
             self._all.append(loader)
             return loader
 

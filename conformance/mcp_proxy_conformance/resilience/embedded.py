@@ -1,0 +1,100 @@
+"""A loader in this process: what a counterexample of the reference's loader is tried with."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import Future
+from typing import Any, Protocol
+
+from mcp_proxy_conformance.resilience.loading import Loaded, asked_for, read_answer
+from mcp_proxy_conformance.target.adapter import AdapterError
+
+END_S = 5.0
+Load = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
+
+
+class Changed(Protocol):
+    """What a changed loader is: something that is started, and then loads what it is asked to."""
+
+    def start(self) -> Load:
+        """A loader that is started now."""
+
+
+class LoaderHost:
+    """A loop in one background thread, for every load of a run."""
+
+    def __init__(self) -> None:
+        """Running from now on."""
+        self.loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self.loop.run_forever, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Give up what is still being loaded, once, and end the loop."""
+        if self.loop.is_closed():
+            return
+        asyncio.run_coroutine_threadsafe(self._give_up(), self.loop).result(END_S)
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join(END_S)
+        if not self._thread.is_alive():
+            self.loop.close()
+
+    async def _give_up(self) -> None:
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+
+
+class EmbeddedLoader:
+    """One loader on the host's loop, with the face of a program."""
+
+    def __init__(self, changed: Changed, host: LoaderHost) -> None:
+        """Started with the first load, and again after it hung."""
+        self._changed = changed
+        self._host = host
+        self._number = 0
+        self._load: Load | None = None
+        self._loading: Future[bytes] | None = None
+
+    def load(
+        self,
+        servers: Sequence[Mapping[str, Any]],
+        *,
+        max_attempts: int,
+        base_backoff_s: float,
+        deadline_s: float,
+    ) -> Loaded:
+        """Have it load these servers; what it answers goes through a line as a program's does."""
+        self._load = self._load or self._changed.start()
+        self._number += 1
+        members = {"max_attempts": max_attempts, "base_backoff_s": base_backoff_s}
+        asked = json.loads(json.dumps(asked_for(self._number, servers, **members)))
+        began = time.monotonic()
+        loading = asyncio.run_coroutine_threadsafe(self._told(asked), self._host.loop)
+        self._loading = loading
+        try:
+            line = loading.result(deadline_s)
+        except TimeoutError:
+            loading.cancel()
+            self._load = None
+            return Loaded(seconds=time.monotonic() - began, hung=True)
+        except Exception as error:
+            raise AdapterError(f"the loader broke: {error!r}") from error
+        seconds = time.monotonic() - began
+        return Loaded(told=read_answer(line, self._number), line=line, seconds=seconds)
+
+    async def _told(self, asked: dict[str, Any]) -> bytes:
+        assert self._load is not None
+        told = await self._load(asked)
+        return json.dumps({"id": asked["id"], "ok": told}, ensure_ascii=False).encode()
+
+    def stop(self, patience_s: float = END_S) -> None:
+        """Give up what is being loaded."""
+        del patience_s
+        if self._loading is not None:
+            self._loading.cancel()
