@@ -11,10 +11,19 @@ import pytest
 
 from mcp_proxy_conformance.baseline.manifest import read
 from mcp_proxy_conformance.baseline.recorder import STAGE
+from mcp_proxy_conformance.requirement import Profile, profile
 from mcp_proxy_conformance.resilience.load_run import ALL, program_target
 from mcp_proxy_conformance.target.adapter import Target
 from mcp_proxy_conformance.target.description import describe
 from mcp_proxy_conformance.target.kinds import target_of
+
+PROFILE = "discovery"
+PROFILES = {
+    "reference": "discovery+robustness",
+    "command": "discovery+robustness",
+    "loader": "resilience",
+}
+"""What targets of a kind are judged by when no profile is named; others by PROFILE."""
 
 
 def described(config: pytest.Config) -> Target:
@@ -31,6 +40,12 @@ def described(config: pytest.Config) -> Target:
             environment=os.environ,
         )
     )
+
+
+def judged_by(config: pytest.Config, target: Target) -> Profile:
+    """The profile that is named, else the one of targets of its kind; raises LookupError."""
+    wanted = config.getoption("--profile") or PROFILES.get(target.kind, PROFILE)
+    return profile(wanted)
 
 
 def asked_for(config: pytest.Config, target: Target) -> Target:

@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from mcp_proxy_conformance.asked import asked_for, described
+from mcp_proxy_conformance.asked import asked_for, described, judged_by
 from mcp_proxy_conformance.baseline.manifest import BadBaseline
 from mcp_proxy_conformance.checks_index import split
 from mcp_proxy_conformance.given import Given
 from mcp_proxy_conformance.judging import Ending, attempt
 from mcp_proxy_conformance.report.document import write_report
-from mcp_proxy_conformance.requirement import catalogue, profile
+from mcp_proxy_conformance.requirement import catalogue
 from mcp_proxy_conformance.resilience.load_run import LoaderTarget, LoadRun
 from mcp_proxy_conformance.resources import checks_dir
 from mcp_proxy_conformance.run import Run, clauses_of, named, place_of
@@ -41,7 +41,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--soak", type=float, default=0.0, help="seconds; observe stages again then")
     group.addoption("--loader", help="a loader's command as a JSON list, instead of a target")
     group.addoption("--baseline", help="the folder of a recording to compare bytes with")
-    group.addoption("--profile", default="discovery", help="the profile of clauses")
+    group.addoption("--profile", help="the profile of clauses, or several: discovery+robustness")
     group.addoption("--out", default="mcp-proxy-conformance-out", help="folder of the report")
     group.addoption("--check", help="only this check, or this case")
     group.addoption("--keep", action="store_true", help="keep the targets' scratch folders")
@@ -58,7 +58,7 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     try:
         target = given.target if given is not None else described(config)
-        chosen = profile(config.getoption("--profile").partition("@")[0])
+        chosen = judged_by(config, target)
         target = asked_for(config, target)
     except json.JSONDecodeError as error:
         raise pytest.UsageError(f"--target-options is no JSON object: {error}") from None
@@ -75,7 +75,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[RUN] = run
     config.add_cleanup(run.close)
     if config.args_source is not pytest.Config.ArgsSource.ARGS:
-        config.args = [str(checks_dir() / chosen.folder)]
+        config.args = [str(checks_dir() / folder) for folder in chosen.folders]
         config.args_source = pytest.Config.ArgsSource.ARGS
     signal.signal(signal.SIGTERM, _interrupt)
 

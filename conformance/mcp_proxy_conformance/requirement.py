@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
-from functools import cache, cached_property
+from functools import cache, cached_property, reduce
 from typing import Literal, TypeVar
 
 import msgspec
@@ -108,9 +108,14 @@ class Floor(_Row, frozen=True, kw_only=True):
     passes: tuple[str, ...] = ()
 
 
-def folder_of(profile_id: str) -> str:
-    """The folder of a profile's checks, its version left out; a basic one is a part of another."""
-    return profile_id.partition("@")[0].removesuffix("-basic")
+BESIDE = "+"
+"""Between the ids of profiles that are judged together."""
+
+
+def folders_of(profile_id: str) -> tuple[str, ...]:
+    """The folders of a profile's checks, its version left out; a basic one is part of another."""
+    ids = [one.partition("@")[0] for one in profile_id.split(BESIDE)]
+    return tuple(dict.fromkeys(one.removesuffix("-basic") for one in ids))
 
 
 class Profile(_Row, frozen=True, kw_only=True):
@@ -124,9 +129,23 @@ class Profile(_Row, frozen=True, kw_only=True):
     floor: Floor
 
     @property
-    def folder(self) -> str:
-        """The folder of its checks."""
-        return folder_of(self.id)
+    def folders(self) -> tuple[str, ...]:
+        """The folders of its checks."""
+        return folders_of(self.id)
+
+    def beside(self, other: Profile) -> Profile:
+        """Both as one, in the version of this one."""
+        return Profile(
+            id=f"{self.id}{BESIDE}{other.id}",
+            version=self.version,
+            text=f"{self.text} {other.text}",
+            clauses=(*self.clauses, *other.clauses),
+            rulings=(*self.rulings, *other.rulings),
+            floor=Floor(
+                capabilities=(*self.floor.capabilities, *other.floor.capabilities),
+                passes=(*self.floor.passes, *other.floor.passes),
+            ),
+        )
 
 
 class Interpretation(_Row, frozen=True, kw_only=True):
@@ -160,15 +179,17 @@ def catalogue() -> Catalogue:
 
 @cache
 def profile(profile_id: str) -> Profile:
-    """Return the profile of this id.
+    """Return the profile of this id; of several, such as `discovery+robustness`, all as one.
 
     Raises:
         UnknownProfile: There is none; the message names the nearest one.
     """
     known = {one.id: one for one in profiles()}
-    if profile_id not in known:
-        raise UnknownProfile(_unknown("profile", profile_id, known))
-    return known[profile_id]
+    ids = dict.fromkeys(one.partition("@")[0] for one in profile_id.split(BESIDE))
+    for one in ids:
+        if one not in known:
+            raise UnknownProfile(_unknown("profile", one, known))
+    return reduce(Profile.beside, (known[one] for one in ids))
 
 
 @cache

@@ -13,7 +13,7 @@ from mcp_proxy_conformance.target.description import FILE, OPTIONS, kind_in
 
 F = TypeVar("F", bound=Callable[..., Any])
 DEFAULTS: dict[str, Any] = {
-    "profile": "discovery",
+    "profile": None,
     "out": Path("mcp-proxy-conformance-out"),
     "timeout": 600.0,
     "check": None,
@@ -37,7 +37,11 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _SECONDS = Finite(0, 600)
 _OF_A_RUN = (
-    click.option("--profile", help="The profile of clauses.  [default: discovery]"),
+    click.option(
+        "--profile",
+        help="The profile of clauses.  [default: by kind; discovery+robustness for the reference"
+        " and adapters, resilience for loaders, else discovery]",
+    ),
     click.option(
         "--out", type=_FOLDER, help="Folder of the report.  [default: mcp-proxy-conformance-out]"
     ),

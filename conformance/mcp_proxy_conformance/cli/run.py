@@ -19,9 +19,8 @@ from mcp_proxy_conformance.cli.options import merged, run_options, target_meant,
 from mcp_proxy_conformance.report.outcome import BROKEN, DECLARATION, FAULT, INTERRUPTED
 from mcp_proxy_conformance.report.progress import Progress
 from mcp_proxy_conformance.report.terminal import render
-from mcp_proxy_conformance.requirement import folder_of
 from mcp_proxy_conformance.resilience import builtin as builtins
-from mcp_proxy_conformance.resources import LOGS, checks_dir
+from mcp_proxy_conformance.resources import LOGS
 from mcp_proxy_conformance.target.adapter import AdapterError
 
 INI = """\
@@ -100,9 +99,8 @@ def loader(
     has none of them, and is judged by the profile resilience-basic.
     """
     given = merged(outer, options)
-    if outer["profile"] is None and options["profile"] is None:
-        given["profile"] = "resilience" if builtin is None else "resilience-basic"
     if builtin is not None:
+        given["profile"] = given["profile"] or "resilience-basic"
         sys.exit(judge(None, given | {"loader": _installed(builtin), "capabilities": ""}))
     try:
         words = shlex.split(program) if program else [sys.executable, "-m", OWN_LOADER]
@@ -139,14 +137,15 @@ def judge(kind: str | None, options: dict[str, Any]) -> int:
         return DECLARATION
     os.environ.pop("PYTEST_ADDOPTS", None)
     arguments = [
-        str(checks_dir() / folder_of(options["profile"])), "-c", str(ini), "--rootdir", str(out),
+        "-c", str(ini), "--rootdir", str(out),
         "-p", "no:cacheprovider", "-p", "no:unraisableexception", "-p", "no:logging",
         "--capture=sys", "--tb=native",
         "--disable-plugin-autoload", "-p", "pytest_timeout",
         "-p", "mcp_proxy_conformance.plugin", *_target(kind, options),
-        "--profile", options["profile"], "--soak", str(options["soak"]),
+        "--soak", str(options["soak"]),
         "--out", str(out), f"--timeout={CHECK_S + options['soak']}",
         f"--session-timeout={options['timeout'] + options['soak']}",
+        *(["--profile", options["profile"]] if options["profile"] else []),
         *(["--keep"] if options["keep"] else []),
         *(["--baseline", str(options["baseline"].resolve())] if options["baseline"] else []),
         *(["--check", options["check"]] if options["check"] else []),

@@ -15,7 +15,7 @@ from mcp_proxy_conformance.counterexamples.standing import CHECK_S, Standing
 from mcp_proxy_conformance.counterexamples.trial import Verdicts, tried
 from mcp_proxy_conformance.given import Given
 from mcp_proxy_conformance.report.outcome import BROKEN, FAULT
-from mcp_proxy_conformance.requirement import folder_of
+from mcp_proxy_conformance.requirement import folders_of
 from mcp_proxy_conformance.resilience.load_run import embedded_target
 from mcp_proxy_conformance.target.adapter import Target
 from mcp_proxy_conformance.target.embedded import embedded
@@ -52,7 +52,7 @@ class Trial:
             own = self.base.make if self.base is not None else reference
             return rewriting(own(), self.changed)
         lacks = self.changed.lacks if self.kind == "variant" else ()
-        if folder_of(self.profile) == "resilience":
+        if "resilience" in folders_of(self.profile):
             return embedded_target(self.changed, lacks)
         if self.kind != "variant":
             return embedded(self.changed, settle_s=SETTLE_S, baseline=self.baseline)

@@ -11,7 +11,7 @@ import pytest
 
 from mcp_proxy_conformance.checks_index import checks
 from mcp_proxy_conformance.given import Given
-from mcp_proxy_conformance.requirement import folder_of
+from mcp_proxy_conformance.requirement import folders_of
 from mcp_proxy_conformance.resources import checks_dir
 
 CHECK_S = 30
@@ -68,7 +68,7 @@ def tried(given: Given, out: Path, *, check_s: int = CHECK_S) -> Verdicts:
 def _files(given: Given) -> list[str]:
     """The files of the checks that are wanted; collecting the others would take longer."""
     if given.clauses is None:
-        return [str(checks_dir() / folder_of(given.profile))]
+        return [str(checks_dir() / folder) for folder in folders_of(given.profile)]
     wanted = {check.module for check in checks() if given.clauses.intersection(check.clauses)}
     return sorted(str(checks_dir() / module) for module in wanted)
 

@@ -10,10 +10,11 @@ from mcp_proxy_conformance.wire.faults import ProtocolFault
 from mcp_proxy_conformance.wire.session import Session
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from mcp_proxy_conformance.transcript import Transcript
     from mcp_proxy_conformance.wire.http import Answer
+    from mcp_proxy_conformance.wire.sse import Event
 
 Wire = Literal["auto", "handshake", "stateless"]
 FORBIDDEN = (401, 403)
@@ -69,13 +70,15 @@ class Client(Conversation):
         *,
         headers: Mapping[str, str] | None = None,
         timeout: float | None = None,
+        until: Callable[[Event], bool] = lambda _: False,
     ) -> Answer:
         """Post any bytes in the open session and take any answer: no envelope is read.
 
-        `headers` stand in for those of the same name. Of a stream, all is read.
+        `headers` stand in for those of the same name. A stream is read up to the event that
+        `until` accepts, else to its end.
         """
         self.open()
-        return self._session.post(body, headers or {}, self._seconds(timeout))
+        return self._session.post(body, headers or {}, self._seconds(timeout), until)
 
     def _settle(self) -> None:
         if self._asked == "stateless":

@@ -1,0 +1,1 @@
+"""The checks of the robustness profile: what hostile input is answered with."""

@@ -1,0 +1,29 @@
+"""Bodies that are no request, or one that nobody would send."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.requirement import requirement
+from mcp_proxy_conformance.robustness.clean import finds, readable, uncleanly
+from mcp_proxy_conformance.robustness.hostile import BODIES
+from mcp_proxy_conformance.robustness.hostile_tools import HOSTILE, ORDINARY, WORD
+from mcp_proxy_conformance.stage import on
+
+ANSWER_S = 5.0
+
+
+@requirement("ROB.message")
+@on(HOSTILE)
+def test_a_body_that_is_no_request_is_refused_and_forgotten(bench: Bench) -> None:
+    """Each is refused or passed over, in JSON if at all, and the request after it is answered."""
+    bench.require(finds(bench, ORDINARY, WORD), f"{ORDINARY} is not found by {WORD!r}")
+
+    def told(body: bytes) -> str:
+        client = bench.started.client()
+        return readable(client.post(body, timeout=ANSWER_S, until=lambda event: bool(event.data)))
+
+    asks = {name: partial(told, body) for name, body in BODIES.items()}
+
+    assert uncleanly(bench, asks, lambda: finds(bench, ORDINARY, WORD)) == {}
