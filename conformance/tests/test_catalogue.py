@@ -30,6 +30,7 @@ PLACES = {
         "Conservative bias",
         "Aggregation in agent_runtime",
     },
+    "suite": {"robustness"},
 }
 BASIC = {"O1", "O3", "O4", "I1", "I4", "S1", "S2"}
 
@@ -48,8 +49,9 @@ def clauses(rows: Json) -> list[Json]:
 
 DISCOVERY = toml("requirements/discovery.toml")["requirement"]
 RESILIENCE = toml("requirements/resilience.toml")["requirement"]
+ROBUSTNESS = toml("requirements/robustness.toml")["requirement"]
 ROWS = requirement.catalogue().requirements
-CLAUSES = clauses(DISCOVERY) + clauses(RESILIENCE)
+CLAUSES = clauses(DISCOVERY) + clauses(RESILIENCE) + clauses(ROBUSTNESS)
 REGISTER = toml("interpretations.toml")["interpretation"]
 
 
@@ -92,7 +94,9 @@ def test_every_requirement_of_the_source_is_in_the_catalogue() -> None:
 def test_every_pointer_leads_to_a_place_in_a_source() -> None:
     """Sources of requirements, clauses and interpretations name what the texts have."""
     pointers = [
-        row["source"] for row in (*DISCOVERY, *RESILIENCE, *CLAUSES, *REGISTER) if "source" in row
+        row["source"]
+        for row in (*DISCOVERY, *RESILIENCE, *ROBUSTNESS, *CLAUSES, *REGISTER)
+        if "source" in row
     ]
 
     dangling = [each for each in pointers if each["at"] not in PLACES.get(each["text"], set())]
@@ -120,13 +124,27 @@ def test_every_advisory_clause_has_an_interpretation() -> None:
     assert named - known == set()
 
 
-def test_the_profile_is_every_clause_that_has_a_check() -> None:
+@pytest.mark.parametrize("name", ["discovery", "robustness"])
+def test_the_profile_is_every_clause_that_has_a_check(name: str) -> None:
     """The denominator is complete: the tested clauses, in the order of the catalogue."""
-    tested = [clause["id"] for clause in clauses(DISCOVERY) if "untested" not in clause]
+    rows = clauses(toml(f"requirements/{name}.toml")["requirement"])
+    tested = [clause["id"] for clause in rows if "untested" not in clause]
 
-    listed = toml("profiles/discovery.toml")["clauses"]
+    listed = toml(f"profiles/{name}.toml")["clauses"]
 
     assert listed == tested
+
+
+def test_profiles_that_are_judged_together_are_one() -> None:
+    """Clauses, rulings and floors of both, at the version of the first."""
+    first, other = requirement.profile("discovery"), requirement.profile("robustness")
+
+    both = requirement.profile("discovery@1+robustness")
+
+    assert (both.id, both.version) == ("discovery+robustness", first.version)
+    assert both.clauses == (*first.clauses, *other.clauses)
+    assert both.floor.passes == (*first.floor.passes, *other.floor.passes)
+    assert both.folders == ("discovery", "robustness")
 
 
 def test_the_resilience_profiles_are_every_clause_and_those_of_seven_requirements() -> None:

@@ -93,10 +93,10 @@ def test_a_check_that_breaks_is_a_fault_of_the_suite(
     checks = tmp_path / "checks" / "discovery"
     checks.mkdir(parents=True)
     (checks / "test_broken.py").write_text("import nothing_of_that_name\n", encoding="utf-8")
-    command = sys.modules["mcp_proxy_conformance.cli.run"]
-    monkeypatch.setattr(command, "checks_dir", lambda: tmp_path / "checks")
+    plugin = sys.modules["mcp_proxy_conformance.plugin"]
+    monkeypatch.setattr(plugin, "checks_dir", lambda: tmp_path / "checks")
 
-    done = invoke("run", "--out", str(tmp_path / "out"))
+    done = invoke("run", "--profile=discovery", "--out", str(tmp_path / "out"))
 
     assert (done.exit_code, "nothing_of_that_name" in done.output) == (70, True)
 

@@ -17,7 +17,9 @@ LOADERS = ("load-outcome", "loader-protocol", "load-case")
 FILES = {
     "requirements/discovery.toml": "requirement",
     "requirements/resilience.toml": "requirement",
+    "requirements/robustness.toml": "requirement",
     "profiles/discovery.toml": "profile",
+    "profiles/robustness.toml": "profile",
     "profiles/resilience.toml": "profile",
     "profiles/resilience-basic.toml": "profile",
     "interpretations.toml": "interpretation",

@@ -118,6 +118,7 @@ class WireFault:
     answer; each gets a copy it may change, and returns what is sent (None: as it came). `spelled`
     rewrites the text of the tool's answer, byte for byte. `refusal` rewrites the text of a refused
     call of an upstream's tool. `instead` answers without the target: a result (None: ask it).
+    `unread` does so for a body that is no request: HTTP status, media type and body.
     """
 
     id: str
@@ -128,6 +129,7 @@ class WireFault:
     spelled: Callable[[Exchange, str], str | None] | None = None
     refusal: Callable[[Exchange, str], str | None] | None = None
     instead: Callable[[Exchange], Json | None] | None = None
+    unread: Callable[[bytes], tuple[int, str, bytes] | None] | None = None
 
 
 def dump(value: Json) -> str:

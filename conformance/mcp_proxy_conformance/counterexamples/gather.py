@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from mcp_proxy_conformance.checks_index import Check, checks_in
 from mcp_proxy_conformance.counterexamples.controls import CONTROLS
 from mcp_proxy_conformance.counterexamples.duels import Duel
 from mcp_proxy_conformance.counterexamples.matrix import Trial, made
 from mcp_proxy_conformance.counterexamples.proofs import proofs
-from mcp_proxy_conformance.counterexamples.row import NEEDS, Row
-from mcp_proxy_conformance.counterexamples.standing import Standing
+from mcp_proxy_conformance.counterexamples.row import NEEDS, Kind, Row
+from mcp_proxy_conformance.counterexamples.standing import PROFILE, Standing
 from mcp_proxy_conformance.counterexamples.wire import WIRE_FAULTS
-from mcp_proxy_conformance.requirement import catalogue
+from mcp_proxy_conformance.requirement import catalogue, profile
 
 MOST_DUELS = 12
+JUDGING = ("discovery", "robustness", "resilience")
 COUNTEREXAMPLES = ("fault", "wire")
 
 
@@ -27,15 +29,14 @@ def trials() -> list[Trial]:
     from mcp_proxy_reference.load_variants import load_variants  # noqa: PLC0415
     from mcp_proxy_reference.variants import variants  # noqa: PLC0415
 
-    found = [Trial(kind="fault", changed=one, clauses=one.breaks) for one in faults()]
+    found = [_counterexample("fault", one) for one in faults()]
     found += wire_trials()
-    found += [
-        Trial(kind="fault", changed=one, clauses=one.breaks, profile="resilience")
-        for one in load_faults()
-    ]
+    found += [_counterexample("fault", one) for one in load_faults()]
     firm = firm_checks()
     found = _firsts(found, lambda one: [c.name for c in firm if set(c.clauses) & set(one.clauses)])
-    found += [Trial(kind="variant", changed=one, clauses=one.takes) for one in variants()]
+    found += [
+        Trial(kind="variant", changed=one, clauses=one.takes, profile=PROFILE) for one in variants()
+    ]
     found += [
         Trial(kind="variant", changed=one, clauses=one.takes, profile=one.profile)
         for one in load_variants()
@@ -45,7 +46,14 @@ def trials() -> list[Trial]:
 
 def wire_trials() -> list[Trial]:
     """The counterexamples that stand in front of any target."""
-    return [Trial(kind="wire", changed=one, clauses=one.breaks) for one in WIRE_FAULTS]
+    return [_counterexample("wire", one) for one in WIRE_FAULTS]
+
+
+def _counterexample(kind: Kind, changed: Any) -> Trial:
+    """Judged by the profile that has the clauses it breaks."""
+    broken = set(changed.breaks)
+    own = next((one for one in JUDGING if broken.intersection(profile(one).clauses)), JUDGING[0])
+    return Trial(kind=kind, changed=changed, clauses=changed.breaks, profile=own)
 
 
 def in_front_of(base: Standing, found: Sequence[Trial]) -> tuple[list[Row], list[Trial]]:
@@ -95,7 +103,8 @@ def firm_checks() -> list[Check]:
     """The checks that can convict, but for those that need a soak."""
     return [
         check
-        for check in (*checks_in("discovery"), *checks_in("resilience"))
+        for folder in JUDGING
+        for check in checks_in(folder)
         if any(_is_firm(clause) for clause in check.clauses)
     ]
 

@@ -70,8 +70,8 @@ class Trial:
             target = replace(target, ahead=1, soak_s=SOAK_S)
         if self.base is None:
             return tried(Given(target=target, profile=self.profile, **chosen), place)
-        given = Given(target=target, without=self.base.without, confirm=True, **chosen)
-        return tried(given, place, check_s=CHECK_S)
+        chosen |= {"profile": self.profile, "without": self.base.without, "confirm": True}
+        return tried(Given(target=target, **chosen), place, check_s=CHECK_S)
 
 
 def rows(trials: Sequence[Trial], folder: Path, *, full: bool, at_once: int = 2) -> Iterator[Row]:

@@ -171,6 +171,11 @@ def _handler(
                     typed = [("content-type", "application/json")]
                     self._answer(200, typed, dump(made).encode("utf-8", "replace"))
                     return
+            if exchange is None and fault.unread is not None and self.command == "POST":
+                made_up = fault.unread(body)
+                if made_up is not None:
+                    self._answer(made_up[0], [("content-type", made_up[1])], made_up[2])
+                    return
             answer = self.way.send(self.command, self.path, body, headers)
             told = answer.read()
             kind = (answer.getheader("content-type") or "").partition(";")[0]

@@ -17,6 +17,7 @@ from mcp_proxy_conformance.target.adapter import Target
 from mcp_proxy_conformance.verdict import WORST_FIRST
 
 UNCHANGED = WireFault(id="unchanged", text="The target as it is.", breaks=())
+PROFILE = "discovery+robustness"
 WHOLE_S = 1800.0
 CHECK_S = 180
 CELLS: dict[int, Cell] = {0: "acquitted", 1: "violated"}
@@ -91,7 +92,7 @@ class Standing:
 
 
 def standing(make: Callable[[], Target], folder: Path) -> Standing:
-    """Run the whole profile on the target, through the server that faults will be put into.
+    """Run the whole of its profiles on the target, through the server that faults will be put into.
 
     Raises:
         NotTried: It did not come to an end.
@@ -99,7 +100,8 @@ def standing(make: Callable[[], Target], folder: Path) -> Standing:
 
     def work(through: WireFault) -> Verdicts:
         target = rewriting(make(), through)
-        return tried(Given(target=target, confirm=True), folder / through.id, check_s=CHECK_S)
+        given = Given(target=target, profile=PROFILE, confirm=True)
+        return tried(given, folder / through.id, check_s=CHECK_S)
 
     (outcome,) = forked(work, [UNCHANGED], folder, at_once=1, limit_s=WHOLE_S)
     if outcome.value is None:

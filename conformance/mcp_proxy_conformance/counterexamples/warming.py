@@ -45,7 +45,7 @@ def warm(*, reference: bool) -> None:
     for status in STATUSES:
         for other in STATUSES:
             judge(f"Ask the user to review it: {other}.", status)
-    _collect("discovery", *(("resilience",) if reference else ()))
+    _collect("discovery", "robustness", *(("resilience",) if reference else ()))
 
 
 def _collect(*folders: str) -> None:

@@ -13,6 +13,7 @@ from mcp_proxy_conformance.counterexamples import (
     wire_remediation,
     wire_revealing,
     wire_several,
+    wire_unread,
 )
 from mcp_proxy_conformance.counterexamples.exchange import WireFault
 
@@ -27,4 +28,5 @@ WIRE_FAULTS: tuple[WireFault, ...] = (
     *wire_publishing.FAULTS,
     *wire_places.FAULTS,
     *wire_several.FAULTS,
+    *wire_unread.FAULTS,
 )

@@ -1,0 +1,169 @@
+"""What the robustness checks take for clean: fair answers to hostile input, and insides told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from mcp_proxy_conformance.cli import main
+from mcp_proxy_conformance.robustness.clean import TRACE, readable, uncleanly
+from mcp_proxy_conformance.robustness.hostile import BODIES, FLAGS, NAMES, TEXTS
+from mcp_proxy_conformance.robustness.hostile_tools import HOSTILE
+from mcp_proxy_conformance.transcript import Transcript
+from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
+from mcp_proxy_conformance.wire.http import Answer
+
+TRACES = (
+    'Traceback (most recent call last):\n  File "a.py", line 3, in f\n    g()\nKeyError: 1',
+    "TypeError: x is not a function\n    at find (/srv/find.js:41:7)\n    at main (/srv/a.js:1:2)",
+    "java.lang.NullPointerException\n\tat com.acme.Search.find(Search.java:41)",
+    "panic: oops\n\ngoroutine 17 [running]:\nmain.find()\n\t/srv/find.go:41 +0x1d",
+    "thread 'main' panicked at src/main.rs:4:5:\nindex out of bounds",
+    "thread 'tokio-runtime-worker' (12345) panicked at src/main.rs:4:5:",
+    "#0 /srv/index.php(12): find()\n#1 /srv/search.php(41): main()",
+)
+FAIR = (
+    "Unknown tool.",
+    "Parse error: unexpected end of input at line 1, column 5",
+    "The tool 'x' on line 3 was not found (at position 7:2).",
+    "Traceback is the name of a tool.",
+    'The file "a.py", line 3, is not allowed.',
+    "Look at the docs (https://example.com:8080/).",
+    "a goroutine is running; nothing panicked",
+    "Use these steps:\n  at first, open the lid\n  at last, close it (slowly)",
+)
+
+
+def answer(status: int, body: bytes, media: str = "application/json") -> Answer:
+    """An answer as it came, without events."""
+    none: Any = None
+    return Answer(
+        status=status, headers=(("content-type", media),), body=body, events=(), unended=b"",
+        seconds=0.0, sent=none, received=none,
+    )  # fmt: skip
+
+
+def bench() -> Any:
+    """A bench whose target said nothing."""
+    started = SimpleNamespace(transcript=Transcript(), forget_clients=lambda: None)
+    return SimpleNamespace(started=started)
+
+
+@pytest.mark.parametrize("text", TRACES)
+def test_stack_traces_are_known(text: str) -> None:
+    """Of six languages, wherever they stand in a text."""
+    assert TRACE.search(f"Something failed.\n{text}")
+
+
+@pytest.mark.parametrize("text", FAIR)
+def test_ordinary_sentences_are_no_stack_traces(text: str) -> None:
+    """Words that traces use are fair."""
+    assert TRACE.search(text) is None
+
+
+def test_nothing_that_is_sent_looks_like_a_stack_trace() -> None:
+    """A target may echo what it was sent."""
+    sent = [*TEXTS.values(), *NAMES.values(), *map(json.dumps, FLAGS.values())]
+    sent += [body.decode("utf-8", "replace") for body in BODIES.values()]
+    sent += [one.description for one in HOSTILE.tools().values()]
+
+    assert [text for text in sent if TRACE.search(text)] == []
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "told"),
+    [
+        (202, b"", ""),
+        (400, b"Bad Request", ""),
+        (404, b"", ""),
+        (413, b"<html>", ""),
+        (200, b'{"jsonrpc":"2.0","id":1,"result":{}}', ""),
+        (200, b'[{"jsonrpc":"2.0","id":1,"result":{}}]', ""),
+        (500, b'{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no"}}', ""),
+        (500, b"<h1>Internal Server Error</h1>", "HTTP 500 with what is no JSON"),
+        (500, b"", "HTTP 500"),
+        (502, b'{"result":{}}', "HTTP 502"),
+        (200, b'{"half":', "HTTP 200 with what is no JSON"),
+    ],
+)
+def test_a_refusal_may_have_many_forms(status: int, body: bytes, told: str) -> None:
+    """HTTP and JSON-RPC may refuse; a server's failure without an error object is none."""
+    assert readable(answer(status, body)).startswith(told)
+    assert bool(readable(answer(status, body))) == bool(told)
+
+
+def refuse(error: Exception) -> Callable[[], object]:
+    """An ask that ends so."""
+
+    def ask() -> object:
+        raise error
+
+    return ask
+
+
+def test_what_is_refused_is_clean_and_silence_is_not() -> None:
+    """Each kind of end is told by the name of what was asked."""
+    asks = {
+        "refused": refuse(ProtocolFault("http", "HTTP 200", "HTTP 422", status=422)),
+        "broken": refuse(ProtocolFault("http", "HTTP 200", "HTTP 500", status=500)),
+        "silent": refuse(Unreachable("it", "wait", "no answer in time", 5.0)),
+        "fine": lambda: None,
+        "wrong": lambda: "HTTP 500",
+    }
+
+    told = uncleanly(bench(), asks, lambda: True)
+
+    assert told == {
+        "broken": "expected HTTP 200, but the target sent HTTP 500",
+        "silent": "no answer: no answer in time",
+        "wrong": "HTTP 500",
+    }
+
+
+def test_a_target_that_keeps_silent_is_not_asked_for_ever() -> None:
+    """After two silences nothing more is asked."""
+    silent = refuse(Unreachable("it", "wait", "no answer in time", 5.0))
+    asked: list[int] = []
+
+    told = uncleanly(
+        bench(), {"a": silent, "b": silent, "c": lambda: asked.append(1)}, lambda: True
+    )
+
+    assert (list(told), asked) == (["a", "b"], [])
+
+
+def test_the_call_after_it_may_need_a_new_session() -> None:
+    """One that fails twice is told."""
+    tries = iter([False, True, False, False])
+
+    told = uncleanly(bench(), {"a": lambda: None, "b": lambda: None}, lambda: next(tries))
+
+    assert told == {"b": "the call after it fails"}
+
+
+def test_a_stack_trace_in_an_answer_is_told() -> None:
+    """As it stands in JSON, with its line ends escaped."""
+    one = bench()
+
+    def ask() -> None:
+        raw = json.dumps({"error": {"message": TRACES[1]}}).encode()
+        one.started.transcript.record(
+            edge="client", direction="received", peer="it", raw=raw, headers=(), note=""
+        )
+
+    assert uncleanly(one, {"a": ask}, lambda: True) == {"a": "a stack trace is told"}
+
+
+def test_the_reference_is_robust(tmp_path: Path) -> None:
+    """Its own profile passes on it, in a second or two."""
+    arguments = ["run", "reference", "--profile=robustness", f"--out={tmp_path}"]
+    done = CliRunner().invoke(main, arguments)
+
+    assert done.exit_code == 0
+    assert "robustness@1: 6 pass (advisory: 2 pass)" in done.output
