@@ -201,7 +201,7 @@ def _handler(
             try:
                 request = json.loads(body)
                 method, params, number = request["method"], request.get("params"), request["id"]
-            except (ValueError, KeyError, TypeError):
+            except (ValueError, KeyError, TypeError, RecursionError):
                 return None, None
             params = params if isinstance(params, dict) else {}
 
