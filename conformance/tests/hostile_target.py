@@ -1,0 +1,195 @@
+"""Targets that answer so as to hurt their client: each a way of answering, on a real socket."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import socket
+import struct
+import threading
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+Json = Any
+DESCRIPTION = "Find tools by what they do. With include_disabled, locked ones are listed as well."
+
+
+@dataclass
+class Asked:
+    """One request: its HTTP method, path, headers and message, and how to answer it."""
+
+    verb: str
+    path: str
+    headers: Mapping[str, str]
+    message: Json
+    writer: asyncio.StreamWriter
+
+    @property
+    def method(self) -> str:
+        """The method of JSON-RPC, empty when there is no message."""
+        return str(self.message.get("method", "")) if isinstance(self.message, dict) else ""
+
+    async def send(self, raw: bytes) -> None:
+        """Bytes as they are."""
+        self.writer.write(raw)
+        await self.writer.drain()
+
+    async def http(
+        self, body: bytes, *more: str, status: str = "200 OK", media: str = "application/json"
+    ) -> None:
+        """A whole response."""
+        head = [f"HTTP/1.1 {status}", f"Content-Type: {media}", f"Content-Length: {len(body)}"]
+        await self.send("\r\n".join([*head, *more, "", ""]).encode("utf-8") + body)
+
+    async def result(self, result: Json) -> None:
+        """A JSON-RPC answer."""
+        await self.http(self.envelope(result))
+
+    def envelope(self, result: Json, **members: Json) -> bytes:
+        """The bytes of one."""
+        told = {"jsonrpc": "2.0", "id": self.message.get("id"), "result": result} | members
+        return json.dumps(told).encode()
+
+    async def begin(self, media: str = "text/event-stream", *more: str) -> None:
+        """The head of a response in chunks."""
+        head = ["HTTP/1.1 200 OK", f"Content-Type: {media}", "Transfer-Encoding: chunked", *more]
+        await self.send("\r\n".join([*head, "", ""]).encode())
+
+    async def chunk(self, data: bytes) -> None:
+        """One chunk of it."""
+        await self.send(b"%x\r\n%s\r\n" % (len(data), data))
+
+    def cut(self) -> None:
+        """Reset the connection."""
+        sock = self.writer.get_extra_info("socket")
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.writer.transport.abort()
+
+
+Way = Callable[[Asked], Awaitable[None]]
+
+
+@dataclass
+class Hostile:
+    """A target that is well-behaved but where `ways` says otherwise, by method or for `any`."""
+
+    ways: Mapping[str, Way]
+    tools: Json = None
+    seen: list[tuple[str, Mapping[str, str]]] = field(default_factory=list)
+    port: int = 0
+
+    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection."""
+        with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            if (way := self.ways.get("connect")) is not None:
+                await way(Asked("", "", {}, {}, writer))
+            while not writer.is_closing():
+                await self.respond(await _request(reader, writer))
+        writer.close()
+
+    async def respond(self, asked: Asked) -> None:
+        """One request."""
+        self.seen.append((asked.path, asked.headers))
+        way = self.ways.get(asked.method) or self.ways.get("any")
+        if way is not None and asked.verb == "POST":
+            await way(asked)
+        elif asked.verb != "POST":
+            await asked.http(b"", status="405 Method Not Allowed")
+        elif asked.method == "initialize":
+            await asked.result(welcome())
+        elif asked.method == "tools/list":
+            await asked.result({"tools": self.tools or listed()})
+        elif asked.method == "tools/call":
+            await asked.result(texted(found(asked)))
+        elif "id" in asked.message:
+            error = {"code": -32601, "message": "Method not found"}
+            told = {"jsonrpc": "2.0", "id": asked.message["id"], "error": error}
+            await asked.http(json.dumps(told).encode())
+        else:
+            await asked.http(b"", status="202 Accepted")
+
+
+async def _request(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Asked:
+    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+    verb, path, _ = head[0].split(" ", 2)
+    pairs = (line.partition(":") for line in head[1:] if line)
+    headers = {name.lower(): value.strip() for name, _, value in pairs}
+    body = await reader.readexactly(int(headers.get("content-length", 0)))
+    message = json.loads(body) if body else {}
+    return Asked(verb, path, headers, message if isinstance(message, dict) else {}, writer)
+
+
+@contextlib.contextmanager
+def serving(target: Hostile) -> Iterator[str]:
+    """The target on a port of its own; yields its URL."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    started = asyncio.start_server(target.handle, "127.0.0.1", 0, limit=1 << 20)
+    server = asyncio.run_coroutine_threadsafe(started, loop).result(5)
+    target.port = server.sockets[0].getsockname()[1]
+    try:
+        yield f"http://127.0.0.1:{target.port}/mcp"
+    finally:
+        asyncio.run_coroutine_threadsafe(_end(server), loop).result(5)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(5)
+        loop.close()
+
+
+async def _end(server: asyncio.Server) -> None:
+    server.close()
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+
+
+def welcome(**members: Json) -> Json:
+    """The result of initialize."""
+    info = {"name": "hostile", "version": "1"}
+    return {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {"tools": {}},
+        "serverInfo": info,
+    } | members
+
+
+def listed(**members: Json) -> Json:
+    """The tools of tools/list."""
+    properties = {
+        "query": {"type": "string"},
+        "limit": {"type": "integer"},
+        "include_disabled": {"type": "boolean"},
+    }
+    schema = {"type": "object", "properties": properties, "required": ["query"]}
+    one = {"name": "retrieve_tools", "description": DESCRIPTION, "inputSchema": schema}
+    return [one | members]
+
+
+def entry(name: str = "forge:list_repos", **members: Json) -> Json:
+    """One callable tool."""
+    return {"name": name, "server": "forge", "description": "List repos.", "score": 1.0} | members
+
+
+def locked(name: str = "forge:delete_repo", **members: Json) -> Json:
+    """One locked tool."""
+    told = {"name": name, "server": "forge", "description": "Delete a repo."}
+    return told | {"status": "disabled_by_config"} | members
+
+
+def found(asked: Asked) -> Json:
+    """The document of a discovery call."""
+    arguments = asked.message.get("params", {}).get("arguments", {})
+    told = {"query": arguments.get("query"), "tools": [entry()], "total": 1}
+    if arguments.get("include_disabled") is True:
+        told["disabled"] = [locked()]
+        told["remediation"] = {"disabled_by_config": "The operator's config locks it: edit it."}
+    return told
+
+
+def texted(document: Json) -> Json:
+    """A document as the result of a tool."""
+    return {"content": [{"type": "text", "text": json.dumps(document)}]}
