@@ -47,7 +47,11 @@ def attempt(check: Callable[[], Any]) -> Ending:
         return Ending(verdict="fail", reason=str(error), blame="target", error=error, final=True)
     except AssertionError as error:
         return Ending(verdict="fail", reason=_first_line(error), blame="target", error=error)
-    except (Misshapen, ProtocolFault) as error:
+    except ProtocolFault as error:
+        if error.kind == "size":
+            return Ending(verdict="inconclusive", reason=str(error), error=error)
+        return Ending(verdict="fail", reason=str(error), blame="target", error=error)
+    except Misshapen as error:
         return Ending(verdict="fail", reason=str(error), blame="target", error=error)
     except Inconclusive as error:
         return Ending(verdict="inconclusive", reason=str(error), error=error)

@@ -2,14 +2,61 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+import tempfile
 import threading
 import time
+import weakref
 from dataclasses import dataclass
-from typing import Literal
+from typing import IO, Literal, NamedTuple
+
+LARGE = 64 << 10
+"""Bodies of more bytes are kept on disk, equal ones once."""
 
 Edge = Literal["client", "upstream"]
 Direction = Literal["sent", "received"]
 Headers = tuple[tuple[str, str], ...]
+
+
+class Spool:
+    """Large bodies in a nameless file, made when the first one comes."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._file: IO[bytes] | None = None
+        self._kept: dict[bytes, Spooled] = {}
+
+    def keep(self, raw: bytes) -> Spooled:
+        """Keep a body, once for all that equal it."""
+        digest = hashlib.sha256(raw).digest()
+        with self._lock:
+            if digest not in self._kept:
+                self._file = self._file or self._opened()
+                offset = self._file.seek(0, os.SEEK_END)
+                self._file.write(raw)
+                self._kept[digest] = Spooled(self, offset, len(raw))
+            return self._kept[digest]
+
+    def _opened(self) -> IO[bytes]:
+        file = tempfile.TemporaryFile()  # noqa: SIM115 - it is closed when nobody reads it any more
+        weakref.finalize(self, file.close)
+        return file
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Bytes that were kept."""
+        with self._lock:
+            assert self._file is not None
+            self._file.seek(offset)
+            return self._file.read(length)
+
+
+class Spooled(NamedTuple):
+    """Where a large body is kept."""
+
+    spool: Spool
+    offset: int
+    length: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +69,7 @@ class Message:
         direction: `sent` or `received` by the suite.
         at: Seconds since the transcript began.
         peer: The endpoint's URL, or the name of the upstream server.
-        raw: The exact bytes of the body.
+        body: The exact bytes of the body, or where they are kept.
         note: What a reader needs besides, such as `POST /mcp 200 application/json`.
         headers: The HTTP headers as they were sent; empty where there are none.
     """
@@ -32,9 +79,16 @@ class Message:
     direction: Direction
     at: float
     peer: str
-    raw: bytes
+    body: bytes | Spooled
     note: str
     headers: Headers
+
+    @property
+    def raw(self) -> bytes:
+        """The exact bytes of the body."""
+        if isinstance(self.body, bytes):
+            return self.body
+        return self.body.spool.read(self.body.offset, self.body.length)
 
 
 class Transcript:
@@ -44,6 +98,7 @@ class Transcript:
         self._began = time.monotonic()
         self._lock = threading.Lock()
         self._messages: list[Message] = []
+        self._spool = Spool()
 
     def record(
         self,
@@ -63,7 +118,7 @@ class Transcript:
                 direction=direction,
                 at=time.monotonic() - self._began,
                 peer=peer,
-                raw=raw,
+                body=raw if len(raw) <= LARGE else self._spool.keep(raw),
                 note=note,
                 headers=headers,
             )

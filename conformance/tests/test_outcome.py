@@ -118,7 +118,7 @@ def test_what_the_way_in_carries_is_not_in_the_report() -> None:
         "Seen": "an older one", "Accept": "text/plain",
     }  # fmt: skip
     message = Message(
-        id=1, edge="client", direction="sent", at=0.0, peer="", raw=b"", note="",
+        id=1, edge="client", direction="sent", at=0.0, peer="", body=b"", note="",
         headers=tuple(headers.items()),
     )  # fmt: skip
 

@@ -8,7 +8,7 @@ from mcp_proxy_conformance.transcript import Message
 from mcp_proxy_conformance.wire import ProtocolFault, Reply, ToolReply, jsonrpc
 
 _MESSAGE = Message(
-    id=1, edge="client", direction="sent", at=0.0, peer="p", raw=b"", note="", headers=()
+    id=1, edge="client", direction="sent", at=0.0, peer="p", body=b"", note="", headers=()
 )
 
 

@@ -139,6 +139,21 @@ def test_cut_takes_overlapping_spans_in_any_order() -> None:
     assert spans.replace(b"0123", (1, 3), b"-") == b"0-3"
 
 
+def test_deeper_levels_may_be_left_out_and_read_again() -> None:
+    """What was left out was read for its grammar, and is told with its place in the whole."""
+    raw = b'{"result": {"content": [{"type": "text", "text": "x"}, [1]]}}'
+
+    shallow = spans.parse(raw, keep=3).at(["result", "content"])
+
+    assert shallow is not None
+    assert [one.members for one in shallow.items] == [(), ()]
+    deep = [spans.inside(one) for one in shallow.items]
+    assert deep[0] == spans.parse(raw).at(["result", "content", 0])
+    assert deep[1].items[0].raw == b"1"
+    with pytest.raises(spans.Malformed):
+        spans.parse(b'{"result": {"content": [{"type": nonsense}]}}', keep=1)
+
+
 @given(_TEXT)
 def test_a_string_literal_decodes_to_its_text(text: str) -> None:
     """Escaped or not."""

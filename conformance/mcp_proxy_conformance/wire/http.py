@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from mcp_proxy_conformance.transcript import Message, Transcript
 
-MAX_BODY = 64 << 20
+MAX_BODY = 16 << 20
+"""Bytes of one answer; what is longer is not read, and nothing is said of it."""
 GRACE = 0.05
 """Seconds granted to a stream for ending after its answer, so that the connection can be kept."""
 
@@ -133,7 +134,7 @@ class Http:
 
         Raises:
             Unreachable: No answer, or not all of it in `timeout` seconds.
-            ProtocolFault: Something that is not HTTP, or more than 64 MiB.
+            ProtocolFault: Something that is not HTTP, or more than 16 MiB.
         """
         deadline = Deadline(timeout)
         all_headers = (("Host", self._authority), *headers)
@@ -213,11 +214,12 @@ class Http:
             whole = _fill(response, deadline, body, until if "event-stream" in media else None)
             note = ""
         finally:
+            raw = body.raw
             received = self._transcript.record(
                 edge="client",
                 direction="received",
                 peer=self.url,
-                raw=body.raw,
+                raw=raw,
                 note=f"{method} {self._target} {response.status} {media} {note}".rstrip(),
                 headers=headers,
             )
@@ -227,7 +229,7 @@ class Http:
         return Answer(
             status=response.status,
             headers=headers,
-            body=received.raw,
+            body=raw,
             events=tuple(body.events),
             unended=body.reader.pending(),
             seconds=body.seconds,

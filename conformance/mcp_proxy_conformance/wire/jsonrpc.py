@@ -11,6 +11,9 @@ from typing import Any
 from mcp_proxy_conformance.wire import spans
 from mcp_proxy_conformance.wire.faults import ProtocolFault
 
+KEPT = 3
+"""Levels of an envelope that are kept: its members, those of a result, and the items of a list."""
+
 _ids = itertools.count(secrets.randbelow(1 << 30) + 1)
 
 
@@ -69,7 +72,7 @@ def parse(raw: bytes) -> Envelope:
         ProtocolFault: Not one JSON-RPC 2.0 message, or one that reads in two ways.
     """
     try:
-        node = spans.parse(raw)
+        node = spans.parse(raw, keep=KEPT)
     except spans.Malformed as error:
         raise ProtocolFault("json", "a JSON document", f"another text ({error})", raw) from None
     if node.kind != "object":

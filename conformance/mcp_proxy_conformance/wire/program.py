@@ -63,7 +63,7 @@ class Program:
             os.set_blocking(end.fileno(), False)
 
     def write(self, line: bytes, note: str) -> Message:
-        """Begin to send one line; what is read from now on may be 64 MiB."""
+        """Begin to send one line; what is read from now on may be 16 MiB."""
         if b"\n" in line:
             raise ValueError("a message over stdio cannot hold a line break")
         self._unsent += line + b"\n"
@@ -80,7 +80,7 @@ class Program:
 
         Raises:
             Unreachable: The program has ended, or says nothing in time.
-            ProtocolFault: More than 64 MiB; the program is killed.
+            ProtocolFault: More than 16 MiB; the program is killed.
         """
         while True:
             while not self._heard:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from mcp_proxy_conformance.wire import spans
 from mcp_proxy_conformance.wire.faults import ProtocolFault
 
 if TYPE_CHECKING:
     from mcp_proxy_conformance.transcript import Headers, Message
-    from mcp_proxy_conformance.wire import spans
     from mcp_proxy_conformance.wire.jsonrpc import Envelope
 
 
@@ -85,7 +85,7 @@ class ToolReply(Reply):
         if content is None or content.kind != "array":
             raise self.fault("an array as 'content'", content.kind if content else "none")
         texts = []
-        for item in content.items:
+        for item in map(spans.inside, content.items):
             kind = item.get("type")
             if kind is None or kind.kind != "string":
                 raise self.fault("a 'type' in each content item", "an item without")

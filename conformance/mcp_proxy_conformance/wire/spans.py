@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 __all__ = ["MAX_DEPTH", "Malformed", "Member", "Node", "Span", "cut", "decode_string", "member"]
-__all__ += ["parse", "replace"]
+__all__ += ["inside", "parse", "replace"]
 
 MAX_DEPTH = 400
 """Containers inside containers; below the interpreter's own limit wherever the stack stands."""
@@ -42,16 +42,21 @@ class _Open(NamedTuple):
     members: list[Member]
     key: list[tuple[str, Span]]
 
-    def take(self, node: Node) -> None:
+    def take(self, node: Node, *, kept: bool) -> None:
         if self.kind == "object":
-            self.members.append(Member(*self.key.pop(), node))
-        else:
+            name = self.key.pop()
+            if kept:
+                self.members.append(Member(*name, node))
+        elif kept:
             self.items.append(node)
 
 
-def _document(raw: bytes) -> Node:
-    """One pass over the bytes with an own stack, so that no depth can end the interpreter."""
-    at, surrogates = 0, _SURROGATE.search(raw) is not None
+def _document(raw: bytes, at: int, end: int, keep: int) -> Node:
+    """One pass over the bytes with an own stack, so that no depth can end the interpreter.
+
+    Values inside of more than `keep` containers are read and not kept.
+    """
+    surrogates = _SURROGATE.search(raw, at, end) is not None
     opened: list[_Open] = []
     while True:
         if (found := _VALUE.match(raw, at)) is None:
@@ -78,15 +83,15 @@ def _document(raw: bytes) -> Node:
             if after is None or after[1] not in (b",", _CLOSER[top.kind]):
                 closer = _CLOSER[top.kind].decode()
                 raise Malformed(f"',' or '{closer}' was expected", _skipped(raw, at))
-            top.take(node)
+            top.take(node, kept=len(opened) <= keep)
             at = after.end()
             if after[1] == b",":
                 at = _named(raw, at, top)
                 break
             node = _closed(raw, opened.pop(), at)
         else:
-            if (end := _skipped(raw, at)) != len(raw):
-                raise Malformed("something follows the end of the document", end)
+            if (after_all := _skipped(raw, at)) != end:
+                raise Malformed("something follows the end of the document", after_all)
             return node
 
 
@@ -120,8 +125,8 @@ def _skipped(raw: bytes, at: int) -> int:
     return found.end() if found else at
 
 
-def parse(raw: bytes) -> Node:
-    """The document as a tree of spans.
+def parse(raw: bytes, keep: int = MAX_DEPTH) -> Node:
+    """The document as a tree of spans, with so many levels of it; `inside` tells the rest.
 
     Raises:
         Malformed: Not one JSON document in plain UTF-8 (RFC 8259), nested too deep, or a string
@@ -133,7 +138,12 @@ def parse(raw: bytes) -> Node:
         raw.decode("utf-8")
     except UnicodeDecodeError as error:
         raise Malformed("not UTF-8", error.start) from None
-    return _document(raw)
+    return _document(raw, 0, len(raw), keep)
+
+
+def inside(node: Node) -> Node:
+    """A value that was read before, with all that it holds."""
+    return _document(node.source, node.start, node.end, MAX_DEPTH)
 
 
 def member(raw: bytes, path: Sequence[str | int]) -> Span | None:

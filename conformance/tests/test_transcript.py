@@ -1,0 +1,36 @@
+"""The transcript keeps large bodies on disk, equal ones once."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+from mcp_proxy_conformance.transcript import LARGE, Message, Transcript
+
+
+def recorded(transcript: Transcript, raw: bytes) -> Message:
+    """One message with that body."""
+    return transcript.record(edge="client", direction="received", peer="p", raw=raw, note="")
+
+
+def test_a_large_body_is_told_to_the_byte() -> None:
+    """In whatever order bodies are read again, from several threads."""
+    transcript = Transcript()
+    bodies = [bytes([number]) * (LARGE + number) for number in range(8)]
+
+    told = [recorded(transcript, body) for body in bodies]
+    with ThreadPoolExecutor(4) as crew:
+        again = list(crew.map(lambda one: one.raw, [*told, *reversed(told)]))
+
+    assert again == [*bodies, *reversed(bodies)]
+
+
+def test_equal_bodies_are_kept_once() -> None:
+    """A small one stays where it is."""
+    transcript = Transcript()
+
+    first, other = (recorded(transcript, b"x" * (LARGE + 1)) for _ in range(2))
+    small = recorded(transcript, b"x")
+
+    assert first.body == other.body
+    assert not isinstance(first.body, bytes)
+    assert small.body == b"x"
