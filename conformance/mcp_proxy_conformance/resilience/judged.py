@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from mcp_proxy_conformance.discovery.expectation import Sides
+from mcp_proxy_conformance.resilience.controls import LoadOf, allowed, basis, status_of
 from mcp_proxy_conformance.resilience.load_case import CONTROLS, Expected
 from mcp_proxy_conformance.resilience.loading import Loaded, Outcome
 from mcp_proxy_conformance.resilience.loads import Load
@@ -31,10 +32,16 @@ SPEAKS: Mapping[str, tuple[str, ...]] = {
         "P2.refused~once", "P3.once", "P4.no-traffic", "D1.once", "D2.once", "O5.bounded",
         "R1.once", "R2.heals", "R3.limit", "R4.stops", "N1.request-text",
     ),
+    "beside others": ("I1.isolated",),
     "tools of": ("O3.", "S2.no-tools", "I1.isolated"),
+    "word of": ("O2.word",),
+    "no tools of": ("O3.no-tools", "S2.no-tools"),
     "outcomes": ("O1.one-each", "I6.none"),
     "the load": ("I4.bounded",),
     "error of": ("O4.",),
+    "no error of": ("O4.error~null",),
+    "lines of": ("O4.error~one-line",),
+    "quoted by": ("S1.secrets~server-text",),
     "attempts claimed of": ("O6.claimed",),
     "secrets": ("S1.",),
     "sent to": ("S3.",),
@@ -42,33 +49,42 @@ SPEAKS: Mapping[str, tuple[str, ...]] = {
     "again": ("I5.clears", "X."),
 }  # fmt: skip
 """The beginning of an expectation's path, and of the clauses that it can break."""
+OF_ANY_FAILED = (
+    "word of",
+    "no tools of",
+    "outcomes",
+    "the load",
+    "error of",
+    "lines of",
+    "quoted",
+    "secrets",
+)
+"""Paths that are judged where a server may have been failed by another."""
+LONG_WORD = 9
+"""Letters of a word that an error holds by chance no more."""
 
 
-def judged(load: Load, *, classifies: bool, warns: bool, claims: bool) -> Sides:
+def judged(load: Load, load_of: LoadOf, *, classifies: bool, warns: bool, claims: bool) -> Sides:
     """What was observed and what is allowed, by path.
 
-    `classifies`, `warns`, `claims`: what the loader declares; the rest is not looked at.
+    `load_of` gives further loads, see `basis`. `classifies`, `warns`, `claims`: what the loader
+    declares; the rest is not looked at.
 
     Raises:
-        Inconclusive: A control is not as expected, and the case is not about that.
+        Inconclusive: Nothing shows that the observation means anything.
         NotApplicable: This machine cannot play one of its faults.
     """
-    case, sides = load.case, Sides()
-    if load.unmet:
-        raise NotApplicable("; ".join(load.unmet.values()))
-    if any(one.body == SIGNATURE for own in case.given.servers for one in own.script):
+    if any(one.body == SIGNATURE for own in load.case.given.servers for one in own.script):
         raise NotApplicable("no signature of a timeout is declared")
+    chosen = basis(load, load_of, classifies=classifies)
+    load, case, sides = chosen.load, chosen.load.case, Sides()
     sides.truth("the load", "hung" if load.loaded.hung else "ended", holds=not load.loaded.hung,
                 wanted="ended within ten times its timeouts and pauses")  # fmt: skip
     if load.loaded.hung:
-        if not any(clause.startswith("I4") for clause in case.clauses):
-            raise Inconclusive("the load did not come to an end; see I4.bounded")
-        return sides
+        return _cited(sides, case.clauses)
     ids = sorted(one.server_id for one in case.servers())
     told = sorted(one.server_id for one in load.loaded.told.outcomes)
     sides.one_of("outcomes", told, [ids])
-    if case.given.controls and "I1.isolated" not in case.clauses:
-        _controls(load, classifies=classifies)
     wanted = case.then | (CONTROLS if case.given.controls else {})
     for name, expected in wanted.items():
         outcome = load.loaded.outcome(name)
@@ -80,9 +96,9 @@ def judged(load: Load, *, classifies: bool, warns: bool, claims: bool) -> Sides:
         _warnings(sides, load.loaded)
     for name, expected in (case.again or {}).items():
         second = load.again.outcome(name) if load.again is not None else None
-        status = _status(second, classifies=classifies) if second else "no outcome"
-        sides.one_of(f"again: status of {name}", status, _allowed(expected, classifies=classifies))
-    return _cited(sides, case.clauses)
+        status = status_of(second, classifies=classifies)
+        sides.one_of(f"again: status of {name}", status, allowed(expected, classifies=classifies))
+    return _cited(sides if chosen.apart else _beside(sides, case.clauses), case.clauses)
 
 
 def spoken_against(path: str) -> tuple[str, ...]:
@@ -99,12 +115,19 @@ def _cited(sides: Sides, clauses: Iterable[str]) -> Sides:
     return Sides({p: sides.observed[p] for p in kept}, {p: sides.expected[p] for p in kept})
 
 
-def _controls(load: Load, *, classifies: bool) -> None:
-    for name, expected in CONTROLS.items():
-        outcome = load.loaded.outcome(name)
-        status = _status(outcome, classifies=classifies) if outcome else "without an outcome"
-        if status not in _allowed(expected, classifies=classifies):
-            raise Inconclusive(f"the control server {name} is {status}; see I1.isolated")
+def _beside(sides: Sides, clauses: Iterable[str]) -> Sides:
+    """What can be judged where a server may have been failed by another: each clause, or nothing.
+
+    The rest speaks of isolation alone.
+    """
+    names = {p: p if p.startswith(OF_ANY_FAILED) else f"beside others: {p}" for p in sides.expected}
+    spoken = tuple(one for path in names.values() for one in spoken_against(path))
+    if "I1.isolated" not in clauses and not all(one.startswith(spoken) for one in clauses):
+        raise Inconclusive("a server is failed by another that fails; see I1.isolated")
+    return Sides(
+        {names[path]: seen for path, seen in sides.observed.items()},
+        {names[path]: wanted for path, wanted in sides.expected.items()},
+    )
 
 
 def _outcome(
@@ -116,8 +139,10 @@ def _outcome(
     classifies: bool,
     claims: bool,
 ) -> None:
-    name, status = outcome.server_id, _status(outcome, classifies=classifies)
-    sides.one_of(f"status of {name}", status, _allowed(expected, classifies=classifies))
+    name, status = outcome.server_id, status_of(outcome, classifies=classifies)
+    sides.one_of(f"status of {name}", status, allowed(expected, classifies=classifies))
+    if classifies:
+        sides.one_of(f"word of {name}", outcome.status, WORDS)
     seen, most = load.seen.get(name), load.case.given.max_attempts
     if seen is not None and expected.attempts is not None:
         low, high = expected.attempts.min, min(expected.attempts.max, most)
@@ -126,27 +151,27 @@ def _outcome(
     if seen is not None and claims:
         sides.one_of(f"attempts claimed of {name}", outcome.attempts, [seen])
     tools = outcome.tools if isinstance(outcome.tools, list) else []
-    listed = expected.tools if status == "available" else ()
-    if listed is not None:
-        sides.truth(
-            f"tools of {name}", tools, holds=_same(tools, listed), wanted=str(sorted(listed))
-        )
-    said = isinstance(outcome.error, str) and bool(outcome.error.strip())
     if status != "available":
-        sides.truth(f"error of {name}", outcome.error, holds=said, wanted="a text")
+        sides.one_of(f"no tools of {name}", tools, [[]])
+        _error(sides, load, outcome)
+        return
+    sides.one_of(f"no error of {name}", outcome.error, [None])
+    if (listed := expected.tools) is not None:
+        holds = _same(tools, listed)
+        sides.truth(f"tools of {name}", tools, holds=holds, wanted=str(sorted(listed)))
 
 
-def _status(outcome: Outcome, *, classifies: bool) -> str:
-    """The status word; of a loader that does not classify, available or failed."""
-    if classifies or outcome.status == "available":
-        return str(outcome.status)
-    return "failed"
-
-
-def _allowed(expected: Expected, *, classifies: bool) -> tuple[str, ...]:
-    if classifies:
-        return expected.status
-    return tuple({word if word == "available" else "failed" for word in expected.status})
+def _error(sides: Sides, load: Load, outcome: Outcome) -> None:
+    name, told = outcome.server_id, outcome.error
+    said = isinstance(told, str) and bool(told.strip())
+    sides.truth(f"error of {name}", told, holds=said, wanted="a text")
+    if not said:
+        return
+    lines = len(told.strip().splitlines())
+    sides.truth(f"lines of the error of {name}", told, holds=lines == 1, wanted="one line")
+    sent = next((one.script for one in load.case.servers() if one.server_id == name), ())
+    words = {word for one in sent for word in (one.body or "").split() if len(word) >= LONG_WORD}
+    sides.one_of(f"quoted by the error of {name}", sorted(w for w in words if w in told), [[]])
 
 
 def _same(told: Iterable[Any], listed: Iterable[str]) -> bool:
@@ -158,11 +183,35 @@ def _same(told: Iterable[Any], listed: Iterable[str]) -> bool:
 
 
 def _secrets(sides: Sides, load: Load) -> None:
+    _expect_handed_on(load)
     for secret in load.case.given.secrets:
-        raw = secret.encode()
-        forms = {raw, quote(secret, safe="").encode(), base64.b64encode(raw).rstrip(b"=")}
+        forms = {form for text in _around(load, secret) for form in _spelled(text)}
         found = sorted(str(form) for form in forms if form in load.loaded.line)
         sides.one_of("secrets in the answer", found, [[]])
+
+
+def _around(load: Load, secret: str) -> Iterator[str]:
+    """The secret, and the user information that holds it, which is encoded as a whole."""
+    yield secret
+    for one in load.case.given.servers:
+        if one.userinfo and secret in one.userinfo:
+            yield one.userinfo
+
+
+def _spelled(text: str) -> Iterator[bytes]:
+    yield text.encode()
+    yield quote(text, safe="").encode()
+    yield base64.b64encode(text.encode()).rstrip(b"=")
+
+
+def _expect_handed_on(load: Load) -> None:
+    """The loader used what it was given: a request that was seen holds the header or the query."""
+    for one in load.case.given.servers:
+        asked = [seen for seen in load.servers.log(one.server_id) if seen.verb]
+        sent = " ".join(f"{seen.path} {seen.authorization}" for seen in asked)
+        held = [secret for secret in load.case.given.secrets if secret in sent]
+        if load.case.given.secrets and asked and not held and not one.userinfo:
+            raise Inconclusive(f"the secret handed over with {one.server_id} was never sent to it")
 
 
 def _shared(sides: Sides, load: Load) -> None:

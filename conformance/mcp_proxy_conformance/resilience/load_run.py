@@ -15,6 +15,7 @@ from mcp_proxy_conformance.discovery.accusation import accused
 from mcp_proxy_conformance.discovery.expectation import Sides
 from mcp_proxy_conformance.judging import Ending, attempt
 from mcp_proxy_conformance.report.outcome import BROKEN, Outcome
+from mcp_proxy_conformance.resilience.controls import WELL
 from mcp_proxy_conformance.resilience.embedded import Changed, EmbeddedLoader, LoaderHost
 from mcp_proxy_conformance.resilience.judged import judged, spoken_against
 from mcp_proxy_conformance.resilience.load_case import LoadCase, load_cases
@@ -83,6 +84,7 @@ class LoadBench:
         can = self._capabilities
         return judged(
             self.load(case),
+            self.load,
             classifies="classifies" in can,
             warns="warnings" in can,
             claims="attempts" in can,
@@ -120,7 +122,7 @@ class LoadRun(Run):
     def plan(self, places: list[Place]) -> None:
         """Begin every load that a check will ask for."""
         wanted = {place.name for place in places if not self.lacking(place)}
-        self.loads.plan([case for case in load_cases() if _place_name(case) in wanted])
+        self.loads.plan([WELL, *(c for c in load_cases() if _place_name(c) in wanted)])
 
     def lacking(self, place: Place) -> str | None:
         """The capability that a check needs and the loader does not declare."""

@@ -10,10 +10,12 @@ SCRIPT defines one of two functions, and WAY says which:
   of one; what it raises is that server's failure. The servers are loaded one after another, as a
   loop of a few lines would.
 
-Nothing is retried, timed, cut or hidden here. A failure is `permanent`, since no library tells
-more; its text is the exception's own `str`, or the name of its class where that is empty. What is
-no `Exception`, such as a cancellation that a library lets escape, ends the program; so does what an
-`every` raises, for that is a fault of its own and must not be laid to the library.
+Nothing is retried, timed or hidden here. A load has ended when the library's call has: tasks that
+it leaves behind are cancelled, and are left alone where that does not end them soon, as in a
+program that lives on. A failure is `permanent`, since no library tells more; its text is the
+exception's own `str`, or the name of its class where that is empty. What is no `Exception`, such as
+a cancellation that a library lets escape, ends the program; so does what an `every` raises, for
+that is a fault of its own and must not be laid to the library.
 """
 
 import asyncio
@@ -27,6 +29,8 @@ from typing import Any
 Asked = Mapping[str, Any]
 Found = Sequence[str] | BaseException
 Load = Callable[[Asked], Coroutine[Any, Any, Mapping[str, Found]]]
+LEFT_S = 1.0
+"""How long tasks that a library leaves behind are waited for."""
 
 
 def one_by_one(one: Callable[[Asked, Asked], Awaitable[Sequence[str]]]) -> Load:
@@ -55,8 +59,23 @@ def answered(line: str, load: Load) -> dict[str, Any]:
         ids = [str(server["server_id"]) for server in asked["servers"]]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         return {"id": number, "error": f"{type(error).__name__}: {error}"}
-    found = asyncio.run(load(asked))
+    found = ended(load(asked))
     return {"id": number, "ok": {"outcomes": [outcome(one, found) for one in ids], "warnings": {}}}
+
+
+def ended(load: Coroutine[Any, Any, Mapping[str, Found]]) -> Mapping[str, Found]:
+    """What a load finds in an event loop of its own, which it may leave with tasks without end."""
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    try:
+        return loop.run_until_complete(load)
+    finally:
+        left = asyncio.all_tasks(loop)
+        for task in left:
+            task.cancel()
+        if not left or not loop.run_until_complete(asyncio.wait(left, timeout=LEFT_S))[1]:
+            loop.run_until_complete(loop.shutdown_asyncgens())
+            loop.close()
 
 
 def outcome(server_id: str, found: Mapping[str, Found]) -> dict[str, Any]:

@@ -1,0 +1,133 @@
+"""Whether what a load tells of its servers can be trusted: its controls, or what stands in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from mcp_proxy_conformance.resilience.load_case import (
+    CONTROL_UP,
+    CONTROLS,
+    Expected,
+    Given,
+    LoadCase,
+    Server,
+)
+from mcp_proxy_conformance.resilience.loading import Outcome
+from mcp_proxy_conformance.resilience.loads import Load
+from mcp_proxy_conformance.verdict import Inconclusive, NotApplicable
+
+LoadOf = Callable[[LoadCase], Load]
+BESIDE = Server(server_id="control-beside", tools=("control_beside_tool",))
+WELL = LoadCase(
+    id="healthy-servers-only",
+    area="control",
+    title="Two healthy servers are available where no other is beside them.",
+    source=("MCPServerLoadOutcome",),
+    clauses=(),
+    given=Given(max_attempts=1, controls=False, servers=(CONTROL_UP, BESIDE)),
+    then={
+        one.server_id: Expected(status=("available",), tools=one.tools)
+        for one in (CONTROL_UP, BESIDE)
+    },
+)
+"""Shows that a loader loads at all, where a load lost its own healthy server."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Basis:
+    """The load that a case is judged by.
+
+    `apart`: each server is told as it deserves. Where that is not known, a server may have been
+    failed by another, and only what holds of any failed server can be judged.
+    """
+
+    load: Load
+    apart: bool = True
+
+
+def basis(load: Load, load_of: LoadOf, *, classifies: bool) -> Basis:
+    """What a case is judged by: its load, or one of its servers without the controls.
+
+    A load that has its healthy server and its failing one as expected is trusted. Where the healthy
+    one was lost, the loader must load healthy servers by themselves, and the case is loaded again
+    without its controls, if that leaves nothing to be lost by: one server, only healthy ones, only
+    faulty ones. A case about isolation is judged as it is, by a loader that loads at all.
+
+    Raises:
+        Inconclusive: Nothing shows that the loader loads, or the servers that fail were never met.
+        NotApplicable: This machine cannot play one of the faults.
+    """
+    case = load.case
+    if load.unmet:
+        raise NotApplicable("; ".join(load.unmet.values()))
+    if load.loaded.hung:
+        if "I4.bounded" not in case.clauses:
+            raise Inconclusive("the load did not come to an end in its time; see I4.bounded")
+        return Basis(load=load)
+    lost = _lost(load, CONTROLS, classifies=classifies) if case.given.controls else {}
+    isolates = "I1.isolated" in case.clauses
+    if lost or isolates or not case.given.controls:
+        _expect_loading(load_of(WELL), classifies=classifies)
+    if lost and isolates:
+        return Basis(load=load, apart=False)
+    if "control-down" in lost:
+        raise Inconclusive(f"the control server control-down is {lost['control-down']}")
+    if lost:
+        return _without_controls(load, load_of, classifies=classifies)
+    _expect_met(load)
+    return Basis(load=load)
+
+
+def _without_controls(load: Load, load_of: LoadOf, *, classifies: bool) -> Basis:
+    case = load.case
+    kinds = {"available" in expected.status for expected in case.then.values()}
+    if len(kinds) > 1:
+        return Basis(load=load, apart=False)
+    given = msgspec.structs.replace(case.given, controls=False)
+    bare = msgspec.structs.replace(case, id=f"{case.id} without controls", given=given)
+    apart = len(case.then) == 1 or kinds == {True}
+    return replace(basis(load_of(bare), load_of, classifies=classifies), apart=apart)
+
+
+def status_of(outcome: Outcome | None, *, classifies: bool) -> str:
+    """The status word; of a loader that does not classify, available or failed."""
+    if outcome is None:
+        return "without an outcome"
+    if classifies or outcome.status == "available":
+        return str(outcome.status)
+    return "failed"
+
+
+def allowed(expected: Expected, *, classifies: bool) -> tuple[str, ...]:
+    """The status words that are allowed, as `status_of` tells them."""
+    if classifies:
+        return expected.status
+    return tuple({word if word == "available" else "failed" for word in expected.status})
+
+
+def _lost(load: Load, wanted: dict[str, Expected], *, classifies: bool) -> dict[str, str]:
+    """The servers that are not told as wanted, with what they are told as."""
+    told = {name: status_of(load.loaded.outcome(name), classifies=classifies) for name in wanted}
+    return {
+        name: status
+        for name, status in told.items()
+        if status not in allowed(wanted[name], classifies=classifies)
+    }
+
+
+def _expect_loading(well: Load, *, classifies: bool) -> None:
+    if well.loaded.hung:
+        raise Inconclusive("a load of healthy servers alone did not come to an end")
+    for name, status in _lost(well, well.case.then, classifies=classifies).items():
+        raise Inconclusive(f"healthy servers alone are not loaded either: {name} is {status}")
+
+
+def _expect_met(load: Load) -> None:
+    """Some server that should fail was asked, where that can be seen."""
+    failing = [name for name, one in load.case.then.items() if "available" not in one.status]
+    seen = [load.seen[name] for name in failing]
+    if seen and not any(number is None or number for number in seen):
+        raise Inconclusive(f"never asked for anything: {', '.join(failing)}")
