@@ -19,7 +19,7 @@ from mcp_proxy_conformance.resilience.controls import WELL
 from mcp_proxy_conformance.resilience.embedded import Changed, EmbeddedLoader, LoaderHost
 from mcp_proxy_conformance.resilience.judged import judged, spoken_against
 from mcp_proxy_conformance.resilience.load_case import LoadCase, load_cases
-from mcp_proxy_conformance.resilience.loading import Loader, LoaderProgram
+from mcp_proxy_conformance.resilience.loading import FIRST_S, Loader, LoaderProgram
 from mcp_proxy_conformance.resilience.loads import Load, Loads
 from mcp_proxy_conformance.run import NOT_DECLARED, Place, Run
 from mcp_proxy_conformance.target.adapter import AdapterError, Target
@@ -28,7 +28,6 @@ from mcp_proxy_conformance.world import World
 ALL = ("attempts", "classifies", "retries", "warnings")
 """What a loader can declare to do."""
 LOADS = World(servers=(), id="loads")
-FIRST_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,8 @@ from mcp_proxy_conformance.target.answer import QUOTED, quoted
 from mcp_proxy_conformance.target.lines import Ended, LineProgram
 
 END_S = 5.0
+FIRST_S = 60.0
+"""How long a program may take to start and to load nothing."""
 WANTED = "print one JSON answer a line and nothing else to standard output"
 
 
@@ -131,9 +133,13 @@ class LoaderProgram:
     ) -> Loaded:
         """Have it load these servers; schemas/LOADER.md has the form of each.
 
+        A program that is not running loads nothing first: its start is in no load's time.
+
         Raises:
             AdapterError: It does not start, ends, answers something else, or answers an error.
         """
+        if servers and self._program is None:
+            self.load([], max_attempts=1, base_backoff_s=0.05, deadline_s=FIRST_S)
         with self._talk:
             program = self._running()
             self._number += 1

@@ -12,15 +12,24 @@ from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
-from mcp_proxy_conformance.resilience.load_case import BASE_BACKOFF_S, LoadCase, Server
+from mcp_proxy_conformance.resilience.load_case import (
+    BASE_BACKOFF_S,
+    CONTROL_DOWN,
+    CONTROL_UP,
+    LoadCase,
+    Server,
+)
 from mcp_proxy_conformance.resilience.loading import Loaded, Loader
 from mcp_proxy_conformance.upstream.faults import FaultServers, read_scripts
 
 AT_ONCE = 12
 PATIENCE = 10
 """A load may take so many times what its timeouts and pauses add up to (I4)."""
+UNJUDGED_S = 45.0
+"""A load whose end is not judged is not waited for any longer."""
 GROWS = 4.0
-PLAYED = ("server_id", "tools", "timeout_s", "script", "same_origin_as")
+"""A pause may be so many times as long as the one before."""
+PLAYED = ("server_id", "tools", "page_size", "timeout_s", "script", "same_origin_as")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +64,7 @@ class Loads:
 
     def plan(self, cases: Sequence[LoadCase]) -> None:
         """Begin with these; the slowest first, so that none is waited for at the end."""
-        for case in sorted(cases, key=_length, reverse=True):
+        for case in sorted(cases, key=_deadline, reverse=True):
             self._done[case.id] = self._crew.submit(self._load, case)
 
     def of(self, case: LoadCase) -> Load:
@@ -98,7 +107,7 @@ def _loaded(loader: Loader, case: LoadCase) -> Load:
         wanted: dict[str, Any] = {
             "max_attempts": case.given.max_attempts,
             "base_backoff_s": BASE_BACKOFF_S,
-            "deadline_s": PATIENCE * _length(case),
+            "deadline_s": _deadline(case),
         }
         first = loader.load(handed, **wanted)
         seen = {one.server_id: servers.attempts(one.server_id) for one in own}
@@ -108,11 +117,20 @@ def _loaded(loader: Loader, case: LoadCase) -> Load:
     return Load(case=case, servers=servers, loaded=first, seen=seen, unmet=unmet, again=again)
 
 
+def _deadline(case: LoadCase) -> float:
+    full = PATIENCE * _length(case)
+    return full if "I4.bounded" in case.clauses else min(full, UNJUDGED_S)
+
+
 def _length(case: LoadCase) -> float:
-    """What the timeouts and pauses of a load add up to, in seconds."""
+    """What the timeouts and pauses of a load add up to, in seconds, with or without its controls.
+
+    A load has the same time when it is repeated without them.
+    """
     tries = case.given.max_attempts
-    pauses = BASE_BACKOFF_S * GROWS**tries
-    return sum(one.timeout_s * tries + pauses for one in case.servers()) or 1.0
+    pauses = BASE_BACKOFF_S * GROWS ** (tries - 1)
+    servers = (CONTROL_UP, *case.given.servers, CONTROL_DOWN)
+    return sum(one.timeout_s * tries + pauses for one in servers)
 
 
 def _script(server: Server) -> dict[str, Any]:

@@ -48,9 +48,8 @@ class FaultyServer:
         self.log = Log(script.server_id)
         self._attempts = Attempts()
         self._redirect = redirect
-        state = ServerState(
-            script.server_id, [UpstreamTool(name=name) for name in script.tools], None
-        )
+        tools = [UpstreamTool(name=name) for name in script.tools]
+        state = ServerState(script.server_id, tools, script.page_size)
         self._script = Script(state, eras, list_changed=False)
 
     @property

@@ -25,6 +25,7 @@ class ServerScript(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     Attributes:
         server_id: Its id, any text.
         tools: The names of the tools that it lists when it is healthy.
+        page_size: How many tools it lists on a page; None is all on one.
         timeout_s: Seconds that the loader is told to wait for it.
         script: One behaviour for each attempt; the last one repeats.
         same_origin_as: The id of the server whose port it shares, on a path of its own.
@@ -32,6 +33,7 @@ class ServerScript(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     server_id: str
     tools: tuple[str, ...] = ()
+    page_size: Annotated[int, msgspec.Meta(gt=0)] | None = None
     timeout_s: Annotated[float, msgspec.Meta(gt=0, le=600)] = 1.0
     script: Annotated[tuple[Behaviour, ...], msgspec.Meta(min_length=1)]
     same_origin_as: str | None = None
