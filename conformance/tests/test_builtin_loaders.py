@@ -43,11 +43,11 @@ async def one(server, asked):
 BESIDE = ({"server_id": "well"}, {"server_id": "ill", "url": "http://127.0.0.1:1/mcp"})
 
 
-def answers(tmp_path: Path, way: str, *lines: bytes) -> list[Any]:
+def answers(tmp_path: Path, way: str, *lines: bytes, script: str = SCRIPT) -> list[Any]:
     """What the program around that script answers to these lines."""
-    script = tmp_path / "script.py"
-    script.write_text(SCRIPT, encoding="utf-8")
-    words = [sys.executable, "-I", str(environments.SCRIPTS / "answering.py"), str(script), way]
+    place = tmp_path / "script.py"
+    place.write_text(script, encoding="utf-8")
+    words = [sys.executable, "-I", str(environments.SCRIPTS / "answering.py"), str(place), way]
     text = b"\n".join(lines)
     done = subprocess.run(words, input=text, capture_output=True, check=True, timeout=60)
     return [json.loads(line) for line in done.stdout.splitlines()]
@@ -68,6 +68,35 @@ def test_each_server_has_its_outcome(tmp_path: Path, way: str, error: str) -> No
     outcomes = [well | {"error": None, "attempts": None}, ill | {"error": error, "attempts": None}]
     ok = {"outcomes": outcomes, "warnings": {}}
     assert told == [{"id": 1, "ok": ok}, {"id": 2, "ok": ok}]
+
+
+LEAVES = """
+import asyncio
+
+async def stays():
+    while True:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            pass
+
+async def every(asked):
+    tasks.append(asyncio.create_task(stays()))
+    await asyncio.sleep(0)
+    return {one["server_id"]: ["a"] for one in asked["servers"]}
+
+tasks = []
+"""
+
+
+def test_a_task_that_a_library_leaves_behind_holds_up_no_load(tmp_path: Path) -> None:
+    """Though it cannot be cancelled."""
+    told = answers(tmp_path, "every", request(1), request(2), script=LEAVES)
+
+    assert [[one["status"] for one in load["ok"]["outcomes"]] for load in told] == [
+        ["available", "available"],
+        ["available", "available"],
+    ]
 
 
 def test_what_is_no_load_is_answered_with_an_error(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from mcp_proxy_conformance.resilience import loading
 from mcp_proxy_conformance.resilience.loading import Loaded, LoaderProgram
 from mcp_proxy_conformance.target.adapter import AdapterError
 
@@ -71,11 +72,24 @@ def test_a_loader_that_does_not_start_is_told(tmp_path: Path) -> None:
         load(LoaderProgram(("/nowhere/loader",), tmp_path))
 
 
-def test_a_hang_is_no_error_of_the_suite(tmp_path: Path) -> None:
+def test_a_hang_is_no_error_of_the_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is told as one, its process is ended, and the next load has another."""
+    monkeypatch.setattr(loading, "FIRST_S", 0.3)
     loader = LoaderProgram(python("time.sleep(60)"), tmp_path)
 
     first, second = load(loader, 0.3), load(loader, 0.3)
 
     assert [first.hung, second.hung] == [True, True]
     assert first.seconds < 5
+
+
+def test_the_start_of_a_program_is_in_no_load(tmp_path: Path) -> None:
+    """Neither in the first one's time nor against its deadline."""
+    answer = 'print(\'{"id": %d, "ok": {"outcomes": []}}\', flush=True)'
+    code = f"time.sleep(1.5); {answer % 1}; sys.stdin.readline(); {answer % 2}"
+    loader = LoaderProgram(python(code), tmp_path)
+
+    first = load(loader, 1.0)
+    loader.stop()
+
+    assert (first.hung, first.seconds < 1) == (False, True)

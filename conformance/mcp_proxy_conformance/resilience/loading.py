@@ -120,6 +120,7 @@ class LoaderProgram:
         self._command = tuple(command)
         self._folder = folder
         self._number = 0
+        self._starts = True
         self._talk = threading.Lock()
         self._program: LineProgram | None = None
 
@@ -138,8 +139,9 @@ class LoaderProgram:
         Raises:
             AdapterError: It does not start, ends, answers something else, or answers an error.
         """
-        if servers and self._program is None:
-            self.load([], max_attempts=1, base_backoff_s=0.05, deadline_s=FIRST_S)
+        if servers and self._program is None and self._starts:
+            first = self.load([], max_attempts=1, base_backoff_s=0.05, deadline_s=FIRST_S)
+            self._starts = not first.hung
         with self._talk:
             program = self._running()
             self._number += 1
