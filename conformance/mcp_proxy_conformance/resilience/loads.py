@@ -25,7 +25,7 @@ from mcp_proxy_conformance.upstream.faults import FaultServers, read_scripts
 AT_ONCE = 12
 PATIENCE = 10
 """A load may take so many times what its timeouts and pauses add up to (I4)."""
-UNJUDGED_S = 45.0
+UNJUDGED_S = 30.0
 """A load whose end is not judged is not waited for any longer."""
 GROWS = 4.0
 """A pause may be so many times as long as the one before."""
