@@ -1,0 +1,72 @@
+"""The reference tells how each of its servers was loaded: in its listing and in its log."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_proxy_conformance.transcript import Transcript
+from mcp_proxy_conformance.upstream.faults import FaultServers, read_scripts
+from mcp_proxy_conformance.wire.client import Client
+from mcp_proxy_reference.proxy import Proxy
+
+SCRIPTS: dict[str, list[dict[str, Any]]] = {
+    "oak": [{"do": "healthy"}],
+    "elm": [{"do": "status", "code": 404}],
+    "ash": [{"do": "status", "code": 403}],
+    "yew": [{"do": "status", "code": 503}],
+}
+
+
+def listed(url: str) -> dict[str, Any]:
+    """How the listing shows the connection to each server."""
+    client = Client(url, transcript=Transcript())
+    told = json.loads(client.call_tool("upstream_servers", {"operation": "list"}).text)
+    client.close()
+    return {one["name"]: one["connection_status"] for one in told["servers"]}
+
+
+async def shown(config: Path, data: Path) -> dict[str, Any]:
+    """What a proxy with that configuration shows once every server was tried."""
+    async with Proxy.open(config, data) as proxy:
+        await proxy.settled()
+        return await asyncio.to_thread(listed, proxy.url)
+
+
+def test_outcomes_are_listed_and_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Status, attempts and a safe sentence; credentials of the URL are nowhere."""
+    scripts = [
+        {"server_id": name, "tools": [f"{name}_tool"], "script": script}
+        for name, script in SCRIPTS.items()
+    ]
+    caplog.set_level(logging.INFO, "mcp_proxy_reference")
+
+    with FaultServers(read_scripts(scripts)) as servers:
+        entries = [
+            {"name": name, "url": f"{servers.connection(name)['url']}?token=s3cret"}
+            for name in SCRIPTS
+        ]
+        config = tmp_path / "config.json"
+        config.write_text(json.dumps({"mcpServers": entries}), encoding="utf-8")
+        told = asyncio.run(shown(config, tmp_path / "data"))
+
+    assert {name: (one["status"], one["attempts"]) for name, one in told.items()} == {
+        "oak": ("available", 1),
+        "elm": ("permanent", 1),
+        "ash": ("denied", 1),
+        "yew": ("transient", 3),
+    }
+    lines = {line.partition(":")[0]: line for line in caplog.messages}
+    assert lines["oak"] == "oak: available at attempt 1. 1 tools."
+    assert lines["yew"].startswith("yew: transient at attempt 3. ")
+    assert {name: one["error"] in lines[name] for name, one in told.items() if one["error"]} == {
+        "elm": True,
+        "ash": True,
+        "yew": True,
+    }
+    assert "s3cret" not in caplog.text
