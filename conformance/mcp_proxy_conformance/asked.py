@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,25 +12,33 @@ import pytest
 
 from mcp_proxy_conformance.baseline.manifest import read
 from mcp_proxy_conformance.baseline.recorder import STAGE
-from mcp_proxy_conformance.resilience.load_run import ALL, program_target
+from mcp_proxy_conformance.resilience.load_run import program_target
 from mcp_proxy_conformance.target.adapter import Target
-from mcp_proxy_conformance.target.description import describe
+from mcp_proxy_conformance.target.description import OF_LOADERS, Description, describe
 from mcp_proxy_conformance.target.kinds import target_of
+
+OWN_LOADER = (sys.executable, "-m", "mcp_proxy_reference.load")
 
 
 def described(config: pytest.Config) -> Target:
     """The target that the options, the environment and the target file name; or a loader."""
-    if (loader := config.getoption("--loader")) is not None:
-        given = json.loads(config.getoption("--target-options"))
-        return program_target(json.loads(loader), given.get("capabilities", ALL))
     file = config.getoption("--target-file")
-    return target_of(
-        describe(
-            kind=config.getoption("--target"),
-            file=Path(file) if file else None,
-            given=json.loads(config.getoption("--target-options")),
-            environment=os.environ,
-        )
+    told = describe(
+        kind=config.getoption("--target"),
+        file=Path(file) if file else None,
+        given=json.loads(config.getoption("--target-options")),
+        environment=os.environ,
+    )
+    return _loader(told) if told.kind == "loader" else target_of(told)
+
+
+def _loader(told: Description) -> Target:
+    """A loader program, the reference's own where none is named."""
+    return program_target(
+        told.command or OWN_LOADER,
+        OF_LOADERS if told.capabilities is None else told.capabilities,
+        tool_prefix=told.tool_prefix,
+        timeout_signatures=told.timeout_signatures,
     )
 
 

@@ -30,16 +30,18 @@ RUN = pytest.StashKey[Run]()
 ENDING = pytest.StashKey[Ending]()
 BEGAN = pytest.StashKey[float]()
 FAULTS: list[str] = []
+LOADERS = "resilience"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Our options; without a target the plugin does nothing."""
     group = parser.getgroup("mcp-proxy-conformance")
-    group.addoption("--target", help="the implementation under test: reference, mcpproxy, command")
+    group.addoption(
+        "--target", help="the implementation under test: reference, mcpproxy, command, loader"
+    )
     group.addoption("--target-file", help="the target file that `init` writes")
     group.addoption("--target-options", default="{}", help="its members that differ, as JSON")
     group.addoption("--soak", type=float, default=0.0, help="seconds; observe stages again then")
-    group.addoption("--loader", help="a loader's command as a JSON list, instead of a target")
     group.addoption("--baseline", help="the folder of a recording to compare bytes with")
     group.addoption("--profile", default="discovery", help="the profile of clauses")
     group.addoption("--out", default="mcp-proxy-conformance-out", help="folder of the report")
@@ -53,7 +55,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "requirement(*clauses): the clauses that a check proves")
     config.addinivalue_line("markers", "on(world): the world or stage that a check works on")
     given = _given(config)
-    named = ("--target", "--target-file", "--loader")
+    named = ("--target", "--target-file")
     if given is None and not any(map(config.getoption, named)):
         return
     try:
@@ -64,6 +66,8 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(f"--target-options is no JSON object: {error}") from None
     except (BadTarget, BadBaseline, LookupError) as error:
         raise pytest.UsageError(str(error)) from None
+    if isinstance(target, LoaderTarget) != (chosen.folder == LOADERS):
+        raise pytest.UsageError(f"the profile {chosen.id} does not judge kind {target.kind!r}")
     kind = LoadRun if isinstance(target, LoaderTarget) else Run
     run = kind(
         target=target,

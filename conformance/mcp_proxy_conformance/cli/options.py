@@ -117,6 +117,11 @@ def target_meant(kind: str | None, file: Path | None) -> tuple[str | None, Path 
     return ("reference" if kind is None and file is None else kind), file
 
 
+def is_of_loader(file: Path | None) -> bool:
+    """Whether it is a target file that describes a loader."""
+    return file is not None and kind_in(file) == "loader"
+
+
 def _found(kind: str | None) -> Path | None:
     told = kind_in(Path(FILE)) if kind is not None else None
     if told is not None and told != kind:

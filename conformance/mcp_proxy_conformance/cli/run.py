@@ -15,7 +15,13 @@ import pytest
 
 from mcp_proxy_conformance.checks_index import names_like
 from mcp_proxy_conformance.cli.endpoint import endpoint
-from mcp_proxy_conformance.cli.options import merged, run_options, target_meant, target_options
+from mcp_proxy_conformance.cli.options import (
+    is_of_loader,
+    merged,
+    run_options,
+    target_meant,
+    target_options,
+)
 from mcp_proxy_conformance.report.outcome import BROKEN, DECLARATION, FAULT, INTERRUPTED
 from mcp_proxy_conformance.report.progress import Progress
 from mcp_proxy_conformance.report.terminal import render
@@ -33,7 +39,6 @@ filterwarnings =
     ignore::pytest.PytestConfigWarning
 """
 CHECK_S = 180
-OWN_LOADER = "mcp_proxy_reference.load"
 USAGE_ERROR = 4
 
 
@@ -47,8 +52,13 @@ def run(context: click.Context, /, **options: Any) -> None:
     the bundled reference proxy.
     """
     context.obj = options
-    if context.invoked_subcommand is None:
-        sys.exit(judge(None, merged({}, options)))
+    if context.invoked_subcommand is not None:
+        return
+    given = merged({}, options)
+    kind, given["target_file"] = target_meant(None, given["target_file"])
+    if options["profile"] is None and kind is None and is_of_loader(given["target_file"]):
+        given["profile"] = "resilience"
+    sys.exit(judge(kind, given))
 
 
 @run.command()
@@ -88,6 +98,14 @@ def command(outer: dict[str, Any], /, command: tuple[str, ...], **options: Any) 
     metavar="NAME",
     help="A loader from a package index, in an environment of its own: langchain, …",
 )
+@click.option("--tool-prefix", metavar="TEXT", help="What it puts before the names of tools.")
+@click.option(
+    "--timeout-signature",
+    "timeout_signatures",
+    metavar="TEXT",
+    multiple=True,
+    help="What in the body of a 403 it takes for a timeout; may be given several times.",
+)
 @run_options
 @click.pass_obj
 def loader(
@@ -97,19 +115,21 @@ def loader(
 
     The program is told to load in lines of JSON: `mcp-proxy-conformance explain loader`. Its
     --capabilities are attempts, classifies, retries, warnings unless fewer are named. A builtin
-    has none of them, and is judged by the profile resilience-basic.
+    has none of them, and is judged by the profile resilience-basic. A target file of kind `loader`
+    that is named or lies here is read before the options.
     """
+    options["timeout_signatures"] = options["timeout_signatures"] or None
     given = merged(outer, options)
     if outer["profile"] is None and options["profile"] is None:
         given["profile"] = "resilience" if builtin is None else "resilience-basic"
     if builtin is not None:
-        sys.exit(judge(None, given | {"loader": _installed(builtin), "capabilities": ""}))
+        sys.exit(judge("loader", given | {"command": _installed(builtin), "capabilities": ""}))
     try:
-        words = shlex.split(program) if program else [sys.executable, "-m", OWN_LOADER]
+        words = shlex.split(program) if program else None
     except ValueError as error:
         click.echo(f"--command {program!r} cannot be read: {error}", err=True)
         sys.exit(DECLARATION)
-    sys.exit(judge(None, given | {"loader": words}))
+    sys.exit(judge("loader", given | {"command": words}))
 
 
 run.add_command(endpoint)
@@ -182,10 +202,6 @@ def _installed(name: str) -> list[str]:
 
 def _target(kind: str | None, options: dict[str, Any]) -> list[str]:
     """The plugin's options that name the target."""
-    if "loader" in options:
-        words = target_options(options).get("capabilities")
-        can = json.dumps({} if words is None else {"capabilities": words})
-        return ["--loader", json.dumps(options["loader"]), "--target-options", can]
     kind, file = target_meant(kind, options["target_file"])
     told = ["--target-options", json.dumps(target_options(options))]
     told += ["--target", kind] if kind is not None else []

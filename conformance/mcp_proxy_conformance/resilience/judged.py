@@ -5,17 +5,15 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 from urllib.parse import quote
 
 from mcp_proxy_conformance.discovery.expectation import Sides
+from mcp_proxy_conformance.resilience.declared import are_tools_of
 from mcp_proxy_conformance.resilience.load_case import CONTROLS, Expected
 from mcp_proxy_conformance.resilience.loading import Loaded, Outcome
 from mcp_proxy_conformance.resilience.loads import Load
 from mcp_proxy_conformance.verdict import Inconclusive, NotApplicable
 
-SIGNATURE = "{signature}"
-"""In a case, what the loader declares to take for a timeout in the body of a 403."""
 FAILED = frozenset({"transient", "permanent", "denied"})
 WORDS = FAILED | {"available"}
 SPEAKS: Mapping[str, tuple[str, ...]] = {
@@ -23,7 +21,7 @@ SPEAKS: Mapping[str, tuple[str, ...]] = {
         "T1.timeout", "T2.cut", "T3.server-error", "T3.notification", "T4.authorization-timeout",
         "T4.declared", "P1.unknown-name", "P2.refused", "P3.not-found", "P4.malformed",
         "D1.denied", "D2.ambiguous", "I1.isolated", "I3.order", "I5.clears", "N1.request-text",
-        "R2.heals", "O3.loaded", "X.",
+        "R2.heals", "O3.loaded", "N2.", "X.",
     ),
     "attempts of": (
         "T1.retried", "T2.retried", "T3.retried", "T4.retried", "T4.declared",
@@ -44,10 +42,11 @@ SPEAKS: Mapping[str, tuple[str, ...]] = {
 """The beginning of an expectation's path, and of the clauses that it can break."""
 
 
-def judged(load: Load, *, classifies: bool, warns: bool, claims: bool) -> Sides:
+def judged(load: Load, *, classifies: bool, warns: bool, claims: bool, prefix: str = "") -> Sides:
     """What was observed and what is allowed, by path.
 
-    `classifies`, `warns`, `claims`: what the loader declares; the rest is not looked at.
+    `classifies`, `warns`, `claims`: what the loader declares; the rest is not looked at. `prefix`:
+    what it declares to put before the names of tools.
 
     Raises:
         Inconclusive: A control is not as expected, and the case is not about that.
@@ -56,8 +55,6 @@ def judged(load: Load, *, classifies: bool, warns: bool, claims: bool) -> Sides:
     case, sides = load.case, Sides()
     if load.unmet:
         raise NotApplicable("; ".join(load.unmet.values()))
-    if any(one.body == SIGNATURE for own in case.given.servers for one in own.script):
-        raise NotApplicable("no signature of a timeout is declared")
     sides.truth("the load", "hung" if load.loaded.hung else "ended", holds=not load.loaded.hung,
                 wanted="ended within ten times its timeouts and pauses")  # fmt: skip
     if load.loaded.hung:
@@ -73,7 +70,8 @@ def judged(load: Load, *, classifies: bool, warns: bool, claims: bool) -> Sides:
     for name, expected in wanted.items():
         outcome = load.loaded.outcome(name)
         if outcome is not None:
-            _outcome(sides, load, outcome, expected, classifies=classifies, claims=claims)
+            says = {"classifies": classifies, "claims": claims}
+            _outcome(sides, load, outcome, expected, prefix=prefix, **says)
     _secrets(sides, load)
     _shared(sides, load)
     if warns:
@@ -82,6 +80,10 @@ def judged(load: Load, *, classifies: bool, warns: bool, claims: bool) -> Sides:
         second = load.again.outcome(name) if load.again is not None else None
         status = _status(second, classifies=classifies) if second else "no outcome"
         sides.one_of(f"again: status of {name}", status, _allowed(expected, classifies=classifies))
+        first = load.loaded.outcome(name)
+        if first is not None and any(clause.startswith("X.") for clause in case.clauses):
+            before = _status(first, classifies=classifies)
+            sides.one_of(f"again: {name} as before", status, [before])
     return _cited(sides, case.clauses)
 
 
@@ -115,6 +117,7 @@ def _outcome(
     *,
     classifies: bool,
     claims: bool,
+    prefix: str,
 ) -> None:
     name, status = outcome.server_id, _status(outcome, classifies=classifies)
     sides.one_of(f"status of {name}", status, _allowed(expected, classifies=classifies))
@@ -128,9 +131,8 @@ def _outcome(
     tools = outcome.tools if isinstance(outcome.tools, list) else []
     listed = expected.tools if status == "available" else ()
     if listed is not None:
-        sides.truth(
-            f"tools of {name}", tools, holds=_same(tools, listed), wanted=str(sorted(listed))
-        )
+        own = are_tools_of(name, tools, listed, prefix)
+        sides.truth(f"tools of {name}", tools, holds=own, wanted=str(sorted(listed)))
     said = isinstance(outcome.error, str) and bool(outcome.error.strip())
     if status != "available":
         sides.truth(f"error of {name}", outcome.error, holds=said, wanted="a text")
@@ -147,14 +149,6 @@ def _allowed(expected: Expected, *, classifies: bool) -> tuple[str, ...]:
     if classifies:
         return expected.status
     return tuple({word if word == "available" else "failed" for word in expected.status})
-
-
-def _same(told: Iterable[Any], listed: Iterable[str]) -> bool:
-    """Whether each tool told is one that was listed, behind the loader's prefix if it has one."""
-    names, wanted = [str(one) for one in told], sorted(listed)
-    if len(names) != len(wanted):
-        return False
-    return all(any(name.endswith(one) for name in names) for one in wanted)
 
 
 def _secrets(sides: Sides, load: Load) -> None:

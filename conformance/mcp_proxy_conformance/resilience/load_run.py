@@ -15,6 +15,7 @@ from mcp_proxy_conformance.discovery.accusation import accused
 from mcp_proxy_conformance.discovery.expectation import Sides
 from mcp_proxy_conformance.judging import Ending, attempt
 from mcp_proxy_conformance.report.outcome import BROKEN, Outcome
+from mcp_proxy_conformance.resilience.declared import overtaken, signed
 from mcp_proxy_conformance.resilience.embedded import Changed, EmbeddedLoader, LoaderHost
 from mcp_proxy_conformance.resilience.judged import judged, spoken_against
 from mcp_proxy_conformance.resilience.load_case import LoadCase, load_cases
@@ -22,10 +23,10 @@ from mcp_proxy_conformance.resilience.loading import Loader, LoaderProgram
 from mcp_proxy_conformance.resilience.loads import Load, Loads
 from mcp_proxy_conformance.run import NOT_DECLARED, Place, Run
 from mcp_proxy_conformance.target.adapter import AdapterError, Target
+from mcp_proxy_conformance.target.description import OF_LOADERS
+from mcp_proxy_conformance.verdict import NotApplicable
 from mcp_proxy_conformance.world import World
 
-ALL = ("attempts", "classifies", "retries", "warnings")
-"""What a loader can declare to do."""
 LOADS = World(servers=(), id="loads")
 FIRST_S = 60.0
 
@@ -34,8 +35,8 @@ FIRST_S = 60.0
 class LoaderTarget(Target):
     """A loader in the place of a target; `loader` makes one that keeps its log in a folder.
 
-    What it declares: the prefix of the names that it gives to tools, and the texts that it takes
-    for a timeout in the body of a 403.
+    What it declares: the prefix of the names that it gives to tools, in which `{server_id}` is the
+    id of the tool's server, and the texts that it takes for a timeout in the body of a 403.
     """
 
     loader: Callable[[Path], Loader]
@@ -44,7 +45,7 @@ class LoaderTarget(Target):
 
 
 def loader_target(
-    loader: Callable[[Path], Loader], capabilities: Iterable[str] = ALL, **members: Any
+    loader: Callable[[Path], Loader], capabilities: Iterable[str] = OF_LOADERS, **members: Any
 ) -> LoaderTarget:
     """A target whose loader is made so."""
 
@@ -55,38 +56,54 @@ def loader_target(
     return LoaderTarget(kind="loader", make=none, capabilities=can, loader=loader, **members)
 
 
-def program_target(command: Sequence[str], capabilities: Iterable[str]) -> LoaderTarget:
+def program_target(
+    command: Sequence[str], capabilities: Iterable[str], **declared: Any
+) -> LoaderTarget:
     """A loader program that is started by that command."""
-    return loader_target(partial(LoaderProgram, command), capabilities)
+    return loader_target(partial(LoaderProgram, command), capabilities, **declared)
 
 
-def embedded_target(changed: Changed, lacks: Iterable[str] = ()) -> LoaderTarget:
+def embedded_target(changed: Changed, lacks: Iterable[str] = (), **declared: Any) -> LoaderTarget:
     """A changed loader in this process, which declares to do all but what it lacks."""
-    host, can = LoaderHost(), set(ALL).difference(lacks)
-    return loader_target(lambda _: EmbeddedLoader(changed, host), can, close=host.close)
+    host, can = LoaderHost(), set(OF_LOADERS).difference(lacks)
+    return loader_target(lambda _: EmbeddedLoader(changed, host), can, close=host.close, **declared)
 
 
 class LoadBench:
     """What a check of the resilience profiles is given."""
 
-    def __init__(self, loads: Loads, capabilities: frozenset[str]) -> None:
+    def __init__(self, loads: Loads, target: LoaderTarget) -> None:
         """Made by the run."""
         self._loads = loads
-        self._capabilities = capabilities
+        self._target = target
 
     def load(self, case: LoadCase) -> Load:
         """The load of that case, waited for."""
         return self._loads.of(case)
 
     def judged(self, case: LoadCase) -> Sides:
-        """What was observed in the load of that case, and what is allowed."""
-        can = self._capabilities
-        return judged(
-            self.load(case),
-            classifies="classifies" in can,
-            warns="warnings" in can,
-            claims="attempts" in can,
-        )
+        """What was observed in the load of that case, and what is allowed.
+
+        A case that asks for signatures is loaded with each that the loader declares.
+        """
+        can, signatures = self._target.capabilities, self._target.timeout_signatures
+        if not (forms := signed(case, signatures)):
+            raise NotApplicable("no signature of a timeout is declared")
+        if name := overtaken(case, signatures):
+            raise NotApplicable(f"the body that {name} sends holds a declared signature")
+        every = Sides()
+        for signature, form in forms.items():
+            sides = judged(
+                self.load(form),
+                classifies="classifies" in can,
+                warns="warnings" in can,
+                claims="attempts" in can,
+                prefix=self._target.tool_prefix,
+            )
+            where = f" under {signature!r}" if signature else ""
+            every.observed.update({path + where: seen for path, seen in sides.observed.items()})
+            every.expected.update({path + where: due for path, due in sides.expected.items()})
+        return every
 
 
 @dataclass(slots=True)
@@ -99,17 +116,18 @@ class LoadRun(Run):
     def loads(self) -> Loads:
         """The loads of this run, made when first asked for."""
         if self._loads is None:
-            self._loads = Loads(self._loader, self.scratch)
+            self._loads = Loads(self.loader_target.loader, self.scratch)
         return self._loads
 
     @property
-    def _loader(self) -> Callable[[Path], Loader]:
+    def loader_target(self) -> LoaderTarget:
+        """The target as what it is."""
         assert isinstance(self.target, LoaderTarget)
-        return self.target.loader
+        return self.target
 
     def look(self) -> None:
         """Have it load nothing; if it cannot, `stopped` says why."""
-        loader = self._loader(self.scratch / "first")
+        loader = self.loader_target.loader(self.scratch / "first")
         try:
             loader.load([], max_attempts=1, base_backoff_s=0.05, deadline_s=FIRST_S)
         except AdapterError as error:
@@ -120,7 +138,9 @@ class LoadRun(Run):
     def plan(self, places: list[Place]) -> None:
         """Begin every load that a check will ask for."""
         wanted = {place.name for place in places if not self.lacking(place)}
-        self.loads.plan([case for case in load_cases() if _place_name(case) in wanted])
+        cases = [case for case in load_cases() if _place_name(case) in wanted]
+        signatures = self.loader_target.timeout_signatures
+        self.loads.plan([one for case in cases for one in signed(case, signatures).values()])
 
     def lacking(self, place: Place) -> str | None:
         """The capability that a check needs and the loader does not declare."""
@@ -130,7 +150,7 @@ class LoadRun(Run):
     def bench(self, place: Place) -> Any:
         """The same for every check."""
         del place
-        return LoadBench(self.loads, self.target.capabilities)
+        return LoadBench(self.loads, self.loader_target)
 
     def judged(self, call: Callable[[Any], Any], bench: Any, place: Place) -> Ending:
         """A load is judged once: what was seen of it does not change."""

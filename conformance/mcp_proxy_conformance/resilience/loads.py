@@ -104,6 +104,9 @@ def _loaded(loader: Loader, case: LoadCase) -> Load:
         seen = {one.server_id: servers.attempts(one.server_id) for one in own}
         again = None
         if case.again is not None and not first.hung:
+            for one in own:
+                if case.heals and one.heals:
+                    servers.heal(one.server_id)
             again = loader.load(handed, **wanted)
     return Load(case=case, servers=servers, loaded=first, seen=seen, unmet=unmet, again=again)
 
