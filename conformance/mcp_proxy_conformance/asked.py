@@ -12,7 +12,8 @@ import pytest
 
 from mcp_proxy_conformance.baseline.manifest import read
 from mcp_proxy_conformance.baseline.recorder import STAGE
-from mcp_proxy_conformance.resilience.load_run import program_target
+from mcp_proxy_conformance.resilience.load_case import read_own as read_case
+from mcp_proxy_conformance.resilience.load_run import LoaderTarget, program_target
 from mcp_proxy_conformance.target.adapter import Target
 from mcp_proxy_conformance.target.description import OF_LOADERS, Description, describe
 from mcp_proxy_conformance.target.kinds import target_of
@@ -43,8 +44,12 @@ def _loader(told: Description) -> Target:
 
 
 def asked_for(config: pytest.Config, target: Target) -> Target:
-    """The target with what the options ask to be looked at besides; raises BadBaseline."""
+    """The target with what the options ask for besides; raises BadBaseline and BadLoadCase."""
     target = replace(target, soak_s=config.getoption("--soak") or target.soak_s)
+    if isinstance(target, LoaderTarget):
+        given = {name: config.getoption(f"--{name}") for name in ("examples", "seed")}
+        file = config.getoption("--case")
+        return replace(target, **given, case=read_case(Path(file)) if file else None)
     folder = config.getoption("--baseline")
     if folder is None:
         return target

@@ -20,7 +20,8 @@ from mcp_proxy_conformance.given import Given
 from mcp_proxy_conformance.judging import Ending, attempt
 from mcp_proxy_conformance.report.document import write_report
 from mcp_proxy_conformance.requirement import catalogue, profile
-from mcp_proxy_conformance.resilience.load_run import LoaderTarget, LoadRun
+from mcp_proxy_conformance.resilience.load_case import BadLoadCase
+from mcp_proxy_conformance.resilience.load_run import EXAMPLES, LoaderTarget, LoadRun, only_own
 from mcp_proxy_conformance.resources import checks_dir
 from mcp_proxy_conformance.run import Run, clauses_of, named, place_of
 from mcp_proxy_conformance.target.description import BadTarget
@@ -46,6 +47,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--profile", default="discovery", help="the profile of clauses")
     group.addoption("--out", default="mcp-proxy-conformance-out", help="folder of the report")
     group.addoption("--check", help="only this check, or this case")
+    group.addoption("--case", help="only the load case in this file")
+    group.addoption("--examples", type=int, default=EXAMPLES, help="loads to be generated")
+    group.addoption("--seed", type=int, default=0, help="what loads are generated from")
     group.addoption("--keep", action="store_true", help="keep the targets' scratch folders")
     group.addoption("--no-confirm", action="store_true", help="do not confirm shared failures")
 
@@ -64,7 +68,7 @@ def pytest_configure(config: pytest.Config) -> None:
         target = asked_for(config, target)
     except json.JSONDecodeError as error:
         raise pytest.UsageError(f"--target-options is no JSON object: {error}") from None
-    except (BadTarget, BadBaseline, LookupError) as error:
+    except (BadTarget, BadBaseline, BadLoadCase, LookupError) as error:
         raise pytest.UsageError(str(error)) from None
     if isinstance(target, LoaderTarget) != (chosen.folder == LOADERS):
         raise pytest.UsageError(f"the profile {chosen.id} does not judge kind {target.kind!r}")
@@ -93,6 +97,14 @@ def _interrupt(number: int, frame: object) -> None:
     raise KeyboardInterrupt
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A case of one's own stands in the place of those of its area."""
+    run = metafunc.config.stash.get(RUN, None)
+    if isinstance(run, LoadRun) and (own := run.loader_target.case) is not None:
+        only_own(metafunc, own)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Bring the checks of a stage together, and tell the pool what will be needed."""
     run = config.stash.get(RUN, None)
@@ -101,6 +113,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if (wanted := config.getoption("--check")) is not None:
         run.narrowed = True
         items[:] = [item for item in items if _is(item, wanted)]
+    if isinstance(run, LoadRun) and (own := run.loader_target.case) is not None:
+        run.narrowed = True
+        items[:] = [item for item in items if named(item)[1] == own.id]
     items[:] = [item for item in items if _in_profile(item, run)]
     given = _given(config)
     if given is not None and given.clauses is not None:

@@ -170,6 +170,8 @@ def judge(kind: str | None, options: dict[str, Any]) -> int:
         *(["--keep"] if options["keep"] else []),
         *(["--baseline", str(options["baseline"].resolve())] if options["baseline"] else []),
         *(["--check", options["check"]] if options["check"] else []),
+        *(["--case", str(options["case"].resolve())] if options["case"] else []),
+        *_given(options, "examples", "seed"),
     ]  # fmt: skip
     # Nearly all that a run makes is kept to its end, so looking for garbage finds none.
     gc.freeze()
@@ -185,6 +187,10 @@ def judge(kind: str | None, options: dict[str, Any]) -> int:
     document = json.loads(report.read_text(encoding="utf-8"))
     click.echo(render(document, report))
     return int(document["exit"])
+
+
+def _given(options: dict[str, Any], *names: str) -> list[str]:
+    return [f"--{name}={options[name]}" for name in names if options[name] is not None]
 
 
 def _installed(name: str) -> list[str]:

@@ -192,6 +192,22 @@ def read(path: Path) -> LoadCase:
     return case
 
 
+def read_own(path: Path) -> LoadCase:
+    """Read a case of one's own, which stands in an area that has a check.
+
+    Raises:
+        BadLoadCase: It cannot be read, is no case, or is of another area.
+    """
+    try:
+        case = read(path)
+    except OSError as error:
+        raise BadLoadCase(f"cannot read {path}: {error.strerror}; name another file") from None
+    areas = sorted({one.area for one in load_cases()})
+    if case.area not in areas:
+        raise BadLoadCase(f"{path.name}: no check is of area {case.area!r}; {', '.join(areas)} are")
+    return case
+
+
 def _faults(case: LoadCase) -> Iterator[str]:
     ids = [one.server_id for one in case.given.servers]
     if len(set(ids)) < len(ids) or set(ids) & set(CONTROLS):

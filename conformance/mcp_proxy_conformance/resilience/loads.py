@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ AT_ONCE = 12
 PATIENCE = 10
 """A load may take so many times what its timeouts and pauses add up to (I4)."""
 GROWS = 4.0
+MOST_S = {"law": 20.0}
+"""By area, when a load is ended even so; it then says nothing of the loader."""
 PLAYED = ("server_id", "tools", "timeout_s", "script", "same_origin_as")
 
 
@@ -55,7 +58,8 @@ class Loads:
 
     def plan(self, cases: Sequence[LoadCase]) -> None:
         """Begin with these; the slowest first, so that none is waited for at the end."""
-        for case in sorted(cases, key=_length, reverse=True):
+        new = {case.id: case for case in cases if case.id not in self._done}
+        for case in sorted(new.values(), key=_length, reverse=True):
             self._done[case.id] = self._crew.submit(self._load, case)
 
     def of(self, case: LoadCase) -> Load:
@@ -63,6 +67,14 @@ class Loads:
         if case.id not in self._done:
             self.plan([case])
         return self._done[case.id].result()
+
+    def anew(self, case: LoadCase) -> Load:
+        """A further load of a case; what `of` gives stays."""
+        return self._crew.submit(self._load, case).result()
+
+    def settle(self) -> None:
+        """Wait until nothing that was begun is still being loaded."""
+        wait(self._done.values())
 
     def close(self) -> None:
         """End every loader; what still goes on is given up, and nobody waits for it."""
@@ -98,7 +110,7 @@ def _loaded(loader: Loader, case: LoadCase) -> Load:
         wanted: dict[str, Any] = {
             "max_attempts": case.given.max_attempts,
             "base_backoff_s": BASE_BACKOFF_S,
-            "deadline_s": PATIENCE * _length(case),
+            "deadline_s": min(PATIENCE * _length(case), MOST_S.get(case.area, math.inf)),
         }
         first = loader.load(handed, **wanted)
         seen = {one.server_id: servers.attempts(one.server_id) for one in own}
