@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-import msgspec
-
 from mcp_proxy_conformance.discovery.expectation import Sides
 from mcp_proxy_conformance.resilience.declared import are_tools_of
 from mcp_proxy_conformance.resilience.judged import WORDS
 from mcp_proxy_conformance.resilience.laws.blame import SAYS, Topic, blamed, is_open
 from mcp_proxy_conformance.resilience.laws.worlds import case_of, once
-from mcp_proxy_conformance.resilience.load_case import LoadCase, Server, healed
+from mcp_proxy_conformance.resilience.load_case import Behaviour, LoadCase, Server, healed
 from mcp_proxy_conformance.resilience.loading import Loaded, Outcome
 from mcp_proxy_conformance.resilience.loads import Load
 from mcp_proxy_conformance.resilience.walk import Reads, walk
@@ -55,14 +53,15 @@ class Law:
 
 def told(server: Server) -> str:
     """A script in one line."""
-    return ", then ".join(
-        " ".join(
-            f"{value:g} s" if name == "seconds" else str(value)
-            for name, value in msgspec.to_builtins(one).items()
-            if value is not None and not (name == "on" and one.do == "healthy")
-        )
-        for one in server.script
-    )
+    return ", then ".join(map(_in_words, server.script))
+
+
+def _in_words(one: Behaviour) -> str:
+    seconds = f"{one.seconds:g} s" if one.seconds is not None else ""
+    body = repr(one.body) if one.body else ""
+    on = f"on {one.on}" if one.on != "initialize" else ""
+    said = (one.do, one.code, one.where, body, seconds, one.by and f"by {one.by}", on)
+    return " ".join(str(word) for word in (*said, one.connection) if word not in (None, ""))
 
 
 def _path(clauses: Sequence[str], topic: str, server_id: str) -> str:

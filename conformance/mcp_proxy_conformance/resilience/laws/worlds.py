@@ -35,6 +35,8 @@ MOST_ATTEMPTS, LONGEST = 4, 4
 SHORT_S, LONG_S, LATE_S, SOON_S = 0.6, 2.0, 3.0, 0.05
 """Timeouts of servers with and without something to wait for; a late answer, a slow one."""
 WAITED_FOR = {"silence", "banner", "backlog", "stdio_garbage", "empty"}
+RARELY = 8
+"""One of so many servers fails as a whole connection."""
 MOST_WAITING = 2
 """Servers of a load that may keep a loader waiting: one that loads them in turn is to end too."""
 ENDS: tuple[Literal["fin", "rst"], ...] = ("fin", "rst")
@@ -127,10 +129,9 @@ TOURS: tuple[tuple[int, tuple[Script, ...]], ...] = (
 def generated(examples: int, seed: int, reads: Reads) -> list[LoadCase]:
     """The tours and so many generated loads; the same ones for the same seed."""
     found = {case.id: case for most, scripts in TOURS if (case := a_load(scripts, most, reads))}
-    scripts = st.one_of(
-        *[st.lists(st.one_of(*map(st.sampled_from, GROUPS)), min_size=1, max_size=LONGEST)] * 4,
-        st.sampled_from(connections()).map(lambda one: [one]),
-    )
+    several = st.lists(st.one_of(*map(st.sampled_from, GROUPS)), min_size=1, max_size=LONGEST)
+    whole = st.sampled_from([[one] for one in connections()])
+    scripts = st.integers(1, RARELY).flatmap(lambda n: whole if n == RARELY else several)
 
     @hypothesis.seed(seed)
     @settings(
