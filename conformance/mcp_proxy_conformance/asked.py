@@ -12,6 +12,7 @@ import pytest
 
 from mcp_proxy_conformance.baseline.manifest import read
 from mcp_proxy_conformance.baseline.recorder import STAGE
+from mcp_proxy_conformance.resilience.load_case import BadLoadCase
 from mcp_proxy_conformance.resilience.load_case import read_own as read_case
 from mcp_proxy_conformance.resilience.load_run import LoaderTarget, program_target
 from mcp_proxy_conformance.target.adapter import Target
@@ -50,6 +51,8 @@ def asked_for(config: pytest.Config, target: Target) -> Target:
         given = {name: config.getoption(f"--{name}") for name in ("examples", "seed")}
         file = config.getoption("--case")
         return replace(target, **given, case=read_case(Path(file)) if file else None)
+    if config.getoption("--case"):
+        raise BadLoadCase("--case is about loaders: `run loader --case FILE`")
     folder = config.getoption("--baseline")
     if folder is None:
         return target

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count, product
@@ -16,6 +18,7 @@ from jsonschema import Draft202012Validator
 from mcp_proxy_conformance.checks_index import checks
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.counterexamples.trial import tried
+from mcp_proxy_conformance.discovery.expectation import Sides
 from mcp_proxy_conformance.given import Given
 from mcp_proxy_conformance.resilience.laws.blame import (
     NOTIFICATION,
@@ -28,7 +31,7 @@ from mcp_proxy_conformance.resilience.laws.law import LAWS, Declared
 from mcp_proxy_conformance.resilience.laws.trying import Laws
 from mcp_proxy_conformance.resilience.laws.worlds import WORDS, a_load, generated
 from mcp_proxy_conformance.resilience.load_case import Behaviour, LoadCase, Server, read_own
-from mcp_proxy_conformance.resilience.load_run import embedded_target
+from mcp_proxy_conformance.resilience.load_run import LoadBench, embedded_target
 from mcp_proxy_conformance.resilience.loads import Loads
 from mcp_proxy_conformance.resilience.walk import Reads, walk
 from mcp_proxy_conformance.resources import schemas_dir
@@ -38,7 +41,7 @@ from mcp_proxy_reference.changed_load import ChangedLoad
 from mcp_proxy_reference.loader import MEANING, Outcome
 
 Told = dict[str, Any]
-FEW = 12
+FEW = 6
 MODULE = "resilience/test_laws.py"
 OF_CHECKS = {check.name: check.clauses for check in checks() if check.module == MODULE}
 
@@ -167,6 +170,17 @@ def small_case(folder: Path) -> LoadCase:
     return read_own(path)
 
 
+def judged_again(wrong: ChangedLoad, case: LoadCase, folder: Path) -> Sides:
+    """The written case, as a check judges it."""
+    target = embedded_target(wrong)
+    loads = Loads(target.loader, folder)
+    try:
+        return LoadBench(loads, target).judged(case)
+    finally:
+        loads.close()
+        target.close()
+
+
 @pytest.mark.parametrize(
     ("wrong", "law", "clauses"), WRONG, ids=[f"{one.id}-{law}" for one, law, _ in WRONG]
 )
@@ -177,12 +191,14 @@ def test_a_changed_loader_is_convicted_with_a_small_case(
     with trying(wrong, tmp_path) as laws:
         sides = laws.sides(law)
         evidence = laws.evidence
-    case = small_case(tmp_path)
+        case = small_case(tmp_path)
+        again = judged_again(wrong, case, tmp_path)
     accused = {clause for path in sides.observed for clause in against(path)}
 
     assert sides.observed != sides.expected
     assert accused <= set(clauses)
     assert accused == set(case.clauses)
+    assert again.observed != again.expected
     assert len(case.given.servers) <= 2
     assert sum(len(one.script) for one in case.given.servers) <= 3
     assert evidence[0].startswith(f"at most {case.given.max_attempts} attempts; ")
@@ -320,7 +336,11 @@ def test_what_the_walk_forbids_is_blamed_and_nothing_else_is() -> None:
                 is_allowed = (status, seen) in allowed.ends
 
                 assert not (is_allowed and blame)
-                assert not (firm and allowed.counted and not is_allowed and blame is None)
+                assert not (firm and allowed.counted and not is_allowed and not blame)
+
+
+LATE, FURTHER = (Blame("attempts", one) for one in (("R4.stops",), ("D1.once", "R4.stops")))
+NOT_FOUND = Blame("status", ("P3.not-found",))
 
 
 def script(*words: str) -> tuple[Behaviour, ...]:
@@ -366,30 +386,52 @@ def test_the_walk_ends_where_the_source_does(
 @pytest.mark.parametrize(
     ("words", "status", "seen", "blame"),
     [
-        (("503", "404", "healthy"), "available", 3, Blame("attempts", ("R4.stops",))),
-        (("503", "404", "healthy"), "transient", 2, Blame("status", ("P3.not-found",))),
-        (("503", "404", "healthy"), "transient", 1, Blame("attempts", ("T3.retried",))),
-        (("503", "healthy"), "transient", 1, Blame("attempts", ("T3.retried", "R2.heals"))),
-        (("503", "healthy"), "transient", 2, Blame("status", ("R2.heals",))),
-        (("503", "healthy"), "permanent", 1, Blame("status", ("T3.server-error",))),
-        (("404", "healthy"), "available", 2, Blame("attempts", ("P3.once", "R4.stops"))),
-        (("403", "healthy"), "available", 2, Blame("attempts", ("D1.once", "R4.stops"))),
-        (("healthy",), "transient", 1, Blame("status", ("O3.loaded",))),
-        (("healthy",), "available", 2, Blame("attempts", ("R1.once",))),
-        (("reset",), "transient", 5, Blame("attempts", ("O5.bounded",))),
-        (("html",), "available", 1, None),
-        (("503", "html"), "available", 2, None),
-        (("429", "healthy"), "transient", 2, None),
+        (("503", "404", "healthy"), "available", 3, [LATE, NOT_FOUND]),
+        (("503", "404", "healthy"), "transient", 2, [Blame("status", ("P3.not-found",))]),
+        (("503", "404", "healthy"), "transient", 1, [Blame("attempts", ("T3.retried",))]),
+        (("503", "healthy"), "transient", 1, [Blame("attempts", ("T3.retried", "R2.heals"))]),
+        (("503", "healthy"), "transient", 2, [Blame("status", ("R2.heals",))]),
+        (("503", "healthy"), "permanent", 1, [Blame("status", ("T3.server-error",))]),
+        (
+            ("404", "healthy"),
+            "available",
+            2,
+            [Blame("attempts", ("P3.once", "R4.stops")), NOT_FOUND],
+        ),
+        (("404",), "permanent", 2, [Blame("attempts", ("P3.once", "R4.stops"))]),
+        (("403", "healthy"), "available", 2, [FURTHER, Blame("status", ("D1.denied",))]),
+        (("healthy",), "transient", 1, [Blame("status", ("O3.loaded",))]),
+        (("healthy",), "available", 2, [Blame("attempts", ("R1.once",))]),
+        (("reset",), "transient", 5, [Blame("attempts", ("O5.bounded",))]),
+        (("html",), "available", 1, []),
+        (("503", "html"), "available", 2, []),
+        (("429", "healthy"), "transient", 2, []),
     ],
     ids=lambda one: "-".join(one) if isinstance(one, tuple) else "",
 )
 def test_the_blame_is_laid_on_the_clause(
-    words: tuple[str, ...], status: str, seen: int, blame: Blame | None
+    words: tuple[str, ...], status: str, seen: int, blame: list[Blame]
 ) -> None:
     """Of four attempts; what only advises is no blame."""
     server = Server(server_id="alpha", tools=("add",), script=script(*words))
 
-    assert blamed(server, 4, status, seen, Reads()) == blame
+    assert blamed(server, 4, status, seen, Reads()) == tuple(blame)
+
+
+def test_hundreds_of_servers_are_loaded_in_bounded_time_and_space() -> None:
+    """The benchmark's own word, of one round."""
+    program = Path(__file__).parents[1] / "benchmarks" / "many_servers.py"
+
+    done = subprocess.run(
+        [sys.executable, str(program), "--rounds", "1"],
+        capture_output=True,
+        check=False,
+        timeout=100,
+    )
+
+    figures = json.loads(done.stdout)
+    assert (done.returncode, figures["servers"], figures["wrong"]) == (0, 200, [])
+    assert set(figures["statuses"]) == set(WORDS)
 
 
 def test_at_most_two_servers_of_a_load_are_waited_for() -> None:

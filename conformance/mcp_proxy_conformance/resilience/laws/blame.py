@@ -111,33 +111,54 @@ def shown(server: Server, most: int) -> set[str]:
 
 def blamed(
     server: Server, most: int, status: object, seen: int | None, reads: Reads
-) -> Blame | None:
-    """What that end of a load breaks; None when it is allowed, or nothing that convicts says no."""
+) -> tuple[Blame, ...]:
+    """What that end of a load breaks; nothing when it is allowed, or what says no only advises."""
     allowed = walk(server, most, reads=reads)
     if seen is None or not allowed.counted or server.script[0].do == "malformed":
         clauses = [clauses_of(one, server.timeout_s).status for one in server.script[:most]]
         known = status in allowed.statuses or not all(clauses)
-        return None if known else Blame("status", tuple(dict.fromkeys(clauses)))
+        firm = clauses[:1] + [one for one in clauses[1:] if one != "O3.loaded"]
+        return () if known else (Blame("status", tuple(dict.fromkeys(firm))),)
     if (status, seen) in allowed.ends:
-        return None
+        return ()
     if seen > most:
-        return Blame("attempts", ("O5.bounded",))
-    found = _went_on(server, seen) or _ended(server, seen, status, most)
-    kept = tuple(one for one in found.clauses if one)
-    return Blame(found.topic, kept) if kept else None
+        return (Blame("attempts", ("O5.bounded",)),)
+    number = _last_due(server, seen)
+    if number == seen:
+        found = [_ended(server, seen, status, most)]
+    else:
+        found = [_went_on(server, number)]
+        if status not in allowed.statuses:
+            found.append(_misread(server, number))
+    kept = [Blame(one.topic, tuple(filter(None, one.clauses))) for one in found]
+    return tuple(one for one in kept if one.clauses)
 
 
-def _went_on(server: Server, seen: int) -> Blame | None:
-    """The first attempt after which there should have been none."""
-    for number in range(1, seen):
-        one = server.behaviour(number)
-        if signal_of(one, server.timeout_s).classes & TRANSIENT:
-            continue
-        further = clauses_of(one, server.timeout_s).further
-        if _is_well(one, server):
-            return Blame("attempts", (_of_health(server, number, "R1.once"),))
-        return Blame("attempts", (further, "R4.stops") if number == 1 else ("R4.stops",))
-    return None
+def _last_due(server: Server, seen: int) -> int:
+    """The first of the attempts made that should have been the last one, else the last made."""
+    ends = (
+        number
+        for number in range(1, seen)
+        if not signal_of(server.behaviour(number), server.timeout_s).classes & TRANSIENT
+    )
+    return next(ends, seen)
+
+
+def _went_on(server: Server, number: int) -> Blame:
+    """What a further attempt after that one breaks."""
+    one = server.behaviour(number)
+    if _is_well(one, server):
+        return Blame("attempts", (_of_health(server, number, "R1.once"),))
+    further = clauses_of(one, server.timeout_s).further if number == 1 else ""
+    return Blame("attempts", (further, "R4.stops"))
+
+
+def _misread(server: Server, number: int) -> Blame:
+    """What another class than that attempt's breaks."""
+    one = server.behaviour(number)
+    if _is_well(one, server):
+        return Blame("status", (_of_health(server, number, "O3.loaded"),))
+    return Blame("status", (clauses_of(one, server.timeout_s).status,))
 
 
 def _ended(server: Server, seen: int, status: object, most: int) -> Blame:
@@ -149,9 +170,7 @@ def _ended(server: Server, seen: int, status: object, most: int) -> Blame:
     if status == "transient" and signal_of(one, server.timeout_s).classes & TRANSIENT:
         heals = "R2.heals" if _is_well(following, server) and most > 1 else ""
         return Blame("attempts", (told.alone, heals))
-    if _is_well(one, server):
-        return Blame("status", (_of_health(server, seen, "O3.loaded"),))
-    return Blame("status", (told.status,))
+    return _misread(server, seen)
 
 
 def _of_health(server: Server, number: int, at_once: str) -> str:

@@ -84,8 +84,8 @@ def _by_the_table(topic: Topic) -> Callable[[LoadCase, Several, Declared], Sides
                 path = _path(["O2.word"], topic, name)
                 sides.truth(path, outcome.status, holds=False, wanted=wanted)
                 continue
-            found = blamed(server, most, outcome.status, seen, declared.reads)
-            if found is not None and found.topic == topic:
+            every = blamed(server, most, outcome.status, seen, declared.reads)
+            for found in (one for one in every if one.topic == topic):
                 ends = walk(server, most, reads=declared.reads).ends
                 allowed = sorted(f"{word} after {number}" for word, number in ends)
                 sides.one_of(_path(found.clauses, topic, name), f"{outcome.status} after {seen}",
