@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,9 +13,11 @@ import pytest
 from mcp_proxy_conformance.baseline.manifest import read
 from mcp_proxy_conformance.baseline.recorder import STAGE
 from mcp_proxy_conformance.requirement import Profile, profile
-from mcp_proxy_conformance.resilience.load_run import ALL, program_target
+from mcp_proxy_conformance.resilience.load_case import BadLoadCase
+from mcp_proxy_conformance.resilience.load_case import read_own as read_case
+from mcp_proxy_conformance.resilience.load_run import LoaderTarget, program_target
 from mcp_proxy_conformance.target.adapter import Target
-from mcp_proxy_conformance.target.description import describe
+from mcp_proxy_conformance.target.description import OF_LOADERS, Description, describe
 from mcp_proxy_conformance.target.kinds import target_of
 
 PROFILE = "discovery"
@@ -24,21 +27,28 @@ PROFILES = {
     "loader": "resilience",
 }
 """What targets of a kind are judged by when no profile is named; others by PROFILE."""
+OWN_LOADER = (sys.executable, "-m", "mcp_proxy_reference.load")
 
 
 def described(config: pytest.Config) -> Target:
     """The target that the options, the environment and the target file name; or a loader."""
-    if (loader := config.getoption("--loader")) is not None:
-        given = json.loads(config.getoption("--target-options"))
-        return program_target(json.loads(loader), given.get("capabilities", ALL))
     file = config.getoption("--target-file")
-    return target_of(
-        describe(
-            kind=config.getoption("--target"),
-            file=Path(file) if file else None,
-            given=json.loads(config.getoption("--target-options")),
-            environment=os.environ,
-        )
+    told = describe(
+        kind=config.getoption("--target"),
+        file=Path(file) if file else None,
+        given=json.loads(config.getoption("--target-options")),
+        environment=os.environ,
+    )
+    return _loader(told) if told.kind == "loader" else target_of(told)
+
+
+def _loader(told: Description) -> Target:
+    """A loader program, the reference's own where none is named."""
+    return program_target(
+        told.command or OWN_LOADER,
+        OF_LOADERS if told.capabilities is None else told.capabilities,
+        tool_prefix=told.tool_prefix,
+        timeout_signatures=told.timeout_signatures,
     )
 
 
@@ -49,8 +59,14 @@ def judged_by(config: pytest.Config, target: Target) -> Profile:
 
 
 def asked_for(config: pytest.Config, target: Target) -> Target:
-    """The target with what the options ask to be looked at besides; raises BadBaseline."""
+    """The target with what the options ask for besides; raises BadBaseline and BadLoadCase."""
     target = replace(target, soak_s=config.getoption("--soak") or target.soak_s)
+    if isinstance(target, LoaderTarget):
+        given = {name: config.getoption(f"--{name}") for name in ("examples", "seed")}
+        file = config.getoption("--case")
+        return replace(target, **given, case=read_case(Path(file)) if file else None)
+    if config.getoption("--case"):
+        raise BadLoadCase("--case is about loaders: `run loader --case FILE`")
     folder = config.getoption("--baseline")
     if folder is None:
         return target

@@ -20,7 +20,8 @@ from mcp_proxy_conformance.given import Given
 from mcp_proxy_conformance.judging import Ending, attempt
 from mcp_proxy_conformance.report.document import write_report
 from mcp_proxy_conformance.requirement import catalogue
-from mcp_proxy_conformance.resilience.load_run import LoaderTarget, LoadRun
+from mcp_proxy_conformance.resilience.load_case import BadLoadCase
+from mcp_proxy_conformance.resilience.load_run import EXAMPLES, LoaderTarget, LoadRun, only_own
 from mcp_proxy_conformance.resources import checks_dir
 from mcp_proxy_conformance.run import Run, clauses_of, named, place_of
 from mcp_proxy_conformance.target.description import BadTarget
@@ -30,20 +31,25 @@ RUN = pytest.StashKey[Run]()
 ENDING = pytest.StashKey[Ending]()
 BEGAN = pytest.StashKey[float]()
 FAULTS: list[str] = []
+LOADERS = ("resilience",)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Our options; without a target the plugin does nothing."""
     group = parser.getgroup("mcp-proxy-conformance")
-    group.addoption("--target", help="the implementation under test: reference, mcpproxy, command")
+    group.addoption(
+        "--target", help="the implementation under test: reference, mcpproxy, command, loader"
+    )
     group.addoption("--target-file", help="the target file that `init` writes")
     group.addoption("--target-options", default="{}", help="its members that differ, as JSON")
     group.addoption("--soak", type=float, default=0.0, help="seconds; observe stages again then")
-    group.addoption("--loader", help="a loader's command as a JSON list, instead of a target")
     group.addoption("--baseline", help="the folder of a recording to compare bytes with")
     group.addoption("--profile", help="the profile of clauses, or several: discovery+robustness")
     group.addoption("--out", default="mcp-proxy-conformance-out", help="folder of the report")
     group.addoption("--check", help="only this check, or this case")
+    group.addoption("--case", help="only the load case in this file")
+    group.addoption("--examples", type=int, default=EXAMPLES, help="loads to be generated")
+    group.addoption("--seed", type=int, default=0, help="what loads are generated from")
     group.addoption("--keep", action="store_true", help="keep the targets' scratch folders")
     group.addoption("--no-confirm", action="store_true", help="do not confirm shared failures")
 
@@ -53,7 +59,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "requirement(*clauses): the clauses that a check proves")
     config.addinivalue_line("markers", "on(world): the world or stage that a check works on")
     given = _given(config)
-    named = ("--target", "--target-file", "--loader")
+    named = ("--target", "--target-file")
     if given is None and not any(map(config.getoption, named)):
         return
     try:
@@ -62,8 +68,10 @@ def pytest_configure(config: pytest.Config) -> None:
         target = asked_for(config, target)
     except json.JSONDecodeError as error:
         raise pytest.UsageError(f"--target-options is no JSON object: {error}") from None
-    except (BadTarget, BadBaseline, LookupError) as error:
+    except (BadTarget, BadBaseline, BadLoadCase, LookupError) as error:
         raise pytest.UsageError(str(error)) from None
+    if isinstance(target, LoaderTarget) != (chosen.folders == LOADERS):
+        raise pytest.UsageError(f"the profile {chosen.id} does not judge kind {target.kind!r}")
     kind = LoadRun if isinstance(target, LoaderTarget) else Run
     run = kind(
         target=target,
@@ -89,6 +97,14 @@ def _interrupt(number: int, frame: object) -> None:
     raise KeyboardInterrupt
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A case of one's own stands in the place of those of its area."""
+    run = metafunc.config.stash.get(RUN, None)
+    if isinstance(run, LoadRun) and (own := run.loader_target.case) is not None:
+        only_own(metafunc, own)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Bring the checks of a stage together, and tell the pool what will be needed."""
     run = config.stash.get(RUN, None)
@@ -97,6 +113,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if (wanted := config.getoption("--check")) is not None:
         run.narrowed = True
         items[:] = [item for item in items if _is(item, wanted)]
+    if isinstance(run, LoadRun) and (own := run.loader_target.case) is not None:
+        run.narrowed = True
+        items[:] = [item for item in items if named(item)[1] == own.id]
     items[:] = [item for item in items if _in_profile(item, run)]
     given = _given(config)
     if given is not None and given.clauses is not None:

@@ -22,6 +22,7 @@ from mcp_proxy_conformance.resilience.load_case import (
     Expected,
     LoadCase,
     Server,
+    healed,
     load_cases,
     read,
 )
@@ -32,9 +33,9 @@ CASES = load_cases()
 FILES = sorted((fixtures_dir() / "resilience").glob("*.json"))
 MEASURED = {
     *("P1.unknown-name~once", "P2.refused~once", "R1.once~delay", "R5.grows", "R6.jitter"),
-    *("I2.concurrent", "I3.order~outcomes", "N2.beside-disconnect"),
+    *("I2.concurrent", "I3.order~outcomes"),
 }
-"""Advice on claims without a port, on times and orders, and on what no behaviour can say."""
+"""Advice on claims without a port, and on times and orders."""
 
 
 def schema() -> dict[str, Any]:
@@ -52,6 +53,8 @@ def expectations(case: LoadCase) -> list[tuple[Server, Expected, int]]:
     """Each server with what is expected of it, in each load."""
     found = [(one, case.then[one.server_id], 1) for one in case.given.servers]
     again = case.again or {}
+    if case.heals:
+        return found + [(healed(one), again[one.server_id], 1) for one in case.given.servers]
     return found + [(one, again[one.server_id], 2) for one in case.given.servers if again]
 
 

@@ -14,7 +14,7 @@ from mcp_proxy_conformance.requirement import catalogue, profile
 from mcp_proxy_conformance.resilience.embedded import EmbeddedLoader, LoaderHost
 from mcp_proxy_conformance.resilience.judged import spoken_against
 from mcp_proxy_conformance.resilience.load_case import LoadCase, load_cases
-from mcp_proxy_conformance.resilience.load_run import LoadBench
+from mcp_proxy_conformance.resilience.load_run import LoadBench, loader_target
 from mcp_proxy_conformance.resilience.loads import Loads
 from mcp_proxy_conformance.upstream.faults import servers
 from mcp_proxy_conformance.verdict import Inconclusive, NotApplicable
@@ -118,9 +118,10 @@ def verdicts(host: LoaderHost, tmp_path: Path) -> Callable[..., dict[str, dict[s
     def found(
         tell: Tell, cases: list[LoadCase] = ASKED, **members: Any
     ) -> dict[str, dict[str, str]]:
-        loads = Loads(lambda _: EmbeddedLoader(Told(tell, **members), host), tmp_path)
+        told = loader_target(lambda _: EmbeddedLoader(Told(tell, **members), host), ())
+        loads = Loads(told.loader, tmp_path)
         loads.plan(cases)
-        bench, by_clause = LoadBench(loads, frozenset()), dict[str, dict[str, str]]()
+        bench, by_clause = LoadBench(loads, told), dict[str, dict[str, str]]()
         for case in cases:
             verdict, clauses = ended(bench, case)
             for clause in clauses:

@@ -16,7 +16,13 @@ from mcp_proxy_conformance.discovery.declared import CAPABILITY
 from mcp_proxy_conformance.discovery.surface import STATUSES, Surface, ToolTemplate
 from mcp_proxy_conformance.resources import schemas_dir
 from mcp_proxy_conformance.target.adapter import CAPABILITIES
-from mcp_proxy_conformance.target.description import FILE, BadTarget, Description, describe
+from mcp_proxy_conformance.target.description import (
+    FILE,
+    OF_LOADERS,
+    BadTarget,
+    Description,
+    describe,
+)
 from mcp_proxy_conformance.target.kinds import target_of
 from mcp_proxy_conformance.world import ToolKey
 
@@ -68,7 +74,10 @@ def test_the_schema_and_the_types_name_the_same_members() -> None:
     assert set(document["properties"]) == set(Description.__struct_fields__)
     assert set(surface) == set(Surface.__struct_fields__)
     assert set(document["$defs"]["template"]["properties"]) == set(ToolTemplate.__struct_fields__)
-    assert set(document["properties"]["capabilities"]["items"]["enum"]) == CAPABILITIES
+    assert set(document["properties"]["capabilities"]["items"]["enum"]) == {
+        *CAPABILITIES,
+        *OF_LOADERS,
+    }
     assert set(document["properties"]["pins"]["propertyNames"]["enum"]) == set(STATUSES)
     assert set(CAPABILITY) == set(STATUSES) - {"disabled_unknown"}
 

@@ -15,7 +15,12 @@ import pytest
 
 from mcp_proxy_conformance.checks_index import names_like
 from mcp_proxy_conformance.cli.endpoint import endpoint
-from mcp_proxy_conformance.cli.options import merged, run_options, target_meant, target_options
+from mcp_proxy_conformance.cli.options import (
+    merged,
+    run_options,
+    target_meant,
+    target_options,
+)
 from mcp_proxy_conformance.report.outcome import BROKEN, DECLARATION, FAULT, INTERRUPTED
 from mcp_proxy_conformance.report.progress import Progress
 from mcp_proxy_conformance.report.terminal import render
@@ -32,7 +37,6 @@ filterwarnings =
     ignore::pytest.PytestConfigWarning
 """
 CHECK_S = 180
-OWN_LOADER = "mcp_proxy_reference.load"
 USAGE_ERROR = 4
 
 
@@ -87,6 +91,14 @@ def command(outer: dict[str, Any], /, command: tuple[str, ...], **options: Any) 
     metavar="NAME",
     help="A loader from a package index, in an environment of its own: langchain, …",
 )
+@click.option("--tool-prefix", metavar="TEXT", help="What it puts before the names of tools.")
+@click.option(
+    "--timeout-signature",
+    "timeout_signatures",
+    metavar="TEXT",
+    multiple=True,
+    help="What in the body of a 403 it takes for a timeout; may be given several times.",
+)
 @run_options
 @click.pass_obj
 def loader(
@@ -96,18 +108,20 @@ def loader(
 
     The program is told to load in lines of JSON: `mcp-proxy-conformance explain loader`. Its
     --capabilities are attempts, classifies, retries, warnings unless fewer are named. A builtin
-    has none of them, and is judged by the profile resilience-basic.
+    has none of them, and is judged by the profile resilience-basic. A target file of kind `loader`
+    that is named or lies here is read before the options.
     """
+    options["timeout_signatures"] = options["timeout_signatures"] or None
     given = merged(outer, options)
     if builtin is not None:
         given["profile"] = given["profile"] or "resilience-basic"
-        sys.exit(judge(None, given | {"loader": _installed(builtin), "capabilities": ""}))
+        sys.exit(judge("loader", given | {"command": _installed(builtin), "capabilities": ""}))
     try:
-        words = shlex.split(program) if program else [sys.executable, "-m", OWN_LOADER]
+        words = shlex.split(program) if program else None
     except ValueError as error:
         click.echo(f"--command {program!r} cannot be read: {error}", err=True)
         sys.exit(DECLARATION)
-    sys.exit(judge(None, given | {"loader": words}))
+    sys.exit(judge("loader", given | {"command": words}))
 
 
 run.add_command(endpoint)
@@ -149,6 +163,8 @@ def judge(kind: str | None, options: dict[str, Any]) -> int:
         *(["--keep"] if options["keep"] else []),
         *(["--baseline", str(options["baseline"].resolve())] if options["baseline"] else []),
         *(["--check", options["check"]] if options["check"] else []),
+        *(["--case", str(options["case"].resolve())] if options["case"] else []),
+        *_given(options, "examples", "seed"),
     ]  # fmt: skip
     # Nearly all that a run makes is kept to its end, so looking for garbage finds none.
     gc.freeze()
@@ -166,6 +182,10 @@ def judge(kind: str | None, options: dict[str, Any]) -> int:
     return int(document["exit"])
 
 
+def _given(options: dict[str, Any], *names: str) -> list[str]:
+    return [f"--{name}={options[name]}" for name in names if options[name] is not None]
+
+
 def _installed(name: str) -> list[str]:
     """The command of a builtin loader, installed if it is not there yet; ends when it cannot be."""
     try:
@@ -181,10 +201,6 @@ def _installed(name: str) -> list[str]:
 
 def _target(kind: str | None, options: dict[str, Any]) -> list[str]:
     """The plugin's options that name the target."""
-    if "loader" in options:
-        words = target_options(options).get("capabilities")
-        can = json.dumps({} if words is None else {"capabilities": words})
-        return ["--loader", json.dumps(options["loader"]), "--target-options", can]
     kind, file = target_meant(kind, options["target_file"])
     told = ["--target-options", json.dumps(target_options(options))]
     told += ["--target", kind] if kind is not None else []

@@ -5,18 +5,16 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 from urllib.parse import quote
 
 from mcp_proxy_conformance.discovery.expectation import Sides
 from mcp_proxy_conformance.resilience.controls import LoadOf, allowed, basis, status_of
+from mcp_proxy_conformance.resilience.declared import are_tools_of
 from mcp_proxy_conformance.resilience.load_case import CONTROLS, Expected
 from mcp_proxy_conformance.resilience.loading import Loaded, Outcome
 from mcp_proxy_conformance.resilience.loads import Load
 from mcp_proxy_conformance.verdict import Inconclusive, NotApplicable
 
-SIGNATURE = "{signature}"
-"""In a case, what the loader declares to take for a timeout in the body of a 403."""
 FAILED = frozenset({"transient", "permanent", "denied"})
 WORDS = FAILED | {"available"}
 SPEAKS: Mapping[str, tuple[str, ...]] = {
@@ -24,7 +22,7 @@ SPEAKS: Mapping[str, tuple[str, ...]] = {
         "T1.timeout", "T2.cut", "T3.server-error", "T3.notification", "T4.authorization-timeout",
         "T4.declared", "P1.unknown-name", "P2.refused", "P3.not-found", "P4.malformed",
         "D1.denied", "D2.ambiguous", "I1.isolated", "I3.order", "I5.clears", "N1.request-text",
-        "R2.heals", "O3.loaded", "X.",
+        "R2.heals", "O3.loaded", "N2.", "X.",
     ),
     "attempts of": (
         "T1.retried", "T2.retried", "T3.retried", "T4.retried", "T4.declared",
@@ -64,18 +62,24 @@ LONG_WORD = 9
 """Letters of a word that an error holds by chance no more."""
 
 
-def judged(load: Load, load_of: LoadOf, *, classifies: bool, warns: bool, claims: bool) -> Sides:
+def judged(
+    load: Load,
+    load_of: LoadOf,
+    *,
+    classifies: bool,
+    warns: bool,
+    claims: bool,
+    prefix: str = "",
+) -> Sides:
     """What was observed and what is allowed, by path.
 
     `load_of` gives further loads, see `basis`. `classifies`, `warns`, `claims`: what the loader
-    declares; the rest is not looked at.
+    declares; the rest is not looked at. `prefix`: what it declares to put before names of tools.
 
     Raises:
         Inconclusive: Nothing shows that the observation means anything.
         NotApplicable: This machine cannot play one of its faults.
     """
-    if any(one.body == SIGNATURE for own in load.case.given.servers for one in own.script):
-        raise NotApplicable("no signature of a timeout is declared")
     chosen = basis(load, load_of, classifies=classifies)
     load, case, sides = chosen.load, chosen.load.case, Sides()
     sides.truth("the load", "hung" if load.loaded.hung else "ended", holds=not load.loaded.hung,
@@ -89,7 +93,8 @@ def judged(load: Load, load_of: LoadOf, *, classifies: bool, warns: bool, claims
     for name, expected in wanted.items():
         outcome = load.loaded.outcome(name)
         if outcome is not None:
-            _outcome(sides, load, outcome, expected, classifies=classifies, claims=claims)
+            says = {"classifies": classifies, "claims": claims}
+            _outcome(sides, load, outcome, expected, prefix=prefix, **says)
     _secrets(sides, load)
     _shared(sides, load)
     if warns:
@@ -98,6 +103,9 @@ def judged(load: Load, load_of: LoadOf, *, classifies: bool, warns: bool, claims
         second = load.again.outcome(name) if load.again is not None else None
         status = status_of(second, classifies=classifies)
         sides.one_of(f"again: status of {name}", status, allowed(expected, classifies=classifies))
+        if any(clause.startswith("X.") for clause in case.clauses):
+            before = status_of(load.loaded.outcome(name), classifies=classifies)
+            sides.one_of(f"again: {name} as before", status, [before])
     return _cited(sides if chosen.apart else _beside(sides, case.clauses), case.clauses)
 
 
@@ -138,6 +146,7 @@ def _outcome(
     *,
     classifies: bool,
     claims: bool,
+    prefix: str,
 ) -> None:
     name, status = outcome.server_id, status_of(outcome, classifies=classifies)
     sides.one_of(f"status of {name}", status, allowed(expected, classifies=classifies))
@@ -157,7 +166,7 @@ def _outcome(
         return
     sides.one_of(f"no error of {name}", outcome.error, [None])
     if (listed := expected.tools) is not None:
-        holds = _same(tools, listed)
+        holds = are_tools_of(name, tools, listed, prefix)
         sides.truth(f"tools of {name}", tools, holds=holds, wanted=str(sorted(listed)))
 
 
@@ -172,14 +181,6 @@ def _error(sides: Sides, load: Load, outcome: Outcome) -> None:
     sent = next((one.script for one in load.case.servers() if one.server_id == name), ())
     words = {word for one in sent for word in (one.body or "").split() if len(word) >= LONG_WORD}
     sides.one_of(f"quoted by the error of {name}", sorted(w for w in words if w in told), [[]])
-
-
-def _same(told: Iterable[Any], listed: Iterable[str]) -> bool:
-    """Whether each tool told is one that was listed, behind the loader's prefix if it has one."""
-    names, wanted = [str(one) for one in told], sorted(listed)
-    if len(names) != len(wanted):
-        return False
-    return all(any(name.endswith(one) for name in names) for one in wanted)
 
 
 def _secrets(sides: Sides, load: Load) -> None:

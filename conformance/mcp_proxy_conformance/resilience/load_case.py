@@ -44,7 +44,9 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "jsonrpc_error": ("code", "message"),
     "malformed": ("connection",),
 }
-MAY_HAVE: dict[str, tuple[str, ...]] = {"status": ("body", "headers")}
+MAY_HAVE: dict[str, tuple[str, ...]] = {"status": ("body", "headers", "by")}
+HEALABLE: frozenset[str] = frozenset({*ExchangeWord.__args__, "backlog", "refused"})  # type: ignore[attr-defined]
+"""What can clear while a loader keeps the connection that it was handed."""
 
 
 class BadLoadCase(ValueError):
@@ -93,6 +95,20 @@ class Server(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         """What it does in that attempt; the first is 1."""
         return self.script[min(attempt, len(self.script)) - 1]
 
+    @property
+    def heals(self) -> bool:
+        """Whether its fault can clear."""
+        return self.script[0].do in HEALABLE
+
+
+def healed(server: Server) -> Server:
+    """The server when whatever can clear has cleared."""
+    return (
+        msgspec.structs.replace(server, script=(Behaviour(do="healthy"),))
+        if server.heals
+        else server
+    )
+
 
 class Given(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The load; `secrets` are texts that must show nowhere."""
@@ -119,7 +135,10 @@ class Expected(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class LoadCase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One fixture: a load and what is allowed, `again` for a second load of the same servers."""
+    """One fixture: a load and what is allowed, `again` for a second load of the same servers.
+
+    `heals`: whatever can clear has cleared before the second load.
+    """
 
     id: str
     area: str
@@ -129,6 +148,7 @@ class LoadCase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     given: Given
     then: dict[str, Expected]
     again: dict[str, Expected] | None = None
+    heals: bool = False
 
     def servers(self) -> tuple[Server, ...]:
         """The servers to hand over, with the controls first and last where the case has them."""
@@ -172,6 +192,22 @@ def read(path: Path) -> LoadCase:
     return case
 
 
+def read_own(path: Path) -> LoadCase:
+    """Read a case of one's own, which stands in an area that has a check.
+
+    Raises:
+        BadLoadCase: It cannot be read, is no case, or is of another area.
+    """
+    try:
+        case = read(path)
+    except OSError as error:
+        raise BadLoadCase(f"cannot read {path}: {error.strerror}; name another file") from None
+    areas = sorted({one.area for one in load_cases()})
+    if case.area not in areas:
+        raise BadLoadCase(f"{path.name}: no check is of area {case.area!r}; {', '.join(areas)} are")
+    return case
+
+
 def _faults(case: LoadCase) -> Iterator[str]:
     ids = [one.server_id for one in case.given.servers]
     if len(set(ids)) < len(ids) or set(ids) & set(CONTROLS):
@@ -180,6 +216,8 @@ def _faults(case: LoadCase) -> Iterator[str]:
         if told is not None and set(told) != set(ids):
             strays = ", ".join(sorted(set(told) ^ set(ids)))
             yield f"{place} and the servers differ in {strays}; name each server once in both"
+    if case.heals and case.again is None:
+        yield "heals is about a second load; say again what is expected then"
     known = catalogue().clauses
     if unknown := [one for one in case.clauses if one not in known]:
         yield f"no catalogue has {', '.join(unknown)}; see `list clauses`"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,35 +16,49 @@ from mcp_proxy_conformance.discovery.expectation import Sides
 from mcp_proxy_conformance.judging import Ending, attempt
 from mcp_proxy_conformance.report.outcome import BROKEN, Outcome
 from mcp_proxy_conformance.resilience.controls import WELL
+from mcp_proxy_conformance.resilience.declared import overtaken, signed
 from mcp_proxy_conformance.resilience.embedded import Changed, EmbeddedLoader, LoaderHost
 from mcp_proxy_conformance.resilience.judged import judged, spoken_against
+from mcp_proxy_conformance.resilience.laws.blame import SAYS, against
 from mcp_proxy_conformance.resilience.load_case import LoadCase, load_cases
 from mcp_proxy_conformance.resilience.loading import FIRST_S, Loader, LoaderProgram
 from mcp_proxy_conformance.resilience.loads import Load, Loads
+from mcp_proxy_conformance.resilience.walk import Reads
 from mcp_proxy_conformance.run import NOT_DECLARED, Place, Run
 from mcp_proxy_conformance.target.adapter import AdapterError, Target
+from mcp_proxy_conformance.target.description import OF_LOADERS
+from mcp_proxy_conformance.verdict import NotApplicable
 from mcp_proxy_conformance.world import World
 
-ALL = ("attempts", "classifies", "retries", "warnings")
-"""What a loader can declare to do."""
+if TYPE_CHECKING:
+    from mcp_proxy_conformance.resilience.laws.trying import Laws
+
 LOADS = World(servers=(), id="loads")
+GENERATED = World(servers=(), id="generated loads")
+EXAMPLES = 30
+"""How many loads are generated if nothing else is asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoaderTarget(Target):
     """A loader in the place of a target; `loader` makes one that keeps its log in a folder.
 
-    What it declares: the prefix of the names that it gives to tools, and the texts that it takes
-    for a timeout in the body of a 403.
+    What it declares: the prefix of the names that it gives to tools, in which `{server_id}` is the
+    id of the tool's server, and the texts that it takes for a timeout in the body of a 403. What is
+    asked for besides: how many loads are generated, from which seed, and one load case, if it alone
+    is to be tried.
     """
 
     loader: Callable[[Path], Loader]
     tool_prefix: str = ""
     timeout_signatures: tuple[str, ...] = ()
+    examples: int = EXAMPLES
+    seed: int = 0
+    case: LoadCase | None = None
 
 
 def loader_target(
-    loader: Callable[[Path], Loader], capabilities: Iterable[str] = ALL, **members: Any
+    loader: Callable[[Path], Loader], capabilities: Iterable[str] = OF_LOADERS, **members: Any
 ) -> LoaderTarget:
     """A target whose loader is made so."""
 
@@ -55,39 +69,61 @@ def loader_target(
     return LoaderTarget(kind="loader", make=none, capabilities=can, loader=loader, **members)
 
 
-def program_target(command: Sequence[str], capabilities: Iterable[str]) -> LoaderTarget:
+def program_target(
+    command: Sequence[str], capabilities: Iterable[str], **declared: Any
+) -> LoaderTarget:
     """A loader program that is started by that command."""
-    return loader_target(partial(LoaderProgram, command), capabilities)
+    return loader_target(partial(LoaderProgram, command), capabilities, **declared)
 
 
-def embedded_target(changed: Changed, lacks: Iterable[str] = ()) -> LoaderTarget:
+def embedded_target(changed: Changed, lacks: Iterable[str] = (), **declared: Any) -> LoaderTarget:
     """A changed loader in this process, which declares to do all but what it lacks."""
-    host, can = LoaderHost(), set(ALL).difference(lacks)
-    return loader_target(lambda _: EmbeddedLoader(changed, host), can, close=host.close)
+    host, can = LoaderHost(), set(OF_LOADERS).difference(lacks)
+    return loader_target(lambda _: EmbeddedLoader(changed, host), can, close=host.close, **declared)
 
 
 class LoadBench:
     """What a check of the resilience profiles is given."""
 
-    def __init__(self, loads: Loads, capabilities: frozenset[str]) -> None:
+    def __init__(self, loads: Loads, target: LoaderTarget, laws: Laws | None = None) -> None:
         """Made by the run."""
         self._loads = loads
-        self._capabilities = capabilities
+        self._laws = laws
+        self._target = target
 
     def load(self, case: LoadCase) -> Load:
         """The load of that case, waited for."""
         return self._loads.of(case)
 
+    def law(self, name: str) -> Sides:
+        """What the smallest of the generated loads says that breaks that law, if one does."""
+        assert self._laws is not None
+        return self._laws.sides(name)
+
     def judged(self, case: LoadCase) -> Sides:
-        """What was observed in the load of that case, and what is allowed."""
-        can = self._capabilities
-        return judged(
-            self.load(case),
-            self.load,
-            classifies="classifies" in can,
-            warns="warnings" in can,
-            claims="attempts" in can,
-        )
+        """What was observed in the load of that case, and what is allowed.
+
+        A case that asks for signatures is loaded with each that the loader declares.
+        """
+        can, signatures = self._target.capabilities, self._target.timeout_signatures
+        if not (forms := signed(case, signatures)):
+            raise NotApplicable("no signature of a timeout is declared")
+        if name := overtaken(case, signatures):
+            raise NotApplicable(f"the body that {name} sends holds a declared signature")
+        every = Sides()
+        for signature, form in forms.items():
+            sides = judged(
+                self.load(form),
+                self.load,
+                classifies="classifies" in can,
+                warns="warnings" in can,
+                claims="attempts" in can,
+                prefix=self._target.tool_prefix,
+            )
+            where = f" under {signature!r}" if signature else ""
+            every.observed.update({path + where: seen for path, seen in sides.observed.items()})
+            every.expected.update({path + where: due for path, due in sides.expected.items()})
+        return every
 
 
 @dataclass(slots=True)
@@ -95,22 +131,49 @@ class LoadRun(Run):
     """A run whose checks look at loads, all of which go on at the same time."""
 
     _loads: Loads | None = field(default=None)
+    _laws: Laws | None = field(default=None)
 
     @property
     def loads(self) -> Loads:
         """The loads of this run, made when first asked for."""
         if self._loads is None:
-            self._loads = Loads(self._loader, self.scratch)
+            self._loads = Loads(self.loader_target.loader, self.scratch)
         return self._loads
 
     @property
-    def _loader(self) -> Callable[[Path], Loader]:
+    def loader_target(self) -> LoaderTarget:
+        """The target as what it is."""
         assert isinstance(self.target, LoaderTarget)
-        return self.target.loader
+        return self.target
+
+    @property
+    def laws(self) -> Laws:
+        """The generated loads of this run, made when first asked for."""
+        if self._laws is None:
+            # hypothesis takes a third of a second to import, and only loaders need it
+            from mcp_proxy_conformance.resilience.laws.law import Declared  # noqa: PLC0415
+            from mcp_proxy_conformance.resilience.laws.trying import Laws  # noqa: PLC0415
+
+            told = self.loader_target
+            reads = Reads(
+                classifies="classifies" in told.capabilities,
+                retries="retries" in told.capabilities,
+                signatures=told.timeout_signatures,
+            )
+            declared = Declared(reads=reads, tool_prefix=told.tool_prefix)
+            asked = {"examples": told.examples, "seed": told.seed}
+            self._laws = Laws(self.loads, declared, out=self.out, **asked)
+        return self._laws
+
+    @property
+    def cases(self) -> tuple[LoadCase, ...]:
+        """The load cases, or the one that alone is asked for."""
+        own = self.loader_target.case
+        return load_cases() if own is None else (own,)
 
     def look(self) -> None:
         """Have it load nothing; if it cannot, `stopped` says why."""
-        loader = self._loader(self.scratch / "first")
+        loader = self.loader_target.loader(self.scratch / "first")
         try:
             loader.load([], max_attempts=1, base_backoff_s=0.05, deadline_s=FIRST_S)
         except AdapterError as error:
@@ -121,7 +184,10 @@ class LoadRun(Run):
     def plan(self, places: list[Place]) -> None:
         """Begin every load that a check will ask for."""
         wanted = {place.name for place in places if not self.lacking(place)}
-        self.loads.plan([WELL, *(c for c in load_cases() if _place_name(c) in wanted)])
+        cases = [case for case in self.cases if _place_name(case) in wanted]
+        signatures = self.loader_target.timeout_signatures
+        due = [one for case in cases for one in signed(case, signatures).values()]
+        self.loads.plan([WELL, *due, *(self.laws.wanted() if GENERATED.id in wanted else ())])
 
     def lacking(self, place: Place) -> str | None:
         """The capability that a check needs and the loader does not declare."""
@@ -131,11 +197,13 @@ class LoadRun(Run):
     def bench(self, place: Place) -> Any:
         """The same for every check."""
         del place
-        return LoadBench(self.loads, self.target.capabilities)
+        return LoadBench(self.loads, self.loader_target, self.laws)
 
     def judged(self, call: Callable[[Any], Any], bench: Any, place: Place) -> Ending:
         """A load is judged once: what was seen of it does not change."""
         del place
+        if self._laws is not None:
+            self._laws.evidence = ()
         return attempt(partial(call, bench))
 
     def done_with(self, place: Place) -> None:
@@ -147,7 +215,11 @@ class LoadRun(Run):
         del item
         if ending.verdict != "fail" or self.comparison is None:
             return clauses
-        return accused(clauses, *self.comparison[1:], spoken_against)
+        return accused(clauses, *self.comparison[1:], _spoken_against)
+
+    def _evidence(self, ending: Ending) -> tuple[str, ...]:
+        more = self._laws.evidence if self._laws is not None and ending.verdict == "fail" else ()
+        return (*Run._evidence(self, ending), *more)  # noqa: SLF001 - its own; slots hide super
 
     def close(self) -> None:
         """End every loader."""
@@ -156,11 +228,29 @@ class LoadRun(Run):
         self.target.close()
 
 
+def _spoken_against(path: str) -> tuple[str, ...]:
+    return against(path) if path.startswith(SAYS) else spoken_against(path)
+
+
 def each_load(area: str) -> pytest.MarkDecorator:
     """Parametrise a check with the load cases of an area; each brings its clauses and its needs."""
-    chosen = [one for one in load_cases() if one.area == area]
-    worlds = [World(servers=(), id=_place_name(one)) for one in chosen]
-    return pytest.mark.parametrize("case", list(map(parameter, chosen, worlds)))
+    return parametrised([one for one in load_cases() if one.area == area])
+
+
+def parametrised(cases: Sequence[LoadCase]) -> pytest.MarkDecorator:
+    """The mark of a check that is tried with each of these cases."""
+    worlds = [World(servers=(), id=_place_name(one)) for one in cases]
+    return pytest.mark.parametrize("case", list(map(parameter, cases, worlds)))
+
+
+def only_own(metafunc: pytest.Metafunc, own: LoadCase) -> None:
+    """Try the check of that case's area with it, in place of the cases that are shipped."""
+    marks = metafunc.definition.own_markers
+    for at, mark in enumerate(marks):
+        if mark.name == "parametrize" and mark.args[0] == "case" and mark.args[1]:
+            first = mark.args[1][0].values[0]
+            if isinstance(first, LoadCase) and first.area == own.area:
+                marks[at] = parametrised([own]).mark
 
 
 def _place_name(case: LoadCase) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,7 +64,8 @@ class Loads:
 
     def plan(self, cases: Sequence[LoadCase]) -> None:
         """Begin with these; the slowest first, so that none is waited for at the end."""
-        for case in sorted(cases, key=_deadline, reverse=True):
+        new = {case.id: case for case in cases if case.id not in self._done}
+        for case in sorted(new.values(), key=_deadline, reverse=True):
             self._done[case.id] = self._crew.submit(self._load, case)
 
     def of(self, case: LoadCase) -> Load:
@@ -72,6 +73,14 @@ class Loads:
         if case.id not in self._done:
             self.plan([case])
         return self._done[case.id].result()
+
+    def anew(self, case: LoadCase) -> Load:
+        """A further load of a case; what `of` gives stays."""
+        return self._crew.submit(self._load, case).result()
+
+    def settle(self) -> None:
+        """Wait until nothing that was begun is still being loaded."""
+        wait(self._done.values())
 
     def close(self) -> None:
         """End every loader; what still goes on is given up, and nobody waits for it."""
@@ -113,6 +122,9 @@ def _loaded(loader: Loader, case: LoadCase) -> Load:
         seen = {one.server_id: servers.attempts(one.server_id) for one in own}
         again = None
         if case.again is not None and not first.hung:
+            for one in own:
+                if case.heals and one.heals:
+                    servers.heal(one.server_id)
             again = loader.load(handed, **wanted)
     return Load(case=case, servers=servers, loaded=first, seen=seen, unmet=unmet, again=again)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from urllib.parse import urlsplit
@@ -40,6 +41,21 @@ class Signal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Reads:
+    """What the loader declares that bears on how a load may end.
+
+    Attributes:
+        classifies: It tells the classes of failure apart, and goes on after the passing one only.
+        retries: It tries again after a passing failure.
+        signatures: What in the body of a 403 it takes for the mark of a timeout.
+    """
+
+    classifies: bool = True
+    retries: bool = True
+    signatures: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Allowed:
     """How the load of a server may end: pairs of a status and the attempts that the server saw.
 
@@ -65,20 +81,24 @@ class Allowed:
         return (min(numbers), max(numbers)) if self.counted else None
 
 
-def walk(server: Server, max_attempts: int, *, loads: int = 1) -> Allowed:
+def walk(
+    server: Server, max_attempts: int, *, loads: int = 1, reads: Reads | None = None
+) -> Allowed:
     """Tell how the load of that server may end, the last one of so many.
 
     Args:
         server: The server and its script.
         max_attempts: The bound of attempts of one load.
         loads: How often it is loaded; its script goes on from load to load.
+        reads: What the loader declares; one that tells the classes apart and retries if None.
     """
+    reads = reads or Reads()
     before, ends = frozenset({0}), frozenset[tuple[Status, int]]()
     for _ in range(loads):
-        found = [(start, end) for start in before for end in _ends(server, max_attempts, start)]
+        found = [(s, end) for s in before for end in _ends(server, max_attempts, s, reads)]
         ends = frozenset(end for _, end in found)
         before = frozenset(start + number for start, (_, number) in found)
-    signals = [signal_of(one, server.timeout_s) for one in server.script]
+    signals = [signal_of(one, server.timeout_s, reads) for one in server.script]
     led_away = any(one.do == "redirect" and one.to != "healthy path" for one in server.script)
     tools = server.tools if any(status == "available" for status, _ in ends) else ()
     return Allowed(
@@ -88,31 +108,31 @@ def walk(server: Server, max_attempts: int, *, loads: int = 1) -> Allowed:
     )
 
 
-def _ends(server: Server, max_attempts: int, start: int) -> set[tuple[Status, int]]:
+def _ends(server: Server, max_attempts: int, start: int, reads: Reads) -> set[tuple[Status, int]]:
     if server.script[0].do == "malformed":
-        return {(status, 0) for status in signal_of(server.script[0], server.timeout_s).classes}
+        return {(s, 0) for s in signal_of(server.script[0], server.timeout_s, reads).classes}
     ends: set[tuple[Status, int]] = set()
     is_certain = False
     for number in range(1, max_attempts + 1):
-        signal = signal_of(server.behaviour(start + number), server.timeout_s)
+        signal = signal_of(server.behaviour(start + number), server.timeout_s, reads)
         ends |= {(status, number) for status in signal.classes - TRANSIENT}
-        if not signal.classes & TRANSIENT:
+        if not signal.classes & (TRANSIENT if reads.classifies else FAILED):
             break
-        is_certain = signal.retried and number == 1
+        is_certain = signal.retried and number == 1 and reads.retries and reads.classifies
         if number == max_attempts or not is_certain:
             ends.add(("transient", number))
     return ends
 
 
-def signal_of(one: Behaviour, timeout_s: float) -> Signal:
+def signal_of(one: Behaviour, timeout_s: float, reads: Reads | None = None) -> Signal:
     """Tell what an attempt that meets this behaviour may be classified as."""
-    signal = _signal(one, timeout_s)
+    signal = _signal(one, timeout_s, (reads or Reads()).signatures)
     if one.on != "notifications/initialized" or one.do == "malformed":
         return signal
     return Signal(classes=signal.classes | AVAILABLE, counted=signal.counted)
 
 
-def _signal(one: Behaviour, timeout_s: float) -> Signal:
+def _signal(one: Behaviour, timeout_s: float, signatures: Sequence[str]) -> Signal:
     match one.do:
         case "healthy" | "set_cookie" | "session":
             return Signal(classes=AVAILABLE)
@@ -124,7 +144,8 @@ def _signal(one: Behaviour, timeout_s: float) -> Signal:
             is_inside = one.where == "inside"
             return Signal(classes=TRANSIENT, retried=is_inside, counted=is_inside)
         case "status":
-            return _by_code(one.code or 0, (one.body or "").lower(), one.on)
+            by_code = _by_code(one.code or 0, (one.body or "").lower(), one.on, signatures)
+            return by_code if one.by is None else Signal(classes=by_code.classes | TRANSIENT)
         case "redirect":
             return Signal(classes=FAILED | AVAILABLE, counted=False)
         case "refused" | "unresolvable":
@@ -139,8 +160,9 @@ def _signal(one: Behaviour, timeout_s: float) -> Signal:
             return Signal(classes=FAILED)
 
 
-def _by_code(code: int, body: str, on: str) -> Signal:
-    is_marked = all(mark in body for mark in MARKS) or SIGNATURE in body
+def _by_code(code: int, body: str, on: str, signatures: Sequence[str]) -> Signal:
+    declared = any(one.lower() in body for one in (SIGNATURE, *signatures))
+    is_marked = all(mark in body for mark in MARKS) or declared
     if code >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return Signal(classes=TRANSIENT, retried=True)
     if code == HTTPStatus.NOT_FOUND:

@@ -20,10 +20,12 @@ from mcp_proxy_conformance.wire.client import Client
 
 FILE = "mcp-proxy-conformance.toml"
 ENVIRONMENT = "MCP_PROXY_CONFORMANCE_"
-Kind = Literal["reference", "mcpproxy", "command"]
+Kind = Literal["reference", "mcpproxy", "command", "loader"]
 POLICY = "disabled_by_config"
 LEAST = ("config", "user")
 """What a target of kind `command` can do if it declares nothing."""
+OF_LOADERS = ("attempts", "classifies", "retries", "warnings")
+"""What a target of kind `loader` can declare, and does if it declares nothing."""
 DEEPEST = 30
 """How far the values of a target file may nest."""
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=600)]
@@ -34,7 +36,10 @@ class BadTarget(ValueError):
 
 
 class Description(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A target file; times in seconds, as in `Target`. `pins` are exact texts by status word."""
+    """A target file; times in seconds, as in `Target`. `pins` are exact texts by status word.
+
+    `tool_prefix` and `timeout_signatures` are of loaders, as in `LoaderTarget`.
+    """
 
     kind: Kind = "command"
     command: tuple[str, ...] = ()
@@ -47,6 +52,8 @@ class Description(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     upstreams: UpstreamPlace = UpstreamPlace()
     surface: Surface | None = None
     pins: dict[str, tuple[str, ...]] = {}
+    tool_prefix: str = ""
+    timeout_signatures: tuple[str, ...] = ()
 
 
 def describe(
@@ -104,6 +111,8 @@ OPTIONS = (
     "upstreams.host",
     "upstreams.bind",
     "upstreams.transport",
+    "tool_prefix",
+    "timeout_signatures",
 )
 """What the command line and the environment can say instead of the file."""
 
@@ -123,6 +132,8 @@ def _of_word(name: str, word: str) -> Any:
             raise BadTarget(
                 f"{ENVIRONMENT}COMMAND is {word!r}: {error}; quote its words as for a shell"
             ) from None
+    if name == "timeout_signatures":
+        return tuple(word.splitlines())
     return tuple(re.split(r"[\s,]+", word.strip())) if name == "capabilities" else word
 
 
@@ -189,10 +200,11 @@ def _parts(annotation: Any) -> list[Any]:
 
 
 def _check(described: Description, place: str) -> None:
+    known = OF_LOADERS if described.kind == "loader" else CAPABILITIES
     for word in described.capabilities or ():
-        if word not in CAPABILITIES:
-            near = get_close_matches(word, CAPABILITIES, 1)
-            repair = f"did you mean {near[0]!r}?" if near else f"known: {sorted(CAPABILITIES)}"
+        if word not in known:
+            near = get_close_matches(word, known, 1)
+            repair = f"did you mean {near[0]!r}?" if near else f"known: {sorted(known)}"
             raise BadTarget(f"{place}: there is no capability {word!r}; {repair}")
     for name, words in (("command", described.command), ("binary", (described.binary,))):
         if any("\0" in word for word in words):
@@ -214,7 +226,23 @@ def _check(described: Description, place: str) -> None:
         )
     if described.kind == "mcpproxy" and not described.binary:
         raise BadTarget(f"{place}: kind 'mcpproxy' needs the program; give --binary PATH")
+    _check_loader(described, place)
     _check_surface(described, place)
+
+
+def _check_loader(described: Description, place: str) -> None:
+    if described.kind == "loader":
+        if not all(one.strip() for one in described.timeout_signatures):
+            raise BadTarget(
+                f"{place}: timeout_signatures holds an empty text, and so does every body;"
+                " take it out"
+            )
+        return
+    for name in ("tool_prefix", "timeout_signatures"):
+        if getattr(described, name):
+            raise BadTarget(
+                f'{place}: {name} is about loaders; say kind = "loader", or take it out'
+            )
 
 
 def _check_surface(described: Description, place: str) -> None:

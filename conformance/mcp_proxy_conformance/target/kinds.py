@@ -29,7 +29,9 @@ UNSEEN = frozenset({"inspect", "counter", "indeterminate"})
 
 
 def target_of(described: Description) -> Target:
-    """The target that was described; raises BadTarget."""
+    """The target that was described, which is no loader; raises BadTarget."""
+    if described.kind == "loader":
+        raise BadTarget("a target of kind 'loader' is judged by `run loader` only")
     if described.kind == "mcpproxy":
         target = _mcpproxy(described.binary)
     else:

@@ -40,11 +40,15 @@ class Slow(Played, frozen=True, tag="slow"):
 
 
 class Status(Played, frozen=True, tag="status"):
-    """Another HTTP status; the body is plain text unless `headers` say otherwise."""
+    """Another HTTP status; the body is plain text unless `headers` say otherwise.
+
+    With `by` the connection ends so when the whole answer is with the peer.
+    """
 
     code: Code
     body: str = ""
     headers: dict[FieldName, FieldValue] = {}
+    by: By | None = None
 
 
 class Redirect(Played, frozen=True, tag="redirect"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from mcp_proxy_conformance.upstream.faults import behaviour as do
@@ -81,10 +81,11 @@ def reply(played: do.Behaviour, right: Right, *, token: str, location: str) -> R
         case do.Slow(seconds=seconds):
             data = whole(right.answer.status, right.answer.body, right.headers).data
             return Reply(data=data, wait_s=seconds, status=right.answer.status)
-        case do.Status(code=code, body=body, headers=given):
+        case do.Status(code=code, body=body, headers=given, by=by):
             headers = tuple(given.items())
             typed = any(name.lower() == "content-type" for name in given)
-            return whole(code, body.encode(), headers if typed or not body else (*TEXT, *headers))
+            told = whole(code, body.encode(), headers if typed or not body else (*TEXT, *headers))
+            return replace(told, end=by or "keep")
         case do.Redirect(code=code):
             return whole(code, b"", (("Location", location),))
         case do.Silence() | do.Reset() | do.Close():

@@ -1,0 +1,86 @@
+"""What holds of any load: laws tried on generated servers, a breach shrunk to a case."""
+
+from __future__ import annotations
+
+from mcp_proxy_conformance.requirement import requirement
+from mcp_proxy_conformance.resilience.load_case import LoadCase
+from mcp_proxy_conformance.resilience.load_run import GENERATED, LoadBench, each_load
+from mcp_proxy_conformance.stage import on
+
+
+@requirement(
+    "T1.timeout", "T2.cut", "T3.server-error", "T3.notification", "T4.authorization-timeout",
+    "P2.refused", "P3.not-found", "P4.malformed", "D1.denied", "D2.ambiguous", "O2.word",
+    "O3.loaded", "R2.heals",
+)  # fmt: skip
+@on(GENERATED, needs=("classifies", "retries"))
+def test_any_script_ends_in_a_class_that_the_table_allows(bench: LoadBench) -> None:
+    """Attempt by attempt, whatever a server does in one and then in the next."""
+    sides = bench.law("status")
+
+    assert sides.observed == sides.expected
+
+
+@requirement(
+    "T1.retried", "T2.retried", "T3.retried", "T4.retried", "P3.once", "D1.once", "D2.once",
+    "O5.bounded", "R1.once", "R2.heals", "R4.stops",
+)  # fmt: skip
+@on(GENERATED, needs=("classifies", "retries"))
+def test_any_script_is_tried_as_often_as_its_signals_ask(bench: LoadBench) -> None:
+    """On after what may pass, at an end after all else, and never beyond the maximum."""
+    sides = bench.law("attempts")
+
+    assert sides.observed == sides.expected
+
+
+@requirement("O6.claimed")
+@on(GENERATED, needs=("attempts",))
+def test_the_attempts_claimed_are_those_seen_under_any_script(bench: LoadBench) -> None:
+    """Counted at the servers."""
+    sides = bench.law("claims")
+
+    assert sides.observed == sides.expected
+
+
+@requirement("O1.one-each", "O3.no-tools", "O3.own-tools", "O3.loaded", "O4.error", "S2.no-tools")
+@on(GENERATED)
+def test_outcomes_have_their_form_under_any_script(bench: LoadBench) -> None:
+    """One for each server, with its own tools or with an error."""
+    sides = bench.law("outcomes")
+
+    assert sides.observed == sides.expected
+
+
+@requirement("I3.order")
+@on(GENERATED)
+def test_no_order_of_generated_servers_changes_a_status(bench: LoadBench) -> None:
+    """Each load is made forwards and backwards."""
+    sides = bench.law("order")
+
+    assert sides.observed == sides.expected
+
+
+@requirement("I1.isolated")
+@on(GENERATED)
+def test_generated_servers_end_beside_others_as_they_do_alone(bench: LoadBench) -> None:
+    """Each server of a load is also loaded alone."""
+    sides = bench.law("isolation")
+
+    assert sides.observed == sides.expected
+
+
+@requirement("I5.clears")
+@on(GENERATED)
+def test_whatever_has_cleared_is_available_in_the_next_load(bench: LoadBench) -> None:
+    """After any script, a load of the same servers when all that can heal is healed."""
+    sides = bench.law("clears")
+
+    assert sides.observed == sides.expected
+
+
+@each_load("law")
+def test_what_was_once_generated_ends_as_it_should(bench: LoadBench, case: LoadCase) -> None:
+    """Scripts of several faults, kept as cases."""
+    sides = bench.judged(case)
+
+    assert sides.observed == sides.expected

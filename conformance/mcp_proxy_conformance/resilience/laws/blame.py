@@ -1,0 +1,185 @@
+"""Which clause an outcome breaks that the walk does not allow, and whether it convicts at all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Literal
+
+from mcp_proxy_conformance.resilience.load_case import Behaviour, Server
+from mcp_proxy_conformance.resilience.walk import (
+    AVAILABLE,
+    MARKS,
+    TIES,
+    TRANSIENT,
+    Reads,
+    signal_of,
+    walk,
+)
+
+Topic = Literal["status", "attempts"]
+SAYS = "law "
+"""How a path begins that names the clauses that a difference breaks."""
+NOTIFICATION = "notifications/initialized"
+SECOND = 2
+CUTS = ("reset", "close", "cut_json", "cut_sse")
+
+
+@dataclass(frozen=True, slots=True)
+class Clauses:
+    """Of one behaviour: what another class breaks, a lone attempt, and a further attempt.
+
+    Empty where the source leaves it open.
+    """
+
+    status: str = ""
+    alone: str = ""
+    further: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Blame:
+    """What an outcome is blamed for, and the clauses that it breaks."""
+
+    topic: Topic
+    clauses: tuple[str, ...]
+
+
+def against(path: str) -> tuple[str, ...]:
+    """The clauses that a path of a law names."""
+    return tuple(path.removeprefix(SAYS).partition(":")[0].split(", "))
+
+
+def clauses_of(one: Behaviour, timeout_s: float) -> Clauses:
+    """The clauses that convict of a first attempt that meets this behaviour."""
+    if signal_of(one, timeout_s).classes == AVAILABLE:
+        return Clauses("O3.loaded", "R1.once", "R1.once")
+    if one.do == "status":
+        return _by_code(one)
+    if one.on == NOTIFICATION:
+        return Clauses()
+    if one.do in ("silence", "slow"):
+        return Clauses("T1.timeout", "T1.retried")
+    if one.do in CUTS:
+        return Clauses("T2.cut", "T2.retried")
+    if one.do == "refused":
+        return Clauses("P2.refused")
+    if one.do == "malformed":
+        return Clauses("P4.malformed")
+    return Clauses()
+
+
+def _by_code(one: Behaviour) -> Clauses:
+    code, body = one.code or 0, (one.body or "").lower()
+    if one.by is not None:
+        return Clauses()
+    if one.on == NOTIFICATION:
+        is_error = code >= HTTPStatus.INTERNAL_SERVER_ERROR
+        return Clauses("T3.notification") if is_error else Clauses()
+    if code >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return Clauses("T3.server-error", "T3.retried")
+    if code == HTTPStatus.FORBIDDEN and all(mark in body for mark in MARKS):
+        return Clauses("T4.authorization-timeout", "T4.retried")
+    if code in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+        if any(tie in body for tie in TIES):
+            return Clauses()
+        is_said = code == HTTPStatus.UNAUTHORIZED or not body or "polic" in body
+        return Clauses(
+            *(("D1.denied", "", "D1.once") if is_said else ("D2.ambiguous", "", "D2.once"))
+        )
+    if code == HTTPStatus.NOT_FOUND and one.on != "tools/list":
+        return Clauses("P3.not-found", "", "P3.once")
+    return Clauses()
+
+
+def is_open(one: Behaviour) -> bool:
+    """Whether the source text has no word that convicts on the class of this behaviour."""
+    return not clauses_of(one, 1.0).status
+
+
+def shown(server: Server, most: int) -> set[str]:
+    """The clauses that a load of this server can convict of, whatever comes before."""
+    first, second = server.behaviour(1), server.behaviour(2)
+    told = clauses_of(first, server.timeout_s)
+    found = {told.status, told.further, told.alone if most > 1 else ""}
+    if told.further and told.status != "O3.loaded":
+        found.add("R4.stops")
+    if told.alone and told.status != "O3.loaded" and _is_well(second, server) and most > 1:
+        found.add("R2.heals")
+    return found - {""}
+
+
+def blamed(
+    server: Server, most: int, status: object, seen: int | None, reads: Reads
+) -> tuple[Blame, ...]:
+    """What that end of a load breaks; nothing when it is allowed, or what says no only advises."""
+    allowed = walk(server, most, reads=reads)
+    if seen is None or not allowed.counted or server.script[0].do == "malformed":
+        clauses = [clauses_of(one, server.timeout_s).status for one in server.script[:most]]
+        known = status in allowed.statuses or not all(clauses)
+        firm = clauses[:1] + [one for one in clauses[1:] if one != "O3.loaded"]
+        return () if known else (Blame("status", tuple(dict.fromkeys(firm))),)
+    if (status, seen) in allowed.ends:
+        return ()
+    if seen > most:
+        return (Blame("attempts", ("O5.bounded",)),)
+    number = _last_due(server, seen)
+    if number == seen:
+        found = [_ended(server, seen, status, most)]
+    else:
+        found = [_went_on(server, number)]
+        if status not in allowed.statuses:
+            found.append(_misread(server, number))
+    kept = [Blame(one.topic, tuple(filter(None, one.clauses))) for one in found]
+    return tuple(one for one in kept if one.clauses)
+
+
+def _last_due(server: Server, seen: int) -> int:
+    """The first of the attempts made that should have been the last one, else the last made."""
+    ends = (
+        number
+        for number in range(1, seen)
+        if not signal_of(server.behaviour(number), server.timeout_s).classes & TRANSIENT
+    )
+    return next(ends, seen)
+
+
+def _went_on(server: Server, number: int) -> Blame:
+    """What a further attempt after that one breaks."""
+    one = server.behaviour(number)
+    if _is_well(one, server):
+        return Blame("attempts", (_of_health(server, number, "R1.once"),))
+    further = clauses_of(one, server.timeout_s).further if number == 1 else ""
+    return Blame("attempts", (further, "R4.stops"))
+
+
+def _misread(server: Server, number: int) -> Blame:
+    """What another class than that attempt's breaks."""
+    one = server.behaviour(number)
+    if _is_well(one, server):
+        return Blame("status", (_of_health(server, number, "O3.loaded"),))
+    return Blame("status", (clauses_of(one, server.timeout_s).status,))
+
+
+def _ended(server: Server, seen: int, status: object, most: int) -> Blame:
+    """What the last attempt that was made should have led to."""
+    one, following = server.behaviour(max(seen, 1)), server.behaviour(seen + 1)
+    told = clauses_of(one, server.timeout_s)
+    if seen == 0:
+        return Blame("attempts", (told.alone,))
+    if status == "transient" and signal_of(one, server.timeout_s).classes & TRANSIENT:
+        heals = "R2.heals" if _is_well(following, server) and most > 1 else ""
+        return Blame("attempts", (told.alone, heals))
+    return _misread(server, seen)
+
+
+def _of_health(server: Server, number: int, at_once: str) -> str:
+    """The clause that speaks of a server that is well in that attempt; later ones only advise."""
+    if number == 1:
+        return at_once
+    is_heal = number == SECOND and clauses_of(server.behaviour(1), server.timeout_s).alone
+    return "R2.heals" if is_heal else ""
+
+
+def _is_well(one: Behaviour, server: Server) -> bool:
+    return signal_of(one, server.timeout_s).classes == AVAILABLE

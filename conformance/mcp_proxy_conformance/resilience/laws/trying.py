@@ -1,0 +1,187 @@
+"""A law tried on every generated load: what breaks it is confirmed, shrunk and written down."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from mcp_proxy_conformance.discovery.expectation import Sides
+from mcp_proxy_conformance.resilience.laws.blame import against, shown
+from mcp_proxy_conformance.resilience.laws.law import LAWS, Declared, Law, told
+from mcp_proxy_conformance.resilience.laws.shrinking import shrunk, size
+from mcp_proxy_conformance.resilience.laws.worlds import generated
+from mcp_proxy_conformance.resilience.load_case import LoadCase
+from mcp_proxy_conformance.resilience.loads import Load, Loads
+from mcp_proxy_conformance.verdict import Inconclusive
+
+SHRINK_S = 8.0
+CONFIRMED, LOOKED_AT = 2, 3
+"""How often a breach is seen again before it counts, and of how many loads that is tried."""
+FOLDER = "laws"
+LoadOf = Callable[[LoadCase], Load]
+
+
+class Laws:
+    """The generated loads of one run; `evidence` is told of the last breach."""
+
+    def __init__(
+        self, loads: Loads, declared: Declared, *, examples: int, seed: int, out: Path
+    ) -> None:
+        """Nothing is generated or loaded yet."""
+        self._loads = loads
+        self._declared = declared
+        self._examples = examples
+        self._seed = seed
+        self._out = out
+        self.evidence: tuple[str, ...] = ()
+
+    @cached_property
+    def cases(self) -> list[LoadCase]:
+        """The generated loads, the same for the same seed."""
+        return generated(self._examples, self._seed, self._declared.reads)
+
+    def wanted(self) -> list[LoadCase]:
+        """Every load that the laws will ask for."""
+        every = [one for case in self.cases for law in LAWS.values() for one in self._of(law, case)]
+        return list({case.id: case for case in every}.values())
+
+    def sides(self, name: str) -> Sides:
+        """What the smallest load says that breaks the law; of none, how many were tried.
+
+        Raises:
+            Inconclusive: A breach is not seen again, or what the law is about was not seen at all.
+        """
+        law, self.evidence = LAWS[name], ()
+        self._loads.plan([one for case in self.cases for one in self._of(law, case)])
+        wrong = [case for case in self.cases if self._broken(law, case, self._loads.of)]
+        unsteady = []
+        for case in sorted(wrong, key=size):
+            self._loads.settle()
+            first, *later = self._seen_again(law, case)
+            if first and later == [first] * CONFIRMED:
+                return self._told(law, self._smallest(law, case))
+            if any(later):
+                unsteady.append(case)
+            if len(unsteady) == LOOKED_AT:
+                break
+        if unsteady:
+            raise Inconclusive(
+                "the loader does not agree with itself, it is not deterministic: "
+                f"{_script(unsteady[0])}"
+            )
+        self._control(law)
+        return Sides({"generated loads": len(self.cases)}, {"generated loads": len(self.cases)})
+
+    def _of(self, law: Law, case: LoadCase) -> list[LoadCase]:
+        return [case, *law.others(case, self._declared.reads)]
+
+    def _judged(self, law: Law, case: LoadCase, of: LoadOf) -> Sides:
+        several = [of(one) for one in self._of(law, case)]
+        if any(one.loaded.hung or one.unmet for one in several):
+            return Sides()
+        return law.judge(case, several, self._declared)
+
+    def _broken(self, law: Law, case: LoadCase, of: LoadOf) -> dict[str, Any]:
+        """What was observed at each path that breaks the law."""
+        sides = self._judged(law, case, of)
+        return {p: seen for p, seen in sides.observed.items() if seen != sides.expected[p]}
+
+    def _seen_again(self, law: Law, case: LoadCase) -> list[dict[str, Any]]:
+        """What breaks the law, at first and while nothing else is loaded.
+
+        What is not seen then at all was the work of a busy machine, and counts for nothing.
+        """
+        ways = [self._loads.of, *[self._loads.anew] * CONFIRMED]
+        return [self._broken(law, case, of) for of in ways]
+
+    def _smallest(self, law: Law, case: LoadCase) -> LoadCase:
+        accused = _clauses(self._broken(law, case, self._loads.of))
+
+        def first_broken(several: Sequence[LoadCase]) -> LoadCase | None:
+            self._loads.plan([one for case in several for one in self._of(law, case)])
+            for one in several:
+                if accused & _clauses(self._broken(law, one, self._loads.of)):
+                    return one
+            return None
+
+        until = time.monotonic() + SHRINK_S
+        small = shrunk(case, first_broken, self._declared.reads, until)
+        self._loads.settle()
+        first, *later = self._seen_again(law, small)
+        return small if later == [first] * CONFIRMED else case
+
+    def _told(self, law: Law, case: LoadCase) -> Sides:
+        sides = self._judged(law, case, self._loads.of)
+        broken = self._broken(law, case, self._loads.of)
+        heals = any("again" in path for path in broken)
+        case = case if heals else self._telling(law, case)
+        path = self._out / FOLDER / f"{case.id}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(msgspec.json.format(msgspec.json.encode(
+            plain(case, clauses=sorted(_clauses(broken)), heals=heals)), indent=2))  # fmt: skip
+        lines = (
+            _script(case),
+            f"run it again: the same command and --case {shlex.quote(str(path))}",
+        )
+        self.evidence = tuple(lines)
+        return Sides(broken, {name: sides.expected[name] for name in broken})
+
+    def _telling(self, law: Law, case: LoadCase) -> LoadCase:
+        """Of the loads that the law compares the first that is wrong by itself."""
+        for one in self._of(law, case):
+            loaded, most = self._loads.of(one).loaded, one.given.max_attempts
+            for server in one.given.servers:
+                word = self._declared.word(loaded.outcome(server.server_id))
+                if word not in self._declared.words(server, most):
+                    return msgspec.structs.replace(one, id=one.id.removesuffix("-once"))
+        return case
+
+    def _control(self, law: Law) -> None:
+        """The loads were seen to end, some server was well, and each clause had its server."""
+        hung = [case for case in self.cases if self._loads.of(case).loaded.hung]
+        if hung:
+            raise Inconclusive("a generated load did not come to an end; see I4.bounded")
+        told = [one for case in self.cases for one in self._loads.of(case).loaded.told.outcomes]
+        if not any(one.status == "available" for one in told):
+            raise Inconclusive("no generated server was loaded")
+        if law in (LAWS["status"], LAWS["attempts"]):
+            found = {clause for case in self.cases for one in case.given.servers
+                     for clause in shown(one, case.given.max_attempts)}  # fmt: skip
+            missing = set(law.clauses) - found - {"O2.word", "O5.bounded"}
+            if missing:
+                raise Inconclusive(f"no generated server shows {', '.join(sorted(missing))}")
+
+
+def _clauses(broken: dict[str, Any]) -> set[str]:
+    return {clause for path in broken for clause in against(path)}
+
+
+def _script(case: LoadCase) -> str:
+    servers = "; ".join(f"{one.server_id}: {told(one)}" for one in case.given.servers)
+    return f"at most {case.given.max_attempts} attempts; {servers}"
+
+
+def plain(case: LoadCase, *, clauses: Sequence[str], heals: bool) -> dict[str, Any]:
+    """The case as a file of fixtures/resilience holds it, without what is the default."""
+    told: dict[str, Any] = _without_defaults(msgspec.to_builtins(case)) | {"clauses": clauses}
+    if not heals:
+        told = {name: one for name, one in told.items() if name not in ("again", "heals")}
+    return told
+
+
+def _without_defaults(value: Any) -> Any:
+    if isinstance(value, dict):
+        kept = {name: _without_defaults(one) for name, one in value.items() if one is not None}
+        if "do" in kept and kept.get("on") == "initialize":
+            del kept["on"]
+        for name in ("headers", "secrets"):
+            if not kept.get(name, True):
+                del kept[name]
+        return kept
+    return [_without_defaults(one) for one in value] if isinstance(value, (list, tuple)) else value

@@ -1,0 +1,219 @@
+"""Loads of servers whose scripts are generated: any behaviours, in any order."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from itertools import product
+from typing import Literal
+
+import hypothesis
+import msgspec
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+
+from mcp_proxy_conformance.resilience.laws.blame import is_open
+from mcp_proxy_conformance.resilience.load_case import (
+    Attempts,
+    Behaviour,
+    Expected,
+    Given,
+    LoadCase,
+    Request,
+    Server,
+    Status,
+    healed,
+)
+from mcp_proxy_conformance.resilience.walk import Reads, signal_of, walk
+from mcp_proxy_conformance.upstream.faults.names import unresolvable
+from mcp_proxy_conformance.upstream.faults.port import LINUX
+
+Script = tuple[Behaviour, ...]
+NAMES = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta")
+WORDS: tuple[Status, ...] = ("available", "transient", "permanent", "denied")
+MOST_ATTEMPTS, LONGEST = 4, 4
+SHORT_S, LONG_S, LATE_S, SOON_S = 0.6, 2.0, 3.0, 0.05
+"""Timeouts of servers with and without something to wait for; a late answer, a slow one."""
+WAITED_FOR = {"silence", "banner", "backlog", "stdio_garbage", "empty"}
+RARELY = 8
+"""One of so many servers fails as a whole connection."""
+MOST_WAITING = 2
+"""Servers of a load that may keep a loader waiting: one that loads them in turn is to end too."""
+ENDS: tuple[Literal["fin", "rst"], ...] = ("fin", "rst")
+PLACES: tuple[Literal["before", "inside"], ...] = ("before", "inside")
+ASKED: tuple[Request, ...] = ("initialize", "tools/list")
+ANY: tuple[Request, ...] = (*ASKED, "notifications/initialized")
+DENIALS = (
+    (401, ""), (401, "token missing"), (403, ""), (403, "access denied by policy"),
+    (403, '{"error": 1010}'),
+)  # fmt: skip
+MARKED = ("ext_authz: timeout", '{"detail": "ext_authz service: request timeout"}')
+
+WELL = (
+    Behaviour(do="healthy"),
+    Behaviour(do="set_cookie"),
+    Behaviour(do="session"),
+    Behaviour(do="slow", on="any", seconds=SOON_S),
+)
+ERRORS = [
+    Behaviour(do="status", on=on, code=code) for on, code in product(ANY, (500, 502, 503, 504))
+]
+CUTS = [
+    *(Behaviour(do="reset", on=on) for on in ANY),
+    *(Behaviour(do="close", on=on) for on in ANY),
+    *(Behaviour(do="cut_json", on=on, by=by) for on, by in product(ASKED, ENDS)),
+    *(
+        Behaviour(do="cut_sse", on=on, where=where, by="fin")
+        for on, where in product(ASKED, PLACES)
+    ),
+]  # fmt: skip
+LATE = [
+    *(Behaviour(do="silence", on=on) for on in ANY),
+    *(Behaviour(do="slow", on=on, seconds=LATE_S) for on in ASKED),
+]
+AUTHORIZATION = [
+    Behaviour(do="status", on=on, code=403, body=body) for on, body in product(ASKED, MARKED)
+]
+DENIED = [
+    Behaviour(do="status", on=on, code=code, body=body or None)
+    for on, (code, body) in product(ANY, DENIALS)
+]
+NOT_FOUND = [Behaviour(do="status", on=on, code=404) for on in (*ANY, "any")]
+OPEN = [
+    *(Behaviour(do="status", code=code) for code in (400, 405, 408, 409, 410, 425, 429, 451)),
+    *(Behaviour(do="html", on=on) for on in ASKED),
+    *(Behaviour(do="broken_json", on=on) for on in ASKED),
+    *(Behaviour(do="jsonrpc_error", on=on, code=-32603, message="Internal error") for on in ASKED),
+    Behaviour(do="empty"),
+    Behaviour(do="redirect", code=307, to="healthy path"),
+    Behaviour(do="status", code=403, body="no healthy upstream"),
+    Behaviour(do="status", code=403, body="access denied by policy", by="rst"),
+]
+GROUPS: tuple[Sequence[Behaviour], ...] = (
+    WELL, ERRORS, CUTS, LATE, AUTHORIZATION, DENIED, NOT_FOUND, OPEN,
+)  # fmt: skip
+"""What can be in a script with others; each group is as likely as the others."""
+
+
+def connections() -> list[Behaviour]:
+    """What stands alone in a script and can be played on this machine."""
+    found = [
+        Behaviour(do="refused"),
+        Behaviour(do="malformed", connection={}),
+        Behaviour(do="malformed", connection={"url": "http://"}),
+        Behaviour(do="plain_for_tls"),
+        Behaviour(do="banner"),
+        Behaviour(do="stdio_missing"),
+        Behaviour(do="stdio_exits"),
+        Behaviour(do="stdio_garbage"),
+    ]
+    found += [Behaviour(do="backlog")] if LINUX else []
+    return found + ([Behaviour(do="unresolvable")] if unresolvable() is None else [])
+
+
+def first(group: Sequence[Behaviour], number: int = 0) -> Script:
+    """A script of one behaviour."""
+    return (group[number],)
+
+
+TOURS: tuple[tuple[int, tuple[Script, ...]], ...] = (
+    (2, (first(WELL), first(ERRORS), first(CUTS), first(LATE), first(AUTHORIZATION),
+         first(DENIED), first(DENIED, 4), first(NOT_FOUND))),
+    (3, ((ERRORS[2], WELL[0]), (ERRORS[0], NOT_FOUND[0], WELL[0]), (CUTS[3], DENIED[2], WELL[0]),
+         (DENIED[0], WELL[0]), (NOT_FOUND[0], WELL[0]), (ERRORS[8], WELL[0]),
+         (Behaviour(do="refused"),), (Behaviour(do="malformed", connection={}),))),
+)  # fmt: skip
+"""What every run tries, however few loads are generated: each clause that can convict."""
+
+
+def generated(examples: int, seed: int, reads: Reads) -> list[LoadCase]:
+    """The tours and so many generated loads; the same ones for the same seed."""
+    found = {case.id: case for most, scripts in TOURS if (case := a_load(scripts, most, reads))}
+    several = st.lists(st.one_of(*map(st.sampled_from, GROUPS)), min_size=1, max_size=LONGEST)
+    whole = st.sampled_from([[one] for one in connections()])
+    scripts = st.integers(1, RARELY).flatmap(lambda n: whole if n == RARELY else several)
+
+    @hypothesis.seed(seed)
+    @settings(
+        max_examples=max(examples, 1),
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @hypothesis.given(
+        st.lists(scripts, min_size=1, max_size=len(NAMES)), st.integers(1, MOST_ATTEMPTS)
+    )
+    def keep(several: list[list[Behaviour]], most: int) -> None:
+        case = a_load([tuple(one) for one in several], most, reads)
+        found.setdefault(case.id, case)
+
+    keep()
+    return list(found.values())
+
+
+def a_load(scripts: Iterable[Script], most: int, reads: Reads) -> LoadCase:
+    """A load of servers with these scripts, and what is allowed for each."""
+    servers, waiting = [], 0
+    for name, script in zip(NAMES, scripts, strict=False):
+        waiting += any(map(_is_waited_for, script))
+        kept = script if waiting <= MOST_WAITING else tuple(map(_at_once, script))
+        kept = tuple(_undeclared(one, reads) for one in kept)
+        late = any(map(_is_waited_for, kept))
+        servers.append(
+            Server(
+                server_id=name,
+                tools=(f"{name}_tool",),
+                timeout_s=SHORT_S if late else LONG_S,
+                script=kept,
+            )
+        )
+    return case_of(servers, most, reads)
+
+
+def _is_waited_for(one: Behaviour) -> bool:
+    return one.do in WAITED_FOR or (one.do == "slow" and one.seconds == LATE_S)
+
+
+def _at_once(one: Behaviour) -> Behaviour:
+    return Behaviour(do="healthy") if _is_waited_for(one) else one
+
+
+def _undeclared(one: Behaviour, reads: Reads) -> Behaviour:
+    """The behaviour, or health where a signature that is declared makes something else of it."""
+    is_other = signal_of(one, LONG_S, reads) != signal_of(one, LONG_S)
+    return Behaviour(do="healthy") if is_other else one
+
+
+def case_of(servers: Sequence[Server], most: int, reads: Reads) -> LoadCase:
+    """A load of these servers, named by what it is."""
+    given = Given(max_attempts=most, servers=tuple(servers), controls=False)
+    digest = hashlib.sha256(msgspec.json.encode(given)).hexdigest()
+    return LoadCase(
+        id=f"law-{digest[:12]}",
+        area="law",
+        title="Each server ends as its script allows.",
+        source=("Status semantics & transitions", "Error → status mapping"),
+        clauses=("O1.one-each",),
+        given=given,
+        then={one.server_id: expected(one, most, reads) for one in servers},
+        again={one.server_id: expected(healed(one), most, reads) for one in servers},
+        heals=True,
+    )
+
+
+def once(case: LoadCase) -> LoadCase:
+    """The case without its second load."""
+    return msgspec.structs.replace(case, id=f"{case.id}-once", again=None, heals=False)
+
+
+def expected(server: Server, most: int, reads: Reads) -> Expected:
+    """What the walk allows; where a script holds what is open, any status and any tools."""
+    allowed = walk(server, most, reads=reads)
+    anything = any(is_open(one) for one in server.script)
+    numbers = allowed.attempts if server.script[0].do != "malformed" else None
+    return Expected(
+        status=tuple(word for word in WORDS if anything or word in allowed.statuses),
+        attempts=Attempts(min=numbers[0], max=numbers[1]) if numbers else None,
+        tools=None if anything else allowed.tools,
+    )

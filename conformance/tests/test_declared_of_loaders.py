@@ -1,0 +1,188 @@
+"""What a loader declares, and what it tells in two loads: loaders changed in one way each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from mcp_proxy_conformance.cli import main
+from mcp_proxy_conformance.resilience.declared import are_tools_of
+from mcp_proxy_conformance.resilience.load_case import load_cases
+from mcp_proxy_conformance.resilience.load_run import LoadBench, embedded_target
+from mcp_proxy_conformance.resilience.loads import Loads
+from mcp_proxy_conformance.verdict import NotApplicable
+from mcp_proxy_reference.changed_load import ChangedLoad
+from mcp_proxy_reference.loader import Connection, Signal
+
+CASES = {case.id: case for case in load_cases()}
+SIGNATURE = "Quota clock ran out"
+DENIAL = 403
+
+
+@contextmanager
+def loading(changed: ChangedLoad, folder: Path, **declared: Any) -> Iterator[LoadBench]:
+    """A bench of that loader, with what it declares besides its capabilities."""
+    target = embedded_target(changed, **declared)
+    loads = Loads(target.loader, folder)
+    try:
+        yield LoadBench(loads, target)
+    finally:
+        loads.close()
+        target.close()
+
+
+def differing(bench: LoadBench, case: str) -> list[str]:
+    """The paths of a case at which the loader does what is not allowed."""
+    sides = bench.judged(CASES[case])
+    return [path for path in sides.expected if sides.observed[path] != sides.expected[path]]
+
+
+def prefixed(before: str) -> ChangedLoad:
+    """A loader that puts this before each tool, with the server's id in its place."""
+
+    def tell(told: dict[str, Any], _: dict[str, Any]) -> dict[str, Any]:
+        for one in told["outcomes"]:
+            own = before.replace("{server_id}", one["server_id"].replace("-", "_"))
+            one["tools"] = [own + name for name in one["tools"]]
+        return told
+
+    return ChangedLoad(id="prefixed", text="It gives tools a prefix.", tell=tell)
+
+
+@pytest.mark.parametrize(
+    ("before", "declared", "wrong"),
+    [
+        ("", "", []),
+        ("mcp_", "mcp_", []),
+        ("{server_id}__", "{server_id}__", []),
+        ("", "mcp_", []),
+        ("mcp_", "", ["alpha", "beta", "control-up"]),
+        ("{server_id}_", "{server_id}__", ["alpha", "beta", "control-up"]),
+        ("beta_", "{server_id}_", ["alpha", "control-up"]),
+    ],
+)
+def test_only_the_declared_prefix_is_taken_off(
+    before: str, declared: str, wrong: list[str], tmp_path: Path
+) -> None:
+    """Another one is another tool (O3.own-tools)."""
+    with loading(prefixed(before), tmp_path, tool_prefix=declared) as bench:
+        found = differing(bench, "outcome-several-tools")
+
+    assert found == [f"tools of {name}" for name in wrong]
+
+
+@pytest.mark.parametrize(
+    ("told", "prefix", "own"),
+    [
+        (["a_add", "a_a_add"], "a_", True),
+        (["add", "a_add"], "a_", True),
+        (["a_add", "a_add"], "a_", False),
+        (["a_add"], "a_", False),
+        (["Größe_1_add", "Größe_1_a_add"], "{server_id}_", True),
+        (["Gr_e_1_add", "Gr_e_1_a_add"], "{server_id}_", True),
+        (["Gr_e_2_add", "Gr_e_2_a_add"], "{server_id}_", False),
+    ],
+)
+def test_a_listed_name_that_begins_like_the_prefix_is_no_other(
+    told: list[str], prefix: str, own: bool
+) -> None:
+    """The server lists `add` and `a_add`; ids are often written without what is unfit for names."""
+    assert are_tools_of("Größe 1", told, ["add", "a_add"], prefix) is own
+
+
+def hears(signal: Signal, _: Connection) -> Signal:
+    """A denial whose body holds the signature is a timeout."""
+    held = SIGNATURE.lower().encode() in signal.body.lower()
+    return Signal("authz_timeout", signal.code, body=signal.body) if held else signal
+
+
+HEARS = ChangedLoad(id="hears", text="It knows one more signature.", change={"heard": hears})
+AS_IT_IS = ChangedLoad(id="as-it-is", text="It is the reference's own.")
+
+
+@pytest.mark.parametrize(
+    ("changed", "wrong"),
+    [(HEARS, []), (AS_IT_IS, [f"status of alpha under {SIGNATURE!r}"])],
+    ids=lambda one: one.id if isinstance(one, ChangedLoad) else "",
+)
+def test_each_declared_signature_is_served(
+    changed: ChangedLoad, wrong: list[str], tmp_path: Path
+) -> None:
+    """A loader that does not know its own is convicted; one it does know says nothing of it."""
+    declared = ("ext_authz timeout", SIGNATURE)
+    with loading(changed, tmp_path, timeout_signatures=declared) as bench:
+        assert differing(bench, "authorization-declared") == wrong
+
+
+def test_without_a_declared_signature_there_is_nothing_to_ask(tmp_path: Path) -> None:
+    """Nor where a declared one stands in the body of what would be a denial."""
+    with loading(AS_IT_IS, tmp_path) as bench, pytest.raises(NotApplicable, match="no signature"):
+        bench.judged(CASES["authorization-declared"])
+    body = CASES["denied-forbidden-policy"].given.servers[0].script[0].body or ""
+    with (
+        loading(AS_IT_IS, tmp_path, timeout_signatures=(body.upper(),)) as bench,
+        pytest.raises(NotApplicable, match="alpha sends holds a declared signature"),
+    ):
+        bench.judged(CASES["denied-forbidden-policy"])
+
+
+def by_turns() -> Any:
+    """Answers that call the failed permanent and transient in turn."""
+    turn = count()
+
+    def tell(told: dict[str, Any], _: dict[str, Any]) -> dict[str, Any]:
+        word = ("permanent", "transient")[next(turn) % 2]
+        for one in told["outcomes"]:
+            if one["status"] != "available" and not one["server_id"].startswith("control"):
+                one["status"] = word
+        return told
+
+    return tell
+
+
+@pytest.mark.parametrize(
+    "case", ["unnamed-html", "unnamed-429", "unnamed-rpc-error", "unnamed-stdio-exits"]
+)
+def test_a_class_that_changes_between_two_loads_is_seen(case: str, tmp_path: Path) -> None:
+    """Each of the two is allowed, the change is not."""
+    turning = ChangedLoad(id="by-turns", text="It changes its mind.", tell=by_turns())
+
+    with loading(turning, tmp_path) as bench:
+        assert differing(bench, case) == ["again: alpha as before"]
+    with loading(AS_IT_IS, tmp_path) as bench:
+        assert differing(bench, case) == []
+
+
+@pytest.mark.parametrize("case", ["denied-beside-reset", "denied-beside-close"])
+def test_a_denial_before_a_cut_is_read(case: str, tmp_path: Path) -> None:
+    """The reference reads it; a loader that takes the cut for the signal is told."""
+    cut = ChangedLoad(
+        id="cut",
+        text="What ends is transient.",
+        change={"heard": lambda one, _: Signal("reset") if one.code == DENIAL else one},
+    )
+
+    with loading(AS_IT_IS, tmp_path) as bench:
+        assert differing(bench, case) == []
+    with loading(cut, tmp_path) as bench:
+        assert differing(bench, case) == ["status of alpha"]
+
+
+def test_a_target_file_of_a_loader_is_all_there_is_to_say(tmp_path: Path) -> None:
+    """Its prefix is taken off, and the profile is that of loaders."""
+    file = tmp_path / "loader.toml"
+    file.write_text('kind = "loader"\ntool_prefix = "x_"\ntimeout_signatures = ["gone late"]\n')
+    check = "test_an_authorization_that_timed_out_is_no_denial"
+    own = ["--check", check, "--out", str(tmp_path / "out")]
+
+    done = CliRunner().invoke(main, ["run", "--target-file", str(file), *own])
+
+    assert "FAIL: test_an_authorization_that_timed_out_is_no_denial" in done.output
+    assert "T4.declared" in done.output
+    assert done.exit_code == 1

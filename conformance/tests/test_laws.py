@@ -1,0 +1,443 @@
+"""Laws of a load: changed loaders are convicted with a small case, fair ones are not accused."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import count, product
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from jsonschema import Draft202012Validator
+
+from mcp_proxy_conformance.checks_index import checks
+from mcp_proxy_conformance.cli import main
+from mcp_proxy_conformance.counterexamples.trial import tried
+from mcp_proxy_conformance.discovery.expectation import Sides
+from mcp_proxy_conformance.given import Given
+from mcp_proxy_conformance.resilience.laws.blame import (
+    NOTIFICATION,
+    Blame,
+    against,
+    blamed,
+    is_open,
+)
+from mcp_proxy_conformance.resilience.laws.law import LAWS, Declared
+from mcp_proxy_conformance.resilience.laws.trying import Laws
+from mcp_proxy_conformance.resilience.laws.worlds import WORDS, a_load, generated
+from mcp_proxy_conformance.resilience.load_case import Behaviour, LoadCase, Server, read_own
+from mcp_proxy_conformance.resilience.load_run import LoadBench, embedded_target
+from mcp_proxy_conformance.resilience.loads import Loads
+from mcp_proxy_conformance.resilience.walk import Reads, walk
+from mcp_proxy_conformance.resources import schemas_dir
+from mcp_proxy_conformance.verdict import Inconclusive
+from mcp_proxy_reference.changed import Fresh
+from mcp_proxy_reference.changed_load import ChangedLoad
+from mcp_proxy_reference.loader import MEANING, Outcome
+
+Told = dict[str, Any]
+FEW = 6
+MODULE = "resilience/test_laws.py"
+OF_CHECKS = {check.name: check.clauses for check in checks() if check.module == MODULE}
+
+
+@contextmanager
+def trying(changed: ChangedLoad, folder: Path, reads: Reads | None = None) -> Iterator[Laws]:
+    """The generated loads, tried on that loader."""
+    target = embedded_target(changed)
+    loads = Loads(target.loader, folder)
+    declared = Declared(reads=reads or Reads())
+    try:
+        yield Laws(loads, declared, examples=FEW, seed=0, out=folder)
+    finally:
+        loads.close()
+        target.close()
+
+
+def changed(name: str, tell: Any = None, **change: Any) -> ChangedLoad:
+    """A loader with other decisions, or that tells what is not so."""
+    return ChangedLoad(id=name, text=name, change=change, tell=tell)
+
+
+def meaning(**classes: str) -> ChangedLoad:
+    """A loader with other classes in its table."""
+    table = {kind: (status, MEANING[kind][1]) for kind, status in classes.items()}
+    return changed(" ".join(classes), meaning={**MEANING, **table})
+
+
+def claims_more(told: Told, _: Told) -> Told:
+    """It tells of one attempt more wherever it was not the first that ended the load."""
+    for one in told["outcomes"]:
+        one["attempts"] += one["attempts"] > 1
+    return told
+
+
+def follows_the_first(told: Told, _: Told) -> Told:
+    """What comes after a server that is denied is denied too."""
+    first, *others = told["outcomes"] or [{"status": ""}]
+    for one in others if first["status"] == "denied" else ():
+        one.update(status="denied", tools=[], error="The server denied access.")
+    return told
+
+
+def keeps_tools(told: Told, _: Told) -> Told:
+    """A denied server has a tool."""
+    for one in told["outcomes"]:
+        one["tools"] += ["kept"] if one["status"] == "denied" else []
+    return told
+
+
+def drops_the_last(told: Told, _: Told) -> Told:
+    """Of several servers the last has no outcome."""
+    told["outcomes"] = told["outcomes"][: max(1, len(told["outcomes"]) - 1)]
+    return told
+
+
+def remembers() -> Any:
+    """A server that failed once has failed for good."""
+    failed: dict[str, Told] = {}
+
+    def tell(told: Told, asked: Told) -> Told:
+        urls = {one["server_id"]: str(one.get("url")) for one in asked["servers"]}
+        for one in told["outcomes"]:
+            if one["status"] == "permanent":
+                failed[urls[one["server_id"]]] = dict(one)
+            one.update(failed.get(urls[one["server_id"]], {}))
+        return told
+
+    return tell
+
+
+def by_turns() -> Any:
+    """It has another word in each load, whatever happened."""
+    turn = count()
+
+    def tell(told: Told, _: Told) -> Told:
+        word = WORDS[next(turn) % len(WORDS)]
+        for one in told["outcomes"]:
+            one["status"] = word
+        return told
+
+    return tell
+
+
+WRONG: list[tuple[ChangedLoad, str, tuple[str, ...]]] = [
+    (meaning(http_404="transient"), "status", ("P3.not-found",)),
+    (meaning(http_5xx="permanent"), "status", ("T3.server-error", "T3.notification")),
+    (meaning(timeout="permanent"), "status", ("T1.timeout",)),
+    (meaning(reset="permanent"), "status", ("T2.cut",)),
+    (meaning(denied="permanent"), "status", ("D1.denied", "D2.ambiguous")),
+    (meaning(authz_timeout="denied"), "status", ("T4.authorization-timeout",)),
+    (meaning(refused="transient"), "status", ("P2.refused",)),
+    (meaning(denied="transient"), "attempts", ("D1.once", "D2.once", "R4.stops")),
+    (
+        changed("one-too-many", again=lambda s, n, most: s == "transient" and n <= most),
+        "attempts",
+        ("O5.bounded",),
+    ),
+    (
+        changed("never-again", again=lambda *_: False),
+        "attempts",
+        ("R2.heals", "T1.retried", "T2.retried", "T3.retried", "T4.retried"),
+    ),
+    (
+        changed(
+            "goes-on-later",
+            again=lambda s, n, most: (
+                n < most and (s == "transient" or (s == "permanent" and n > 1))
+            ),
+        ),
+        "attempts",
+        ("R4.stops",),
+    ),
+    (changed("claims-more", claims_more), "claims", ("O6.claimed",)),
+    (changed("follows-the-first", follows_the_first), "order", ("I3.order",)),
+    (changed("follows-the-first", follows_the_first), "isolation", ("I1.isolated",)),
+    (changed("keeps-tools", keeps_tools), "outcomes", ("O3.no-tools", "S2.no-tools")),
+    (changed("drops-the-last", drops_the_last), "outcomes", ("O1.one-each",)),
+    (changed("remembers", Fresh(remembers)), "clears", ("I5.clears",)),
+]
+
+
+def small_case(folder: Path) -> LoadCase:
+    """The one case that was written down."""
+    (path,) = (folder / "laws").iterdir()
+    return read_own(path)
+
+
+def judged_again(wrong: ChangedLoad, case: LoadCase, folder: Path) -> Sides:
+    """The written case, as a check judges it."""
+    target = embedded_target(wrong)
+    loads = Loads(target.loader, folder)
+    try:
+        return LoadBench(loads, target).judged(case)
+    finally:
+        loads.close()
+        target.close()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "law", "clauses"), WRONG, ids=[f"{one.id}-{law}" for one, law, _ in WRONG]
+)
+def test_a_changed_loader_is_convicted_with_a_small_case(
+    wrong: ChangedLoad, law: str, clauses: tuple[str, ...], tmp_path: Path
+) -> None:
+    """By the clauses that it breaks and no other; two servers at most are left of the load."""
+    with trying(wrong, tmp_path) as laws:
+        sides = laws.sides(law)
+        evidence = laws.evidence
+        case = small_case(tmp_path)
+        again = judged_again(wrong, case, tmp_path)
+    accused = {clause for path in sides.observed for clause in against(path)}
+
+    assert sides.observed != sides.expected
+    assert accused <= set(clauses)
+    assert accused == set(case.clauses)
+    assert again.observed != again.expected
+    assert len(case.given.servers) <= 2
+    assert sum(len(one.script) for one in case.given.servers) <= 3
+    assert evidence[0].startswith(f"at most {case.given.max_attempts} attempts; ")
+    assert f"--case {tmp_path}/laws/{case.id}.json" in evidence[1]
+
+
+async def one_by_one(loads: Sequence[Any]) -> list[Outcome]:
+    """Each load after the other."""
+    return [await load() for load in loads]
+
+
+FAIR = [
+    changed("as-it-is"),
+    changed("equal-pauses", pause=lambda _, base: base),
+    changed("one-by-one", together=one_by_one),
+    changed("twice-at-most", again=lambda s, n, most: s == "transient" and n < min(most, 2)),
+]
+
+
+@pytest.mark.parametrize("fair", FAIR, ids=lambda one: one.id)
+def test_a_fair_loader_breaks_no_law(fair: ChangedLoad, tmp_path: Path) -> None:
+    """However it goes about it."""
+    with trying(fair, tmp_path) as laws:
+        found = {law: laws.sides(law) for law in LAWS}
+
+    assert {law: sides.observed for law, sides in found.items()} == {
+        law: sides.expected for law, sides in found.items()
+    }
+    assert not (tmp_path / "laws").exists()
+
+
+def test_a_loader_that_neither_classifies_nor_retries_breaks_no_law_of_its_own(
+    tmp_path: Path,
+) -> None:
+    """What it does not declare is not asked of it."""
+
+    def tell(told: Told, _: Told) -> Told:
+        for one in told["outcomes"]:
+            one["status"] = "available" if one["status"] == "available" else "failed"
+        return told
+
+    plain = changed("plain", tell, again=lambda *_: False)
+    with trying(plain, tmp_path, Reads(classifies=False, retries=False)) as laws:
+        found = [laws.sides(law) for law in ("outcomes", "order", "isolation", "clears")]
+
+    assert [one.observed for one in found] == [one.expected for one in found]
+
+
+def test_a_loader_that_changes_its_mind_is_not_judged(tmp_path: Path) -> None:
+    """It says something else each time, which no case can hold."""
+    with (
+        trying(changed("by-turns", Fresh(by_turns)), tmp_path) as laws,
+        pytest.raises(Inconclusive, match="not deterministic: at most "),
+    ):
+        laws.sides("status")
+
+
+def test_a_check_cites_what_its_law_can_convict_of() -> None:
+    """Neither more nor less, law by law."""
+    cited = {frozenset(one) for name, one in OF_CHECKS.items() if "once_generated" not in name}
+
+    assert cited == {frozenset(law.clauses) for law in LAWS.values()}
+
+
+def test_a_run_says_the_same_twice_and_leads_to_a_case_of_its_own(tmp_path: Path) -> None:
+    """One retry too many: the same verdicts in two runs, and a case that says so again."""
+    wrong = changed("one-too-many", again=lambda s, n, most: s == "transient" and n <= most)
+    found = []
+    for name in ("one", "two"):
+        given = Given(
+            target=embedded_target(wrong),
+            profile="resilience",
+            clauses=frozenset({"I5.clears", "O5.bounded"}),
+        )
+        verdicts = tried(given, tmp_path / name)
+        found.append([(r["check"], r["case"], r["verdict"], r["clauses"]) for r in verdicts.every])
+    report = json.loads((tmp_path / "two" / "report.json").read_text(encoding="utf-8"))
+    (law,) = [one for one in report["results"] if one["check"].startswith("test_any_script_is")]
+    path = next((tmp_path / "two" / "laws").iterdir())
+
+    schema = json.loads((schemas_dir() / "load-case.schema.json").read_text(encoding="utf-8"))
+    Draft202012Validator(schema).validate(json.loads(path.read_text(encoding="utf-8")))
+    done = CliRunner().invoke(
+        main, ["run", "loader", "--case", str(path), "--out", str(tmp_path / "three")]
+    )
+
+    assert found[0] == found[1]
+    assert (law["verdict"], law["clauses"]) == ("fail", ["O5.bounded"])
+    assert law["evidence"][-1] == f"run it again: the same command and --case {path}"
+    assert "pass            O5.bounded" in done.output
+    assert "partial: " in done.output
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{}", "missing required field `id`"),
+        (None, "cannot read "),
+    ],
+)
+def test_a_case_of_ones_own_that_cannot_be_used_is_told(
+    text: str | None, said: str, tmp_path: Path
+) -> None:
+    """With the repair; exit 2."""
+    path = tmp_path / "own.json"
+    if text is not None:
+        path.write_text(text, encoding="utf-8")
+
+    own = ["run", "loader", "--case", str(path), "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(main, own)
+
+    assert done.exit_code == 2
+    assert said in done.output
+
+
+def test_another_seed_is_another_list_of_loads() -> None:
+    """And the same seed the same one; more examples begin with the same tours."""
+    ids = [[one.id for one in generated(10, seed, Reads())] for seed in (0, 0, 1)]
+
+    assert ids[0] == ids[1] != ids[2]
+    assert ids[0][:2] == ids[2][:2]
+
+
+def test_what_the_walk_forbids_is_blamed_and_nothing_else_is() -> None:
+    """Up to the second attempt, where every attempt is one that the source has a word for."""
+    for case in generated(300, 3, Reads()):
+        most = min(case.given.max_attempts, 2)
+        for server in case.given.servers:
+            firm = not any(is_open(one) or one.on == NOTIFICATION for one in server.script)
+            allowed = walk(server, most)
+            if server.script[0].do == "malformed":
+                continue
+            for status, seen in product(WORDS, range(1, most + 2)):
+                blame = blamed(server, most, status, seen, Reads())
+                is_allowed = (status, seen) in allowed.ends
+
+                assert not (is_allowed and blame)
+                assert not (firm and allowed.counted and not is_allowed and not blame)
+
+
+LATE, FURTHER = (Blame("attempts", one) for one in (("R4.stops",), ("D1.once", "R4.stops")))
+NOT_FOUND = Blame("status", ("P3.not-found",))
+
+
+def script(*words: str) -> tuple[Behaviour, ...]:
+    """A script in short: codes, and words of their own."""
+    return tuple(
+        Behaviour(do="status", code=int(one)) if one.isdecimal() else Behaviour(do=one)  # type: ignore[arg-type]
+        for one in words
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "most", "ends"),
+    [
+        (("503", "404", "healthy"), 3, {("permanent", 2)}),
+        (("503", "healthy"), 1, {("transient", 1)}),
+        (("503", "healthy"), 2, {("available", 2)}),
+        (("503", "503", "healthy"), 3, {("transient", 2), ("available", 3)}),
+        (("reset", "close", "403", "healthy"), 4, {("transient", 2), ("denied", 3)}),
+        (("404", "healthy"), 4, {("permanent", 1)}),
+        (("401", "503"), 4, {("denied", 1)}),
+        (("healthy", "503"), 4, {("available", 1)}),
+        (
+            ("429", "healthy"),
+            2,
+            {("permanent", 1), ("denied", 1), ("transient", 1), ("available", 2)},
+        ),
+        (("429", "404"), 2, {("permanent", 1), ("denied", 1), ("transient", 1), ("permanent", 2)}),
+        (("silence", "503"), 2, {("transient", 2)}),
+        (("silence", "503", "503", "503"), 4, {("transient", n) for n in (2, 3, 4)}),
+        (("set_cookie", "404"), 3, {("available", 1)}),
+    ],
+    ids=lambda one: "-".join(one) if isinstance(one, tuple) else "",
+)
+def test_the_walk_ends_where_the_source_does(
+    words: tuple[str, ...], most: int, ends: set[tuple[str, int]]
+) -> None:
+    """Sequences walked by hand: on after what may pass, an end at all else, a bound."""
+    server = Server(server_id="alpha", tools=("add",), script=script(*words))
+
+    assert walk(server, most).ends == ends
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "seen", "blame"),
+    [
+        (("503", "404", "healthy"), "available", 3, [LATE, NOT_FOUND]),
+        (("503", "404", "healthy"), "transient", 2, [Blame("status", ("P3.not-found",))]),
+        (("503", "404", "healthy"), "transient", 1, [Blame("attempts", ("T3.retried",))]),
+        (("503", "healthy"), "transient", 1, [Blame("attempts", ("T3.retried", "R2.heals"))]),
+        (("503", "healthy"), "transient", 2, [Blame("status", ("R2.heals",))]),
+        (("503", "healthy"), "permanent", 1, [Blame("status", ("T3.server-error",))]),
+        (
+            ("404", "healthy"),
+            "available",
+            2,
+            [Blame("attempts", ("P3.once", "R4.stops")), NOT_FOUND],
+        ),
+        (("404",), "permanent", 2, [Blame("attempts", ("P3.once", "R4.stops"))]),
+        (("403", "healthy"), "available", 2, [FURTHER, Blame("status", ("D1.denied",))]),
+        (("healthy",), "transient", 1, [Blame("status", ("O3.loaded",))]),
+        (("healthy",), "available", 2, [Blame("attempts", ("R1.once",))]),
+        (("reset",), "transient", 5, [Blame("attempts", ("O5.bounded",))]),
+        (("html",), "available", 1, []),
+        (("503", "html"), "available", 2, []),
+        (("429", "healthy"), "transient", 2, []),
+    ],
+    ids=lambda one: "-".join(one) if isinstance(one, tuple) else "",
+)
+def test_the_blame_is_laid_on_the_clause(
+    words: tuple[str, ...], status: str, seen: int, blame: list[Blame]
+) -> None:
+    """Of four attempts; what only advises is no blame."""
+    server = Server(server_id="alpha", tools=("add",), script=script(*words))
+
+    assert blamed(server, 4, status, seen, Reads()) == tuple(blame)
+
+
+def test_hundreds_of_servers_are_loaded_in_bounded_time_and_space() -> None:
+    """The benchmark's own word, of one round."""
+    program = Path(__file__).parents[1] / "benchmarks" / "many_servers.py"
+
+    done = subprocess.run(
+        [sys.executable, str(program), "--rounds", "1"],
+        capture_output=True,
+        check=False,
+        timeout=100,
+    )
+
+    figures = json.loads(done.stdout)
+    assert (done.returncode, figures["servers"], figures["wrong"]) == (0, 200, [])
+    assert set(figures["statuses"]) == set(WORDS)
+
+
+def test_at_most_two_servers_of_a_load_are_waited_for() -> None:
+    """A loader that loads them one after another ends in time too."""
+    silent = [script("silence")] * 8
+
+    case = a_load(silent, 4, Reads())
+
+    assert [one.script[0].do for one in case.given.servers] == ["silence"] * 2 + ["healthy"] * 6
