@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from mcp_proxy_conformance.baseline.manifest import read
 from mcp_proxy_conformance.baseline.recorder import STAGE
+from mcp_proxy_conformance.live.endpoint import Endpoint, in_environment
 from mcp_proxy_conformance.resilience.load_run import ALL, loader_target
 from mcp_proxy_conformance.target.adapter import Target
 from mcp_proxy_conformance.target.description import describe
@@ -31,6 +32,20 @@ def described(config: pytest.Config) -> Target:
             environment=os.environ,
         )
     )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LiveGiven:
+    """A pytest plugin that brings the endpoint of a live run."""
+
+    endpoint: Endpoint
+
+
+def endpoint_of(config: pytest.Config) -> Endpoint | None:
+    """The endpoint that the command line brings, or that the environment names."""
+    plugins = config.pluginmanager.get_plugins()
+    given = next((one for one in plugins if isinstance(one, LiveGiven)), None)
+    return in_environment(os.environ) if given is None else given.endpoint
 
 
 def asked_for(config: pytest.Config, target: Target) -> Target:

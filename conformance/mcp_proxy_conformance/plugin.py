@@ -13,16 +13,19 @@ from typing import Any
 
 import pytest
 
-from mcp_proxy_conformance.asked import asked_for, described
+from mcp_proxy_conformance.asked import asked_for, described, endpoint_of
 from mcp_proxy_conformance.baseline.manifest import BadBaseline
 from mcp_proxy_conformance.checks_index import split
+from mcp_proxy_conformance.collected import clauses_of, named, place_of
 from mcp_proxy_conformance.given import Given
 from mcp_proxy_conformance.judging import Ending, attempt
+from mcp_proxy_conformance.live.endpoint import BadEndpoint
+from mcp_proxy_conformance.live.live_run import LIVE, LiveRun, live_target
 from mcp_proxy_conformance.report.document import write_report
 from mcp_proxy_conformance.requirement import catalogue, profile
 from mcp_proxy_conformance.resilience.load_run import LoadRun
 from mcp_proxy_conformance.resources import checks_dir
-from mcp_proxy_conformance.run import Run, clauses_of, named, place_of
+from mcp_proxy_conformance.run import Run
 from mcp_proxy_conformance.target.description import BadTarget
 from mcp_proxy_conformance.verdict import Blame
 
@@ -41,7 +44,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--soak", type=float, default=0.0, help="seconds; observe stages again then")
     group.addoption("--loader", help="a loader's command as a JSON list, instead of a target")
     group.addoption("--baseline", help="the folder of a recording to compare bytes with")
-    group.addoption("--profile", default="discovery", help="the profile of clauses")
+    group.addoption("--profile", help="the profile of clauses")
     group.addoption("--out", default="mcp-proxy-conformance-out", help="folder of the report")
     group.addoption("--check", help="only this check, or this case")
     group.addoption("--keep", action="store_true", help="keep the targets' scratch folders")
@@ -54,19 +57,23 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "on(world): the world or stage that a check works on")
     given = _given(config)
     named = ("--target", "--target-file", "--loader")
-    if given is None and not any(map(config.getoption, named)):
-        return
     try:
-        target = given.target if given is not None else described(config)
-        chosen = profile(config.getoption("--profile").partition("@")[0])
-        target = asked_for(config, target)
+        endpoint = None if given or any(map(config.getoption, named)) else endpoint_of(config)
+        if given is None and endpoint is None and not any(map(config.getoption, named)):
+            return
+        usual = "discovery" if endpoint is None else LIVE
+        chosen = profile((config.getoption("--profile") or usual).partition("@")[0])
+        if endpoint is not None:
+            target = live_target(endpoint)
+        else:
+            target = asked_for(config, given.target if given is not None else described(config))
     except json.JSONDecodeError as error:
         raise pytest.UsageError(f"--target-options is no JSON object: {error}") from None
-    except (BadTarget, BadBaseline, LookupError) as error:
+    except (BadTarget, BadBaseline, BadEndpoint, LookupError) as error:
         raise pytest.UsageError(str(error)) from None
     command = tuple(json.loads(config.getoption("--loader") or "[]"))
     kind = partial(LoadRun, command=command) if command else Run
-    run = kind(
+    run = (kind if endpoint is None else partial(LiveRun, endpoint=endpoint))(
         target=target,
         profile=chosen,
         out=Path(config.getoption("--out")).resolve(),
@@ -127,7 +134,12 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
         return None
     run.plan([place for item in session.items if (place := place_of(item)) is not None])
     run.look()
-    return True if run.stopped is not None else None
+    return True if run.stopped is not None and _only_ours(session) else None
+
+
+def _only_ours(session: pytest.Session) -> bool:
+    """Whether every test of the session is a check of the suite, in a file of the suite."""
+    return all(str(item.path).startswith(str(checks_dir())) for item in session.items)
 
 
 def _in_profile(item: pytest.Item, run: Run) -> bool:
@@ -155,6 +167,8 @@ def bench(request: pytest.FixtureRequest) -> Any:
     place = place_of(request.node)
     if run is None or place is None:
         raise pytest.UsageError("a check needs --target and the mark @on(world)")
+    if run.stopped is not None:
+        pytest.fail(run.redactor.text(run.stopped.why), pytrace=False)
     lacking = run.lacking(place)
     if lacking is not None:
         pytest.skip(f"not applicable: {lacking}")
@@ -175,7 +189,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object:
     call = partial(_call, pyfuncitem.obj, arguments, run)
     ending = run.judged(call, arguments["bench"], place)
     pyfuncitem.stash[ENDING] = ending
-    return _tell_pytest(pyfuncitem, ending)
+    return _tell_pytest(pyfuncitem, ending, run)
 
 
 def _call(check: Callable[..., Any], arguments: dict[str, Any], run: Run, bench: Any) -> None:
@@ -183,7 +197,7 @@ def _call(check: Callable[..., Any], arguments: dict[str, Any], run: Run, bench:
     check(**(arguments | {"bench": bench}))
 
 
-def _tell_pytest(item: pytest.Item, ending: Ending) -> object:
+def _tell_pytest(item: pytest.Item, ending: Ending, run: Run) -> object:
     advisory = catalogue().clause(clauses_of(item)[0]).judgement == "A"
     if ending.verdict == "pass":
         return True
@@ -193,7 +207,9 @@ def _tell_pytest(item: pytest.Item, ending: Ending) -> object:
         item.add_report_section("call", "advisory", f"{ending.verdict}: {ending.reason}")
         return True
     if ending.verdict == "inconclusive":
-        pytest.fail(f"Inconclusive: {ending.reason}", pytrace=False)
+        pytest.fail(run.redactor.text(f"Inconclusive: {ending.reason}"), pytrace=False)
+    if isinstance(run, LiveRun) and ending.verdict in ("fail", "error"):
+        pytest.fail(run.redactor.text(f"{ending.verdict}: {ending.reason}"), pytrace=False)
     assert ending.error is not None
     raise ending.error
 

@@ -109,8 +109,9 @@ class Floor(_Row, frozen=True, kw_only=True):
 
 
 def folder_of(profile_id: str) -> str:
-    """The folder of a profile's checks, its version left out; a basic one is a part of another."""
-    return profile_id.partition("@")[0].removesuffix("-basic")
+    """The folder of a profile's checks; a basic profile is a part of another."""
+    name = profile_id.partition("@")[0].removesuffix("-basic")
+    return "live" if name == "discovery-live" else name
 
 
 class Profile(_Row, frozen=True, kw_only=True):

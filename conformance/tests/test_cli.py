@@ -93,7 +93,7 @@ def test_a_check_that_breaks_is_a_fault_of_the_suite(
     checks = tmp_path / "checks" / "discovery"
     checks.mkdir(parents=True)
     (checks / "test_broken.py").write_text("import nothing_of_that_name\n", encoding="utf-8")
-    command = sys.modules["mcp_proxy_conformance.cli.run"]
+    command = sys.modules["mcp_proxy_conformance.cli.checking"]
     monkeypatch.setattr(command, "checks_dir", lambda: tmp_path / "checks")
 
     done = invoke("run", "--out", str(tmp_path / "out"))

@@ -4,35 +4,23 @@ from __future__ import annotations
 
 import gc
 import json
-import os
 import shlex
-import shutil
 import sys
 from typing import Any
 
 import click
 import pytest
 
-from mcp_proxy_conformance.checks_index import names_like
+from mcp_proxy_conformance.cli.checking import arguments, prepared
 from mcp_proxy_conformance.cli.endpoint import endpoint
 from mcp_proxy_conformance.cli.options import merged, run_options, target_meant, target_options
 from mcp_proxy_conformance.report.outcome import BROKEN, DECLARATION, FAULT, INTERRUPTED
 from mcp_proxy_conformance.report.progress import Progress
 from mcp_proxy_conformance.report.terminal import render
-from mcp_proxy_conformance.requirement import folder_of
 from mcp_proxy_conformance.resilience import builtin as builtins
-from mcp_proxy_conformance.resources import LOGS, checks_dir
 from mcp_proxy_conformance.target.adapter import AdapterError
+from mcp_proxy_conformance.target.description import BadTarget
 
-INI = """\
-[pytest]
-python_files = test_*.py
-markers =
-timeout_func_only = true
-filterwarnings =
-    ignore::pytest.PytestConfigWarning
-"""
-CHECK_S = 180
 OWN_LOADER = "mcp_proxy_reference.load"
 USAGE_ERROR = 4
 
@@ -118,44 +106,22 @@ run.add_command(endpoint)
 def judge(kind: str | None, options: dict[str, Any]) -> int:
     """Run the installed checks against a kind of target; returns the exit code."""
     out = options["out"].resolve()
-    report, ini = out / "report.json", out / "checks.ini"
-    if options["check"] is not None and not names_like(options["check"])[0]:
-        near = names_like(options["check"])[1]
-        click.echo(
-            f"there is no check or case {options['check']!r}; the nearest is {near!r}", err=True
-        )
-        return DECLARATION
+    report = out / "report.json"
     try:
-        out.mkdir(parents=True, exist_ok=True)
-        report.unlink(missing_ok=True)
-        shutil.rmtree(out / LOGS, ignore_errors=True)
-        ini.write_text(INI, encoding="utf-8")
-        log = out / "run.log"
-        log.touch()
-    except OSError as error:
-        click.echo(
-            f"--out {out} cannot be written: {error.strerror}; name another folder", err=True
-        )
+        log = prepared(out, options["check"])
+    except BadTarget as error:
+        click.echo(str(error), err=True)
         return DECLARATION
-    os.environ.pop("PYTEST_ADDOPTS", None)
-    arguments = [
-        str(checks_dir() / folder_of(options["profile"])), "-c", str(ini), "--rootdir", str(out),
-        "-p", "no:cacheprovider", "-p", "no:unraisableexception", "-p", "no:logging",
-        "--capture=sys", "--tb=native",
-        "--disable-plugin-autoload", "-p", "pytest_timeout",
-        "-p", "mcp_proxy_conformance.plugin", *_target(kind, options),
-        "--profile", options["profile"], "--soak", str(options["soak"]),
-        "--out", str(out), f"--timeout={CHECK_S + options['soak']}",
-        f"--session-timeout={options['timeout'] + options['soak']}",
+    wanted = [
+        *arguments(out, options), *_target(kind, options),
         *(["--keep"] if options["keep"] else []),
         *(["--baseline", str(options["baseline"].resolve())] if options["baseline"] else []),
-        *(["--check", options["check"]] if options["check"] else []),
     ]  # fmt: skip
     # Nearly all that a run makes is kept to its end, so looking for garbage finds none.
     gc.freeze()
     gc.set_threshold(500_000, 50, 100)
     with Progress(log, sys.stderr) as progress:
-        code = pytest.main(arguments, plugins=[progress])
+        code = pytest.main(wanted, plugins=[progress])
     if code == USAGE_ERROR:
         click.echo(progress.complaint(), err=True)
         return DECLARATION
