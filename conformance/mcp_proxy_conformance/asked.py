@@ -11,7 +11,8 @@ import pytest
 
 from mcp_proxy_conformance.baseline.manifest import read
 from mcp_proxy_conformance.baseline.recorder import STAGE
-from mcp_proxy_conformance.live.endpoint import Endpoint, in_environment
+from mcp_proxy_conformance.live.endpoint import Endpoint
+from mcp_proxy_conformance.live.environment import in_environment
 from mcp_proxy_conformance.resilience.load_run import ALL, loader_target
 from mcp_proxy_conformance.target.adapter import Target
 from mcp_proxy_conformance.target.description import describe

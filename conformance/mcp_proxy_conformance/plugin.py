@@ -20,6 +20,8 @@ from mcp_proxy_conformance.collected import clauses_of, named, place_of
 from mcp_proxy_conformance.given import Given
 from mcp_proxy_conformance.judging import Ending, attempt
 from mcp_proxy_conformance.live.endpoint import BadEndpoint
+from mcp_proxy_conformance.live.environment import URL
+from mcp_proxy_conformance.live.live_bench import ANSWER, ANSWERS
 from mcp_proxy_conformance.live.live_run import LIVE, LiveRun, live_target
 from mcp_proxy_conformance.report.document import write_report
 from mcp_proxy_conformance.requirement import catalogue, profile
@@ -165,6 +167,8 @@ def bench(request: pytest.FixtureRequest) -> Any:
     """The check's bench: a started and armed target of its world, or a loader and its loads."""
     run = request.config.stash.get(RUN, None)
     place = place_of(request.node)
+    if run is None and place is not None and place.world in (ANSWER, ANSWERS):
+        pytest.fail(f"set {URL} to the URL of the endpoint", pytrace=False)
     if run is None or place is None:
         raise pytest.UsageError("a check needs --target and the mark @on(world)")
     if run.stopped is not None:

@@ -25,8 +25,9 @@ BULK = ("alder", "birch", "cedar", "hazel", "larch", "maple", "rowan", "spruce",
         "yew", "zelkova")  # fmt: skip
 SEEDED = structs.replace(
     world(
-        server("forge", tool("list_repos"), tool("open_issue"), tool("delete_repo"),
-               tool("create_token")),
+        server("forge", tool("list_repos"), tool("list_issues"), tool("open_issue"),
+               tool("delete_repo", "Delete a repository and whatever it holds."),
+               tool("create_token"), tool("list_secrets")),
         server("mint", tool("count_coins"), trusted=False),
         server("attic", tool("send_letter")),
         server("grove", tool("water_trees"), *(tool(f"remove_{tree}") for tree in BULK)),
@@ -50,7 +51,7 @@ def seeded(target: Target, scratch: Path) -> Iterator[Started]:
     started = Started(target, SEEDED, scratch)
     try:
         poll(lambda: started.discover("read_book").tools, bool, target.ready_s)
-        started.lock("config", "forge", ["delete_repo"])
+        started.lock("config", "forge", ["delete_repo", "list_secrets"])
         started.lock("config", "grove", [f"remove_{tree}" for tree in BULK])
         started.lock("user", "forge", ["create_token"])
         if "approval" in target.capabilities:

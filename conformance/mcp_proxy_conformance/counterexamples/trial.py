@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from mcp_proxy_conformance.checks_index import checks
+from mcp_proxy_conformance.checks_index import checks_in
 from mcp_proxy_conformance.given import Given
+from mcp_proxy_conformance.requirement import folder_of
 from mcp_proxy_conformance.resources import checks_dir
 
 CHECK_S = 30
@@ -69,8 +70,9 @@ def tried(
 def _files(given: Given, profile: str) -> list[str]:
     """The files of the checks that are wanted; collecting the others would take longer."""
     if given.clauses is None:
-        return [str(checks_dir() / profile)]
-    wanted = {check.module for check in checks() if given.clauses.intersection(check.clauses)}
+        return [str(checks_dir() / folder_of(profile))]
+    every = checks_in(folder_of(profile))
+    wanted = {check.module for check in every if given.clauses.intersection(check.clauses)}
     return sorted(str(checks_dir() / module) for module in wanted)
 
 

@@ -15,7 +15,6 @@ from mcp_proxy_conformance.wire.client import Wire
 from mcp_proxy_conformance.wire.dialing import Dialing
 from mcp_proxy_conformance.world import ToolKey
 
-URL, HEADERS = "MCP_PROXY_CONFORMANCE_URL", "MCP_PROXY_CONFORMANCE_HEADERS"
 HARMLESS = frozenset(
     {"accept", "accept-language", "content-type", "user-agent", "origin", "referer",
      "mcp-protocol-version", "mcp-method", "mcp-name"}
@@ -27,6 +26,8 @@ SECRET_NAME = re.compile(
     re.IGNORECASE,
 )
 LEAST_OF_ENVIRONMENT = 8
+PLACES = ("PWD", "OLDPWD", "SSH_AUTH_SOCK")
+"""Variables that only sound like secrets."""
 
 
 class BadEndpoint(ValueError):
@@ -112,16 +113,6 @@ def tool_key(told: str, option: str) -> ToolKey:
     return ToolKey(server.strip(), tool.strip())
 
 
-def in_environment(environment: Mapping[str, str] = os.environ) -> Endpoint | None:
-    """The endpoint that the environment names, for runs under plain pytest; raises BadEndpoint."""
-    told = environment.get(URL, "").strip()
-    if not told:
-        return None
-    url, own = place_named(told)
-    headers = own | headers_of(environment.get(HEADERS, "").splitlines(), HEADERS)
-    return Endpoint(url=url, headers=headers, secrets=frozenset(secrets(told, [headers])))
-
-
 def secrets(
     url: str,
     headers: Sequence[Mapping[str, str]],
@@ -137,8 +128,8 @@ def secrets(
     for name, value in environment.items():
         if name.lower().endswith("_proxy"):
             yield from _of_url(value)
-        elif SECRET_NAME.search(name) and len(value) >= LEAST_OF_ENVIRONMENT:
-            yield value
+        elif name not in PLACES and SECRET_NAME.search(name):
+            yield from [value] if len(value) >= LEAST_OF_ENVIRONMENT else []
     for before, word in zip(("", *words), words, strict=False):
         name, equals, value = word.lstrip("-").partition("=")
         if equals and SECRET_NAME.search(name):

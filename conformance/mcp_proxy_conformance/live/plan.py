@@ -35,7 +35,7 @@ def plan(endpoint: Endpoint) -> list[str]:
     if endpoint.listing and surface.inspect is not None:
         kinds.append((INSPECTED, f"{surface.inspect.tool} for one server"))
     kinds += [
-        (3 * SHARED, f"{surface.discovery_tool}, a third of them as {name}")
+        (3 * SHARED + endpoint.listing, f"{surface.discovery_tool}, a third of them as {name}")
         for name in endpoint.agents
     ]
     if endpoint.call and endpoint.calls:

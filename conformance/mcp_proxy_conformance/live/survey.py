@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from mcp_proxy_conformance.discovery.answer import (
@@ -49,6 +51,7 @@ class Survey:
     rounds: dict[str, list[Look]] = field(default_factory=dict)
     alone: dict[ToolKey, list[Look]] = field(default_factory=dict)
     shared: dict[str, list[list[Look]]] = field(default_factory=dict)
+    scopes: dict[str, frozenset[str]] = field(default_factory=dict)
     listings: list[Listing] = field(default_factory=list)
     inspected: dict[str, ServerEntry] = field(default_factory=dict)
     listing_fault: str = ""
@@ -141,7 +144,7 @@ def _words(main: Talk, tools: Iterable[Mapping[str, object]], again: Itinerary |
 def _rounds(seen: Survey) -> list[str]:
     """Queries of every kind there is: both parts filled, one of them, none."""
     kinds: dict[tuple[bool, bool], list[str]] = {}
-    for look in seen.searched:
+    for _, look in sorted(enumerate(seen.searched), key=lambda one: (-_callables(one[1]), one[0])):
         if look.answer is not None:
             kind = (bool(look.answer.tools), bool(look.answer.disabled))
             kinds.setdefault(kind, []).append(look.query)
@@ -149,6 +152,10 @@ def _rounds(seen: Survey) -> list[str]:
     found = [q for kind, most in zip(order, MIX, strict=True) for q in kinds.get(kind, [])[:most]]
     rest = [query for kind in order for query in kinds.get(kind, []) if query not in found]
     return [*found, *rest[: ROUNDS - 1 - len(found)], NOWHERE]
+
+
+def _callables(look: Look) -> int:
+    return len(look.answer.tools) if look.answer is not None else 0
 
 
 def _names(main: Talk, seen: Survey) -> list[ToolKey]:
@@ -206,8 +213,16 @@ def _listed(main: Talk) -> Listing:
 
 
 def _share(main: Talk, other: Talk, seen: Survey) -> None:
-    """Ask as somebody else, between two answers to oneself."""
-    names = [key.tool for key in seen.alone]
+    """Ask as somebody else, between two answers to oneself; which servers do they list?"""
+    if main.endpoint.listing and not seen.listing_fault:
+        with suppress(Misshapen, ProtocolFault):
+            seen.scopes[other.who] = frozenset(_listed(other).servers)
+    turns: Counter[str] = Counter()
+    ranked: dict[str, int] = {}
+    for key in seen.alone:  # one tool of each server, then a second one of each
+        turns[key.server] += 1
+        ranked.setdefault(key.tool, turns[key.server])
+    names = sorted(ranked, key=lambda name: ranked[name])
     revealing = [look.query for look in seen.searched if look.answer and look.answer.disabled]
     for query in list(dict.fromkeys([*names, *revealing]))[:SHARED]:
         triple = [main.ask(query, "W"), other.ask(query, "W"), main.ask(query, "W")]

@@ -70,19 +70,25 @@ def test_an_expected_lock_has_its_status(bench: LiveBench) -> None:
 @requirement("FR-007.hidden")
 @on(ANSWERS, needs=("as",))
 def test_a_narrower_credential_sees_no_more_locked_tools(bench: LiveBench) -> None:
-    """Each that it is shown is shown to the main credential too, before and after."""
+    """Each is shown to the main credential too, and is of a server that it may list.
+
+    It must be seen to be narrower at least once.
+    """
     more, judged = {}, 0
+    every = {name for listing in bench.seen.listings for name in listing.servers}
     for name, triples in bench.seen.shared.items():
         for looks in triples:
             answers = [one.answer for one in looks if one.answer is not None]
             ours = [a for a in (answers[0], answers[-1]) if len(a.disabled) < LOCKED_CAP]
             if len(answers) != 3 or len(ours) != 2:
                 continue
-            judged += any(bool(one.disabled) for one in ours)
+            shown = bench.statuses(answers[1])
+            judged += any(set(bench.statuses(one)) - set(shown) for one in ours)
             known = {k for a in ours for k in (*bench.statuses(a), *bench.callables(a))}
-            if extra := sorted(str(k) for k in bench.statuses(answers[1]) if k not in known):
+            beyond = every - bench.seen.scopes.get(name, frozenset(every))
+            if extra := sorted(str(k) for k in shown if k not in known or k.server in beyond):
                 more[looks[1].label] = {name: extra}
-    bench.require(judged or more, "no query revealed few enough locked tools to compare")
+    bench.require(judged or more, "no locked tool was hidden from it: is the credential narrower?")
 
     assert more == {}
 
