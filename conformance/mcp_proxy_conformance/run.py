@@ -85,6 +85,11 @@ class Run:
         return [headers for one in every for headers in (one.headers, *one.agents.values())]
 
     @property
+    def requests(self) -> int | None:
+        """How many were sent, where that is counted."""
+        return None
+
+    @property
     def redactor(self) -> Redactor:
         """What takes credentials out of everything that is told."""
         return Redactor()

@@ -44,6 +44,8 @@ def judge_live(endpoint: Endpoint, options: dict[str, Any]) -> int:
         click.echo(redactor.text(progress.complaint()), err=True)
         return INTERRUPTED if code == pytest.ExitCode.INTERRUPTED else FAULT
     document = json.loads(report.read_text(encoding="utf-8"))
+    used = document["timing"]["requests"]
+    click.echo(f"{used} of {endpoint.max_requests} requests were used", err=True)
     click.echo(redactor.text(_told(document, report)))
     return int(document["exit"])
 

@@ -20,7 +20,7 @@ from mcp_proxy_conformance.report.outcome import BROKEN, INCOMPLETE, VIOLATED, O
 from mcp_proxy_conformance.wire.client import FORBIDDEN
 from mcp_proxy_conformance.wire.dialing import within_origin
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
-from mcp_proxy_conformance.wire.old_stream import opens_old_stream
+from mcp_proxy_conformance.wire.old_stream import TIMEOUT, opens_old_stream
 
 NO_POST = (400, 404, 405)
 NO_PATH = (404, 405)
@@ -72,10 +72,10 @@ def _broken(why: str) -> Outcome:
 
 def _is_old(talk: Talk) -> bool:
     endpoint = talk.endpoint
+    if endpoint.stdio or talk.budget.seconds_left < TIMEOUT:
+        return False
     try:
-        return not endpoint.stdio and opens_old_stream(
-            endpoint.url, endpoint.headers, talk.transcript, endpoint.dialing
-        )
+        return opens_old_stream(endpoint.url, endpoint.headers, talk.transcript, endpoint.dialing)
     except OverBudget:
         return False
 

@@ -70,6 +70,11 @@ class LiveRun(Run):
         return [self.endpoint.headers, *self.endpoint.agents.values()]
 
     @property
+    def requests(self) -> int:
+        """How many messages were sent."""
+        return self._budget.spent if self._budget is not None else 0
+
+    @property
     def redactor(self) -> Redactor:
         """Takes every credential out of what is told."""
         return Redactor(self.endpoint.secrets)
@@ -82,7 +87,7 @@ class LiveRun(Run):
 
     def unsettled(self, clauses: list[str]) -> str:
         """Why the run is incomplete."""
-        nothing = all(UNSEEN in one.reason for one in self.results if one.verdict == "inconclusive")
+        nothing = not any(bench.seen.locked() for bench in self._benches.values())
         return UNSEEN if nothing else f"not settled: {', '.join(clauses)}"
 
     def look(self) -> None:

@@ -21,7 +21,7 @@ from mcp_proxy_conformance.wire.faults import ProtocolFault, SessionLost, Unreac
 from mcp_proxy_conformance.wire.reply import ToolReply
 from mcp_proxy_conformance.wire.stdio import StdioClient
 
-REQUEST_S = 10.0
+REQUEST_S, OPENING = 10.0, 5
 AWAY = (*FORBIDDEN, 429, 502, 503, 504)
 """HTTP statuses by which something before the target speaks, or nobody is let in any more."""
 WIDEST = 100
@@ -87,7 +87,7 @@ class Talk:
 
     def tools(self) -> list[dict[str, Any]]:
         """All tools; none of a server that has none to list and therefore not the method."""
-        self._hurry()
+        self._hurry(OPENING)
         offered = self.conversation.open().opening
         declared = offered.value().get("capabilities") if offered is not None else None
         if not (isinstance(declared, dict) and "tools" in declared):
@@ -152,8 +152,9 @@ class Talk:
         finally:
             self.budget.closing = False
 
-    def _hurry(self) -> None:
-        self.conversation.timeout = max(0.05, min(REQUEST_S, self.budget.seconds_left))
+    def _hurry(self, requests: int = 1) -> None:
+        """Have that many requests end before the deadline, one after the other."""
+        self.conversation.timeout = max(0.05, min(REQUEST_S, self.budget.seconds_left / requests))
 
 
 def messages_of(span: tuple[int, int], transcript: Transcript) -> list[int]:

@@ -70,6 +70,7 @@ def document(run: Run) -> dict[str, Any]:
             "seconds": round(time.monotonic() - run.began, 3),
             "messages": {place: round(one.at, 4) for place, one in run.messages.items()},
             "python": platform.python_version(),
+            **({} if run.requests is None else {"requests": run.requests}),
             "stages": {p: round(s.ready.seconds, 3) for p, s in run.stages.items()},
             "results": {
                 f"{one.check}[{one.case}]" if one.case else one.check: one.timing
