@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import ssl
 import sys
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -120,8 +121,11 @@ def _endpoint(
     if words and (headers or agents):
         raise BadEndpoint("a program on its standard streams takes no --header and no --as")
     ca = given["ca"]
-    if ca is not None and not ca.is_file():
-        raise BadEndpoint(f"cannot read {ca}; give --ca a file of certificates")
+    try:
+        ssl.create_default_context(cafile=ca)
+    except OSError as error:
+        why = f"{ca} is of no use ({error.strerror or error})"
+        raise BadEndpoint(f"{why}; give --ca a file of certificates") from None
     return Endpoint(
         url=url,
         stdio=words,

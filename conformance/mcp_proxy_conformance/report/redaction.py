@@ -39,10 +39,17 @@ class Redactor:
             return self.text(value)
         if isinstance(value, Mapping):
             return {
-                self.text(name): inner if name in OURS else self.tree(inner)
+                self.text(name): inner if name in OURS and _words(inner) else self.tree(inner)
                 for name, inner in value.items()
             }
         return [self.tree(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def _words(value: Any) -> bool:
+    """Whether the value is a word, or a list of words."""
+    return isinstance(value, str) or (
+        isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
+    )
 
 
 def _forms(secret: str) -> Iterator[str]:
