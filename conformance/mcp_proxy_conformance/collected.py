@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from mcp_proxy_conformance.checks_index import split
 from mcp_proxy_conformance.world import World
 
 
@@ -23,6 +24,13 @@ def named(item: pytest.Item) -> tuple[str, str | None]:
     """The name of a check, and that of its case if it has cases."""
     name = getattr(item, "originalname", None) or item.name
     return name, item.callspec.id if hasattr(item, "callspec") else None
+
+
+def is_named(item: pytest.Item, wanted: str) -> bool:
+    """Whether an option that names a check, a case or both means this one."""
+    name, case = named(item)
+    check_wanted, case_wanted = split(wanted)
+    return check_wanted in ("", name) and case_wanted in ("", case or "")
 
 
 def clauses_of(item: pytest.Item) -> tuple[str, ...]:

@@ -15,8 +15,7 @@ import pytest
 
 from mcp_proxy_conformance.asked import asked_for, described, endpoint_of
 from mcp_proxy_conformance.baseline.manifest import BadBaseline
-from mcp_proxy_conformance.checks_index import split
-from mcp_proxy_conformance.collected import clauses_of, named, place_of
+from mcp_proxy_conformance.collected import clauses_of, is_named, named, place_of
 from mcp_proxy_conformance.given import Given
 from mcp_proxy_conformance.judging import Ending, attempt
 from mcp_proxy_conformance.live.endpoint import BadEndpoint
@@ -68,7 +67,7 @@ def pytest_configure(config: pytest.Config) -> None:
         if endpoint is not None:
             target = live_target(endpoint)
         else:
-            target = asked_for(config, given.target if given is not None else described(config))
+            target = asked_for(config, given.target if given else described(config))
     except json.JSONDecodeError as error:
         raise pytest.UsageError(f"--target-options is no JSON object: {error}") from None
     except (BadTarget, BadBaseline, BadEndpoint, LookupError) as error:
@@ -106,7 +105,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return
     if (wanted := config.getoption("--check")) is not None:
         run.narrowed = True
-        items[:] = [item for item in items if _is(item, wanted)]
+        items[:] = [item for item in items if is_named(item, wanted)]
     items[:] = [item for item in items if _in_profile(item, run)]
     given = _given(config)
     if given is not None and given.clauses is not None:
@@ -140,20 +139,14 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
 
 
 def _only_ours(session: pytest.Session) -> bool:
-    """Whether every test of the session is a check of the suite, in a file of the suite."""
-    return all(str(item.path).startswith(str(checks_dir())) for item in session.items)
+    """Whether every test of the session stands in a file of the suite."""
+    return all(item.path.is_relative_to(checks_dir()) for item in session.items)
 
 
 def _in_profile(item: pytest.Item, run: Run) -> bool:
     """Whether a check cites a clause of the profile; other tests are none of our business."""
     cited = clauses_of(item)
     return not cited or bool(set(cited) & set(run.profile.clauses))
-
-
-def _is(item: pytest.Item, wanted: str) -> bool:
-    name, case = named(item)
-    check_wanted, case_wanted = split(wanted)
-    return check_wanted in ("", name) and case_wanted in ("", case or "")
 
 
 def pytest_deselected(items: list[pytest.Item]) -> None:
@@ -167,9 +160,9 @@ def bench(request: pytest.FixtureRequest) -> Any:
     """The check's bench: a started and armed target of its world, or a loader and its loads."""
     run = request.config.stash.get(RUN, None)
     place = place_of(request.node)
-    if run is None and place is not None and place.world in (ANSWER, ANSWERS):
-        pytest.fail(f"set {URL} to the URL of the endpoint", pytrace=False)
     if run is None or place is None:
+        if place is not None and place.world in (ANSWER, ANSWERS):
+            pytest.fail(f"set {URL} to the URL of the endpoint", pytrace=False)
         raise pytest.UsageError("a check needs --target and the mark @on(world)")
     if run.stopped is not None:
         pytest.fail(run.redactor.text(run.stopped.why), pytrace=False)
@@ -212,7 +205,7 @@ def _tell_pytest(item: pytest.Item, ending: Ending, run: Run) -> object:
         return True
     if ending.verdict == "inconclusive":
         pytest.fail(run.redactor.text(f"Inconclusive: {ending.reason}"), pytrace=False)
-    if isinstance(run, LiveRun) and ending.verdict in ("fail", "error"):
+    if isinstance(run, LiveRun):
         pytest.fail(run.redactor.text(f"{ending.verdict}: {ending.reason}"), pytrace=False)
     assert ending.error is not None
     raise ending.error
@@ -296,5 +289,6 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     if exitstatus == pytest.ExitCode.INTERNAL_ERROR:
         run.faults.append("pytest broke inside; its log says where")
     run.cut_short = str(session.shouldfail or session.shouldstop or "")
+    run.finish()
     write_report(run)
     run.close()

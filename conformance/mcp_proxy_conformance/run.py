@@ -273,6 +273,9 @@ class Run:
 
         return tuple(difference(*self.comparison))
 
+    def finish(self) -> None:
+        """Do what the report is to know of."""
+
     def close(self) -> None:
         """End every target."""
         if self._pool is not None:

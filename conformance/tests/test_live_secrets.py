@@ -46,6 +46,8 @@ class Echo(http.server.BaseHTTPRequestHandler):
     """An MCP server that repeats every credential in every form, and breaks many clauses."""
 
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    wbufsize = -1
 
     def do_POST(self) -> None:
         """Answer once."""

@@ -83,8 +83,8 @@ def test_no_live_proof_can_be_lost_or_invented() -> None:
 
     told = [
         gaps(replace(SHIPPED, live=less)),
-        gaps(replace(SHIPPED, live=SHIPPED.live | {name: "no-such-fault"})),
-        gaps(replace(SHIPPED, live=SHIPPED.live | {"test_nothing": "no-such-fault"})),
+        gaps(replace(SHIPPED, live={**SHIPPED.live, name: "no-such-fault"})),
+        gaps(replace(SHIPPED, live={**SHIPPED.live, "test_nothing": "no-such-fault"})),
     ]
 
     assert [one[0].partition(";")[0] for one in told] == [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,10 +44,14 @@ class Budget:
             raise OverBudget(f"all {self.most} requests are used; raise --max-requests")
         wait = self._next - time.monotonic()
         if max(wait, 0.0) >= self.seconds_left:
-            raise OverBudget(f"the {self.within_s:g} seconds are over; raise --timeout")
+            raise self.late()
         time.sleep(max(wait, 0.0))
         self._next = time.monotonic() + 1 / self.per_second
         self.spent += 1
+
+    def late(self) -> OverBudget:
+        """What is to be raised when the time is over."""
+        return OverBudget(f"the {self.within_s:g} seconds are over; raise --timeout")
 
 
 class Ledger(Transcript):
@@ -56,9 +61,12 @@ class Ledger(Transcript):
         """Nothing is spent yet."""
         super().__init__()
         self._budget = budget
+        self.hurried: list[Callable[[], None]] = []
 
     def record(self, **members: Any) -> Message:
         """As of any transcript; raises OverBudget before a message is sent that is one too many."""
         if members["direction"] == "sent":
             self._budget.spend()
+        for hurry in self.hurried:  # what is sent next has less time
+            hurry()
         return super().record(**members)

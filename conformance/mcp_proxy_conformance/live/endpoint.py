@@ -72,9 +72,10 @@ def place_named(url: str) -> tuple[str, dict[str, str]]:
     try:
         parts = urlsplit(url)
     except ValueError as error:
-        raise BadEndpoint(f"--url is no URL: {error}") from None
+        raise BadEndpoint("--url is no URL; give the whole of one") from error
     if parts.scheme not in ("http", "https") or not parts.netloc:
-        raise BadEndpoint(f"--url {url!r} is no http address; give the whole URL")
+        scheme = f"{parts.scheme}:" if parts.scheme else "no scheme"
+        raise BadEndpoint(f"--url begins with {scheme}, which is no http; give the whole URL")
     userinfo, at, host = parts.netloc.rpartition("@")
     if not at:
         return url, {}

@@ -13,6 +13,7 @@ from mcp_proxy_conformance.live.budget import Budget, Ledger, OverBudget
 from mcp_proxy_conformance.live.endpoint import Endpoint
 from mcp_proxy_conformance.live.first_look import Offered, first_look
 from mcp_proxy_conformance.live.live_bench import ANSWERS, UNSEEN, LiveBench
+from mcp_proxy_conformance.live.movements import movements
 from mcp_proxy_conformance.live.rejected import Rejected, call
 from mcp_proxy_conformance.live.survey import Survey, itinerary, survey
 from mcp_proxy_conformance.live.talk import Talk, messages_of
@@ -178,7 +179,8 @@ class LiveRun(Run):
             return Ending(verdict="inconclusive", reason=why, error=Inconclusive(why))
         again = attempt(partial(call, second))
         same = subjects & self._subjects()
-        if again.verdict == "fail" and (same or not subjects):
+        moved = movements([one.seen for one in self._benches.values()])
+        if again.verdict == "fail" and same and not same & moved:
             self._cited = self._messages_of(second, same)
             return again
         why = f"the target does not agree with itself; first seen: {ending.reason}"
@@ -206,11 +208,15 @@ class LiveRun(Run):
     def done_with(self, place: Place) -> None:
         """Nothing is shared that could end."""
 
-    def close(self) -> None:
-        """End every session."""
+    def finish(self) -> None:
+        """End every session: these requests count, too."""
         talks, self._talks = self._talks, {}
         for talk in talks.values():
             talk.close()
+
+    def close(self) -> None:
+        """Every session has ended."""
+        self.finish()
 
 
 def _presence(why: str) -> Result:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +22,7 @@ from mcp_proxy_conformance.wire.faults import ProtocolFault, SessionLost, Unreac
 from mcp_proxy_conformance.wire.reply import ToolReply
 from mcp_proxy_conformance.wire.stdio import StdioClient
 
-REQUEST_S, OPENING = 10.0, 5
+REQUEST_S, LEAST_S = 10.0, 0.05
 AWAY = (*FORBIDDEN, 429, 502, 503, 504)
 """HTTP statuses by which something before the target speaks, or nobody is let in any more."""
 WIDEST = 100
@@ -70,6 +71,7 @@ class Talk:
             self.conversation = StdioClient(
                 endpoint.stdio, env=os.environ, transcript=transcript, timeout=REQUEST_S
             )
+            self._watch()
             return
         headers = dict(endpoint.headers)
         if who:
@@ -84,17 +86,22 @@ class Talk:
             timeout=REQUEST_S,
             dialing=endpoint.dialing,
         )
+        self._watch()
+
+    def _watch(self) -> None:
+        self.transcript.hurried.append(self._hurry)
+        self._hurry()
 
     def tools(self) -> list[dict[str, Any]]:
         """All tools; none of a server that has none to list and therefore not the method."""
-        self._hurry(OPENING)
-        offered = self.conversation.open().opening
-        declared = offered.value().get("capabilities") if offered is not None else None
-        if not (isinstance(declared, dict) and "tools" in declared):
-            refusal = self.conversation.request("tools/list", {}).error
-            if refusal is not None and refusal["code"] == METHOD_NOT_FOUND:
-                return []
-        return self.conversation.tools()
+        with self._timely():
+            offered = self.conversation.open().opening
+            declared = offered.value().get("capabilities") if offered is not None else None
+            if not (isinstance(declared, dict) and "tools" in declared):
+                refusal = self.conversation.request("tools/list", {}).error
+                if refusal is not None and refusal["code"] == METHOD_NOT_FOUND:
+                    return []
+            return self.conversation.tools()
 
     def ask(self, query: str, form: str, limit: int | None = None) -> Look:
         """One discovery call in that form; at form W with the widest limit."""
@@ -130,12 +137,13 @@ class Talk:
             Unreachable: No answer, or one that a gateway gave in the target's place.
             OverBudget: Nothing was sent.
         """
-        self._hurry()
         try:
-            return self.conversation.call_tool(tool, arguments)
+            with self._timely():
+                return self.conversation.call_tool(tool, arguments)
         except SessionLost:
             self.conversation.close()
-            return self.conversation.call_tool(tool, arguments)
+            with self._timely():
+                return self.conversation.call_tool(tool, arguments)
         except ProtocolFault as fault:
             if fault.status not in AWAY:
                 raise
@@ -152,9 +160,18 @@ class Talk:
         finally:
             self.budget.closing = False
 
-    def _hurry(self, requests: int = 1) -> None:
-        """Have that many requests end before the deadline, one after the other."""
-        self.conversation.timeout = max(0.05, min(REQUEST_S, self.budget.seconds_left / requests))
+    def _hurry(self) -> None:
+        self.conversation.timeout = max(LEAST_S, min(REQUEST_S, self.budget.seconds_left))
+
+    @contextmanager
+    def _timely(self) -> Iterator[None]:
+        """An answer that did not come before our own deadline is not the endpoint's fault."""
+        try:
+            yield
+        except Unreachable:
+            if self.budget.seconds_left > LEAST_S:
+                raise
+            raise self.budget.late() from None
 
 
 def messages_of(span: tuple[int, int], transcript: Transcript) -> list[int]:
