@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -91,6 +94,32 @@ def test_nothing_need_be_known_on_either_wire(
     assert [reason for reason in open_.values() if "--" not in reason] == []
     assert {"FR-010.block", "FR-007.hidden", "FR-001.reveals-user"} <= open_.keys()
     assert "and no tool is called" in told
+    assert calls(started) == 0
+
+
+def test_one_file_is_enough_for_pytest(
+    started: Started, knowledge: list[str], tmp_path: Path
+) -> None:
+    """From an empty folder, without a warning; without a URL it says what to set."""
+    test = "from mcp_proxy_conformance.live.checks import *\n"
+    (tmp_path / "test_live.py").write_text(test, encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-W", "error", "-rs", "test_live.py"]
+    expected = {"MCP_PROXY_CONFORMANCE_EXPECT": knowledge[1]}
+    named = {"MCP_PROXY_CONFORMANCE_URL": started.access.url, **expected}
+
+    found, unnamed = (
+        subprocess.run(
+            command, cwd=tmp_path, env=os.environ | given, capture_output=True, text=True,
+            check=False, timeout=100,
+        )
+        for given in (named, {})
+    )  # fmt: skip
+
+    report = json.loads((tmp_path / "mcp-proxy-conformance-out" / "report.json").read_bytes())
+    assert (found.returncode, "passed" in found.stdout, report["exit"]) == (0, True, 0)
+    assert verdicts(report)["FR-001.reveals-config"] == "pass"
+    assert "not applicable: not asked for; --call does" in found.stdout
+    assert (unnamed.returncode, "set MCP_PROXY_CONFORMANCE_URL" in unnamed.stdout) == (1, True)
     assert calls(started) == 0
 
 

@@ -24,6 +24,8 @@ from mcp_proxy_conformance.report.redaction import Redactor
 from mcp_proxy_conformance.report.terminal import render
 
 LONGEST = 1200
+JUDGING_S = 10
+"""Seconds to judge what was seen, after the last request."""
 
 
 def judge_live(endpoint: Endpoint, options: dict[str, Any]) -> int:
@@ -36,8 +38,9 @@ def judge_live(endpoint: Endpoint, options: dict[str, Any]) -> int:
         click.echo(redactor.text(inert(line)), err=True)
     out = options["out"].resolve()
     log = prepared(out, options["check"])
+    judging = options | {"timeout": endpoint.within_s + JUDGING_S}
     with Progress(log, sys.stderr) as progress:
-        code = pytest.main(arguments(out, options), plugins=[progress, LiveGiven(endpoint)])
+        code = pytest.main(arguments(out, judging), plugins=[progress, LiveGiven(endpoint)])
     log.write_text(redactor.text(log.read_text(encoding="utf-8")), encoding="utf-8")
     report = out / "report.json"
     if not report.exists():
