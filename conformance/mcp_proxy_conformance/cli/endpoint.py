@@ -45,12 +45,24 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 )  # fmt: skip
 @click.option("--query", multiple=True, metavar="WORD", help="Asked for before all other words.")
 @click.option("--expect", type=_FILE, help='locks.toml: "SERVER:TOOL" = "disabled_by_config", …')
-@click.option("--call", multiple=True, metavar="SERVER:TOOL", help="Call it, if listed as locked.")
+@click.option(
+    "--call", multiple=True, metavar="SERVER:TOOL", help="Call it once, if it is listed as locked."
+)
 @click.option("--tool", metavar="NAME", help="Discovery tool.  [default: retrieve_tools]")
-@click.option("--listing", metavar="TOOL[=JSON]", help="The tool that lists servers, arguments.")
-@click.option("--inspect", metavar="TOOL=JSON", help="The one that shows a {server} of them.")
-@click.option("--max-requests", type=click.IntRange(4, 10_000), default=300, show_default=True)
-@click.option("--rate", type=Finite(1, 10_000), default=20.0, show_default=True, help="A second.")
+@click.option(
+    "--listing", metavar="TOOL[=JSON]", help="The tool that lists servers, and its arguments."
+)
+@click.option("--inspect", metavar="TOOL=JSON", help="The tool that shows one {server}.")
+@click.option(
+    "--max-requests",
+    type=click.IntRange(4, 10_000),
+    default=300,
+    show_default=True,
+    help="In all, whatever their kind.",
+)
+@click.option(
+    "--rate", type=Finite(1, 10_000), default=20.0, show_default=True, help="Requests a second."
+)
 @click.option(
     "--wire",
     type=click.Choice(["auto", "handshake", "stateless"]),

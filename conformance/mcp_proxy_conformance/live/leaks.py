@@ -34,7 +34,7 @@ def leaks(bench: LiveBench, *, noted: bool) -> Leaks:
     found, common = Leaks(), _common(bench)
     for entries, between in bench.bracketed():
         for look, answer in between:
-            if noted and not answer.note:
+            if noted and not bench.note(answer):
                 continue
             found.judged += 1
             if told := sorted({t for e in entries for t in _told(bench, e, answer)} - common):

@@ -7,12 +7,12 @@ from functools import cached_property
 from typing import Any
 
 from mcp_proxy_conformance.discovery.answer import Answer, Entry, Listing
-from mcp_proxy_conformance.discovery.surface import Surface
+from mcp_proxy_conformance.discovery.surface import FLAG, Surface
 from mcp_proxy_conformance.live.endpoint import Endpoint
 from mcp_proxy_conformance.live.rejected import Rejected
 from mcp_proxy_conformance.live.survey import Survey
 from mcp_proxy_conformance.live.talk import Look
-from mcp_proxy_conformance.live.words import key_of
+from mcp_proxy_conformance.live.words import Names
 from mcp_proxy_conformance.verdict import Inconclusive, NotApplicable
 from mcp_proxy_conformance.world import ToolKey, World
 
@@ -43,12 +43,12 @@ class LiveBench:
         return self.endpoint.surface
 
     @cached_property
-    def _servers(self) -> frozenset[str]:
-        return self.seen.servers
+    def _names(self) -> Names:
+        return self.seen.names
 
     def key(self, entry: Entry) -> ToolKey:
         """The tool of an entry, whatever the form of its name."""
-        return key_of(entry, self._servers)
+        return self._names.key(entry)
 
     def callables(self, answer: Answer) -> tuple[ToolKey, ...]:
         """The callable tools, in the order told."""
@@ -96,6 +96,10 @@ class LiveBench:
             answers = [one.answer for one in looks if one.answer is not None]
             if len(answers) == len(looks) >= 5:  # noqa: PLR2004 - one answer of each form of ALONE
                 yield key, looks, answers
+
+    def note(self, answer: Answer) -> str | None:
+        """The note of an answer; a member of that name which tells of no flag is something else."""
+        return answer.note if FLAG in (answer.note or "") else None
 
     def steady(self, key: ToolKey, answers: list[Answer]) -> bool:
         """Whether a tool is listed as locked before and after, and among them."""

@@ -193,7 +193,9 @@ class LiveRun(Run):
 
     def _messages_of(self, bench: LiveBench, subjects: frozenset[str]) -> tuple[int, ...]:
         assert self._ledger is not None
-        found = [look for look in bench.seen.looks() if look.label in subjects]
+        queries = {subject.partition(":")[2] for subject in subjects}
+        looks = list(bench.seen.looks())
+        found = [one for one in looks if one.label in subjects or one.query in queries]
         spans = [look.messages for look in found]
         spans += [one.messages for key, one in self._calls.items() if str(key) in subjects]
         ids = {number for span in spans for number in messages_of(span, self._ledger)}

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from mcp_proxy_conformance.live.survey import Survey
 from mcp_proxy_conformance.live.talk import Look, Talk
-from mcp_proxy_conformance.live.words import key_of
 from mcp_proxy_conformance.wire.faults import ProtocolFault
 from mcp_proxy_conformance.world import ToolKey
 
@@ -49,5 +48,6 @@ def call(talk: Talk, key: ToolKey, seen: Survey) -> Rejected:
 
 def _status(look: Look, key: ToolKey, seen: Survey) -> str:
     entries = look.answer.disabled if look.answer is not None else ()
-    found = {key_of(entry, seen.servers): entry.status for entry in entries}
+    names = seen.names
+    found = {names.key(entry): entry.status for entry in entries}
     return found.get(key, "")

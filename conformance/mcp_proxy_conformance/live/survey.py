@@ -17,7 +17,7 @@ from mcp_proxy_conformance.discovery.answer import (
 from mcp_proxy_conformance.discovery.surface import STATUSES
 from mcp_proxy_conformance.live.budget import OverBudget
 from mcp_proxy_conformance.live.talk import Look, Talk
-from mcp_proxy_conformance.live.words import NOWHERE, Words, key_of
+from mcp_proxy_conformance.live.words import NOWHERE, Names, Words
 from mcp_proxy_conformance.verdict import Misshapen
 from mcp_proxy_conformance.wire.faults import ProtocolFault
 from mcp_proxy_conformance.world import ToolKey
@@ -66,19 +66,17 @@ class Survey:
             yield from (look for triple in triples for look in triple)
 
     @property
-    def servers(self) -> frozenset[str]:
-        """The names of all servers that an entry named."""
-        entries = (e for look in self.looks() for e in entries_of(look))
-        told = (entry.members.get("server") for entry in entries)
-        return frozenset(one for one in told if isinstance(one, str))
+    def names(self) -> Names:
+        """How tools are spelt."""
+        return Names.of(entry for look in self.looks() for entry in entries_of(look))
 
     def locked(self) -> dict[ToolKey, Entry]:
         """Every tool that was ever listed as locked, in the order of first sight."""
         found: dict[ToolKey, Entry] = {}
-        servers = self.servers
+        names = self.names
         for look in self.looks():
             for entry in look.answer.disabled if look.answer is not None else ():
-                found.setdefault(key_of(entry, servers), entry)
+                found.setdefault(names.key(entry), entry)
         return found
 
 
@@ -190,7 +188,7 @@ def _count(main: Talk, seen: Survey, again: Itinerary | None) -> None:
     try:
         seen.listings.append(_listed(main))
         listed = seen.listings[0].servers
-        names = [n for n in seen.servers if n in listed] or list(listed)
+        names = [n for n in seen.names.servers if n in listed] or list(listed)
         chosen = sorted(names, key=lambda name: (not listed[name].has_counts, name))[:INSPECTED]
         for name in (chosen if again is None else again.servers) if inspect is not None else ():
             assert inspect is not None

@@ -147,7 +147,8 @@ class Talk:
         except ProtocolFault as fault:
             if fault.status not in AWAY:
                 raise
-            reason = f"it was answered with HTTP {fault.status}"
+            asking = f"{self.who} is" if self.who else "it was"
+            reason = f"{asking} answered with HTTP {fault.status}"
             raise Unreachable(self.endpoint.place, "wait", reason, 0.0) from None
 
     def close(self) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from mcp_proxy_conformance.discovery.answer import Entry
@@ -49,8 +50,44 @@ class Words:
         return None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Names:
+    """How an endpoint spells tools: with the server's name before or behind their own, or not.
+
+    Learnt from all that it lists, apart for locked entries, which may go by their bare names.
+    """
+
+    servers: tuple[str, ...]
+    qualified: Mapping[bool, bool]
+
+    @classmethod
+    def of(cls, entries: Iterable[Entry]) -> Names:
+        """What these entries show."""
+        entries = list(entries)
+        told = {server for one in entries if isinstance(server := one.members.get("server"), str)}
+        qualified = {
+            kind: all(bare(one.members["server"], one.name) != one.name for one in entries
+                      if _is_locked(one) == kind and isinstance(one.members.get("server"), str))
+            for kind in (False, True)
+        }  # fmt: skip
+        return cls(
+            servers=tuple(sorted(told, key=lambda one: (-len(one), one))), qualified=qualified
+        )
+
+    def key(self, entry: Entry) -> ToolKey:
+        """The tool of an entry; one that names no server is looked for among those known."""
+        told = entry.members.get("server")
+        if isinstance(told, str):
+            own = bare(told, entry.name) if self.qualified[_is_locked(entry)] else entry.name
+            return ToolKey(told, own)
+        for server in self.servers:
+            if bare(server, entry.name) != entry.name:
+                return ToolKey(server, bare(server, entry.name))
+        return ToolKey("", entry.name)
+
+
 def bare(server: str, name: str) -> str:
-    """The tool's own name of an entry that may carry its server's before or behind it."""
+    """The name without that of its server, which may stand before or behind it."""
     before = re.match(rf"{re.escape(server)}[^A-Za-z0-9]+(?=.)", name) if server else None
     if before is not None:
         return name[before.end() :]
@@ -58,12 +95,5 @@ def bare(server: str, name: str) -> str:
     return name if behind is None else name[: behind.start()]
 
 
-def key_of(entry: Entry, servers: Iterable[str]) -> ToolKey:
-    """The tool of an entry; one that names no server is looked for among those known."""
-    told = entry.members.get("server")
-    if isinstance(told, str):
-        return ToolKey(told, bare(told, entry.name))
-    for server in sorted(servers, key=len, reverse=True):
-        if bare(server, entry.name) != entry.name:
-            return ToolKey(server, bare(server, entry.name))
-    return ToolKey("", entry.name)
+def _is_locked(entry: Entry) -> bool:
+    return "status" in entry.members

@@ -31,21 +31,27 @@ ALIKE = 0.85
 @on(ANSWERS, needs=("expect",))
 def test_an_expected_config_lock_is_revealed(bench: LiveBench) -> None:
     """A tool that its operator's configuration denies is listed for its name."""
-    assert _missing(bench, CONFIG) == {}
+    missing = _missing(bench, CONFIG)
+
+    assert missing == {}
 
 
 @requirement("FR-001.reveals-user")
 @on(ANSWERS, needs=("expect",))
 def test_an_expected_user_lock_is_revealed(bench: LiveBench) -> None:
     """A tool that the user disabled is listed for its name."""
-    assert _missing(bench, USER) == {}
+    missing = _missing(bench, USER)
+
+    assert missing == {}
 
 
 @requirement("FR-001.reveals-pending")
 @on(ANSWERS, needs=("expect",))
 def test_an_expected_pending_tool_is_revealed(bench: LiveBench) -> None:
     """A tool that awaits approval is listed for its name."""
-    assert _missing(bench, PENDING) == {}
+    missing = _missing(bench, PENDING)
+
+    assert missing == {}
 
 
 @requirement("FR-004.precedence")
@@ -85,7 +91,7 @@ def test_a_narrower_credential_sees_no_more_locked_tools(bench: LiveBench) -> No
             shown = bench.statuses(answers[1])
             judged += any(set(bench.statuses(one)) - set(shown) for one in ours)
             known = {k for a in ours for k in (*bench.statuses(a), *bench.callables(a))}
-            beyond = every - bench.seen.scopes.get(name, frozenset(every))
+            beyond = every - _scope(bench, name, every)
             if extra := sorted(str(k) for k in shown if k not in known or k.server in beyond):
                 more[looks[1].label] = {name: extra}
     bench.require(judged or more, "no locked tool was hidden from it: is the credential narrower?")
@@ -139,6 +145,14 @@ def test_a_named_call_of_a_config_denied_tool_is_not_told_to_be_enabled(bench: L
     for key, word in read.items():
         if word == "unrecognised":
             raise Unread(CONFIG, texts[key])
+
+
+def _scope(bench: LiveBench, name: str, every: set[str]) -> set[str]:
+    """The servers that a credential lists; all of them if it is shown tools of others as well."""
+    listed = bench.seen.scopes.get(name, frozenset())
+    answers = [one.answer for looks in bench.seen.shared[name] for one in looks if one.who == name]
+    shown = {key.server for one in answers if one is not None for key in bench.callables(one)}
+    return set(listed) if listed and shown <= listed else every
 
 
 def _indexed(bench: LiveBench) -> dict[ToolKey, Rejected]:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.notes import counts_right
 from mcp_proxy_conformance.discovery.numbers import numbers_in
-from mcp_proxy_conformance.discovery.surface import FLAG
 from mcp_proxy_conformance.live.leaks import leaks
 from mcp_proxy_conformance.live.live_bench import ANSWER, ANSWERS, LiveBench
 from mcp_proxy_conformance.live.talk import Look
@@ -25,7 +24,7 @@ def test_a_live_answer_without_a_callable_tells_of_the_locked_one(bench: LiveBen
     """It has a note with a number and the flag's name."""
     lacking = {}
     for look, notes, _ in _due(bench):
-        poor = [n for n in notes if FLAG not in (n or "") or not numbers_in(n or "")]
+        poor = [note for note in notes if not numbers_in(note or "")]
         if len(poor) == len(notes):
             lacking[look.label] = poor[0]
 
@@ -69,10 +68,10 @@ def test_a_live_answer_has_no_note_unless_it_is_due(bench: LiveBench) -> None:
     list(_due(bench))
     undue = {}
     for look, answer in bench.usual():
-        if answer.note and answer.tools:
+        if bench.note(answer) and answer.tools:
             undue[look.label] = answer.note
     for _, usual, false, flagged in bench.rounds():
-        noted = [one.note for one in (*usual[:2], *false) if one.note]
+        noted = [one.note for one in (*usual[:2], *false) if bench.note(one)]
         if len(noted) == 4 and not any(one.disabled for one in flagged):
             undue[f"{usual[0].query!r} (no flag)"] = noted[0]
 
@@ -84,7 +83,7 @@ def test_a_live_answer_has_no_note_unless_it_is_due(bench: LiveBench) -> None:
 def test_a_live_note_is_one_line(bench: LiveBench) -> None:
     """It holds no line break."""
     list(_due(bench))
-    notes = {look.label: answer.note for look, answer in bench.usual() if answer.note}
+    notes = {look.label: note for look, one in bench.usual() if (note := bench.note(one))}
     bench.require(notes, "no note was seen")
 
     broken = {label: note for label, note in notes.items() if len(note.splitlines()) > 1}
@@ -105,7 +104,7 @@ def _due(bench: LiveBench) -> Iterator[tuple[Look, list[str | None], list[Answer
         if usable and bench.steady(key, answers):
             owed += 1
             around = [answers[at] for at in (0, 2, 4)]
-            yield plain[0][0], [one.note for _, one in plain], around
+            yield plain[0][0], [bench.note(one) for _, one in plain], around
     if not owed and all(answer.tools for _, answer in bench.usual()):
         raise NotApplicable("its search lists callable tools for every query, so no note is due")
     bench.require(owed, NONE_DUE)
