@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import pytest
 
 from mcp_proxy_conformance.counterexamples.live_trial import endpoint_of, seeded, tried_live
 from mcp_proxy_conformance.counterexamples.matrix import Trial
+from mcp_proxy_conformance.counterexamples.rewriting import RewritingAdapter
+from mcp_proxy_conformance.counterexamples.wire import WIRE_FAULTS
 from mcp_proxy_conformance.target.embedded import embedded
 from mcp_proxy_conformance.target.started import Started
 from mcp_proxy_reference.changed import Changed
@@ -94,3 +97,34 @@ def test_a_conforming_variant_is_not_accused(variant: Any, tmp_path: Path) -> No
 
     assert accused(report) == []
     assert report["exit"] == 0
+
+
+@pytest.mark.parametrize(("until", "exit_code"), [(150, 4), (10_000, 1)])
+def test_a_breach_counts_only_when_it_is_seen_again(
+    started: Started, until: int, exit_code: int, tmp_path: Path
+) -> None:
+    """A note that is missing in the first look alone leaves its clauses open."""
+    (usual,) = (one for one in WIRE_FAULTS if one.id == "note-absent")
+    edit = usual.document
+    assert edit is not None
+
+    def at_first(x: Any, told: Any) -> Any:
+        x.memory["number"] = x.memory.get("number", 0) + 1
+        return edit(x, told) if x.memory["number"] < until else None
+
+    before = RewritingAdapter(
+        started.adapter, replace(usual, document=at_first), started.target.surface
+    )
+    url = before._behind(started.access).url
+    report = tried_live(replace(endpoint_of(started), url=url, call=()), tmp_path)
+    before._servers[0].shutdown()
+    before._servers[0].server_close()
+
+    told = {r["check"]: r for r in report["results"]}
+    found = told["test_a_live_answer_without_a_callable_tells_of_the_locked_one"]
+    assert (report["exit"], found["verdict"]) == (
+        exit_code,
+        "fail" if exit_code == 1 else "inconclusive",
+    )
+    assert "does not agree with itself" in found["reason"] or exit_code == 1
+    assert bool(found["messages"]) == (exit_code == 1)

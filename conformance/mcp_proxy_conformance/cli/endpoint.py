@@ -45,13 +45,9 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 )  # fmt: skip
 @click.option("--query", multiple=True, metavar="WORD", help="Asked for before all other words.")
 @click.option("--expect", type=_FILE, help='locks.toml: "SERVER:TOOL" = "disabled_by_config", …')
-@click.option(
-    "--call", multiple=True, metavar="SERVER:TOOL", help="Call it once, if it is listed as locked."
-)
+@click.option("--call", multiple=True, metavar="SERVER:TOOL", help="Called if listed as locked.")
 @click.option("--tool", metavar="NAME", help="Discovery tool.  [default: retrieve_tools]")
-@click.option(
-    "--listing", metavar="TOOL[=JSON]", help="The tool that lists servers, and its arguments."
-)
+@click.option("--listing", metavar="TOOL[=JSON]", help="The tool that lists servers.")
 @click.option("--inspect", metavar="TOOL=JSON", help="The tool that shows one {server}.")
 @click.option(
     "--max-requests",

@@ -15,7 +15,7 @@ from mcp_proxy_conformance.live.first_look import Offered, first_look
 from mcp_proxy_conformance.live.live_bench import ANSWERS, UNSEEN, LiveBench
 from mcp_proxy_conformance.live.movements import movements
 from mcp_proxy_conformance.live.rejected import Rejected, call
-from mcp_proxy_conformance.live.survey import Survey, itinerary, survey
+from mcp_proxy_conformance.live.survey import itinerary, survey
 from mcp_proxy_conformance.live.talk import Talk, messages_of
 from mcp_proxy_conformance.report.outcome import (
     BROKEN,
@@ -130,15 +130,15 @@ class LiveRun(Run):
             again = itinerary(self._benches[False].seen) if second else None
             seen = survey(self._talks, self._offered.tools, again)
             if not second:
-                self._call(seen)
+                self._call()
             found = LiveBench(self.endpoint, self._offered.tool, seen, self._calls)
             self._benches[second] = found
         return found
 
-    def _call(self, seen: Survey) -> None:
+    def _call(self) -> None:
         for key in self.endpoint.call:
             try:
-                self._calls[key] = call(self._talks[""], key, seen)
+                self._calls[key] = call(self._talks[""], key)
             except OverBudget as over:
                 self._calls[key] = Rejected(left_out=str(over))
 

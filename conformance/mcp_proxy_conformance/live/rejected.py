@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from mcp_proxy_conformance.live.survey import Survey
 from mcp_proxy_conformance.live.talk import Look, Talk
+from mcp_proxy_conformance.live.words import is_of
 from mcp_proxy_conformance.wire.faults import ProtocolFault
 from mcp_proxy_conformance.world import ToolKey
 
@@ -22,13 +22,12 @@ class Rejected:
     left_out: str = ""
 
 
-def call(talk: Talk, key: ToolKey, seen: Survey) -> Rejected:
+def call(talk: Talk, key: ToolKey) -> Rejected:
     """Call a tool once, if it is listed as locked right before; what is not locked is let be."""
     endpoint = talk.endpoint
     if not endpoint.calls:
         return Rejected(left_out="no call tool was named; a target file does, as surface.calls")
-    before = talk.ask(key.tool, "W")
-    status = _status(before, key, seen)
+    status = _status(talk.ask(key.tool, "W"), key)
     if not status:
         return Rejected(left_out=f"{key} is not listed as locked, so it was not called")
     tool, arguments = endpoint.surface.calls[0].filled(key, {})
@@ -41,13 +40,11 @@ def call(talk: Talk, key: ToolKey, seen: Survey) -> Rejected:
     except ProtocolFault as fault:
         return Rejected(left_out=f"the call was answered with no result: {fault}")
     messages = (since, talk.transcript.mark())
-    if _status(talk.ask(key.tool, "W"), key, seen) != status:
+    if _status(talk.ask(key.tool, "W"), key) != status:
         return Rejected(left_out=f"{key} was not locked the same way after the call")
     return Rejected(status=status, text=text, is_error=is_error, messages=messages)
 
 
-def _status(look: Look, key: ToolKey, seen: Survey) -> str:
+def _status(look: Look, key: ToolKey) -> str:
     entries = look.answer.disabled if look.answer is not None else ()
-    names = seen.names
-    found = {names.key(entry): entry.status for entry in entries}
-    return found.get(key, "")
+    return next((entry.status for entry in entries if is_of(entry, key)), "")

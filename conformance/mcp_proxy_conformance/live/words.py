@@ -95,5 +95,11 @@ def bare(server: str, name: str) -> str:
     return name if behind is None else name[: behind.start()]
 
 
+def is_of(entry: Entry, key: ToolKey) -> bool:
+    """Whether an entry may be that of a tool that somebody named."""
+    server = entry.members.get("server", key.server)
+    return server == key.server and key.tool in (entry.name, bare(key.server, entry.name))
+
+
 def _is_locked(entry: Entry) -> bool:
     return "status" in entry.members

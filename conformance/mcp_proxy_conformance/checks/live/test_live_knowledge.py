@@ -8,6 +8,7 @@ from mcp_proxy_conformance.discovery.remediation import judge, mask
 from mcp_proxy_conformance.discovery.surface import FLAG
 from mcp_proxy_conformance.live.live_bench import ANSWER, ANSWERS, LiveBench
 from mcp_proxy_conformance.live.rejected import Rejected
+from mcp_proxy_conformance.live.words import is_of
 from mcp_proxy_conformance.oracle import LOCKED_CAP
 from mcp_proxy_conformance.requirement import requirement
 from mcp_proxy_conformance.stage import on
@@ -177,7 +178,7 @@ def _rejections(bench: LiveBench) -> list[tuple[ToolKey, Rejected]]:
 def _words(bench: LiveBench, key: ToolKey) -> set[str]:
     """The statuses under which answers to a tool's name list it."""
     answers = [a for look, a in bench.flagged() if look.query == key.tool and not look.who]
-    return {word for answer in answers if (word := bench.statuses(answer).get(key))}
+    return {one.status for answer in answers for one in answer.disabled if is_of(one, key)}
 
 
 def _missing(bench: LiveBench, status: str) -> dict[str, str]:
@@ -197,7 +198,7 @@ def _missing(bench: LiveBench, status: str) -> dict[str, str]:
             continue
         full = any(len(answer.disabled) >= LOCKED_CAP for answer in answers)
         bench.require(not full, f"{key} is not among the {LOCKED_CAP} tools shown for its name")
-        free = any(key in bench.callables(answer) for answer in answers)
+        free = any(is_of(entry, key) for answer in answers for entry in answer.tools)
         bench.require(not free, f"{key} is listed as callable; mend the lock or the file")
         near = get_close_matches(str(key), map(str, seen), 1, ALIKE)
         bench.require(not near, f"{key} is not known here; did you mean {near[0] if near else ''}?")
