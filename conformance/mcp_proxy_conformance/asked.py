@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import os
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from mcp_proxy_conformance.baseline.manifest import read
 from mcp_proxy_conformance.baseline.recorder import STAGE
+from mcp_proxy_conformance.live.endpoint import Endpoint
+from mcp_proxy_conformance.live.environment import in_environment
 from mcp_proxy_conformance.requirement import Profile, profile
 from mcp_proxy_conformance.resilience.load_case import BadLoadCase
 from mcp_proxy_conformance.resilience.load_case import read_own as read_case
@@ -25,6 +27,7 @@ PROFILES = {
     "reference": "discovery+robustness",
     "command": "discovery+robustness",
     "loader": "resilience",
+    "endpoint": "discovery-live",
 }
 """What targets of a kind are judged by when no profile is named; others by PROFILE."""
 OWN_LOADER = (sys.executable, "-m", "mcp_proxy_reference.load")
@@ -56,6 +59,20 @@ def judged_by(config: pytest.Config, target: Target) -> Profile:
     """The profile that is named, else the one of targets of its kind; raises LookupError."""
     wanted = config.getoption("--profile") or PROFILES.get(target.kind, PROFILE)
     return profile(wanted)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LiveGiven:
+    """A pytest plugin that brings the endpoint of a live run."""
+
+    endpoint: Endpoint
+
+
+def endpoint_of(config: pytest.Config) -> Endpoint | None:
+    """The endpoint that the command line brings, or that the environment names."""
+    plugins = config.pluginmanager.get_plugins()
+    given = next((one for one in plugins if isinstance(one, LiveGiven)), None)
+    return in_environment(os.environ) if given is None else given.endpoint
 
 
 def asked_for(config: pytest.Config, target: Target) -> Target:

@@ -13,17 +13,21 @@ from typing import Any
 
 import pytest
 
-from mcp_proxy_conformance.asked import asked_for, described, judged_by
+from mcp_proxy_conformance.asked import asked_for, described, endpoint_of, judged_by
 from mcp_proxy_conformance.baseline.manifest import BadBaseline
-from mcp_proxy_conformance.checks_index import split
+from mcp_proxy_conformance.collected import clauses_of, is_named, named, place_of
 from mcp_proxy_conformance.given import Given
 from mcp_proxy_conformance.judging import Ending, attempt
+from mcp_proxy_conformance.live.endpoint import BadEndpoint
+from mcp_proxy_conformance.live.environment import URL
+from mcp_proxy_conformance.live.live_bench import ANSWER, ANSWERS
+from mcp_proxy_conformance.live.live_run import LiveRun, live_target
 from mcp_proxy_conformance.report.document import write_report
 from mcp_proxy_conformance.requirement import catalogue
 from mcp_proxy_conformance.resilience.load_case import BadLoadCase
 from mcp_proxy_conformance.resilience.load_run import EXAMPLES, LoaderTarget, LoadRun, only_own
 from mcp_proxy_conformance.resources import checks_dir
-from mcp_proxy_conformance.run import Run, clauses_of, named, place_of
+from mcp_proxy_conformance.run import Run
 from mcp_proxy_conformance.target.description import BadTarget
 from mcp_proxy_conformance.verdict import Blame
 
@@ -60,20 +64,23 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "on(world): the world or stage that a check works on")
     given = _given(config)
     named = ("--target", "--target-file")
-    if given is None and not any(map(config.getoption, named)):
-        return
     try:
-        target = given.target if given is not None else described(config)
+        endpoint = None if given or any(map(config.getoption, named)) else endpoint_of(config)
+        if given is None and endpoint is None and not any(map(config.getoption, named)):
+            return
+        if endpoint is not None:
+            target = live_target(endpoint)
+        else:
+            target = asked_for(config, given.target if given else described(config))
         chosen = judged_by(config, target)
-        target = asked_for(config, target)
     except json.JSONDecodeError as error:
         raise pytest.UsageError(f"--target-options is no JSON object: {error}") from None
-    except (BadTarget, BadBaseline, BadLoadCase, LookupError) as error:
+    except (BadTarget, BadBaseline, BadEndpoint, BadLoadCase, LookupError) as error:
         raise pytest.UsageError(str(error)) from None
     if isinstance(target, LoaderTarget) != (chosen.folders == LOADERS):
         raise pytest.UsageError(f"the profile {chosen.id} does not judge kind {target.kind!r}")
     kind = LoadRun if isinstance(target, LoaderTarget) else Run
-    run = kind(
+    run = (kind if endpoint is None else partial(LiveRun, endpoint=endpoint))(
         target=target,
         profile=chosen,
         out=Path(config.getoption("--out")).resolve(),
@@ -112,7 +119,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return
     if (wanted := config.getoption("--check")) is not None:
         run.narrowed = True
-        items[:] = [item for item in items if _is(item, wanted)]
+        items[:] = [item for item in items if is_named(item, wanted)]
     if isinstance(run, LoadRun) and (own := run.loader_target.case) is not None:
         run.narrowed = True
         items[:] = [item for item in items if named(item)[1] == own.id]
@@ -145,19 +152,18 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
         return None
     run.plan([place for item in session.items if (place := place_of(item)) is not None])
     run.look()
-    return True if run.stopped is not None else None
+    return True if run.stopped is not None and _only_ours(session) else None
+
+
+def _only_ours(session: pytest.Session) -> bool:
+    """Whether every test of the session stands in a file of the suite."""
+    return all(item.path.is_relative_to(checks_dir()) for item in session.items)
 
 
 def _in_profile(item: pytest.Item, run: Run) -> bool:
     """Whether a check cites a clause of the profile; other tests are none of our business."""
     cited = clauses_of(item)
     return not cited or bool(set(cited) & set(run.profile.clauses))
-
-
-def _is(item: pytest.Item, wanted: str) -> bool:
-    name, case = named(item)
-    check_wanted, case_wanted = split(wanted)
-    return check_wanted in ("", name) and case_wanted in ("", case or "")
 
 
 def pytest_deselected(items: list[pytest.Item]) -> None:
@@ -172,7 +178,11 @@ def bench(request: pytest.FixtureRequest) -> Any:
     run = request.config.stash.get(RUN, None)
     place = place_of(request.node)
     if run is None or place is None:
+        if place is not None and place.world in (ANSWER, ANSWERS):
+            pytest.fail(f"set {URL} to the URL of the endpoint", pytrace=False)
         raise pytest.UsageError("a check needs --target and the mark @on(world)")
+    if run.stopped is not None:
+        pytest.fail(run.redactor.text(run.stopped.why), pytrace=False)
     lacking = run.lacking(place)
     if lacking is not None:
         pytest.skip(f"not applicable: {lacking}")
@@ -193,7 +203,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object:
     call = partial(_call, pyfuncitem.obj, arguments, run)
     ending = run.judged(call, arguments["bench"], place)
     pyfuncitem.stash[ENDING] = ending
-    return _tell_pytest(pyfuncitem, ending)
+    return _tell_pytest(pyfuncitem, ending, run)
 
 
 def _call(check: Callable[..., Any], arguments: dict[str, Any], run: Run, bench: Any) -> None:
@@ -201,7 +211,7 @@ def _call(check: Callable[..., Any], arguments: dict[str, Any], run: Run, bench:
     check(**(arguments | {"bench": bench}))
 
 
-def _tell_pytest(item: pytest.Item, ending: Ending) -> object:
+def _tell_pytest(item: pytest.Item, ending: Ending, run: Run) -> object:
     advisory = catalogue().clause(clauses_of(item)[0]).judgement == "A"
     if ending.verdict == "pass":
         return True
@@ -211,7 +221,9 @@ def _tell_pytest(item: pytest.Item, ending: Ending) -> object:
         item.add_report_section("call", "advisory", f"{ending.verdict}: {ending.reason}")
         return True
     if ending.verdict == "inconclusive":
-        pytest.fail(f"Inconclusive: {ending.reason}", pytrace=False)
+        pytest.fail(run.redactor.text(f"Inconclusive: {ending.reason}"), pytrace=False)
+    if isinstance(run, LiveRun):
+        pytest.fail(run.redactor.text(f"{ending.verdict}: {ending.reason}"), pytrace=False)
     assert ending.error is not None
     raise ending.error
 
@@ -294,5 +306,6 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     if exitstatus == pytest.ExitCode.INTERNAL_ERROR:
         run.faults.append("pytest broke inside; its log says where")
     run.cut_short = str(session.shouldfail or session.shouldstop or "")
+    run.finish()
     write_report(run)
     run.close()

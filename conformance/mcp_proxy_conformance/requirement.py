@@ -110,12 +110,14 @@ class Floor(_Row, frozen=True, kw_only=True):
 
 BESIDE = "+"
 """Between the ids of profiles that are judged together."""
+FOLDERS = {"discovery-live": "live", "resilience-basic": "resilience"}
+"""The folders of the checks of profiles that have not their own name for it."""
 
 
 def folders_of(profile_id: str) -> tuple[str, ...]:
-    """The folders of a profile's checks, its version left out; a basic one is part of another."""
+    """The folders of a profile's checks, its version left out."""
     ids = [one.partition("@")[0] for one in profile_id.split(BESIDE)]
-    return tuple(dict.fromkeys(one.removesuffix("-basic") for one in ids))
+    return tuple(dict.fromkeys(FOLDERS.get(one, one) for one in ids))
 
 
 class Profile(_Row, frozen=True, kw_only=True):

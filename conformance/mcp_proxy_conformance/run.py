@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -14,10 +14,18 @@ from typing import Any
 import pytest
 
 from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.collected import Place, clauses_of, named
 from mcp_proxy_conformance.discovery import presence
 from mcp_proxy_conformance.discovery.accusation import accused
 from mcp_proxy_conformance.judging import Ending, judge
-from mcp_proxy_conformance.report.outcome import BROKEN, INCOMPLETE, VIOLATED, Outcome
+from mcp_proxy_conformance.report.outcome import (
+    BROKEN,
+    CONFORMANT,
+    INCOMPLETE,
+    VIOLATED,
+    Outcome,
+)
+from mcp_proxy_conformance.report.redaction import Redactor
 from mcp_proxy_conformance.requirement import Profile, catalogue
 from mcp_proxy_conformance.target.adapter import AdapterError, Target
 from mcp_proxy_conformance.target.pool import Pool, Ready, Wanted
@@ -25,21 +33,10 @@ from mcp_proxy_conformance.target.started import Started
 from mcp_proxy_conformance.transcript import Message
 from mcp_proxy_conformance.verdict import Misshapen, Result, Unread
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
-from mcp_proxy_conformance.world import World
 
 PASS_EXCERPT, PRESENCE_EXCERPT = 4, 8
 SECOND = "#second"
 NOT_DECLARED = "is not declared"
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a check works: its world, shared or fresh, and the capabilities it needs."""
-
-    name: str
-    world: World
-    fresh: bool
-    needs: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +72,31 @@ class Run:
     _uses: Counter[str] = field(default_factory=Counter)
     _current: dict[str, StageRecord] = field(default_factory=dict)
     _pool: Pool | None = None
+
+    @property
+    def green(self) -> Outcome:
+        """What a run comes to in which every clause passes or does not apply."""
+        return Outcome("conformant", CONFORMANT, "every clause passes or does not apply")
+
+    @property
+    def credentials(self) -> list[Mapping[str, str]]:
+        """Headers by which the target lets somebody in."""
+        every = [record.ready.started.access for record in self.stages.values()]
+        return [headers for one in every for headers in (one.headers, *one.agents.values())]
+
+    @property
+    def requests(self) -> int | None:
+        """How many were sent, where that is counted."""
+        return None
+
+    @property
+    def redactor(self) -> Redactor:
+        """What takes credentials out of everything that is told."""
+        return Redactor()
+
+    def unsettled(self, clauses: list[str]) -> str:
+        """Why a run is incomplete that left these clauses open."""
+        return f"not settled: {', '.join(clauses)}"
 
     @property
     def scratch(self) -> Path:
@@ -189,20 +211,8 @@ class Run:
     def record(self, item: pytest.Item, place: Place, ending: Ending, *, seconds: float) -> Result:
         """Turn an ending into a result and remember the messages it rests on."""
         clauses = clauses_of(item)
-        record = self._current.get(place.name)
-        cited: tuple[str, ...] = ()
-        if record is not None:
-            record.ready.started.log_wanted |= ending.verdict in ("fail", "error")
-            seen: tuple[Message, ...] = ()
-            if ending.since is not None:
-                seen = record.ready.started.transcript.since(ending.since)
-            if ending.verdict == "pass":
-                seen = seen[-PASS_EXCERPT:]
-            cited = tuple(f"{record.place}/{message.id}" for message in seen)
-            self.messages |= dict(zip(cited, seen, strict=True))
-            wire = record.ready.started.client().wire
-            self.wire = self.wire or (wire if wire != "unopened" else "")
-            ending = _with_log(ending, record.ready.started)
+        ending, cited = self._rests_on(place, ending)
+        self.messages |= cited
         evidence = self._evidence(ending)
         check, case = named(item)
         result = Result(
@@ -215,13 +225,27 @@ class Run:
             blame=ending.blame,
             stage=place.world.id or place.name,
             evidence=evidence,
-            cut=self._cut(record),
-            messages=cited,
+            cut=self._cut(self._current.get(place.name)),
+            messages=tuple(cited),
             reproduce=item.nodeid.rpartition("/")[2],
             timing={"seconds": round(seconds, 4)},
         )
         self.results.append(result)
         return result
+
+    def _rests_on(self, place: Place, ending: Ending) -> tuple[Ending, dict[str, Message]]:
+        """The ending as it is told, and the messages that it rests on by their names."""
+        record = self._current.get(place.name)
+        if record is None:
+            return ending, {}
+        started = record.ready.started
+        started.log_wanted |= ending.verdict in ("fail", "error")
+        seen = () if ending.since is None else started.transcript.since(ending.since)
+        if ending.verdict == "pass":
+            seen = seen[-PASS_EXCERPT:]
+        wire = started.client().wire
+        self.wire = self.wire or (wire if wire != "unopened" else "")
+        return _with_log(ending, started), {f"{record.place}/{one.id}": one for one in seen}
 
     def _accused(
         self, item: pytest.Item, ending: Ending, clauses: tuple[str, ...]
@@ -251,6 +275,9 @@ class Run:
 
         return tuple(difference(*self.comparison))
 
+    def finish(self) -> None:
+        """Do what the report is to know of."""
+
     def close(self) -> None:
         """End every target."""
         if self._pool is not None:
@@ -269,25 +296,3 @@ def _with_log(ending: Ending, started: Started) -> Ending:
         return ending
     tail = started.adapter.log().strip()
     return replace(ending, reason=f"{ending.reason}; the target has ended, its log: {tail}")
-
-
-def named(item: pytest.Item) -> tuple[str, str | None]:
-    """The name of a check, and that of its case if it has cases."""
-    name = getattr(item, "originalname", None) or item.name
-    return name, item.callspec.id if hasattr(item, "callspec") else None
-
-
-def clauses_of(item: pytest.Item) -> tuple[str, ...]:
-    """The clauses that a check, or its case, cites."""
-    return tuple(dict.fromkeys(c for mark in item.iter_markers("requirement") for c in mark.args))
-
-
-def place_of(item: pytest.Item) -> Place | None:
-    """Where a check works, from its `on` mark."""
-    mark = item.get_closest_marker("on")
-    if mark is None:
-        return None
-    (world,) = mark.args
-    fresh = mark.kwargs["fresh"]
-    name = item.nodeid.rpartition("/")[2] if fresh else world.id
-    return Place(name=name, world=world, fresh=fresh, needs=tuple(mark.kwargs["needs"]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.server
 import json
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -59,9 +60,10 @@ def telling(tell: Tell) -> Iterator[str]:
 
 def look(tell: Tell, *more: str) -> Result:
     """What the command says of a web server; always one line."""
-    with telling(tell) as url:
-        found = CliRunner().invoke(main, ["run", "endpoint", "--url", url, *more])
-    assert (found.output.count("\n"), len(found.output) < 1300) == (1, True)
+    with telling(tell) as url, tempfile.TemporaryDirectory() as out:
+        command = ["run", "endpoint", "--url", url, "--out", out, *more]
+        found = CliRunner().invoke(main, command)
+    assert (found.stdout.count("\n"), len(found.stdout) < 1300) == (1, True)
     return found
 
 
@@ -103,36 +105,36 @@ def test_missing_credentials_are_asked_for(status: int) -> None:
         found = look(lambda *_, told=told: told)
 
         assert found.exit_code == 3
-        assert f"turns this client away (HTTP {status}); give credentials" in found.output
-        assert "--header 'NAME: VALUE'" in found.output
+        assert f"turns this client away (HTTP {status}); give credentials" in found.stdout
+        assert "--header 'NAME: VALUE'" in found.stdout
 
 
 def test_credentials_that_only_the_listing_asks_for_are_asked_for() -> None:
     """Some let anyone shake hands."""
     found = look(server({"error": REFUSAL}, capabilities={"tools": {}}, status=401))
 
-    assert (found.exit_code, "turns this client away (HTTP 401)" in found.output) == (3, True)
+    assert (found.exit_code, "turns this client away (HTTP 401)" in found.stdout) == (3, True)
 
 
 @pytest.mark.parametrize(
     ("location", "shown"),
-    [("/mcp", "/mcp "), ("https://x.test/y", " https://x.test/y "), ("http://[", " http://[ ")],
+    [("/there", "/there "), ("https://x.test/y", " https://x.test/y "), ("http://[", " http://[ ")],
 )
 def test_a_redirect_is_named(location: str, shown: str) -> None:
-    """As a whole URL, to be given in place of the first."""
+    """As a whole URL, to be given in place of the first; one without end is not followed on."""
     found = look(lambda *_: (307, {"Location": location}, b""))
 
-    assert (found.exit_code, "redirects to http" in found.output) == (3, True)
-    assert shown in found.output
-    assert "give that URL" in found.output
+    assert (found.exit_code, "redirects to http" in found.stdout) == (3, True)
+    assert shown in found.stdout
+    assert "give that URL" in found.stdout
 
 
 def test_the_older_transport_is_named() -> None:
     """A stream that begins with `endpoint`: there is an MCP server, only not for this client."""
     found = look(old_stream(b"event: endpoint\ndata: /messages?id=1\n\n"))
 
-    assert (found.exit_code, "the HTTP+SSE transport of 2024-11-05" in found.output) == (3, True)
-    assert "give the URL of its streamable HTTP endpoint" in found.output
+    assert (found.exit_code, "the HTTP+SSE transport of 2024-11-05" in found.stdout) == (3, True)
+    assert "give the URL of its streamable HTTP endpoint" in found.stdout
 
 
 @pytest.mark.parametrize("first", [b"data: {}\n\n", b"", b": only a comment\n\n"])
@@ -140,30 +142,30 @@ def test_another_stream_is_no_older_transport(first: bytes) -> None:
     """The path is wrong, and the sentence does not guess further."""
     found = look(old_stream(first))
 
-    assert (found.exit_code, "no MCP endpoint at" in found.output) == (3, True)
+    assert (found.exit_code, "no MCP endpoint at" in found.stdout) == (3, True)
 
 
 def test_a_page_that_is_not_found_is_not_quoted() -> None:
     """What to do is said instead."""
     found = look(lambda *_: (404, {"Content-Type": "text/html"}, b"<html>" * 100))
 
-    assert (found.exit_code, "html" in found.output) == (3, False)
-    assert "(HTTP 404 to a POST); give the URL, path included" in found.output
+    assert (found.exit_code, "html" in found.stdout) == (3, False)
+    assert "(HTTP 404 to a POST); give the URL, path included" in found.stdout
 
 
 def test_a_refused_handshake_is_no_other_protocol() -> None:
     """A proxy whose upstream is away speaks MCP all the same; its reason is shown."""
     found = look(lambda _, asked: _answer(asked, {"error": REFUSAL}))
 
-    assert (found.exit_code, "does not agree to shake hands" in found.output) == (3, True)
-    assert "the upstream is away" in found.output
+    assert (found.exit_code, "does not agree to shake hands" in found.stdout) == (3, True)
+    assert "the upstream is away" in found.stdout
 
 
 def test_a_session_lost_at_once_is_no_wrong_path() -> None:
     """The handshake was answered there, so the path is right."""
     found = look(server({}, acknowledged=404))
 
-    assert (found.exit_code, "the session that it gave out" in found.output) == (3, True)
+    assert (found.exit_code, "the session that it gave out" in found.stdout) == (3, True)
 
 
 @pytest.mark.parametrize("members", [{"error": REFUSAL}, {"result": {}}])
@@ -171,7 +173,7 @@ def test_tools_that_cannot_be_listed_are_told_as_that(members: dict[str, Any]) -
     """The handshake was well, the listing was not."""
     found = look(server(members, capabilities={"tools": {}}))
 
-    assert (found.exit_code, "shook hands, but its tools cannot" in found.output) == (3, True)
+    assert (found.exit_code, "shook hands, but its tools cannot" in found.stdout) == (3, True)
 
 
 @pytest.mark.parametrize("status", [200, 404])
@@ -181,14 +183,14 @@ def test_a_server_without_tools_has_none(status: int) -> None:
 
     found = look(server(unknown, capabilities={"prompts": {}}, status=status))
 
-    assert (found.exit_code, "(tools: none)" in found.output) == (4, True)
+    assert (found.exit_code, "(tools: none)" in found.stdout) == (4, True)
 
 
 def test_tools_that_were_not_declared_are_seen() -> None:
     """The listing counts, not the declaration."""
     found = look(server({"result": {"tools": [{"name": "add"}]}}))
 
-    assert (found.exit_code, "(tools: add)" in found.output) == (4, True)
+    assert (found.exit_code, "(tools: add)" in found.stdout) == (4, True)
 
 
 def test_many_and_long_names_make_no_page() -> None:
@@ -198,8 +200,8 @@ def test_many_and_long_names_make_no_page() -> None:
 
     found = look(server(listing, capabilities={"tools": {}}))
 
-    assert (found.exit_code, "tool_5, and 4 more)" in found.output) == (4, True)
-    assert "x..., a b, tool_0" in found.output
+    assert (found.exit_code, "tool_5, and 4 more)" in found.stdout) == (4, True)
+    assert "x..., a b, tool_0" in found.stdout
 
 
 @pytest.mark.parametrize("schema", [None, {}, {"properties": None}, {"properties": 5}])
@@ -209,4 +211,4 @@ def test_a_tool_with_an_odd_schema_names_no_flag(schema: Any) -> None:
 
     found = look(server(listing, capabilities={"tools": {}}), "--tool", "find_tools")
 
-    assert (found.exit_code, found.output[:20]) == (1, "FR-014.described: fi")
+    assert (found.exit_code, found.stdout[:20]) == (1, "FR-014.described: fi")

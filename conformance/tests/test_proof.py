@@ -40,14 +40,15 @@ def test_no_file_of_checks_can_be_lost(module: str) -> None:
     words = set(" ".join(told).replace(",", " ").replace(";", " ").split())
     assert told != []
     assert orphans(lost, left) - words == set()
-    assert {check.name for check in lost if check.name in SHIPPED.proofs} - words == set()
+    proven = {*SHIPPED.proofs, *SHIPPED.live}
+    assert {check.name for check in lost if check.name in proven} - words == set()
 
 
 def test_no_single_check_can_be_lost() -> None:
     """Neither one that convicts nor one that advises."""
     silent = []
 
-    for check in (*checks_in("discovery"), *checks_in("robustness")):
+    for check in (c for one in ("discovery", "robustness", "live") for c in checks_in(one)):
         left = [one for one in SHIPPED.checks if one is not check]
         if not gaps(replace(SHIPPED, checks=left)):
             silent.append(check.name)
@@ -72,6 +73,24 @@ def test_no_proof_can_be_lost_or_invented() -> None:
         f"{name} is not in proofs.toml",
         f"{name} cannot kill no-such-fault, which breaks nothing it cites",
         f"{broken} lost test_nothing, which kills {killed}",
+    ]
+
+
+def test_no_live_proof_can_be_lost_or_invented() -> None:
+    """Those of live checks stand apart, and are asked for alike."""
+    name = min(SHIPPED.live)
+    less = {check: one for check, one in SHIPPED.live.items() if check != name}
+
+    told = [
+        gaps(replace(SHIPPED, live=less)),
+        gaps(replace(SHIPPED, live={**SHIPPED.live, name: "no-such-fault"})),
+        gaps(replace(SHIPPED, live={**SHIPPED.live, "test_nothing": "no-such-fault"})),
+    ]
+
+    assert [one[0].partition(";")[0] for one in told] == [
+        f"{name} is not in proofs.toml",
+        f"{name} cannot kill no-such-fault, which breaks nothing it cites",
+        " lost test_nothing, which kills no-such-fault",
     ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.server
 import json
 import socket
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +21,8 @@ from mcp_proxy_conformance.upstream import Upstreams, UpstreamServer, UpstreamTo
 
 def look(url: str, *more: str) -> Result:
     """Run the command in this process."""
-    return CliRunner().invoke(main, ["run", "endpoint", "--url", url, *more])
+    with tempfile.TemporaryDirectory() as out:
+        return CliRunner().invoke(main, ["run", "endpoint", "--url", url, "--out", out, *more])
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -86,7 +88,7 @@ def test_what_speaks_no_mcp_is_said_to_speak_none(body: Any) -> None:
     with answering(body) as url:
         found = look(url)
 
-    assert (found.exit_code, found.output.count("\n")) == (3, 1)
+    assert (found.exit_code, found.stdout.count("\n")) == (3, 1)
 
 
 @pytest.mark.parametrize(
@@ -94,20 +96,33 @@ def test_what_speaks_no_mcp_is_said_to_speak_none(body: Any) -> None:
     [
         (UpstreamTool(name="add", description="Add numbers."), 4),
         (UpstreamTool(name="retrieve_tools", description="Find tools."), 1),
-        (UpstreamTool(name="retrieve_tools", description="Takes include_disabled."), 4),
     ],
-    ids=["no discovery tool", "ignores the flag", "names the flag"],
+    ids=["no discovery tool", "ignores the flag"],
 )
 def test_an_mcp_server_is_looked_at_for_its_discovery_tool(
     tool: UpstreamTool, exit_code: int
 ) -> None:
-    """None: incomplete; one that names the flag nowhere: violated."""
+    """None: incomplete; one that names the flag nowhere: violated. Neither is called."""
     with Upstreams(Transcript()) as upstreams:
         server = upstreams.add(UpstreamServer("plain", tools=[tool]))
         found = look(server.url)
 
     assert found.exit_code == exit_code
     assert server.calls(tool.name) == 0
+
+
+def test_a_tool_that_only_names_the_flag_is_asked_and_found_wanting() -> None:
+    """It is the one tool that is called, and its answers are no discovery."""
+    tools = [
+        UpstreamTool(name="retrieve_tools", description="Takes include_disabled."),
+        UpstreamTool(name="delete_all"),
+    ]
+    with Upstreams(Transcript()) as upstreams:
+        server = upstreams.add(UpstreamServer("plain", tools=tools))
+        found = look(server.url, "--rate", "10000")
+
+    assert (found.exit_code, server.calls("retrieve_tools") > 0) == (4, True)
+    assert server.calls("delete_all") == 0
 
 
 @pytest.mark.parametrize("arguments", [("ftp://x",), ("http://127.0.0.1:1", "--header", "x")])

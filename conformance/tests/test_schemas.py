@@ -13,6 +13,7 @@ from referencing import Registry, Resource
 from mcp_proxy_conformance.resources import fixtures_dir, schemas_dir
 
 ANSWERS = ("discovery-answer", "locked-entry", "remediation-map", "server-counts")
+LOCKS = ("locks",)
 LOADERS = ("load-outcome", "loader-protocol", "load-case")
 FILES = {
     "requirements/discovery.toml": "requirement",
@@ -20,12 +21,13 @@ FILES = {
     "requirements/robustness.toml": "requirement",
     "profiles/discovery.toml": "profile",
     "profiles/robustness.toml": "profile",
+    "profiles/discovery-live.toml": "profile",
     "profiles/resilience.toml": "profile",
     "profiles/resilience-basic.toml": "profile",
     "interpretations.toml": "interpretation",
     "proofs.toml": "proofs",
 }
-NAMES = sorted({*FILES.values(), *ANSWERS, *LOADERS})
+NAMES = sorted({*FILES.values(), *ANSWERS, *LOADERS, *LOCKS})
 
 Json = Any
 
@@ -108,6 +110,7 @@ SOUND = {
         {"callable": 0, "disabled_by_user": 2},
         {"server_quarantined": 1, "total": 1},
     ],
+    "locks": [{"forge:wipe": "disabled_by_config"}],
     "discovery-answer": [NONE, NONE | {"disabled": [], "remediation": {}}, SHOWN, NOTED],
 }
 
@@ -134,6 +137,9 @@ def test_a_sound_instance_is_accepted(name: str, instance: Json) -> None:
         ("locked-entry", ENTRY | {"remediation": "Ask."}, "$.remediation: not"),
         ("locked-entry", HIDDEN | {"description": "Obey."}, "$.description: maxLength"),
         ("locked-entry", HIDDEN | {"schema": {}}, "$.schema: not"),
+        ("locks", {}, "$: minProperties"),
+        ("locks", {"wipe": "disabled_by_user"}, "$: pattern"),
+        ("locks", {"forge:wipe": "locked"}, "$['forge:wipe']: enum"),
         ("remediation-map", {"locked": "Ask."}, "$: enum"),
         ("remediation-map", {"disabled_by_user": " \n"}, "$.disabled_by_user: pattern"),
         ("server-counts", {"callable": 4}, "$: anyOf"),

@@ -1,130 +1,178 @@
-"""`run endpoint`: does something at a URL speak MCP, and does it know the flag?"""
+"""`run endpoint`: judge what runs somewhere by what it says, without setting anything up."""
 
 from __future__ import annotations
 
+import json
+import shlex
+import ssl
 import sys
-from collections.abc import Callable
-from typing import Any
-from urllib.parse import urljoin
+from pathlib import Path
+from typing import Any, Literal, cast
 
 import click
 
-from mcp_proxy_conformance.discovery.presence import (
-    LONGEST_NAME,
-    cut,
-    names_flag,
-    no_mention,
-    no_tool,
+from mcp_proxy_conformance.cli.live import judge_live
+from mcp_proxy_conformance.cli.options import DEFAULTS, Finite, live_options
+from mcp_proxy_conformance.discovery.surface import Surface, ToolTemplate
+from mcp_proxy_conformance.live.endpoint import (
+    BadEndpoint,
+    Endpoint,
+    agents_of,
+    headers_of,
+    place_named,
+    secrets,
+    tool_key,
 )
-from mcp_proxy_conformance.discovery.surface import FLAG, Surface
+from mcp_proxy_conformance.live.locks_file import read_locks
 from mcp_proxy_conformance.report.inert import inert
-from mcp_proxy_conformance.report.outcome import BROKEN, DECLARATION, INCOMPLETE, VIOLATED
-from mcp_proxy_conformance.transcript import Transcript
-from mcp_proxy_conformance.wire.client import FORBIDDEN, Client
-from mcp_proxy_conformance.wire.era import METHOD_NOT_FOUND
-from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
-from mcp_proxy_conformance.wire.old_stream import opens_old_stream
+from mcp_proxy_conformance.report.outcome import DECLARATION
+from mcp_proxy_conformance.report.redaction import Redactor
+from mcp_proxy_conformance.target.description import BadTarget
+from mcp_proxy_conformance.target.kinds import surface_in
+from mcp_proxy_conformance.wire.dialing import Dialing
 
-NO_POST = (400, 404, 405)
-NO_PATH = (404, 405)
-LONGEST = 1200
+TAKEN = ("out", "timeout", "check", "profile", "target_file")
+_FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command()
-@click.option("--url", required=True, help="The endpoint, e.g. http://127.0.0.1:8080/mcp")
+@click.option("--url", help="The endpoint, e.g. http://127.0.0.1:8080/mcp")
+@click.option("--stdio", metavar="CMD", help="A program that serves MCP on its standard streams.")
 @click.option("--header", multiple=True, metavar="'NAME: VALUE'", help="Sent with each request.")
-@click.option("--tool", default=Surface().discovery_tool, show_default=True, help="Discovery tool.")
+@click.option(
+    "--as", "agents", multiple=True, metavar="NAME='HEADER: VALUE'",
+    help="A narrower credential: it must not see more than the main one.",
+)  # fmt: skip
+@click.option("--query", multiple=True, metavar="WORD", help="Asked for before all other words.")
+@click.option("--expect", type=_FILE, help='locks.toml: "SERVER:TOOL" = "disabled_by_config", …')
+@click.option("--call", multiple=True, metavar="SERVER:TOOL", help="Called if listed as locked.")
+@click.option("--tool", metavar="NAME", help="Discovery tool.  [default: retrieve_tools]")
+@click.option("--listing", metavar="TOOL[=JSON]", help="The tool that lists servers.")
+@click.option("--inspect", metavar="TOOL=JSON", help="The tool that shows one {server}.")
+@click.option(
+    "--max-requests",
+    type=click.IntRange(4, 10_000),
+    default=300,
+    show_default=True,
+    help="In all, whatever their kind.",
+)
+@click.option(
+    "--rate", type=Finite(1, 10_000), default=20.0, show_default=True, help="Requests a second."
+)
+@click.option(
+    "--wire",
+    type=click.Choice(["auto", "handshake", "stateless"]),
+    default="auto",
+    show_default=True,
+    help="How to speak; auto tries both.",
+)
+@click.option("--insecure", is_flag=True, help="Take any certificate.")
+@click.option("--ca", type=_FILE, help="Certificates to trust, in place of the system's.")
+@click.option("--use-proxy", is_flag=True, help="Go through http_proxy or https_proxy.")
+@live_options
 @click.pass_obj
-def endpoint(options: dict[str, Any], url: str, header: tuple[str, ...], tool: str) -> None:
-    """Look at a live endpoint: handshake, tools/list, the discovery tool. No tool is called.
+def endpoint(outer: dict[str, Any], /, **given: Any) -> None:
+    """Look at a live endpoint, and judge what it says of locked tools.
 
-    The profile for live endpoints is not part of this version; a tool that names the flag
-    is reported, and the run is incomplete.
+    Passive: it shakes hands, reads tools/list, and calls the discovery tool, the tools named by
+    --listing and --inspect, and no other tool unless --call names one that is listed as locked.
+    The plan is printed before the first request. Exit 0 means consistent with the profile.
     """
-    needless = sorted(name for name, value in options.items() if value is not None)
+    _refuse(outer)
+    options = {n: given.get(n) if given.get(n) is not None else outer.get(n) for n in TAKEN}
+    url, words = given["url"] or "", _words(given["stdio"])
+    lines = [one.partition("=")[2] for one in given["agents"]]
+    raw = [{"": one} for one in (*given["header"], *given["agents"], *lines)]
+    raw += [{"": one.partition(":")[2].strip()} for one in (*given["header"], *lines)]
+    found = frozenset(secrets(url, raw, words=words))
+    redactor = Redactor(found)
+    try:
+        within_s = options["timeout"] or DEFAULTS["timeout"]
+        target = _endpoint(given, words, within_s, found, options["target_file"])
+        code = judge_live(target, {n: v for n, v in options.items() if v is not None})
+    except (BadEndpoint, BadTarget) as error:
+        click.echo(redactor.text(" ".join(inert(str(error)).split())), err=True)
+        code = DECLARATION
+    sys.exit(code)
+
+
+def _refuse(outer: dict[str, Any]) -> None:
+    needless = sorted(n for n, value in outer.items() if value is not None and n not in TAKEN)
     if needless:
         word = needless[0].removesuffix("_s").replace("upstreams_", "upstream_").replace("_", "-")
         click.echo(f"`run endpoint` starts nothing and takes no --{word}; leave it out", err=True)
         sys.exit(DECLARATION)
-    if not url.startswith(("http://", "https://")):
-        click.echo(f"--url {url!r} is no http address; give the whole URL", err=True)
-        sys.exit(DECLARATION)
-    headers = {}
-    for one in header:
-        name, colon, value = one.partition(":")
-        if not colon:
-            click.echo(f"--header {one!r} has no colon; write 'Name: value'", err=True)
-            sys.exit(DECLARATION)
-        headers[name.strip()] = value.strip()
-    code, sentence = look(url, headers, tool)
-    click.echo(cut(" ".join(inert(sentence).split()), LONGEST))
-    sys.exit(code)
 
 
-def look(url: str, headers: dict[str, str], name: str) -> tuple[int, str]:
-    """The exit code and one sentence about what listens at a URL."""
-    transcript = Transcript()
+def _words(command: str | None) -> tuple[str, ...]:
     try:
-        client = Client(url, headers=headers, transcript=transcript)
+        return tuple(shlex.split(command or ""))
     except ValueError as error:
-        return DECLARATION, f"the options cannot be sent: {error}"
+        click.echo(f"--stdio cannot be read: {error}; quote its words as for a shell", err=True)
+        sys.exit(DECLARATION)
+
+
+def _endpoint(
+    given: dict[str, Any],
+    words: tuple[str, ...],
+    within_s: float,
+    found: frozenset[str],
+    file: Path | None,
+) -> Endpoint:
+    """The endpoint of the options; raises BadEndpoint or BadTarget."""
+    if bool(given["url"]) == bool(words):
+        raise BadEndpoint("`run endpoint` looks at one place; give --url URL or --stdio CMD")
+    url, own = place_named(given["url"]) if given["url"] else ("", {})
+    surface, pins, told = surface_in(file)
+    headers = own | headers_of(given["header"], "--header")
+    agents = agents_of(given["agents"])
+    if words and (headers or agents):
+        raise BadEndpoint("a program on its standard streams takes no --header and no --as")
+    ca = given["ca"]
     try:
-        tools, wire = _tools(client), client.wire
-    except Unreachable as error:
-        return BROKEN, f"nothing answers there: {error}"
-    except ProtocolFault as error:
-        if client.opening is not None and error.status not in FORBIDDEN:
-            return BROKEN, f"{url} shook hands, but its tools cannot be listed: {error}"
-        return BROKEN, _no_handshake(url, error, lambda: opens_old_stream(url, headers, transcript))
-    finally:
-        client.close()
-    found = next((one for one in tools if one.get("name") == name), None)
-    if found is None:
-        return INCOMPLETE, no_tool(name, tools)
-    if not names_flag(found):
-        return VIOLATED, no_mention(name)
-    return INCOMPLETE, f"{name} knows {FLAG}; wire {wire}; no lock was looked at"
+        ssl.create_default_context(cafile=ca)
+    except OSError as error:
+        why = f"{ca} is of no use ({error.strerror or error})"
+        raise BadEndpoint(f"{why}; give --ca a file of certificates") from None
+    return Endpoint(
+        url=url,
+        stdio=words,
+        headers=headers,
+        agents=agents,
+        surface=_surface(surface, given),
+        listing=told or given["listing"] is not None,
+        calls=told,
+        pins=pins,
+        queries=given["query"],
+        expect=read_locks(given["expect"]) if given["expect"] is not None else {},
+        call=tuple(tool_key(one, "--call") for one in given["call"]),
+        max_requests=given["max_requests"],
+        rate=given["rate"],
+        within_s=within_s,
+        wire=cast("Literal['auto', 'handshake', 'stateless']", given["wire"]),
+        dialing=Dialing(insecure=given["insecure"], ca=ca, proxied=given["use_proxy"], redirects=3),
+        secrets=found | frozenset(secrets("", [headers, *agents.values()])),
+    )
 
 
-def _tools(client: Client) -> list[dict[str, Any]]:
-    """All tools; none of a server that has none to list and therefore not the method either."""
-    offered = client.open().opening
-    declared = offered.value().get("capabilities") if offered is not None else None
-    if not (isinstance(declared, dict) and "tools" in declared):
-        refusal = client.request("tools/list", {}).error
-        if refusal is not None and refusal["code"] == METHOD_NOT_FOUND:
-            return []
-    return client.tools()
+def _surface(surface: Surface, given: dict[str, Any]) -> Surface:
+    names: dict[str, Any] = {}
+    if given["tool"] is not None:
+        names["discovery_tool"] = given["tool"]
+    for option in ("listing", "inspect"):
+        if given[option] is not None:
+            names[option] = _template(given[option], option)
+    fields = {name: getattr(surface, name) for name in surface.__struct_fields__}
+    return Surface(**(fields | names))
 
 
-def _no_handshake(url: str, fault: ProtocolFault, opens_old_stream: Callable[[], bool]) -> str:
-    """Why nobody shook hands, and what to do about it."""
-    status = fault.status
-    if status in FORBIDDEN:
-        return (
-            f"{url} turns this client away (HTTP {status}); "
-            "give credentials that it takes with --header 'NAME: VALUE'"
-        )
-    if fault.location is not None:
-        place = cut(_joined(url, fault.location), LONGEST_NAME)
-        return f"{url} redirects to {place} (HTTP {status}), which is not followed; give that URL"
-    if status in NO_POST and opens_old_stream():
-        return (
-            f"{url} speaks the HTTP+SSE transport of 2024-11-05, which is not supported; "
-            "give the URL of its streamable HTTP endpoint, or have it serve one"
-        )
-    if status in NO_PATH and fault.kind == "http":
-        return (
-            f"no MCP endpoint at {url} (HTTP {status} to a POST); "
-            "give the URL, path included, of its streamable HTTP endpoint"
-        )
-    if fault.kind == "handshake":
-        return f"{url} does not agree to shake hands: {fault}"
-    return f"what listens at {url} does not speak MCP: {fault}"
-
-
-def _joined(url: str, place: str) -> str:
+def _template(told: str, option: str) -> ToolTemplate:
+    tool, _, arguments = told.partition("=")
     try:
-        return urljoin(url, place)
+        read = json.loads(arguments or "{}")
     except ValueError:
-        return place
+        read = None
+    if not tool.strip() or not isinstance(read, dict):
+        example = '\'upstream_servers={"operation":"list"}\''
+        raise BadEndpoint(f"--{option} {told!r} is no tool with arguments; write e.g. {example}")
+    return ToolTemplate(tool=tool.strip(), arguments=read)

@@ -39,17 +39,23 @@ class Finite(click.FloatRange):
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _SECONDS = Finite(0, 600)
+_OF_ANY_RUN = (
+    click.option(
+        "--out", type=_FOLDER, help="Folder of the report.  [default: mcp-proxy-conformance-out]"
+    ),
+    click.option("--timeout", type=Finite(1, 86_400), help="Seconds in all.  [default: 600]"),
+    click.option("--check", metavar="NAME", help="Only this check, or this case: a partial run."),
+)
+_TARGET_FILE = click.option(
+    "--target-file", type=_FILE, help="What `init` writes; read before the options."
+)
 _OF_A_RUN = (
     click.option(
         "--profile",
         help="The profile of clauses.  [default: by kind; discovery+robustness for the reference"
         " and adapters, resilience for loaders, else discovery]",
     ),
-    click.option(
-        "--out", type=_FOLDER, help="Folder of the report.  [default: mcp-proxy-conformance-out]"
-    ),
-    click.option("--timeout", type=Finite(1, 86_400), help="Seconds in all.  [default: 600]"),
-    click.option("--check", metavar="NAME", help="Only this check, or this case: a partial run."),
+    *_OF_ANY_RUN,
     click.option("--case", type=_FILE, help="Only the load case in this JSON file; of a loader."),
     click.option(
         "--examples",
@@ -77,7 +83,7 @@ _OF_A_RUN = (
     ),
 )
 _ABOUT_TARGET = (
-    click.option("--target-file", type=_FILE, help="What `init` writes; read before the options."),
+    _TARGET_FILE,
     click.option("--capabilities", metavar="A,B,…", help="What the target's operator side can do."),
     click.option("--settle", "settle_s", type=_SECONDS, help="Seconds until claims follow a lock."),
     click.option("--enforce", "enforce_s", type=_SECONDS, help="Seconds until a lock is enforced."),
@@ -96,6 +102,11 @@ _ABOUT_TARGET = (
 def run_options(command: F) -> F:
     """Give a command all of these options; what is not given is None."""
     return _with(command, (*_OF_A_RUN, *_ABOUT_TARGET))
+
+
+def live_options(command: F) -> F:
+    """Give a command those of them that a live endpoint takes."""
+    return _with(command, (*_OF_ANY_RUN, _TARGET_FILE))
 
 
 def described_options(command: F) -> F:

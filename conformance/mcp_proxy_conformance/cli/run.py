@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import gc
 import json
-import os
 import shlex
-import shutil
 import sys
 from typing import Any
 
 import click
 import pytest
 
-from mcp_proxy_conformance.checks_index import names_like
+from mcp_proxy_conformance.cli.checking import arguments, prepared
 from mcp_proxy_conformance.cli.endpoint import endpoint
 from mcp_proxy_conformance.cli.options import (
     merged,
@@ -25,18 +23,9 @@ from mcp_proxy_conformance.report.outcome import BROKEN, DECLARATION, FAULT, INT
 from mcp_proxy_conformance.report.progress import Progress
 from mcp_proxy_conformance.report.terminal import render
 from mcp_proxy_conformance.resilience import builtin as builtins
-from mcp_proxy_conformance.resources import LOGS
 from mcp_proxy_conformance.target.adapter import AdapterError
+from mcp_proxy_conformance.target.description import BadTarget
 
-INI = """\
-[pytest]
-python_files = test_*.py
-markers =
-timeout_func_only = true
-filterwarnings =
-    ignore::pytest.PytestConfigWarning
-"""
-CHECK_S = 180
 USAGE_ERROR = 4
 
 
@@ -130,39 +119,16 @@ run.add_command(endpoint)
 def judge(kind: str | None, options: dict[str, Any]) -> int:
     """Run the installed checks against a kind of target; returns the exit code."""
     out = options["out"].resolve()
-    report, ini = out / "report.json", out / "checks.ini"
-    if options["check"] is not None and not names_like(options["check"])[0]:
-        near = names_like(options["check"])[1]
-        click.echo(
-            f"there is no check or case {options['check']!r}; the nearest is {near!r}", err=True
-        )
-        return DECLARATION
+    report = out / "report.json"
     try:
-        out.mkdir(parents=True, exist_ok=True)
-        report.unlink(missing_ok=True)
-        shutil.rmtree(out / LOGS, ignore_errors=True)
-        ini.write_text(INI, encoding="utf-8")
-        log = out / "run.log"
-        log.touch()
-    except OSError as error:
-        click.echo(
-            f"--out {out} cannot be written: {error.strerror}; name another folder", err=True
-        )
+        log = prepared(out, options["check"])
+    except BadTarget as error:
+        click.echo(str(error), err=True)
         return DECLARATION
-    os.environ.pop("PYTEST_ADDOPTS", None)
-    arguments = [
-        "-c", str(ini), "--rootdir", str(out),
-        "-p", "no:cacheprovider", "-p", "no:unraisableexception", "-p", "no:logging",
-        "--capture=sys", "--tb=native",
-        "--disable-plugin-autoload", "-p", "pytest_timeout",
-        "-p", "mcp_proxy_conformance.plugin", *_target(kind, options),
-        "--soak", str(options["soak"]),
-        "--out", str(out), f"--timeout={CHECK_S + options['soak']}",
-        f"--session-timeout={options['timeout'] + options['soak']}",
-        *(["--profile", options["profile"]] if options["profile"] else []),
+    wanted = [
+        *arguments(out, options), *_target(kind, options),
         *(["--keep"] if options["keep"] else []),
         *(["--baseline", str(options["baseline"].resolve())] if options["baseline"] else []),
-        *(["--check", options["check"]] if options["check"] else []),
         *(["--case", str(options["case"].resolve())] if options["case"] else []),
         *_given(options, "examples", "seed"),
     ]  # fmt: skip
@@ -170,7 +136,7 @@ def judge(kind: str | None, options: dict[str, Any]) -> int:
     gc.freeze()
     gc.set_threshold(500_000, 50, 100)
     with Progress(log, sys.stderr) as progress:
-        code = pytest.main(arguments, plugins=[progress])
+        code = pytest.main(wanted, plugins=[progress])
     if code == USAGE_ERROR:
         click.echo(progress.complaint(), err=True)
         return DECLARATION

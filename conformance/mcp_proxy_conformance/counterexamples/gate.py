@@ -9,7 +9,7 @@ from typing import Any
 
 from mcp_proxy_conformance.case import Case
 from mcp_proxy_conformance.checks_index import Check, cases, checks
-from mcp_proxy_conformance.counterexamples.proofs import PROOFS, proofs
+from mcp_proxy_conformance.counterexamples.proofs import PROOFS, live_proofs, proofs
 from mcp_proxy_conformance.counterexamples.wire import WIRE_FAULTS
 from mcp_proxy_conformance.requirement import (
     Clause,
@@ -23,6 +23,7 @@ from mcp_proxy_conformance.requirement import (
 from mcp_proxy_conformance.resilience.load_case import LoadCase, load_cases
 
 TWICE = 2
+LIVE = "live/"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +39,7 @@ class Shipped:
     counterexamples: Sequence[Any]
     variants: Sequence[Any]
     proofs: Mapping[str, str]
+    live: Mapping[str, str]
 
     def firm(self, *, asked: bool = False) -> list[Clause]:
         """The proven clauses that can convict, with `asked` those of an option too."""
@@ -64,6 +66,7 @@ def shipped() -> Shipped:
         counterexamples=(*faults(), *WIRE_FAULTS),
         variants=variants(),
         proofs=proofs(),
+        live=live_proofs(),
     )
 
 
@@ -108,7 +111,8 @@ def checks_without_proofs(data: Shipped) -> Iterator[str]:
     for check in data.checks:
         if not firm.intersection(check.clauses):
             continue
-        name = data.proofs.get(check.name, "")
+        listed = data.live if check.module.startswith(LIVE) else data.proofs
+        name = listed.get(check.name, "")
         if not name:
             yield f"{check.name} is not in {PROOFS}; list a counterexample that it kills"
         elif not set(check.clauses).intersection(known.get(name, ())):
@@ -118,7 +122,7 @@ def checks_without_proofs(data: Shipped) -> Iterator[str]:
 def proofs_without_checks(data: Shipped) -> Iterator[str]:
     """Every check that is listed exists: the clauses of its counterexample have lost it."""
     known = {check.name for check in data.checks}
-    for check, name in data.proofs.items():
+    for check, name in (*data.proofs.items(), *data.live.items()):
         if check not in known:
             lost = ", ".join(data.breaks().get(name, ()))
             yield f"{lost} lost {check}, which kills {name}; take it out of {PROOFS}, or rename it"

@@ -13,10 +13,19 @@ PROOFS = "proofs.toml"
 
 class _Proofs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kills: dict[str, str]
+    live: dict[str, str]
+
+
+def proofs() -> dict[str, str]:
+    """The counterexample of each check, both by name, from fixtures/proofs.toml."""
+    return _read().kills
+
+
+def live_proofs() -> dict[str, str]:
+    """The same for checks of live endpoints."""
+    return _read().live
 
 
 @cache
-def proofs() -> dict[str, str]:
-    """The counterexample of each check, both by name, from fixtures/proofs.toml."""
-    data = (fixtures_dir() / PROOFS).read_bytes()
-    return msgspec.toml.decode(data, type=_Proofs).kills
+def _read() -> _Proofs:
+    return msgspec.toml.decode((fixtures_dir() / PROOFS).read_bytes(), type=_Proofs)

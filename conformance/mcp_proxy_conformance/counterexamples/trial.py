@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mcp_proxy_conformance.checks_index import checks
+from mcp_proxy_conformance.checks_index import checks_in
 from mcp_proxy_conformance.given import Given
 from mcp_proxy_conformance.requirement import folders_of
 from mcp_proxy_conformance.resources import checks_dir
@@ -69,7 +69,8 @@ def _files(given: Given) -> list[str]:
     """The files of the checks that are wanted; collecting the others would take longer."""
     if given.clauses is None:
         return [str(checks_dir() / folder) for folder in folders_of(given.profile)]
-    wanted = {check.module for check in checks() if given.clauses.intersection(check.clauses)}
+    every = [check for folder in folders_of(given.profile) for check in checks_in(folder)]
+    wanted = {check.module for check in every if given.clauses.intersection(check.clauses)}
     return sorted(str(checks_dir() / module) for module in wanted)
 
 

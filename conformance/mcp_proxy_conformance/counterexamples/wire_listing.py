@@ -7,6 +7,7 @@ from mcp_proxy_conformance.counterexamples.edits import (
     Entry,
     counted,
     each_server,
+    locked,
     servers,
     wire,
 )
@@ -74,6 +75,15 @@ def _respelled(x: Exchange, told: str) -> str:
 def _naming(x: Exchange, told: Block) -> Block:
     called = x.memory.get("called", set())
     return told | {"names": sorted(called)}
+
+
+def _with_examples(x: Exchange, told: Document) -> Document | None:
+    """Blocks hold the names of all locked tools that discovery has revealed."""
+    known: set[str] = x.memory.setdefault("revealed", set())
+    if x.flagged:
+        known.update(str(entry["name"]) for entry in locked(x, told))
+        return None
+    return counted(lambda _, block: block | {"examples": sorted(known)})(x, told)
 
 
 def _noting_calls(x: Exchange) -> None:
@@ -181,6 +191,8 @@ FAULTS: tuple[WireFault, ...] = (
          document=counted(lambda _, told: [{w: n} for w, n in told.items()])),
     wire("counts-naming", "The block names tools.", "FR-010.no-names",
          document=counted(_naming), instead=_named),
+    wire("counts-with-examples", "The block names tools that were discovered.",
+         "FR-010.no-names", document=_with_examples),
     wire("counts-by-name", "The block lists tools by reason.", "FR-010.no-names", "FR-010.block",
          document=counted(lambda x, told: dict.fromkeys(told, sorted(x.memory.get("called", ())))),
          instead=_named),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 import time
 from collections import defaultdict
-from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from mcp_proxy_conformance.report.outcome import outcome
+from mcp_proxy_conformance.report.redaction import REDACTED
 from mcp_proxy_conformance.requirement import catalogue
 from mcp_proxy_conformance.verdict import Result, Verdict, worst
 
@@ -25,7 +25,6 @@ FORMAT = "mcp-proxy-conformance-report/1"
 BODY_MOST = 20_000
 SECRET = frozenset({"authorization", "cookie", "set-cookie", "x-api-key"})
 SECRET_LEAST = 4
-REDACTED = "(redacted)"
 
 
 def write_report(run: Run) -> Path:
@@ -33,7 +32,8 @@ def write_report(run: Run) -> Path:
     run.out.mkdir(parents=True, exist_ok=True)
     path = run.out / "report.json"
     fresh = path.with_suffix(".new")
-    fresh.write_bytes(msgspec.json.format(msgspec.json.encode(document(run)), indent=1))
+    told = run.redactor.tree(document(run))
+    fresh.write_bytes(msgspec.json.format(msgspec.json.encode(told), indent=1))
     fresh.replace(path)
     return path
 
@@ -70,6 +70,7 @@ def document(run: Run) -> dict[str, Any]:
             "seconds": round(time.monotonic() - run.began, 3),
             "messages": {place: round(one.at, 4) for place, one in run.messages.items()},
             "python": platform.python_version(),
+            **({} if run.requests is None else {"requests": run.requests}),
             "stages": {p: round(s.ready.seconds, 3) for p, s in run.stages.items()},
             "results": {
                 f"{one.check}[{one.case}]" if one.case else one.check: one.timing
@@ -139,10 +140,7 @@ class Secrets:
 
 def _secrets(run: Run) -> Secrets:
     """What the target's way in carries, and whatever else is a credential by its name."""
-    sets: list[Mapping[str, str]] = []
-    for record in run.stages.values():
-        access = record.ready.started.access
-        sets += [access.headers, *access.agents.values()]
+    sets = run.credentials
     names = SECRET | {name.lower() for headers in sets for name in headers}
     values = {value for headers in sets for value in headers.values()}
     for message in run.messages.values():

@@ -57,12 +57,12 @@ def outcome(run: Run, clauses: list[dict[str, Any]]) -> Outcome:
         why = f"the floor asks for {', '.join(missing)}, which the target does not declare"
         return Outcome("incomplete", INCOMPLETE, why)
     if open_:
-        return Outcome("incomplete", INCOMPLETE, f"not settled: {', '.join(open_)}")
+        return Outcome("incomplete", INCOMPLETE, run.unsettled(open_))
     passed = {one["id"] for one in clauses if one["verdict"] == "pass"}
     below = [one for one in run.profile.floor.passes if one not in passed]
     if below:
         return Outcome("incomplete", INCOMPLETE, f"the floor wants a pass of {', '.join(below)}")
-    return Outcome("conformant", CONFORMANT, "every clause passes or does not apply")
+    return run.green
 
 
 def _last(reason: str) -> str:

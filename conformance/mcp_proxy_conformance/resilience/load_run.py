@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mcp_proxy_conformance.case import parameter
+from mcp_proxy_conformance.collected import Place
 from mcp_proxy_conformance.discovery.accusation import accused
 from mcp_proxy_conformance.discovery.expectation import Sides
 from mcp_proxy_conformance.judging import Ending, attempt
@@ -24,7 +25,7 @@ from mcp_proxy_conformance.resilience.load_case import LoadCase, load_cases
 from mcp_proxy_conformance.resilience.loading import FIRST_S, Loader, LoaderProgram
 from mcp_proxy_conformance.resilience.loads import Load, Loads
 from mcp_proxy_conformance.resilience.walk import Reads
-from mcp_proxy_conformance.run import NOT_DECLARED, Place, Run
+from mcp_proxy_conformance.run import NOT_DECLARED, Run
 from mcp_proxy_conformance.target.adapter import AdapterError, Target
 from mcp_proxy_conformance.target.description import OF_LOADERS
 from mcp_proxy_conformance.verdict import NotApplicable

@@ -92,6 +92,14 @@ def describe(
     return described
 
 
+def describe_surface(file: Path) -> Description:
+    """What a target file says of names and texts; how to start a target it need not say."""
+    members = _read(file)
+    described = _converted({"kind": "command"} | members, str(file))
+    _check(msgspec.structs.replace(described, kind="reference", capabilities=None), str(file))
+    return described
+
+
 def kind_in(file: Path) -> str | None:
     """The kind that a target file names, None when it names none or cannot be read."""
     try:

@@ -13,7 +13,12 @@ import msgspec
 from mcp_proxy_conformance.discovery.surface import Surface, ToolTemplate
 from mcp_proxy_conformance.target.adapter import CAPABILITIES, Target
 from mcp_proxy_conformance.target.command import CommandAdapter
-from mcp_proxy_conformance.target.description import LEAST, BadTarget, Description
+from mcp_proxy_conformance.target.description import (
+    LEAST,
+    BadTarget,
+    Description,
+    describe_surface,
+)
 from mcp_proxy_conformance.target.launch import REFERENCE, mcpproxy
 from mcp_proxy_conformance.target.operator import OperatorAdapter
 from mcp_proxy_conformance.target.warm import WarmHost
@@ -45,12 +50,29 @@ def target_of(described: Description) -> Target:
         told["capabilities"] = frozenset(described.capabilities)
     if described.start_ahead is not None:
         told["ahead"] = described.start_ahead
+    pins = _pins(described)
+    return _narrowed(replace(target, upstreams=described.upstreams, pins=pins, **told))
+
+
+def surface_in(file: Path | None) -> tuple[Surface, dict[str, frozenset[str]], bool]:
+    """The surface and the pinned texts of a target file, and whether there is a file."""
+    if file is None:
+        return Surface(), {}, False
+    described = describe_surface(file)
+    surface = described.surface
+    if surface is None:
+        surface = Surface() if described.kind == "command" else operator_surface()
+    if described.kind == "mcpproxy" and described.surface is None:
+        surface = msgspec.structs.replace(surface, inspect=None)
+    return surface, _pins(described), True
+
+
+def _pins(described: Description) -> dict[str, frozenset[str]]:
     every = {text for texts in described.pins.values() for text in texts}
-    pins = {
+    return {
         text: frozenset(status for status, texts in described.pins.items() if text in texts)
         for text in every
     }
-    return _narrowed(replace(target, upstreams=described.upstreams, pins=pins, **told))
 
 
 def _narrowed(target: Target) -> Target:

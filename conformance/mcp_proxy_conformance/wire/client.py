@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from mcp_proxy_conformance.wire import era
 from mcp_proxy_conformance.wire.conversation import Conversation, let_in, refused
+from mcp_proxy_conformance.wire.dialing import DIRECT, Dialing
 from mcp_proxy_conformance.wire.faults import ProtocolFault
 from mcp_proxy_conformance.wire.session import Session
 
@@ -32,12 +33,16 @@ class Client(Conversation):
         timeout: float = 10.0,
         wire: Wire = "auto",
         name: str = "mcp-proxy-conformance",
+        dialing: Dialing = DIRECT,
     ) -> None:
         self.url = url
         self._asked: Wire = wire
         self._transcript = transcript
         self._headers = dict(headers or {})
-        self._session = Session(url, transcript=transcript, headers=self._headers, name=name)
+        self._dialing = dialing
+        self._session = Session(
+            url, transcript=transcript, headers=self._headers, name=name, dialing=dialing
+        )
         super().__init__(self._session, timeout)
 
     @property
@@ -62,6 +67,7 @@ class Client(Conversation):
             timeout=self.timeout,
             wire=self._asked,
             name=self._session.name,
+            dialing=self._dialing,
         )
 
     def post(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from mcp_proxy_conformance.wire.deadline import Deadline, DeadlineSocket
+from mcp_proxy_conformance.wire.dialing import DIRECT, Dialing, within_origin
 from mcp_proxy_conformance.wire.faults import Phase, ProtocolFault, Unreachable
 from mcp_proxy_conformance.wire.sse import Event, EventReader
 
@@ -93,24 +94,28 @@ def check_header(name: str, value: str) -> None:
 
 
 class Http:
-    """A kept connection to one URL. No redirects, no proxies, no cookies, no compression."""
+    """A kept connection to one URL, made as `dialing` says. No cookies, no compression."""
 
-    def __init__(self, url: str, transcript: Transcript) -> None:
+    def __init__(self, url: str, transcript: Transcript, dialing: Dialing = DIRECT) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(f"not an http or https URL: {url!r}")
         self.url = url
-        self._host = parts.hostname
-        self._port = parts.port or (443 if parts.scheme == "https" else 80)
         self._authority = parts.netloc.rpartition("@")[2]
-        self._tls = parts.scheme == "https"
-        self._target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        self._dialing = dialing
+        self._proxy = dialing.proxy(url)
         check_header("URL", url)
+        parts.port  # noqa: B018 - raises ValueError for what is no port
         if not url.isascii() or " " in url:
             raise ValueError(f"a URL must be percent-encoded: {url!r}")
         self._transcript = transcript
         self._sock: DeadlineSocket | None = None
         self._phase: Phase = "connect"
+
+    @property
+    def _target(self) -> str:
+        parts = urlsplit(self.url)
+        return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
 
     def close(self) -> None:
         """Close the connection, if there is one."""
@@ -130,13 +135,34 @@ class Http:
     ) -> Answer:
         """Send one request and read its answer, of a stream up to the event that `until` accepts.
 
-        A kept connection that was closed before any byte of an answer is replaced once.
+        A kept connection that was closed before any byte of an answer is replaced once. The place
+        to which a followed redirect leads is that of later requests too.
 
         Raises:
             Unreachable: No answer, or not all of it in `timeout` seconds.
             ProtocolFault: Something that is not HTTP, or more than 16 MiB.
         """
         deadline = Deadline(timeout)
+        for _ in range(self._dialing.redirects):
+            answer = self._exchanged(
+                method, body, headers, note=note, deadline=deadline, until=until
+            )
+            place = within_origin(self.url, answer.status, answer.header("location"))
+            if place is None:
+                return answer
+            self.url = place
+        return self._exchanged(method, body, headers, note=note, deadline=deadline, until=until)
+
+    def _exchanged(
+        self,
+        method: str,
+        body: bytes,
+        headers: Sequence[tuple[str, str]],
+        *,
+        note: str,
+        deadline: Deadline,
+        until: Callable[[Event], bool],
+    ) -> Answer:
         all_headers = (("Host", self._authority), *headers)
         if self._sock is not None and self._sock.stale():
             self.close()
@@ -172,11 +198,16 @@ class Http:
     ) -> http.client.HTTPResponse:
         self._phase = "connect"
         if self._sock is None:
-            self._sock = self._connect(deadline)
+            found = self._dialing.connect(self.url, self._proxy, deadline)
+            self._sock = DeadlineSocket(found, deadline)
         self._sock.begin(deadline)
         self._phase = "send"
-        line = f"{method} {self._target} HTTP/1.1"
-        head = [line, *(f"{name}: {value}" for name, value in headers)]
+        by_proxy = self._proxy is not None and urlsplit(self.url).scheme == "http"
+        whole = f"http://{self._authority}" if by_proxy else ""
+        head = [f"{method} {whole}{self._target} HTTP/1.1"]
+        head += [f"{name}: {value}" for name, value in headers]
+        if by_proxy and self._proxy is not None and self._proxy.authorization:
+            head.append(f"Proxy-Authorization: {self._proxy.authorization}")
         if body:
             head.append(f"Content-Length: {len(body)}")
         self._sock.sendall("\r\n".join([*head, "", ""]).encode("latin-1") + body)
@@ -185,18 +216,6 @@ class Http:
         response.begin()
         self._phase = "read"
         return response
-
-    def _connect(self, deadline: Deadline) -> DeadlineSocket:
-        sock = socket.create_connection((self._host, self._port), timeout=deadline.left())
-        try:
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            if self._tls:
-                context = ssl.create_default_context()
-                sock = context.wrap_socket(sock, server_hostname=self._host)
-        except BaseException:
-            sock.close()
-            raise
-        return DeadlineSocket(sock, deadline)
 
     def _read(
         self,
@@ -273,6 +292,8 @@ def _fill(
 
 
 def _reason(error: OSError) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is not trusted ({error.verify_message})"
     for kind, reason in _REASONS:
         if isinstance(error, kind):
             return reason

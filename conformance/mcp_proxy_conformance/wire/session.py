@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from mcp_proxy_conformance.wire import era, jsonrpc
 from mcp_proxy_conformance.wire.answers import Awaited
 from mcp_proxy_conformance.wire.conversation import refused
+from mcp_proxy_conformance.wire.dialing import DIRECT, Dialing
 from mcp_proxy_conformance.wire.faults import ProtocolFault, SessionLost, Unreachable
 from mcp_proxy_conformance.wire.http import Http, check_header
 
@@ -35,7 +36,13 @@ class Session:
     """The wire's state: the revision in use, empty before it is settled, and the session's id."""
 
     def __init__(
-        self, url: str, *, transcript: Transcript, headers: Mapping[str, str], name: str
+        self,
+        url: str,
+        *,
+        transcript: Transcript,
+        headers: Mapping[str, str],
+        name: str,
+        dialing: Dialing = DIRECT,
     ) -> None:
         for header, value in headers.items():
             check_header(header, value)
@@ -43,7 +50,7 @@ class Session:
         self.revision = ""
         self.id: str | None = None
         self._own = headers
-        self._http = Http(url, transcript)
+        self._http = Http(url, transcript, dialing)
 
     @property
     def stateless(self) -> bool:

@@ -7,20 +7,16 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
-import jsonschema
 import pytest
-from jsonschema.validators import validator_for
-from referencing import Registry
-from referencing.exceptions import Unresolvable
 
 from mcp_proxy_conformance.bench import ABSENT, Bench
 from mcp_proxy_conformance.discovery.agents import everywhere
 from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.offered import offered, offered_anywhere
+from mcp_proxy_conformance.discovery.published import default, refusals
 from mcp_proxy_conformance.discovery.surface import FLAG
 from mcp_proxy_conformance.requirement import requirement
 from mcp_proxy_conformance.stage import on, stage
-from mcp_proxy_conformance.verdict import Inconclusive, Misshapen
 from mcp_proxy_conformance.world import CONFIG, USER, ToolKey, server, tool, world
 
 MIXED = stage("mixed")
@@ -156,25 +152,6 @@ def test_a_locked_tool_is_found_by_its_description(bench: Bench) -> None:
     seen = [(str(key), word, key in bench.revealed(word)) for key, word in judged]
 
     assert seen == [(str(key), word, True) for key, word in judged]
-
-
-def refusals(schema: Any, arguments: dict[str, Any]) -> list[str]:
-    """What a schema has against these arguments; raises Misshapen when it is none."""
-    kind = validator_for(schema, default=jsonschema.Draft202012Validator)
-    try:
-        kind.check_schema(schema)
-        found = kind(schema, registry=Registry()).iter_errors(arguments)
-        return [error.message for error in found]
-    except jsonschema.SchemaError as error:
-        raise Misshapen(f"the inputSchema is no JSON Schema: {error.message}") from None
-    except Unresolvable as error:
-        raise Inconclusive(f"the inputSchema rests on another document: {error}") from None
-
-
-def default(schema: Any) -> Any:
-    """The default that a schema gives the flag, None without one."""
-    declared = schema.get("properties", {}).get(FLAG)
-    return declared.get("default") if isinstance(declared, dict) else None
 
 
 @requirement("FR-001.declared")

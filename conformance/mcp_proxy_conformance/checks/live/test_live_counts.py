@@ -1,0 +1,142 @@
+"""The counts of locked tools in a live endpoint's server listing, if the user named one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from mcp_proxy_conformance.discovery.answer import ServerEntry
+from mcp_proxy_conformance.discovery.counts import KEYS, REASONS, integral
+from mcp_proxy_conformance.discovery.locked import strings
+from mcp_proxy_conformance.live.live_bench import ANSWER, ANSWERS, LiveBench
+from mcp_proxy_conformance.requirement import requirement
+from mcp_proxy_conformance.stage import on
+from mcp_proxy_conformance.verdict import NotApplicable
+
+COUNTED = ("disabled_by_config", "disabled_by_user", "pending_approval")
+
+
+@requirement("FR-010.block")
+@on(ANSWER)
+def test_live_counts_are_integers(bench: LiveBench) -> None:
+    """`callable` and every reason."""
+    odd = {}
+    for name, block in _blocks(bench):
+        if wrong := {w: n for w, n in block.items() if w in KEYS and not integral(n)}:
+            odd[name] = wrong
+
+    assert odd == {}
+
+
+@requirement("FR-010.block")
+@on(ANSWERS)
+def test_a_live_server_with_a_locked_tool_has_counts(bench: LiveBench) -> None:
+    """One that also has a callable tool, so that it is known to be connected."""
+    servers = _locked_throughout(bench) & _callable_somewhere(bench)
+    listings = bench.listings()
+    bench.require(servers, "no server had callable and locked tools; name one with --expect")
+
+    blocks = {name: [one.counts(name) for one in listings] for name in sorted(servers)}
+    lacking = {name: told for name, told in blocks.items() if not any(told)}
+
+    assert lacking == {}
+
+
+@requirement("FR-010.zero-omitted")
+@on(ANSWER)
+def test_live_counts_leave_out_reasons_of_zero(bench: LiveBench) -> None:
+    """A reason that no tool has is no member of the block."""
+    zeros = {}
+    for name, block in _blocks(bench):
+        if found := [word for word in REASONS if word in block and not block[word]]:
+            zeros[name] = found
+
+    assert zeros == {}
+
+
+@requirement("FR-010.no-names")
+@on(ANSWER)
+def test_live_counts_name_no_tool(bench: LiveBench) -> None:
+    """No name of a tool of that server stands in its block."""
+    known: dict[str, set[str]] = {}
+    for look in bench.seen.looks():
+        for entry in (*look.answer.tools, *look.answer.disabled) if look.answer else ():
+            key = bench.key(entry)
+            known.setdefault(key.server, set()).update((key.tool, entry.name))
+
+    named = {}
+    for name, block in _blocks(bench):
+        told = {*strings(block), *(word for word in block if ":" in word)}
+        if found := sorted(told & known.get(name, set())):
+            named[name] = found
+
+    assert named == {}
+
+
+@requirement("SC-005.absent")
+@on(ANSWER)
+def test_a_live_server_without_locked_tools_has_no_counts(bench: LiveBench) -> None:
+    """Its entry has no such member: not null, not empty, not of callable tools alone."""
+    list(_blocks(bench))
+
+    idle = {}
+    for listing in bench.listings():
+        for name, entry in listing.servers.items():
+            told = entry.counts if isinstance(entry.counts, dict) else {}
+            if entry.has_counts and not any(told.get(word) for word in told if word != "callable"):
+                idle[name] = entry.counts
+
+    assert idle == {}
+
+
+@requirement("FR-010.inspect")
+@on(ANSWERS)
+def test_a_live_server_looked_at_alone_has_the_counts_of_the_listing(bench: LiveBench) -> None:
+    """The same block, where the listing shows one before and after."""
+    listings = bench.listings()
+    if bench.surface.inspect is None:
+        raise NotApplicable("no inspect tool was named; --inspect or a target file does")
+    views = {n: (_shown(one), [_shown(x.server(n)) for x in listings if n in x.servers])
+             for n, one in bench.seen.inspected.items()}  # fmt: skip
+    steady = {
+        n: view for n, view in views.items() if len(view[1]) == 2 and view[1][0] == view[1][1]
+    }
+    bench.require(steady, "no server was shown alone and in equal listings")
+
+    differing = {name: view for name, view in steady.items() if view[0] != view[1][0]}
+
+    assert differing == {}
+
+
+def _shown(entry: ServerEntry) -> tuple[bool, Any]:
+    return entry.has_counts, entry.counts
+
+
+def _blocks(bench: LiveBench) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every block of counts by its server; inconclusive when no server has any."""
+    found = [
+        (name, entry.counts)
+        for listing in bench.listings()
+        for name, entry in listing.servers.items()
+        if isinstance(entry.counts, dict)
+    ]
+    member = bench.surface.members.counts
+    bench.require(
+        any(word in block for _, block in found for word in REASONS),
+        f"no listed server counts locked tools in {member!r}; see surface.members.counts",
+    )
+    yield from found
+
+
+def _locked_throughout(bench: LiveBench) -> set[str]:
+    """Servers with a tool that is locked before the listings and after the first of them."""
+    found = set()
+    for key, looks, answers in bench.alone():
+        flagged = [one for look, one in zip(looks, answers, strict=True) if look.flagged]
+        if all(bench.statuses(one).get(key) in COUNTED for one in flagged):
+            found.add(key.server)
+    return found
+
+
+def _callable_somewhere(bench: LiveBench) -> set[str]:
+    return {key.server for _, answer in bench.usual() for key in bench.callables(answer)}

@@ -1,0 +1,165 @@
+"""Locked entries and the map of remediations at a live endpoint: shape, words, cap."""
+
+from __future__ import annotations
+
+from mcp_proxy_conformance.discovery.locked import repeated, schemas
+from mcp_proxy_conformance.discovery.remediation import judge, mask
+from mcp_proxy_conformance.discovery.surface import STATUSES
+from mcp_proxy_conformance.live.live_bench import ANSWER, ANSWERS, LiveBench
+from mcp_proxy_conformance.oracle import cap, remediation_keys
+from mcp_proxy_conformance.requirement import requirement
+from mcp_proxy_conformance.stage import on
+from mcp_proxy_conformance.verdict import NotApplicable, Unread
+
+CONFIG, USER, QUARANTINED = "disabled_by_config", "disabled_by_user", "server_quarantined"
+
+
+@requirement("FR-006.cap")
+@on(ANSWER)
+def test_no_live_answer_lists_more_locked_tools_than_its_cap(bench: LiveBench) -> None:
+    """As many as the smaller of its limit and ten, at most."""
+    counts = {look.label: (len(a.disabled), cap(look.limit)) for look, a in bench.revealing()}
+
+    above = {label: told for label, told in counts.items() if told[0] > told[1]}
+
+    assert above == {}
+
+
+@requirement("FR-003.members")
+@on(ANSWER)
+def test_a_live_locked_entry_has_name_server_and_one_status(bench: LiveBench) -> None:
+    """Each a string, the description too if there is one; and there is no schema."""
+    odd = {}
+    for look, entry in bench.entries():
+        told = {member: entry.members.get(member) for member in ("name", "server", "status")}
+        wrong = [n for n, value in told.items() if not (isinstance(value, str) and value.strip())]
+        if not isinstance(entry.members.get("description"), str | None):
+            wrong.append("description")
+        wrong += schemas(entry.members)
+        if wrong:
+            odd[look.label] = {entry.name: wrong}
+
+    assert odd == {}
+
+
+@requirement("FR-004.enum")
+@on(ANSWER)
+def test_a_live_status_is_one_of_the_six(bench: LiveBench) -> None:
+    """Every locked entry tells one of the words."""
+    told = {(look.label, entry.name): entry.status for look, entry in bench.entries()}
+
+    odd = {label: {name: word} for (label, name), word in told.items() if word not in STATUSES}
+
+    assert odd == {}
+
+
+@requirement("FR-004.once")
+@on(ANSWERS)
+def test_a_live_answer_lists_a_tool_once(bench: LiveBench) -> None:
+    """Twice neither among the locked ones nor across the two parts."""
+    doubled = {}
+    for look, answer in bench.revealing():
+        locked = [bench.key(entry) for entry in answer.disabled]
+        free = set(bench.callables(answer))
+        twice = {str(key) for key in locked if locked.count(key) > 1 or key in free}
+        if twice:
+            doubled[look.label] = sorted(twice)
+
+    assert doubled == {}
+
+
+@requirement("FR-003.withheld")
+@on(ANSWER)
+def test_a_live_quarantined_entry_has_no_text_of_its_server(bench: LiveBench) -> None:
+    """Its description is absent or empty, and there is no schema."""
+    withheld = [(look, e) for look, e in bench.entries() if e.status == QUARANTINED]
+    if not withheld:
+        raise NotApplicable(f"no {QUARANTINED} tool was seen; --query or --expect names one")
+
+    told = {look.label: [e.description or "", *schemas(e.members)] for look, e in withheld}
+
+    assert {label: found for label, found in told.items() if any(found)} == {}
+
+
+@requirement("FR-005.keys")
+@on(ANSWER)
+def test_a_live_map_has_a_key_for_each_status_shown(bench: LiveBench) -> None:
+    """And no other; without locked entries it is absent or empty."""
+    bench.revealing()
+    wrong = {}
+    for look, answer in bench.flagged():
+        due = remediation_keys(bench.statuses(answer).values())
+        if set(answer.remediation or {}) != due:
+            wrong[look.label] = {"keys": sorted(answer.remediation or {}), "due": sorted(due)}
+
+    assert wrong == {}
+
+
+@requirement("FR-005.once")
+@on(ANSWER)
+def test_a_live_locked_entry_repeats_no_remediation(bench: LiveBench) -> None:
+    """The texts of the map stand in no entry."""
+    said = {}
+    for look, answer in bench.revealing():
+        texts = list((answer.remediation or {}).values())
+        if found := [e.name for e in answer.disabled if repeated(texts, e.members)]:
+            said[look.label] = found
+
+    assert said == {}
+
+
+@requirement("FR-005.text")
+@on(ANSWER)
+def test_a_live_remediation_is_a_text(bench: LiveBench) -> None:
+    """Every value of the map is a string that is not blank."""
+    blank = {}
+    for look, answer in bench.revealing():
+        told = answer.remediation or {}
+        if odd := [k for k, v in told.items() if not (isinstance(v, str) and v.strip())]:
+            blank[look.label] = odd
+
+    assert blank == {}
+
+
+@requirement("FR-005.text")
+@on(ANSWER)
+def test_a_live_config_lock_is_told_otherwise_than_a_users(bench: LiveBench) -> None:
+    """Their texts differ, names masked."""
+    texts = _texts(bench)
+    if not (texts.get(CONFIG) and texts.get(USER)):
+        raise NotApplicable(f"{CONFIG} and {USER} were not both seen; --expect names one of each")
+
+    same = {text: "told for both" for text in texts[CONFIG] if text in texts[USER]}
+
+    assert same == {}
+
+
+@requirement("SC-003.discovery")
+@on(ANSWER)
+def test_a_live_config_lock_is_never_the_users_to_lift(bench: LiveBench) -> None:
+    """Its text is no other lock's, and instructs no act of the user."""
+    texts = _texts(bench)
+    if not texts.get(CONFIG):
+        raise NotApplicable(f"no {CONFIG} tool was seen; --query or --expect names one")
+    theirs = {text for status in (USER, "pending_approval") for text in texts.get(status, ())}
+    pins = {mask(text, []): words for text, words in bench.endpoint.pins.items()}
+
+    read = {text: judge(text, CONFIG, pins=pins).outcome for text in texts[CONFIG]}
+    wrong = {t: word for t, word in read.items() if word == "convicted" or t in theirs}
+
+    assert wrong == {}
+    for text, word in read.items():
+        if word == "unrecognised":
+            raise Unread(CONFIG, text)
+
+
+def _texts(bench: LiveBench) -> dict[str, dict[str, None]]:
+    """The texts of the map by status, the names of the answer's tools masked."""
+    found: dict[str, dict[str, None]] = {}
+    for _, answer in bench.revealing():
+        for status, text in (answer.remediation or {}).items():
+            names = [e.name for e in answer.disabled if e.status == status]
+            names += [bench.key(e).tool for e in answer.disabled if e.status == status]
+            if isinstance(text, str):
+                found.setdefault(status, {})[mask(text, names)] = None
+    return found

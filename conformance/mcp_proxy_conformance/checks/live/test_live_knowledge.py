@@ -1,0 +1,206 @@
+"""What the user knows or names: locks, a narrower credential, a call that must be rejected."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+from mcp_proxy_conformance.discovery.remediation import judge, mask
+from mcp_proxy_conformance.discovery.surface import FLAG
+from mcp_proxy_conformance.live.live_bench import ANSWER, ANSWERS, LiveBench
+from mcp_proxy_conformance.live.rejected import Rejected
+from mcp_proxy_conformance.live.words import is_of
+from mcp_proxy_conformance.oracle import LOCKED_CAP
+from mcp_proxy_conformance.requirement import requirement
+from mcp_proxy_conformance.stage import on
+from mcp_proxy_conformance.verdict import NotApplicable, Unread
+from mcp_proxy_conformance.world import ToolKey
+
+CONFIG, USER, PENDING = "disabled_by_config", "disabled_by_user", "pending_approval"
+QUARANTINED, OFF = "server_quarantined", "server_disabled"
+BESIDE = {
+    CONFIG: frozenset({OFF}),
+    USER: frozenset({OFF, PENDING, QUARANTINED}),
+    PENDING: frozenset({OFF, QUARANTINED}),
+    QUARANTINED: frozenset({OFF, USER, PENDING}),
+    OFF: frozenset({QUARANTINED, PENDING}),
+}
+"""What the source lets a tool be told as that has another lock besides the one expected."""
+ALIKE = 0.85
+
+
+@requirement("FR-001.reveals-config")
+@on(ANSWERS, needs=("expect",))
+def test_an_expected_config_lock_is_revealed(bench: LiveBench) -> None:
+    """A tool that its operator's configuration denies is listed for its name."""
+    missing = _missing(bench, CONFIG)
+
+    assert missing == {}
+
+
+@requirement("FR-001.reveals-user")
+@on(ANSWERS, needs=("expect",))
+def test_an_expected_user_lock_is_revealed(bench: LiveBench) -> None:
+    """A tool that the user disabled is listed for its name."""
+    missing = _missing(bench, USER)
+
+    assert missing == {}
+
+
+@requirement("FR-001.reveals-pending")
+@on(ANSWERS, needs=("expect",))
+def test_an_expected_pending_tool_is_revealed(bench: LiveBench) -> None:
+    """A tool that awaits approval is listed for its name."""
+    missing = _missing(bench, PENDING)
+
+    assert missing == {}
+
+
+@requirement("FR-004.precedence")
+@on(ANSWERS, needs=("expect",))
+def test_an_expected_lock_has_its_status(bench: LiveBench) -> None:
+    """The word that its operator knows, unless another lock may lie on the tool as well."""
+    wrong: dict[str, str] = {}
+    doubtful: dict[str, str] = {}
+    right = 0
+    for key, status in bench.endpoint.expect.items():
+        seen = _words(bench, key)
+        right += seen == {status}
+        if seen and status not in seen:
+            explained = seen <= BESIDE.get(status, frozenset())
+            (doubtful if explained else wrong)[str(key)] = f"{sorted(seen)}, not {status}"
+
+    assert wrong == {}
+    bench.require(not doubtful, f"told otherwise, which a further lock explains: {doubtful}")
+    bench.require(right, "no expected tool was listed as locked")
+
+
+@requirement("FR-007.hidden")
+@on(ANSWERS, needs=("as",))
+def test_a_narrower_credential_sees_no_more_locked_tools(bench: LiveBench) -> None:
+    """Each is shown to the main credential too, and is of a server that it may list.
+
+    It must be seen to be narrower at least once.
+    """
+    more, judged = {}, 0
+    every = {name for listing in bench.seen.listings for name in listing.servers}
+    for name, triples in bench.seen.shared.items():
+        for looks in triples:
+            answers = [one.answer for one in looks if one.answer is not None]
+            ours = [a for a in (answers[0], answers[-1]) if len(a.disabled) < LOCKED_CAP]
+            if len(answers) != 3 or len(ours) != 2:
+                continue
+            shown = bench.statuses(answers[1])
+            judged += any(set(bench.statuses(one)) - set(shown) for one in ours)
+            known = {k for a in ours for k in (*bench.statuses(a), *bench.callables(a))}
+            beyond = every - _scope(bench, name, every)
+            if extra := sorted(str(k) for k in shown if k not in known or k.server in beyond):
+                more[looks[1].label] = {name: extra}
+    bench.require(judged or more, "no locked tool was hidden from it: is the credential narrower?")
+
+    assert more == {}
+
+
+@requirement("FR-011.never-reaches")
+@on(ANSWER, needs=("call",))
+def test_a_named_call_of_a_locked_tool_is_rejected(bench: LiveBench) -> None:
+    """The answer is an error, or points to discovery, or says in words why it is refused."""
+    judged = _indexed(bench)
+
+    done = {
+        str(key): one.text
+        for key, one in judged.items()
+        if not one.is_error
+        and not _points_on(bench, one)
+        and judge(one.text, one.status, pins=bench.endpoint.pins).outcome != "conveys"
+    }
+
+    assert done == {}
+
+
+@requirement("FR-008.pointer")
+@on(ANSWER, needs=("call",))
+def test_a_named_calls_rejection_leads_on(bench: LiveBench) -> None:
+    """It names the flag or the discovery tool."""
+    judged = _indexed(bench)
+
+    poor = {str(key): one.text for key, one in judged.items() if not _points_on(bench, one)}
+
+    assert poor == {}
+
+
+@requirement("SC-003.rejection")
+@on(ANSWER, needs=("call",))
+def test_a_named_call_of_a_config_denied_tool_is_not_told_to_be_enabled(bench: LiveBench) -> None:
+    """Its rejection tells the user neither to toggle, nor to enable, nor to approve it."""
+    texts = {
+        str(key): mask(one.text, [str(key), key.tool, key.server])
+        for key, one in _rejections(bench)
+        if one.status == CONFIG
+    }
+    if not texts:
+        raise NotApplicable(f"none of the calls was of a {CONFIG} tool")
+
+    read = {k: judge(t, CONFIG, pins=bench.endpoint.pins).outcome for k, t in texts.items()}
+
+    assert {key: texts[key] for key, word in read.items() if word == "convicted"} == {}
+    for key, word in read.items():
+        if word == "unrecognised":
+            raise Unread(CONFIG, texts[key])
+
+
+def _scope(bench: LiveBench, name: str, every: set[str]) -> set[str]:
+    """The servers that a credential lists; all of them if it is shown tools of others as well."""
+    listed = bench.seen.scopes.get(name, frozenset())
+    answers = [one.answer for looks in bench.seen.shared[name] for one in looks if one.who == name]
+    shown = {key.server for one in answers if one is not None for key in bench.callables(one)}
+    return set(listed) if listed and shown <= listed else every
+
+
+def _indexed(bench: LiveBench) -> dict[ToolKey, Rejected]:
+    """The rejections of config- and user-locked tools, which owe a pointer."""
+    found = {key: one for key, one in _rejections(bench) if one.status in (CONFIG, USER)}
+    if not found:
+        raise NotApplicable(f"none of the calls was of a {CONFIG} or {USER} tool")
+    return found
+
+
+def _points_on(bench: LiveBench, one: Rejected) -> bool:
+    return FLAG in one.text or bench.surface.discovery_tool in one.text
+
+
+def _rejections(bench: LiveBench) -> list[tuple[ToolKey, Rejected]]:
+    """What the named calls were answered; inconclusive when none could be made."""
+    made = [(key, one) for key, one in bench.rejected.items() if not one.left_out]
+    bench.require(made, "; ".join(one.left_out for one in bench.rejected.values()))
+    return made
+
+
+def _words(bench: LiveBench, key: ToolKey) -> set[str]:
+    """The statuses under which answers to a tool's name list it."""
+    answers = [a for look, a in bench.flagged() if look.query == key.tool and not look.who]
+    return {one.status for answer in answers for one in answer.disabled if is_of(one, key)}
+
+
+def _missing(bench: LiveBench, status: str) -> dict[str, str]:
+    """The expected tools of that status which no answer to their name lists.
+
+    Inconclusive where something else explains it: a full section, a misspelt name, an open lock.
+    """
+    wanted = [key for key, word in bench.endpoint.expect.items() if word == status]
+    if not wanted:
+        raise NotApplicable(f"--expect names no tool as {status}")
+    seen = bench.seen.locked()
+    missing = {}
+    for key in wanted:
+        answers = [a for look, a in bench.flagged() if look.query == key.tool and not look.who]
+        bench.require(answers, f"{key} was not asked for: {bench.seen.short}")
+        if _words(bench, key):
+            continue
+        full = any(len(answer.disabled) >= LOCKED_CAP for answer in answers)
+        bench.require(not full, f"{key} is not among the {LOCKED_CAP} tools shown for its name")
+        free = any(is_of(entry, key) for answer in answers for entry in answer.tools)
+        bench.require(not free, f"{key} is listed as callable; mend the lock or the file")
+        near = get_close_matches(str(key), map(str, seen), 1, ALIKE)
+        bench.require(not near, f"{key} is not known here; did you mean {near[0] if near else ''}?")
+        missing[str(key)] = f"not listed for {key.tool!r}"
+    return missing

@@ -1,0 +1,67 @@
+"""How the command line runs the installed checks: pytest's arguments and the output folder."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+from mcp_proxy_conformance.checks_index import names_like
+from mcp_proxy_conformance.resources import LOGS
+from mcp_proxy_conformance.target.description import BadTarget
+
+INI = """\
+[pytest]
+python_files = test_*.py
+markers =
+timeout_func_only = true
+filterwarnings =
+    ignore::pytest.PytestConfigWarning
+"""
+CHECK_S = 180
+
+
+def prepared(out: Path, check: str | None) -> Path:
+    """An output folder without what an earlier run left, and the log in it.
+
+    Raises:
+        BadTarget: It cannot be written, or there is no check of that name.
+    """
+    if check is not None and not names_like(check)[0]:
+        near = names_like(check)[1]
+        raise BadTarget(f"there is no check or case {check!r}; the nearest is {near!r}")
+    log = out / "run.log"
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "report.json").unlink(missing_ok=True)
+        shutil.rmtree(out / LOGS, ignore_errors=True)
+        _ini(out).write_text(INI, encoding="utf-8")
+        log.touch()
+    except OSError as error:
+        raise BadTarget(
+            f"--out {out} cannot be written: {error.strerror}; name another folder"
+        ) from None
+    os.environ.pop("PYTEST_ADDOPTS", None)
+    return log
+
+
+def arguments(out: Path, options: dict[str, Any]) -> list[str]:
+    """What pytest is given for a run of a profile's checks."""
+    soak = options["soak"]
+    return [
+        "-c", str(_ini(out)), "--rootdir", str(out),
+        "-p", "no:cacheprovider", "-p", "no:unraisableexception", "-p", "no:logging",
+        "--capture=sys", "--tb=native",
+        "--disable-plugin-autoload", "-p", "pytest_timeout",
+        "-p", "mcp_proxy_conformance.plugin",
+        "--soak", str(soak),
+        "--out", str(out), f"--timeout={CHECK_S + soak}",
+        f"--session-timeout={options['timeout'] + soak}",
+        *(["--profile", options["profile"]] if options["profile"] else []),
+        *(["--check", options["check"]] if options["check"] else []),
+    ]  # fmt: skip
+
+
+def _ini(out: Path) -> Path:
+    return out / "checks.ini"

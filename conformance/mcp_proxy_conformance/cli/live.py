@@ -1,0 +1,60 @@
+"""A run of the live checks from the command line: the plan, the run, what it came to."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from mcp_proxy_conformance.asked import LiveGiven
+from mcp_proxy_conformance.cli.checking import arguments, prepared
+from mcp_proxy_conformance.cli.options import DEFAULTS
+from mcp_proxy_conformance.discovery.presence import cut
+from mcp_proxy_conformance.live.endpoint import BadEndpoint, Endpoint
+from mcp_proxy_conformance.live.live_run import LIVE
+from mcp_proxy_conformance.live.plan import plan
+from mcp_proxy_conformance.report.inert import inert
+from mcp_proxy_conformance.report.outcome import FAULT, INTERRUPTED
+from mcp_proxy_conformance.report.progress import Progress
+from mcp_proxy_conformance.report.redaction import Redactor
+from mcp_proxy_conformance.report.terminal import render
+
+LONGEST = 1200
+JUDGING_S = 10
+"""Seconds to judge what was seen, after the last request."""
+
+
+def judge_live(endpoint: Endpoint, options: dict[str, Any]) -> int:
+    """Print the plan, run the checks, print what they came to; returns the exit code."""
+    options = DEFAULTS | {"profile": LIVE} | options
+    if options["profile"].partition("@")[0] != LIVE:
+        raise BadEndpoint(f"`run endpoint` judges by the profile {LIVE}; leave --profile out")
+    redactor = Redactor(endpoint.secrets)
+    for line in plan(endpoint):
+        click.echo(redactor.text(inert(line)), err=True)
+    out = options["out"].resolve()
+    log = prepared(out, options["check"])
+    judging = options | {"timeout": endpoint.within_s + JUDGING_S}
+    with Progress(log, sys.stderr) as progress:
+        code = pytest.main(arguments(out, judging), plugins=[progress, LiveGiven(endpoint)])
+    log.write_text(redactor.text(log.read_text(encoding="utf-8")), encoding="utf-8")
+    report = out / "report.json"
+    if not report.exists():
+        click.echo(redactor.text(progress.complaint()), err=True)
+        return INTERRUPTED if code == pytest.ExitCode.INTERRUPTED else FAULT
+    document = json.loads(report.read_text(encoding="utf-8"))
+    used = document["timing"]["requests"]
+    click.echo(f"{used} of {endpoint.max_requests} requests were used", err=True)
+    click.echo(redactor.text(_told(document, report)))
+    return int(document["exit"])
+
+
+def _told(document: dict[str, Any], report: Path) -> str:
+    """The whole report; of a run that ended before its first check, one sentence."""
+    if all(one["check"] == "presence" for one in document["results"]):
+        return cut(" ".join(inert(document["why"]).split()), LONGEST)
+    return render(document, report)

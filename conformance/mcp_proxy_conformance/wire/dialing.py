@@ -1,0 +1,124 @@
+"""How a connection is made: directly or through a proxy, in the clear or with certificates."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import socket
+import ssl
+import urllib.request
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urljoin, urlsplit
+
+from mcp_proxy_conformance.wire.deadline import DeadlineSocket
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mcp_proxy_conformance.wire.deadline import Deadline
+
+PORTS = {"http": 80, "https": 443}
+MOVED = (301, 302, 307, 308)
+"""What a redirect says that may be followed with the same request."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proxy:
+    """A proxy for HTTP, and what it asks for to be let in, empty if nothing."""
+
+    host: str
+    port: int
+    authorization: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialing:
+    """What is trusted and gone through; unless told otherwise directly, and nowhere else.
+
+    `insecure` takes any certificate; `ca` is a file of certificates to trust instead of the
+    system's; with `proxied` the proxy is used that `http_proxy`, `https_proxy` and `no_proxy`
+    name; `redirects` is how many of them are followed in a row, within the origin.
+    """
+
+    insecure: bool = False
+    ca: Path | None = None
+    proxied: bool = False
+    redirects: int = 0
+
+    def proxy(self, url: str) -> Proxy | None:
+        """The proxy to go through; raises ValueError when the environment's is no URL."""
+        parts = urlsplit(url)
+        if not self.proxied or urllib.request.proxy_bypass(parts.hostname or ""):
+            return None
+        named = urllib.request.getproxies().get(parts.scheme)
+        if not named:
+            return None
+        place = urlsplit(named if "://" in named else f"http://{named}")
+        if not place.hostname:
+            raise ValueError(f"the environment's {parts.scheme}_proxy is no URL")
+        userinfo, at, _ = place.netloc.rpartition("@")
+        given = base64.b64encode(unquote(userinfo).encode()).decode() if at else ""
+        authorization = f"Basic {given}" if given else ""
+        return Proxy(host=place.hostname, port=place.port or 80, authorization=authorization)
+
+    def connect(self, url: str, proxy: Proxy | None, deadline: Deadline) -> socket.socket:
+        """A socket to that URL's host; raises OSError."""
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port or PORTS[parts.scheme]
+        place = (host, port) if proxy is None else (proxy.host, proxy.port)
+        sock = socket.create_connection(place, timeout=deadline.left())
+        try:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if parts.scheme == "https":
+                if proxy is not None:
+                    _tunnel(sock, host, port, proxy, deadline)
+                sock = self._context().wrap_socket(sock, server_hostname=host)
+        except BaseException:
+            sock.close()
+            raise
+        return sock
+
+    def _context(self) -> ssl.SSLContext:
+        context = ssl.create_default_context(cafile=self.ca)
+        if self.insecure:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        return context
+
+
+DIRECT = Dialing()
+
+
+def within_origin(url: str, status: int, location: str | None) -> str | None:
+    """Where a redirect leads if it stays at the URL's origin, else None."""
+    if status not in MOVED or location is None:
+        return None
+    try:
+        here, there = urlsplit(url), urlsplit(urljoin(url, location))
+        same = origin(url) == origin(there.geturl())
+    except ValueError:
+        return None
+    if not same or not there.geturl().isascii() or not there.geturl().isprintable():
+        return None
+    return there._replace(netloc=here.netloc, fragment="").geturl().replace(" ", "%20")
+
+
+def origin(url: str) -> tuple[str, str, int]:
+    """Scheme, host and port of a URL; raises ValueError."""
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname or "", parts.port or PORTS.get(parts.scheme, 0)
+
+
+def _tunnel(sock: socket.socket, host: str, port: int, proxy: Proxy, deadline: Deadline) -> None:
+    """Have the proxy pass bytes on to that host; raises OSError."""
+    place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    head = [f"CONNECT {place} HTTP/1.1", f"Host: {place}"]
+    if proxy.authorization:
+        head.append(f"Proxy-Authorization: {proxy.authorization}")
+    reader = DeadlineSocket(sock, deadline)
+    reader.sendall("\r\n".join([*head, "", ""]).encode("latin-1"))
+    response = http.client.HTTPResponse(reader, method="CONNECT")  # type: ignore[arg-type]
+    response.begin()
+    if response.status != http.client.OK:
+        raise ConnectionError(f"the proxy refuses to connect (HTTP {response.status})")

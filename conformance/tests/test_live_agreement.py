@@ -1,0 +1,130 @@
+"""Live verdicts are the same from run to run, and a target that moves is not accused for it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_proxy_conformance.counterexamples.live_trial import endpoint_of, seeded, tried_live
+from mcp_proxy_conformance.counterexamples.matrix import Trial
+from mcp_proxy_conformance.counterexamples.rewriting import RewritingAdapter
+from mcp_proxy_conformance.counterexamples.wire import WIRE_FAULTS
+from mcp_proxy_conformance.target.embedded import embedded
+from mcp_proxy_conformance.target.started import Started
+from mcp_proxy_reference.changed import Changed
+from mcp_proxy_reference.variants import variants
+
+PART = variants()[::8]
+
+
+@pytest.fixture
+def started(tmp_path: Path) -> Iterator[Started]:
+    """The reference, with locks laid by its operator."""
+    target = embedded(Changed(id="itself", text="The reference itself."), settle_s=0.1)
+    with seeded(target, tmp_path / "live") as found:
+        yield found
+    target.close()
+
+
+def verdicts(report: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """The verdicts of all clauses, and their reasons."""
+    return [(one["id"], one["verdict"], one["reason"]) for one in report["clauses"]]
+
+
+def accused(report: dict[str, Any]) -> list[tuple[str, str]]:
+    """The checks that convict, and why."""
+    return [(r["check"], r["reason"]) for r in report["results"] if r["verdict"] == "fail"]
+
+
+def test_five_runs_come_to_the_same(started: Started, tmp_path: Path) -> None:
+    """Every clause, and every reason."""
+    runs = [verdicts(tried_live(endpoint_of(started), tmp_path / str(n))) for n in range(5)]
+
+    assert runs == [runs[0]] * 5
+    assert {verdict for _, verdict, _ in runs[0]} == {"pass"}
+
+
+@contextmanager
+def moving(started: Started, every_s: float) -> Iterator[None]:
+    """Meanwhile its operator locks and unlocks tools, over and over."""
+    over = threading.Event()
+
+    def move() -> None:
+        locked = False
+        while not over.wait(every_s):
+            locked = not locked
+            for kind, tools in (
+                ("user", ["list_repos", "open_issue"]),
+                ("config", ["list_issues"]),
+            ):
+                (started.lock if locked else started.unlock)(kind, "forge", tools)  # type: ignore[arg-type]
+
+    thread = threading.Thread(target=move, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+@pytest.mark.parametrize("every_s", [0.03, 0.1, 0.4])
+def test_a_target_whose_locks_come_and_go_is_not_accused(
+    started: Started, every_s: float, tmp_path: Path
+) -> None:
+    """What differs between its answers may leave clauses open, but breaks none."""
+    with moving(started, every_s):
+        report = tried_live(endpoint_of(started, rate=150), tmp_path)
+
+    assert (accused(report), report["exit"] in (0, 4)) == ([], True)
+
+
+@pytest.mark.parametrize("variant", PART, ids=lambda one: one.id)
+def test_a_conforming_variant_is_not_accused(variant: Any, tmp_path: Path) -> None:
+    """However different it looks, what it says holds together."""
+    target = Trial(kind="variant", changed=variant).target()
+    try:
+        with seeded(target, tmp_path / "live") as found:
+            report = tried_live(endpoint_of(found), tmp_path / "out")
+    finally:
+        target.close()
+
+    assert accused(report) == []
+    assert report["exit"] == 0
+
+
+@pytest.mark.parametrize(("until", "exit_code"), [(150, 4), (10_000, 1)])
+def test_a_breach_counts_only_when_it_is_seen_again(
+    started: Started, until: int, exit_code: int, tmp_path: Path
+) -> None:
+    """A note that is missing in the first look alone leaves its clauses open."""
+    (usual,) = (one for one in WIRE_FAULTS if one.id == "note-absent")
+    edit = usual.document
+    assert edit is not None
+
+    def at_first(x: Any, told: Any) -> Any:
+        x.memory["number"] = x.memory.get("number", 0) + 1
+        return edit(x, told) if x.memory["number"] < until else None
+
+    before = RewritingAdapter(
+        started.adapter, replace(usual, document=at_first), started.target.surface
+    )
+    url = before._behind(started.access).url
+    report = tried_live(replace(endpoint_of(started), url=url, call=()), tmp_path)
+    before._servers[0].shutdown()
+    before._servers[0].server_close()
+
+    told = {r["check"]: r for r in report["results"]}
+    found = told["test_a_live_answer_without_a_callable_tells_of_the_locked_one"]
+    assert (report["exit"], found["verdict"]) == (
+        exit_code,
+        "fail" if exit_code == 1 else "inconclusive",
+    )
+    assert "does not agree with itself" in found["reason"] or exit_code == 1
+    assert bool(found["messages"]) == (exit_code == 1)

@@ -1,0 +1,85 @@
+"""Every check of live endpoints kills the counterexample that it is listed with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mcp_proxy_conformance.counterexamples.live_trial import endpoint_of, seeded, tried_live
+from mcp_proxy_conformance.counterexamples.proofs import live_proofs
+from mcp_proxy_conformance.counterexamples.rewriting import RewritingAdapter
+from mcp_proxy_conformance.counterexamples.wire import WIRE_FAULTS
+from mcp_proxy_conformance.live.endpoint import Endpoint
+from mcp_proxy_conformance.target.embedded import embedded
+from mcp_proxy_conformance.target.started import Started
+from mcp_proxy_conformance.world import ToolKey
+from mcp_proxy_reference.changed import Changed
+from mcp_proxy_reference.faults import faults
+
+WIRE = {one.id: one for one in WIRE_FAULTS}
+PROOFS = live_proofs()
+
+
+@pytest.fixture(scope="module")
+def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
+    """The reference, with locks laid by its operator."""
+    target = embedded(Changed(id="itself", text="The reference itself."), settle_s=0.1)
+    with seeded(target, tmp_path_factory.mktemp("live")) as found:
+        yield found
+    target.close()
+
+
+@contextmanager
+def behind(started: Started, fault: str) -> Iterator[Endpoint]:
+    """The endpoint behind a server with that fault."""
+    before = RewritingAdapter(started.adapter, WIRE[fault], started.target.surface)
+    access = before._behind(started.access)
+    try:
+        yield replace(endpoint_of(started), url=access.url)
+    finally:
+        for server in before._servers:
+            server.shutdown()
+            server.server_close()
+
+
+def calls(started: Started) -> dict[str, int]:
+    """How often each upstream was called."""
+    return {name: server.calls() for name, server in started.servers.items()}
+
+
+@pytest.mark.parametrize("check", [name for name, fault in PROOFS.items() if fault in WIRE])
+def test_a_live_check_kills_its_fault_of_the_wire(
+    started: Started, check: str, tmp_path: Path
+) -> None:
+    """That check fails, and nothing reaches an upstream."""
+    with behind(started, PROOFS[check]) as endpoint:
+        report = tried_live(endpoint, tmp_path, check)
+
+    assert [(one["check"], one["verdict"]) for one in report["results"]] == [(check, "fail")]
+    assert calls(started) == dict.fromkeys(started.servers, 0)
+
+
+@pytest.mark.parametrize("check", [name for name, fault in PROOFS.items() if fault not in WIRE])
+def test_a_live_check_kills_its_fault_of_the_reference(check: str, tmp_path: Path) -> None:
+    """What lets the fifth call through is found by five calls that somebody named."""
+    (fault,) = (one for one in faults() if one.id == PROOFS[check])
+    target = embedded(fault, settle_s=0.1)
+    named = ToolKey("forge", "create_token")
+    try:
+        with seeded(target, tmp_path / "live") as started:
+            report = tried_live(endpoint_of(started, call=(named,) * 5), tmp_path / "out", check)
+            reached = calls(started)
+    finally:
+        target.close()
+
+    assert [(one["check"], one["verdict"]) for one in report["results"]] == [(check, "fail")]
+    assert {name for name, number in reached.items() if number} == {named.server}
+
+
+def test_ten_faults_and_more_stand_on_the_wire() -> None:
+    """Few checks need a fault of another kind."""
+    assert sum(fault in WIRE for fault in PROOFS.values()) >= 30

@@ -1,0 +1,127 @@
+"""What is read of a live endpoint: a file of locks, words to ask for, names however spelt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_proxy_conformance.discovery.answer import Entry
+from mcp_proxy_conformance.live.endpoint import BadEndpoint, agents_of, headers_of, place_named
+from mcp_proxy_conformance.live.locks_file import read_locks
+from mcp_proxy_conformance.live.words import VERBS, Names, Words, bare
+from mcp_proxy_conformance.world import ToolKey
+
+
+def entry(name: str, server: str | None, status: str | None = None) -> Entry:
+    """An entry as an answer tells it."""
+    members: dict[str, Any] = {"name": name, "server": server, "status": status}
+    told = {member: value for member, value in members.items() if value is not None}
+    return Entry(key=ToolKey(server or "", name), name=name, members=told)
+
+
+def keys(*entries: Entry) -> list[str]:
+    """The tools that these entries are of."""
+    names = Names.of(entries)
+    return [str(names.key(one)) for one in entries]
+
+
+def test_a_file_of_locks_names_tools_and_their_status(tmp_path: Path) -> None:
+    """One line a tool."""
+    file = tmp_path / "locks.toml"
+    file.write_text('"forge:delete_repo" = "disabled_by_config"\n', encoding="utf-8")
+
+    assert read_locks(file) == {ToolKey("forge", "delete_repo"): "disabled_by_config"}
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ('"forge:wipe" = "disabled_by_conf"', "did you mean 'disabled_by_config'?"),
+        ('"forge:wipe" = "locked"', "did you mean '"),
+        ('"wipe" = "disabled_by_user"', "'wipe' names no tool of a server; write SERVER:TOOL"),
+        ('":wipe" = "disabled_by_user"', "write SERVER:TOOL"),
+        ('"forge:wipe" = 5', "is no status word"),
+        ("[forge]\nwipe = 'disabled_by_user'", "'forge' is no status word"),
+        ("", "names no tool"),
+        ("forge:wipe", "is no TOML file"),
+    ],
+)
+def test_a_bad_file_of_locks_is_told_with_its_repair(
+    text: str, sentence: str, tmp_path: Path
+) -> None:
+    """One sentence that names the file."""
+    file = tmp_path / "locks.toml"
+    file.write_text(text, encoding="utf-8")
+
+    with pytest.raises(BadEndpoint) as caught:
+        read_locks(file)
+
+    assert (sentence in str(caught.value), str(file) in str(caught.value)) == (True, True)
+
+
+def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+    """With what the system says of it."""
+    with pytest.raises(BadEndpoint, match="No such file"):
+        read_locks(tmp_path / "none.toml")
+
+
+@pytest.mark.parametrize(
+    ("server", "name", "own"),
+    [
+        ("forge", "forge:list", "list"),
+        ("forge", "forge__list", "list"),
+        ("forge", "list@forge", "list"),
+        ("forge", "forgery", "forgery"),
+        ("forge", "forge", "forge"),
+        ("forge", "forge:", "forge:"),
+        ("", "forge:list", "forge:list"),
+    ],
+)
+def test_a_servers_name_is_told_from_its_tools(server: str, name: str, own: str) -> None:
+    """Before it or behind it, with something in between."""
+    assert bare(server, name) == own
+
+
+def test_a_bare_name_that_begins_like_its_server_is_left_whole() -> None:
+    """`git-log` and `log` of the server `git` are two tools."""
+    told = keys(entry("git-log", "git"), entry("log", "git"), entry("push", "git"))
+
+    assert told == ["git:git-log", "git:log", "git:push"]
+
+
+def test_locked_entries_may_go_by_their_bare_names() -> None:
+    """Callable ones beside them do not; one without a server is looked for among those known."""
+    told = keys(
+        entry("git:log", "git"), entry("push", "git", "disabled_by_user"), entry("git:pull", None)
+    )
+
+    assert told == ["git:log", "git:push", "git:pull"]
+
+
+def test_words_that_were_named_come_first_and_none_twice() -> None:
+    """Then common verbs, then what was heard."""
+    words = Words(["Zorvik", "list"])
+    words.hear("deleteRepoHTTP of the forge", None, "日本語")
+
+    found = list(iter(words.next, None))
+
+    assert found[:2] == ["Zorvik", "list"]
+    assert set(VERBS) < {*found}
+    assert {"repo", "http", "forge", "日本語"} <= {*found}
+    assert ("the" in found, len(found) == len(set(found))) == (False, True)
+
+
+def test_a_password_in_a_url_becomes_a_header() -> None:
+    """And is no longer a part of the URL."""
+    assert place_named("http://me:pw@x.test:1/mcp?a=b") == (
+        "http://x.test:1/mcp?a=b",
+        {"Authorization": "Basic bWU6cHc="},
+    )
+
+
+def test_headers_and_credentials_are_read() -> None:
+    """Several of one name go together."""
+    assert headers_of(["A: b:c", "D:e"], "--header") == {"A": "b:c", "D": "e"}
+    assert agents_of(["north=A: b=c", "north=D: e"]) == {"north": {"A": "b=c", "D": "e"}}

@@ -1,0 +1,187 @@
+"""`run endpoint` in front of the reference, a process whose operator has laid locks."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from mcp_proxy_conformance.cli import main
+from mcp_proxy_conformance.counterexamples.live_trial import EXPECTED, seeded
+from mcp_proxy_conformance.live.live_bench import UNSEEN
+from mcp_proxy_conformance.target.description import describe
+from mcp_proxy_conformance.target.kinds import target_of
+from mcp_proxy_conformance.target.started import Started
+from mcp_proxy_conformance.world import server, tool, world
+
+FAST = ["--rate", "10000"]
+LISTING = ["--listing", 'upstream_servers={"operation":"list"}']
+
+
+@pytest.fixture(scope="module")
+def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
+    """The reference as a process, with locks of four kinds."""
+    target = target_of(describe(kind="reference", file=None, given={}, environment={}))
+    with seeded(target, tmp_path_factory.mktemp("live")) as found:
+        yield found
+    target.close()
+
+
+@pytest.fixture(scope="module")
+def knowledge(tmp_path_factory: pytest.TempPathFactory, started: Started) -> list[str]:
+    """The options by which a user tells all that there is to tell."""
+    folder = tmp_path_factory.mktemp("knowledge")
+    locks, file = folder / "locks.toml", folder / "target.toml"
+    lines = [f'"{key}" = "{status}"' for key, status in EXPECTED.items()]
+    locks.write_text("\n".join(lines), encoding="utf-8")
+    file.write_text('kind = "reference"\n', encoding="utf-8")
+    (name, headers), *_ = started.access.agents.items()
+    agent = [f"{name}={header}: {value}" for header, value in headers.items()]
+    calls = ["--call", "forge:delete_repo", "--call", "forge:create_token"]
+    return ["--expect", str(locks), "--target-file", str(file), "--as", *agent, *calls]
+
+
+def run(out: Path, *options: str) -> tuple[int, dict[str, Any], str]:
+    """The exit code, the report, and what was printed."""
+    done = CliRunner().invoke(main, ["run", "endpoint", *FAST, "--out", str(out), *options])
+    report = json.loads((out / "report.json").read_bytes())
+    return done.exit_code, report, done.output
+
+
+def verdicts(report: dict[str, Any]) -> dict[str, str]:
+    """The verdict of every clause."""
+    return {one["id"]: one["verdict"] for one in report["clauses"]}
+
+
+def calls(started: Started) -> int:
+    """How often any upstream was called."""
+    return sum(one.calls() for one in started.servers.values())
+
+
+def test_every_clause_is_observed_within_the_budget(
+    started: Started, knowledge: list[str], tmp_path: Path
+) -> None:
+    """Exit 0; the headline says no more than was seen; no upstream was called."""
+    code, report, told = run(tmp_path, "--url", started.access.url, *knowledge)
+
+    assert (code, set(verdicts(report).values())) == (0, {"pass"})
+    assert report["headline"] == "consistent with discovery-live@1"
+    assert report["timing"]["requests"] <= 300
+    assert "conformant" not in told
+    assert report["target"]["version"].startswith("mcp-proxy-reference")
+    assert calls(started) == 0
+
+
+@pytest.mark.parametrize(
+    ("wire", "spoken"), [("handshake", "handshake 2025"), ("stateless", "stateless 2026-07-28")]
+)
+def test_nothing_need_be_known_on_either_wire(
+    started: Started, wire: str, spoken: str, tmp_path: Path
+) -> None:
+    """Exit 0; what only the user could have brought is said with the option that brings it."""
+    code, report, told = run(tmp_path, "--url", started.access.url, "--wire", wire)
+
+    open_ = {one["id"]: one["reason"] for one in report["clauses"] if one["verdict"] != "pass"}
+    assert (code, report["target"]["wire"].startswith(spoken)) == (0, True)
+    assert [reason for reason in open_.values() if "--" not in reason] == []
+    assert {"FR-010.block", "FR-007.hidden", "FR-001.reveals-user"} <= open_.keys()
+    assert "and no tool is called" in told
+    assert calls(started) == 0
+
+
+def test_one_file_is_enough_for_pytest(
+    started: Started, knowledge: list[str], tmp_path: Path
+) -> None:
+    """From an empty folder, without a warning; without a URL it says what to set."""
+    test = "from mcp_proxy_conformance.live.checks import *\n"
+    (tmp_path / "test_live.py").write_text(test, encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-W", "error", "-rs", "test_live.py"]
+    expected = {"MCP_PROXY_CONFORMANCE_EXPECT": knowledge[1]}
+    named = {"MCP_PROXY_CONFORMANCE_URL": started.access.url, **expected}
+
+    found, unnamed = (
+        subprocess.run(
+            command, cwd=tmp_path, env=os.environ | given, capture_output=True, text=True,
+            check=False, timeout=100,
+        )
+        for given in (named, {})
+    )  # fmt: skip
+
+    report = json.loads((tmp_path / "mcp-proxy-conformance-out" / "report.json").read_bytes())
+    assert (found.returncode, "passed" in found.stdout, report["exit"]) == (0, True, 0)
+    assert verdicts(report)["FR-001.reveals-config"] == "pass"
+    assert "not applicable: not asked for; --call does" in found.stdout
+    assert (unnamed.returncode, "set MCP_PROXY_CONFORMANCE_URL" in unnamed.stdout) == (1, True)
+    assert calls(started) == 0
+
+
+def test_a_program_on_its_standard_streams_is_looked_at(started: Started, tmp_path: Path) -> None:
+    """The same configuration over stdio."""
+    assert started.access.stdio is not None
+    command = ["env", *(f"{k}={v}" for k, v in started.access.stdio_env.items())]
+    program = shlex.join([*command, *started.access.stdio])
+
+    code, report, _ = run(tmp_path, "--stdio", program, *LISTING)
+
+    assert (code, report["target"]["wire"][-7:]) == (0, "(stdio)")
+    assert verdicts(report)["FR-006.cap"] == "pass"
+    assert calls(started) == 0
+
+
+def test_without_any_lock_the_run_is_incomplete(tmp_path: Path) -> None:
+    """Exit 4, and the sentence says what to name."""
+    target = target_of(describe(kind="reference", file=None, given={}, environment={}))
+    try:
+        bare = Started(target, world(server("forge", tool("list_repos"))), tmp_path / "target")
+        code, report, told = run(tmp_path / "out", "--url", bare.access.url)
+        bare.close()
+    finally:
+        target.close()
+
+    assert (code, report["why"]) == (4, UNSEEN)
+    assert "nothing locked was seen; name one with --expect" in told
+    assert verdicts(report)["FR-001.accepts"] == "pass"
+
+
+@pytest.mark.parametrize(
+    ("lock", "exit_code", "sentence"),
+    [
+        ('"forge:drop_database" = "disabled_by_config"', 1, "FR-001.reveals-config"),
+        ('"forge:delete_repo" = "disabled_by_user"', 1, "FR-004.precedence"),
+        ('"forge:list_repos" = "disabled_by_user"', 4, "forge:list_repos is listed as callable"),
+        ('"forge:delete_rep" = "disabled_by_config"', 4, "did you mean forge:delete_repo?"),
+        ('"attic:send_letter" = "disabled_by_user"', 4, "which a further lock explains"),
+    ],
+)
+def test_what_its_operator_knows_becomes_a_verdict(
+    started: Started, lock: str, exit_code: int, sentence: str, tmp_path: Path
+) -> None:
+    """A lock that is not shown is a breach, unless the file may be what is wrong."""
+    file = tmp_path / "locks.toml"
+    file.write_text(lock, encoding="utf-8")
+
+    code, _, told = run(tmp_path / "out", "--url", started.access.url, "--expect", str(file))
+
+    assert (code, sentence in told) == (exit_code, True)
+
+
+def test_a_call_of_an_unlocked_tool_is_not_made(started: Started, tmp_path: Path) -> None:
+    """It is said instead; so is that no call tool was named."""
+    file = tmp_path / "target.toml"
+    file.write_text('kind = "reference"\n', encoding="utf-8")
+    options = ["--url", started.access.url, "--call", "forge:list_repos"]
+
+    code, _, told = run(tmp_path / "out", *options, "--target-file", str(file))
+    other, _, unnamed = run(tmp_path / "out", *options)
+
+    assert (code, "is not listed as locked, so it was not called" in told) == (4, True)
+    assert (other, "no call tool was named" in unnamed) == (4, True)
+    assert calls(started) == 0

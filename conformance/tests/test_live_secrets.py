@@ -1,0 +1,183 @@
+"""Credentials given for a live endpoint are told nowhere, whatever the endpoint does with them."""
+
+from __future__ import annotations
+
+import base64
+import http.server
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, quote_plus
+
+import pytest
+from click.testing import CliRunner
+
+from mcp_proxy_conformance.cli import main
+from mcp_proxy_conformance.live.endpoint import secrets
+from mcp_proxy_conformance.report.redaction import REDACTED, Redactor
+
+HEADER, PASSWORD, MEMBER = "hdr-Canary/4711+x=", "pw Canary?4712&y", "qry:Canary%4713z"
+VARIABLE, COOKIE, AGENT = "env-Canary-4714", "ck-Canary-4715", "agt-Canary-4716"
+CANARIES = (HEADER, PASSWORD, MEMBER, VARIABLE, COOKIE, AGENT)
+DESCRIPTION = "Finds tools; takes include_disabled."
+
+
+def forms(secret: str) -> list[str]:
+    """How a secret may look in somebody's answer."""
+    raw = secret.encode()
+    shifted = [base64.b64encode(b"u:"[:n] + raw).decode() for n in range(3)]
+    whole = "".join(f"%{byte:02x}" for byte in raw)
+    return [secret, quote(secret), quote(secret, safe=""), quote_plus(secret), whole, *shifted]
+
+
+def stems(secret: str) -> list[str]:
+    """What must not stand in any text: of base64, what does not depend on what is beside it."""
+    plain = forms(secret)
+    cut = [base64.b64encode(b"u:"[:n] + secret.encode()).decode()[4:-4] for n in range(3)]
+    return [*plain[:5], *cut]
+
+
+class Echo(http.server.BaseHTTPRequestHandler):
+    """An MCP server that repeats every credential in every form, and breaks many clauses."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    wbufsize = -1
+
+    def do_POST(self) -> None:
+        """Answer once."""
+        asked = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}")
+        told = [form for secret in CANARIES for form in forms(secret)]
+        told += [f"{name}: {value}" for name, value in self.headers.items()] + [self.path]
+        body = json.dumps(self._answer(asked, told)).encode() if "id" in asked else b""
+        self.send_response(200 if body else 202)
+        for name, value in (("Content-Type", "application/json"), ("X-Echo", quote(HEADER))):
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def _answer(self, asked: dict[str, Any], told: list[str]) -> dict[str, Any]:
+        result: dict[str, Any] = {"tools": [{"name": "retrieve_tools", "description": DESCRIPTION}]}
+        if asked["method"] == "initialize":
+            server = {"name": HEADER, "version": quote(PASSWORD)}
+            result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}}
+            result["serverInfo"] = server
+        if asked["method"] == "tools/call":
+            entry = {"name": f"a:{told[0]}", "server": "a", "status": told[1], "hint": told}
+            document = {"tools": [], "disabled": [entry] * 12, "notice": "\n".join(told)}
+            if "notice" in asked["params"]["arguments"].get("query", ""):
+                document = {"refused": told}
+            result = {"content": [{"type": "text", "text": json.dumps(document)}]}
+        return {"jsonrpc": "2.0", "id": asked["id"], "result": result}
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def place() -> Iterator[str]:
+    """Host and port of the server that repeats everything."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Echo)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    yield f"127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def url(place: str) -> str:
+    """A URL with a password and a secret member."""
+    return f"http://me:{quote(PASSWORD, safe='')}@{place}/mcp?api_key={quote(MEMBER, safe='')}&n=1"
+
+
+def told_in(folder: Path, *printed: str) -> dict[str, list[str]]:
+    """The forms of canaries that stand in what was printed or written."""
+    texts = {"printed": "\n".join(printed)}
+    for path in folder.rglob("*"):
+        if path.is_file():
+            texts[path.name] = path.read_text(encoding="utf-8", errors="replace")
+    every = [form for secret in CANARIES for form in stems(secret)]
+    found = {name: [form for form in every if form in text] for name, text in texts.items()}
+    return {name: told for name, told in found.items() if told}
+
+
+def test_no_credential_is_told_anywhere(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Report, log, plan, verdicts and the line to reproduce; though the endpoint repeats them."""
+    monkeypatch.setenv("SOME_TOKEN", VARIABLE)
+    headers = [f"X-Thing: {HEADER}", f"Cookie: session={COOKIE}; theme=dark"]
+    options = [word for one in headers for word in ("--header", one)]
+    options += ["--as", f"north=Authorization: Bearer {AGENT}", "--rate", "10000"]
+
+    done = CliRunner().invoke(
+        main, ["run", "endpoint", "--url", url(place), "--out", str(tmp_path), *options]
+    )
+
+    report = (tmp_path / "report.json").read_text(encoding="utf-8")
+    assert (done.exit_code, told_in(tmp_path, done.output)) == (1, {})
+    assert report.count(REDACTED) > 10
+    assert "reproduce with" in done.output
+    assert place in done.output
+
+
+def test_no_credential_is_told_by_pytest(place: str, tmp_path: Path) -> None:
+    """Under plain pytest the environment brings them."""
+    test = "from mcp_proxy_conformance.live.checks import *\n"
+    (tmp_path / "test_live.py").write_text(test, encoding="utf-8")
+    named = {"MCP_PROXY_CONFORMANCE_URL": url(place), "SOME_TOKEN": VARIABLE}
+    named["MCP_PROXY_CONFORMANCE_HEADERS"] = f"X-Thing: {HEADER}\nCookie: session={COOKIE}"
+    named["X_SECRET"] = AGENT
+
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-v"],
+        cwd=tmp_path, env=os.environ | named, capture_output=True, text=True, check=False,
+        timeout=100,
+    )  # fmt: skip
+
+    assert (done.returncode, told_in(tmp_path, done.stdout, done.stderr)) == (1, {})
+    assert "FAILED test_live.py::test_a_live_note_is_one_line" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--url", f"ftp://me:{quote(PASSWORD, safe='')}@x/mcp"),
+        ("--url", f"http://127.0.0.1:1/m p?token={quote(MEMBER, safe='')}"),
+        ("--url", "http://127.0.0.1:1/", "--header", HEADER),
+        ("--url", "http://127.0.0.1:1/", "--header", f"X-Thing: {HEADER}\u20ac"),
+        ("--url", "http://127.0.0.1:1/", "--as", AGENT),
+        ("--url", f"http://127.0.0.1:1/?key={quote(MEMBER, safe='')}", "--header", f"A: {HEADER}"),
+        ("--stdio", f"/nowhere/at-all --token {HEADER.replace('=', '')} --password={COOKIE}"),
+    ],
+)
+def test_no_credential_is_told_by_an_error(options: tuple[str, ...], tmp_path: Path) -> None:
+    """Whatever is wrong with the options, and when nothing answers."""
+    done = CliRunner().invoke(main, ["run", "endpoint", *options, "--out", str(tmp_path)])
+
+    assert (done.exit_code in (2, 3), told_in(tmp_path, done.output)) == (True, {})
+
+
+def test_the_parts_of_a_credential_are_secret_too() -> None:
+    """What follows a scheme, the password of a pair, a cookie's value; not what is harmless."""
+    basic = base64.b64encode(b"me:open sesame").decode()
+    headers = {"Authorization": f"Basic {basic}", "Cookie": "a=first1; b=second2", "Accept": "any"}
+
+    found = set(secrets("http://x/mcp?token=abc%20d&page=two", [headers], {}))
+
+    assert {basic, "me:open sesame", "open sesame", "first1", "second2", "abc d"} <= found
+    assert {"any", "two"} & found == set()
+
+
+def test_the_suites_own_words_are_not_redacted() -> None:
+    """A credential that is called like a verdict does not hide it."""
+    told = Redactor(["pass", "fail"]).tree({"verdict": "pass", "reason": "pass word", "n": 1})
+
+    assert told == {"verdict": "pass", "reason": f"{REDACTED} word", "n": 1}
