@@ -6,20 +6,24 @@ import json
 import os
 import sys
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from mcp_proxy_conformance.baseline.manifest import read
+from mcp_proxy_conformance.baseline.manifest import BadBaseline, read
 from mcp_proxy_conformance.baseline.recorder import STAGE
-from mcp_proxy_conformance.live.endpoint import Endpoint
+from mcp_proxy_conformance.given import Given
+from mcp_proxy_conformance.live.endpoint import BadEndpoint, Endpoint
 from mcp_proxy_conformance.live.environment import in_environment
+from mcp_proxy_conformance.live.live_run import LiveRun, live_target
 from mcp_proxy_conformance.requirement import Profile, profile
 from mcp_proxy_conformance.resilience.load_case import BadLoadCase
 from mcp_proxy_conformance.resilience.load_case import read_own as read_case
-from mcp_proxy_conformance.resilience.load_run import LoaderTarget, program_target
+from mcp_proxy_conformance.resilience.load_run import LoaderTarget, LoadRun, program_target
+from mcp_proxy_conformance.run import Run
 from mcp_proxy_conformance.target.adapter import Target
-from mcp_proxy_conformance.target.description import OF_LOADERS, Description, describe
+from mcp_proxy_conformance.target.description import OF_LOADERS, BadTarget, Description, describe
 from mcp_proxy_conformance.target.kinds import target_of
 
 PROFILE = "discovery"
@@ -30,7 +34,40 @@ PROFILES = {
     "endpoint": "discovery-live",
 }
 """What targets of a kind are judged by when no profile is named; others by PROFILE."""
+LOADERS = ("resilience",)
 OWN_LOADER = (sys.executable, "-m", "mcp_proxy_reference.load")
+
+
+def asked_run(config: pytest.Config, given: Given | None) -> Run | None:
+    """The run of what `given` brings or the options name, None when that is nothing.
+
+    Raises:
+        pytest.UsageError: What they name cannot be used.
+    """
+    is_named = any(map(config.getoption, ("--target", "--target-file")))
+    try:
+        endpoint = None if given or is_named else endpoint_of(config)
+        if endpoint is not None:
+            target = live_target(endpoint)
+        elif given is not None or is_named:
+            target = asked_for(config, given.target if given else described(config))
+        else:
+            return None
+        chosen = judged_by(config, target)
+    except json.JSONDecodeError as error:
+        raise pytest.UsageError(f"--target-options is no JSON object: {error}") from None
+    except (BadTarget, BadBaseline, BadEndpoint, BadLoadCase, LookupError) as error:
+        raise pytest.UsageError(str(error)) from None
+    if isinstance(target, LoaderTarget) != (chosen.folders == LOADERS):
+        raise pytest.UsageError(f"the profile {chosen.id} does not judge kind {target.kind!r}")
+    kind = LoadRun if isinstance(target, LoaderTarget) else Run
+    return (kind if endpoint is None else partial(LiveRun, endpoint=endpoint))(
+        target=target,
+        profile=chosen,
+        out=Path(config.getoption("--out")).resolve(),
+        confirm=given.confirm if given is not None else not config.getoption("--no-confirm"),
+        keep=config.getoption("--keep"),
+    )
 
 
 def described(config: pytest.Config) -> Target:

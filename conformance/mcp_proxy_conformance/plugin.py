@@ -2,40 +2,33 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import time
 from collections.abc import Callable, Generator
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mcp_proxy_conformance.asked import asked_for, described, endpoint_of, judged_by
-from mcp_proxy_conformance.baseline.manifest import BadBaseline
+from mcp_proxy_conformance.asked import asked_run
 from mcp_proxy_conformance.collected import clauses_of, is_named, named, place_of
 from mcp_proxy_conformance.given import Given
 from mcp_proxy_conformance.judging import Ending, attempt
-from mcp_proxy_conformance.live.endpoint import BadEndpoint
 from mcp_proxy_conformance.live.environment import URL
 from mcp_proxy_conformance.live.live_bench import ANSWER, ANSWERS
-from mcp_proxy_conformance.live.live_run import LiveRun, live_target
+from mcp_proxy_conformance.live.live_run import LiveRun
 from mcp_proxy_conformance.report.document import write_report
 from mcp_proxy_conformance.requirement import catalogue
-from mcp_proxy_conformance.resilience.load_case import BadLoadCase
-from mcp_proxy_conformance.resilience.load_run import EXAMPLES, LoaderTarget, LoadRun, only_own
+from mcp_proxy_conformance.resilience.load_run import EXAMPLES, LoadRun, only_own
 from mcp_proxy_conformance.resources import checks_dir
 from mcp_proxy_conformance.run import Run
-from mcp_proxy_conformance.target.description import BadTarget
 from mcp_proxy_conformance.verdict import Blame
 
 RUN = pytest.StashKey[Run]()
 ENDING = pytest.StashKey[Ending]()
 BEGAN = pytest.StashKey[float]()
 FAULTS: list[str] = []
-LOADERS = ("resilience",)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -62,35 +55,13 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the marks; with a target, set up the run and supply the installed checks."""
     config.addinivalue_line("markers", "requirement(*clauses): the clauses that a check proves")
     config.addinivalue_line("markers", "on(world): the world or stage that a check works on")
-    given = _given(config)
-    named = ("--target", "--target-file")
-    try:
-        endpoint = None if given or any(map(config.getoption, named)) else endpoint_of(config)
-        if given is None and endpoint is None and not any(map(config.getoption, named)):
-            return
-        if endpoint is not None:
-            target = live_target(endpoint)
-        else:
-            target = asked_for(config, given.target if given else described(config))
-        chosen = judged_by(config, target)
-    except json.JSONDecodeError as error:
-        raise pytest.UsageError(f"--target-options is no JSON object: {error}") from None
-    except (BadTarget, BadBaseline, BadEndpoint, BadLoadCase, LookupError) as error:
-        raise pytest.UsageError(str(error)) from None
-    if isinstance(target, LoaderTarget) != (chosen.folders == LOADERS):
-        raise pytest.UsageError(f"the profile {chosen.id} does not judge kind {target.kind!r}")
-    kind = LoadRun if isinstance(target, LoaderTarget) else Run
-    run = (kind if endpoint is None else partial(LiveRun, endpoint=endpoint))(
-        target=target,
-        profile=chosen,
-        out=Path(config.getoption("--out")).resolve(),
-        confirm=given.confirm if given is not None else not config.getoption("--no-confirm"),
-        keep=config.getoption("--keep"),
-    )
+    run = asked_run(config, _given(config))
+    if run is None:
+        return
     config.stash[RUN] = run
     config.add_cleanup(run.close)
     if config.args_source is not pytest.Config.ArgsSource.ARGS:
-        config.args = [str(checks_dir() / folder) for folder in chosen.folders]
+        config.args = [str(checks_dir() / folder) for folder in run.profile.folders]
         config.args_source = pytest.Config.ArgsSource.ARGS
     signal.signal(signal.SIGTERM, _interrupt)
 
