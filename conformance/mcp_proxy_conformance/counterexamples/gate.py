@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,28 +20,28 @@ from mcp_proxy_conformance.requirement import (
     profile,
     profiles,
 )
+from mcp_proxy_conformance.resilience.load_case import LoadCase, load_cases
 
 TWICE = 2
-LATER = "later"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shipped:
-    """All data that judges, and all that proves it; `profile` is the one that is proven here."""
+    """All data that judges, and all that proves it; `proven` are the profiles with a matrix."""
 
     clauses: Mapping[str, Clause]
-    profile: Profile
+    proven: Sequence[Profile]
     profiles: Sequence[Profile]
     rulings: Sequence[Interpretation]
     checks: Sequence[Check]
-    cases: Sequence[Case]
+    cases: Sequence[Case | LoadCase]
     counterexamples: Sequence[Any]
     variants: Sequence[Any]
     proofs: Mapping[str, str]
 
     def firm(self, *, asked: bool = False) -> list[Clause]:
-        """The clauses of the profile that can convict, with `asked` those of an option too."""
-        known = [self.clauses[one] for one in self.profile.clauses]
+        """The proven clauses that can convict, with `asked` those of an option too."""
+        known = [self.clauses[name] for one in self.proven for name in one.clauses]
         return [c for c in known if c.judgement == "F" and (asked or c.asked_by is None)]
 
     def breaks(self) -> dict[str, tuple[str, ...]]:
@@ -52,17 +52,19 @@ class Shipped:
 def shipped() -> Shipped:
     """The data as installed."""
     from mcp_proxy_reference.faults import faults  # noqa: PLC0415 - as in target/embedded.py
+    from mcp_proxy_reference.load_faults import load_faults  # noqa: PLC0415
+    from mcp_proxy_reference.load_variants import load_variants  # noqa: PLC0415
     from mcp_proxy_reference.variants import variants  # noqa: PLC0415
 
     return Shipped(
         clauses=catalogue().clauses,
-        profile=profile("discovery"),
+        proven=(profile("discovery"), profile("resilience")),
         profiles=profiles(),
         rulings=interpretations(),
         checks=checks(),
-        cases=cases(),
-        counterexamples=(*faults(), *WIRE_FAULTS),
-        variants=variants(),
+        cases=(*cases(), *load_cases()),
+        counterexamples=(*faults(), *WIRE_FAULTS, *load_faults()),
+        variants=(*variants(), *load_variants()),
         proofs=proofs(),
     )
 
@@ -125,23 +127,14 @@ def proofs_without_checks(data: Shipped) -> Iterator[str]:
 
 
 def rulings_without_variants(data: Shipped) -> Iterator[str]:
-    """Every ruling and every advice has a variant that takes the other reading, or says why not.
-
-    Those of other profiles may put that off.
-    """
+    """Every ruling and every advice has a variant that takes the other reading, or says why not."""
     taken = {one for variant in data.variants for one in variant.takes}
-    tested = [c for one in data.profile.clauses if not (c := data.clauses[one]).untested]
-    advice = [c.id for c in tested if c.judgement == "A"]
-    due = [row.id for row in data.rulings if _is_variant_due(row, data.profile.clauses)]
+    known = [data.clauses[name] for one in data.proven for name in one.clauses]
+    advice = [c.id for c in known if c.judgement == "A" and not c.untested]
+    due = [row.id for row in data.rulings if row.no_variant is None]
     for name in [*advice, *due]:
         if name not in taken:
             yield f"no variant takes {name}; add one, or say `no_variant`"
-
-
-def _is_variant_due(row: Interpretation, clauses: Collection[str]) -> bool:
-    if row.no_variant == LATER:
-        return not set(row.clauses).isdisjoint(clauses)
-    return row.no_variant is None
 
 
 def variants_of_nothing(data: Shipped) -> Iterator[str]:
