@@ -22,6 +22,8 @@ from mcp_proxy_conformance.target.embedded import embedded
 
 SETTLE_S = 0.1
 LIMIT_S = 180.0
+HURRY = 0.2
+"""Of the time that a load may take; a counterexample that never ends is not waited for so long."""
 SOAK_S = 1.5
 """How long stages are kept running for the clauses that ask for it."""
 BAD = ("fail", "inconclusive", "error")
@@ -53,7 +55,13 @@ class Trial:
             return rewriting(own(), self.changed)
         lacks = self.changed.lacks if self.kind == "variant" else ()
         if folder_of(self.profile) == "resilience":
-            return embedded_target(self.changed, lacks)
+            return embedded_target(
+                self.changed,
+                lacks,
+                patience=HURRY if self.kind == "fault" else 1.0,
+                tool_prefix=self.changed.tool_prefix,
+                timeout_signatures=self.changed.signatures,
+            )
         if self.kind != "variant":
             return embedded(self.changed, settle_s=SETTLE_S, baseline=self.baseline)
         made = embedded(self.changed, settle_s=self.changed.settle_s)

@@ -60,10 +60,17 @@ def program_target(command: Sequence[str], capabilities: Iterable[str]) -> Loade
     return loader_target(partial(LoaderProgram, command), capabilities)
 
 
-def embedded_target(changed: Changed, lacks: Iterable[str] = ()) -> LoaderTarget:
+def embedded_target(
+    changed: Changed, lacks: Iterable[str] = (), *, patience: float = 1.0, **members: Any
+) -> LoaderTarget:
     """A changed loader in this process, which declares to do all but what it lacks."""
     host, can = LoaderHost(), set(ALL).difference(lacks)
-    return loader_target(lambda _: EmbeddedLoader(changed, host), can, close=host.close)
+
+    def make(folder: Path) -> Loader:
+        del folder
+        return EmbeddedLoader(changed, host, patience=patience)
+
+    return loader_target(make, can, close=host.close, **members)
 
 
 class LoadBench:

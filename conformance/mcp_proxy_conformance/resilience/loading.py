@@ -17,6 +17,8 @@ from mcp_proxy_conformance.target.answer import QUOTED, quoted
 from mcp_proxy_conformance.target.lines import Ended, LineProgram
 
 END_S = 5.0
+START_S = 30.0
+"""A program may need so many seconds more for its first load; its start is no part of any."""
 WANTED = "print one JSON answer a line and nothing else to standard output"
 
 
@@ -135,6 +137,7 @@ class LoaderProgram:
             AdapterError: It does not start, ends, answers something else, or answers an error.
         """
         with self._talk:
+            deadline_s += START_S if self._program is None else 0.0
             program = self._running()
             self._number += 1
             members = {"max_attempts": max_attempts, "base_backoff_s": base_backoff_s}

@@ -20,7 +20,7 @@ AT_ONCE = 12
 PATIENCE = 10
 """A load may take so many times what its timeouts and pauses add up to (I4)."""
 GROWS = 4.0
-PLAYED = ("server_id", "tools", "timeout_s", "script", "same_origin_as")
+PLAYED = ("server_id", "tools", "page_size", "timeout_s", "script", "same_origin_as")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +111,7 @@ def _loaded(loader: Loader, case: LoadCase) -> Load:
 def _length(case: LoadCase) -> float:
     """What the timeouts and pauses of a load add up to, in seconds."""
     tries = case.given.max_attempts
-    pauses = BASE_BACKOFF_S * GROWS**tries
+    pauses = sum(BASE_BACKOFF_S * GROWS**after for after in range(1, tries))
     return sum(one.timeout_s * tries + pauses for one in case.servers()) or 1.0
 
 

@@ -49,7 +49,7 @@ class FaultyServer:
         self._attempts = Attempts()
         self._redirect = redirect
         state = ServerState(
-            script.server_id, [UpstreamTool(name=name) for name in script.tools], None
+            script.server_id, [UpstreamTool(name=name) for name in script.tools], script.page_size
         )
         self._script = Script(state, eras, list_changed=False)
 

@@ -27,6 +27,7 @@ class ServerScript(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         tools: The names of the tools that it lists when it is healthy.
         timeout_s: Seconds that the loader is told to wait for it.
         script: One behaviour for each attempt; the last one repeats.
+        page_size: How many tools it lists to a page; None is all on one.
         same_origin_as: The id of the server whose port it shares, on a path of its own.
     """
 
@@ -34,6 +35,7 @@ class ServerScript(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     tools: tuple[str, ...] = ()
     timeout_s: Annotated[float, msgspec.Meta(gt=0, le=600)] = 1.0
     script: Annotated[tuple[Behaviour, ...], msgspec.Meta(min_length=1)]
+    page_size: Annotated[int, msgspec.Meta(ge=1)] | None = None
     same_origin_as: str | None = None
 
     @property
