@@ -77,7 +77,9 @@ class Trial:
         if narrow:
             target = replace(target, ahead=1, soak_s=SOAK_S)
         if self.base is None:
-            return tried(Given(target=target, profile=self.profile, **chosen), place)
+            sure = self.kind == "variant" and folder_of(self.profile) == "resilience"
+            given = Given(target=target, profile=self.profile, confirm=sure, **chosen)
+            return tried(given, place)
         given = Given(target=target, without=self.base.without, confirm=True, **chosen)
         return tried(given, place, check_s=CHECK_S)
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
-from urllib.parse import quote
 
 from mcp_proxy_conformance.discovery.expectation import Sides
 from mcp_proxy_conformance.resilience.load_case import CONTROLS, Expected
 from mcp_proxy_conformance.resilience.loading import Loaded, Outcome
 from mcp_proxy_conformance.resilience.loads import Load
+from mcp_proxy_conformance.resilience.showing import shows
 from mcp_proxy_conformance.verdict import Inconclusive, NotApplicable
 
 SIGNATURE = "{signature}"
 """In a case, what the loader declares to take for a timeout in the body of a 403."""
+JUDGE_CONTROLS = frozenset({"I1.isolated", "O1.one-each", "O2.word"})
+"""Cases of these clauses judge the controls like any other server."""
 FAILED = frozenset({"transient", "permanent", "denied"})
 WORDS = FAILED | {"available"}
 SPEAKS: Mapping[str, tuple[str, ...]] = {
@@ -67,21 +68,24 @@ def judged(load: Load, *, classifies: bool, warns: bool, claims: bool) -> Sides:
     ids = sorted(one.server_id for one in case.servers())
     told = sorted(one.server_id for one in load.loaded.told.outcomes)
     sides.one_of("outcomes", told, [ids])
-    if case.given.controls and "I1.isolated" not in case.clauses:
-        _controls(load, classifies=classifies)
+    if case.given.controls and not JUDGE_CONTROLS.intersection(case.clauses):
+        _controls(load)
     wanted = case.then | (CONTROLS if case.given.controls else {})
     for name, expected in wanted.items():
         outcome = load.loaded.outcome(name)
         if outcome is not None:
             _outcome(sides, load, outcome, expected, classifies=classifies, claims=claims)
+        else:
+            allowed = _allowed(expected, classifies=classifies)
+            sides.one_of(f"status of {name}", "no outcome", allowed)
     _secrets(sides, load)
     _shared(sides, load)
     if warns:
+        if any(one.startswith("W1") for one in case.clauses):
+            _expect_warnings(load.loaded)
         _warnings(sides, load.loaded)
     for name, expected in (case.again or {}).items():
-        second = load.again.outcome(name) if load.again is not None else None
-        status = _status(second, classifies=classifies) if second else "no outcome"
-        sides.one_of(f"again: status of {name}", status, _allowed(expected, classifies=classifies))
+        _again(sides, load, name, expected, classifies=classifies)
     return _cited(sides, case.clauses)
 
 
@@ -99,11 +103,20 @@ def _cited(sides: Sides, clauses: Iterable[str]) -> Sides:
     return Sides({p: sides.observed[p] for p in kept}, {p: sides.expected[p] for p in kept})
 
 
-def _controls(load: Load, *, classifies: bool) -> None:
+def _again(sides: Sides, load: Load, name: str, expected: Expected, *, classifies: bool) -> None:
+    second = load.again.outcome(name) if load.again is not None else None
+    status = _status(second, classifies=classifies) if second else "no outcome"
+    sides.one_of(f"again: status of {name}", status, _allowed(expected, classifies=classifies))
+    if second is not None and status != "available":
+        sides.one_of(f"again: tools of {name}", second.tools or [], [[]])
+
+
+def _controls(load: Load) -> None:
+    """One server is loaded and one is not; the class of its failure is for other cases."""
     for name, expected in CONTROLS.items():
         outcome = load.loaded.outcome(name)
-        status = _status(outcome, classifies=classifies) if outcome else "without an outcome"
-        if status not in _allowed(expected, classifies=classifies):
+        status = _status(outcome, classifies=False) if outcome else "without an outcome"
+        if status not in _allowed(expected, classifies=False):
             raise Inconclusive(f"the control server {name} is {status}; see I1.isolated")
 
 
@@ -158,10 +171,8 @@ def _same(told: Iterable[Any], listed: Iterable[str]) -> bool:
 
 
 def _secrets(sides: Sides, load: Load) -> None:
-    for secret in load.case.given.secrets:
-        raw = secret.encode()
-        forms = {raw, quote(secret, safe="").encode(), base64.b64encode(raw).rstrip(b"=")}
-        found = sorted(str(form) for form in forms if form in load.loaded.line)
+    if secrets := load.case.given.secrets:
+        found = [one for one in secrets if shows(one, load.loaded.line)]
         sides.one_of("secrets in the answer", found, [[]])
 
 
@@ -185,6 +196,11 @@ def _named(server_id: str, text: str) -> bool:
     return re.search(rf"(?<![\w-]){re.escape(server_id)}(?![\w-])", text) is not None
 
 
+def _expect_warnings(loaded: Loaded) -> None:
+    if not any(loaded.told.warnings.values()):
+        raise Inconclusive("a loader that declares warnings has none of servers that failed")
+
+
 def _warnings(sides: Sides, loaded: Loaded) -> None:
     lines = {word: "\n".join(told) for word, told in loaded.told.warnings.items()}
     by_status = {one.server_id: one.status for one in loaded.told.outcomes}
@@ -192,16 +208,20 @@ def _warnings(sides: Sides, loaded: Loaded) -> None:
     wrong = [
         name
         for name, status in by_status.items()
-        if (_named(name, transient) and status != "transient")
-        or (_named(name, permanent) and status != "permanent")
+        if (_named(name, transient) and status in ("permanent", "denied"))
+        or (_named(name, permanent) and status == "transient")
     ]
     sides.one_of("warnings of another class", wrong, [[]])
     silent = not any(lines.values()) or any(status in FAILED for status in by_status.values())
     sides.truth("warnings", lines, holds=silent, wanted="none where nothing failed")
-    bare = []
-    for text in (transient, permanent):
-        for name in by_status:
-            text = text.replace(name, "")  # noqa: PLW2901 - what is left without the names
-        bare.append("".join(text.split()).strip(",."))
-    differ = not all(bare) or bare[0] != bare[1]
-    sides.truth("warnings of both classes", bare, holds=differ, wanted="lines that differ")
+    if transient and permanent:
+        bare = [sorted(_wording(text, by_status)) for text in (transient, permanent)]
+        differ = bare[0] != bare[1]
+        sides.truth("warnings of both classes", bare, holds=differ, wanted="lines that differ")
+
+
+def _wording(text: str, names: Iterable[str]) -> set[str]:
+    """What is left of lines without names, numbers and the marks of lists."""
+    for name in sorted(names, key=len, reverse=True):
+        text = text.replace(name, "")
+    return {re.sub(r"[\s\d,;:.()\[\]{}'\"]", "", line) for line in text.splitlines()}

@@ -17,16 +17,21 @@ from mcp_proxy_conformance.judging import Ending, attempt
 from mcp_proxy_conformance.report.outcome import BROKEN, Outcome
 from mcp_proxy_conformance.resilience.embedded import Changed, EmbeddedLoader, LoaderHost
 from mcp_proxy_conformance.resilience.judged import judged, spoken_against
-from mcp_proxy_conformance.resilience.load_case import LoadCase, load_cases
+from mcp_proxy_conformance.resilience.load_case import Given, LoadCase, load_cases
 from mcp_proxy_conformance.resilience.loading import Loader, LoaderProgram
 from mcp_proxy_conformance.resilience.loads import Load, Loads
 from mcp_proxy_conformance.run import NOT_DECLARED, Place, Run
 from mcp_proxy_conformance.target.adapter import AdapterError, Target
+from mcp_proxy_conformance.verdict import Inconclusive
 from mcp_proxy_conformance.world import World
 
 ALL = ("attempts", "classifies", "retries", "warnings")
 """What a loader can declare to do."""
 LOADS = World(servers=(), id="loads")
+BOTH_CONTROLS = LoadCase(
+    id="controls", area="none", title="The controls.", source=(), clauses=(), then={},
+    given=Given(max_attempts=1, servers=()),
+)  # fmt: skip
 FIRST_S = 60.0
 
 
@@ -88,6 +93,8 @@ class LoadBench:
     def judged(self, case: LoadCase) -> Sides:
         """What was observed in the load of that case, and what is allowed."""
         can = self._capabilities
+        if not case.servers():
+            self._expect_controls()
         return judged(
             self.load(case),
             classifies="classifies" in can,
@@ -95,12 +102,19 @@ class LoadBench:
             claims="attempts" in can,
         )
 
+    def _expect_controls(self) -> None:
+        """What says nothing of no servers must be seen to say something of two."""
+        told = {one.server_id: one.status for one in self.load(BOTH_CONTROLS).loaded.told.outcomes}
+        if told.get("control-up") != "available" or told.get("control-down") in (None, "available"):
+            raise Inconclusive(f"of the two control servers it says {told}")
+
 
 @dataclass(slots=True)
 class LoadRun(Run):
     """A run whose checks look at loads, all of which go on at the same time."""
 
     _loads: Loads | None = field(default=None)
+    _again: Loads | None = field(default=None)
 
     @property
     def loads(self) -> Loads:
@@ -125,9 +139,11 @@ class LoadRun(Run):
             loader.stop(1.0)
 
     def plan(self, places: list[Place]) -> None:
-        """Begin every load that a check will ask for."""
-        wanted = {place.name for place in places if not self.lacking(place)}
-        self.loads.plan([case for case in load_cases() if _place_name(case) in wanted])
+        """Begin every load that a check will ask for; where a part is asked for, in its order."""
+        wanted = {place.name: None for place in places if not self.lacking(place)}
+        by_place = {_place_name(case): case for case in load_cases()}
+        chosen = [by_place[name] for name in wanted if name in by_place]
+        self.loads.plan(chosen, slowest_first=not self.narrowed)
 
     def lacking(self, place: Place) -> str | None:
         """The capability that a check needs and the loader does not declare."""
@@ -140,9 +156,23 @@ class LoadRun(Run):
         return LoadBench(self.loads, self.target.capabilities)
 
     def judged(self, call: Callable[[Any], Any], bench: Any, place: Place) -> Ending:
-        """A load is judged once: what was seen of it does not change."""
+        """A failure counts only when a second load, with time to itself, shows it too."""
         del place
-        return attempt(partial(call, bench))
+        ending = attempt(partial(call, bench))
+        if ending.verdict != "fail" or not self.confirm:
+            return ending
+        second = attempt(partial(call, LoadBench(self._seconds, self.target.capabilities)))
+        if second.verdict == "fail":
+            return ending
+        reason = f"the loader does not agree with itself; first seen: {ending.reason}"
+        return Ending(verdict="inconclusive", reason=reason, error=Inconclusive(reason))
+
+    @property
+    def _seconds(self) -> Loads:
+        """The loads that confirm failures, made when first asked for."""
+        if self._again is None:
+            self._again = Loads(self._loader, self.scratch / "again")
+        return self._again
 
     def done_with(self, place: Place) -> None:
         """Nothing is shared that could end."""
@@ -157,8 +187,9 @@ class LoadRun(Run):
 
     def close(self) -> None:
         """End every loader."""
-        if self._loads is not None:
-            self._loads.close()
+        for loads in (self._loads, self._again):
+            if loads is not None:
+                loads.close()
         self.target.close()
 
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 from mcp_proxy_reference import loader as std
@@ -26,10 +27,9 @@ def _all_when(condition: Callable[[Outcome], bool], status: Any) -> Any:
 
 def _neighbour(outcomes: list[Outcome]) -> list[Outcome]:
     """The server after one that may pass may pass too."""
-    before = [None, *outcomes[:-1]]
-    return [
-        failed(one, "transient") if last and last.status == "transient" else one
-        for last, one in zip(before, outcomes, strict=True)
+    return outcomes[:1] + [
+        failed(one, "transient") if last.status == "transient" else one
+        for last, one in pairwise(outcomes)
     ]
 
 
