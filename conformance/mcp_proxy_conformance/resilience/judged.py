@@ -32,6 +32,7 @@ SPEAKS: Mapping[str, tuple[str, ...]] = {
         "P2.refused~once", "P3.once", "P4.no-traffic", "D1.once", "D2.once", "O5.bounded",
         "R1.once", "R2.heals", "R3.limit", "R4.stops", "N1.request-text",
     ),
+    "word of": ("O2.word",),
     "tools of": ("O3.", "S2.no-tools", "I1.isolated"),
     "outcomes": ("O1.one-each", "I6.none"),
     "the load": ("I4.bounded",),
@@ -40,7 +41,9 @@ SPEAKS: Mapping[str, tuple[str, ...]] = {
     "secrets": ("S1.",),
     "sent to": ("S3.",),
     "warnings": ("W1.", "I6.silent"),
-    "again": ("I5.clears", "X."),
+    "again: attempts claimed of": ("O6.claimed",),
+    "again: status of": ("I5.clears", "X."),
+    "again: tools of": ("I5.clears",),
 }  # fmt: skip
 """The beginning of an expectation's path, and of the clauses that it can break."""
 
@@ -85,7 +88,7 @@ def judged(load: Load, *, classifies: bool, warns: bool, claims: bool) -> Sides:
             _expect_warnings(load.loaded)
         _warnings(sides, load.loaded)
     for name, expected in (case.again or {}).items():
-        _again(sides, load, name, expected, classifies=classifies)
+        _again(sides, load, name, expected, classifies=classifies, claims=claims)
     return _cited(sides, case.clauses)
 
 
@@ -103,12 +106,17 @@ def _cited(sides: Sides, clauses: Iterable[str]) -> Sides:
     return Sides({p: sides.observed[p] for p in kept}, {p: sides.expected[p] for p in kept})
 
 
-def _again(sides: Sides, load: Load, name: str, expected: Expected, *, classifies: bool) -> None:
+def _again(
+    sides: Sides, load: Load, name: str, expected: Expected, *, classifies: bool, claims: bool
+) -> None:
     second = load.again.outcome(name) if load.again is not None else None
     status = _status(second, classifies=classifies) if second else "no outcome"
     sides.one_of(f"again: status of {name}", status, _allowed(expected, classifies=classifies))
     if second is not None and status != "available":
         sides.one_of(f"again: tools of {name}", second.tools or [], [[]])
+    if second is not None and claims and name in load.seen_again:
+        path = f"again: attempts claimed of {name}"
+        sides.one_of(path, second.attempts, [load.seen_again[name]])
 
 
 def _controls(load: Load) -> None:
@@ -131,6 +139,8 @@ def _outcome(
 ) -> None:
     name, status = outcome.server_id, _status(outcome, classifies=classifies)
     sides.one_of(f"status of {name}", status, _allowed(expected, classifies=classifies))
+    if classifies:
+        sides.one_of(f"word of {name}", status, WORDS)
     seen, most = load.seen.get(name), load.case.given.max_attempts
     if seen is not None and expected.attempts is not None:
         low, high = expected.attempts.min, min(expected.attempts.max, most)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -29,7 +29,7 @@ class Load:
 
     `seen` are attempts by server id, None where none can be counted; `unmet` says why this
     machine cannot play a server's fault; `again` is a second load of the same
-    servers, whose scripts go on.
+    servers, whose scripts go on, and `seen_again` what they saw of it.
     """
 
     case: LoadCase
@@ -38,6 +38,7 @@ class Load:
     seen: Mapping[str, int | None]
     unmet: Mapping[str, str]
     again: Loaded | None = None
+    seen_again: Mapping[str, int] = field(default_factory=dict)
 
 
 class Loads:
@@ -105,7 +106,20 @@ def _loaded(loader: Loader, case: LoadCase) -> Load:
         again = None
         if case.again is not None and not first.hung:
             again = loader.load(handed, **wanted)
-    return Load(case=case, servers=servers, loaded=first, seen=seen, unmet=unmet, again=again)
+        later = {
+            name: (servers.attempts(name) or 0) - before
+            for name, before in seen.items()
+            if before is not None
+        }
+    return Load(
+        case=case,
+        servers=servers,
+        loaded=first,
+        seen=seen,
+        unmet=unmet,
+        again=again,
+        seen_again=later,
+    )
 
 
 def _length(case: LoadCase) -> float:

@@ -36,12 +36,12 @@ class _BeforeHeaders(HttpSession):
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(_patient(connection))
-        self._http = _ToHeaders(connection.timeout)
+        self._http = _ToHeaders(connection.timeout, secure=self._url.startswith("https:"))
 
 
 class _ToHeaders(httpx2.AsyncClient):
-    def __init__(self, seconds: float) -> None:
-        super().__init__(trust_env=False, timeout=None)
+    def __init__(self, seconds: float, *, secure: bool) -> None:
+        super().__init__(verify=secure, trust_env=False, timeout=None)
         self._seconds = seconds
 
     async def send(self, request: httpx2.Request, **chosen: object) -> httpx2.Response:
@@ -104,7 +104,7 @@ FAULTS: tuple[LoadFault, ...] = (
     load_fault("timeout-between-bytes", "An answer may take for ever while bytes come in.",
                "I4.bounded", attempt=_over(_BetweenBytes)),
     load_fault("waits-until-ready", "A server that is silent is asked again without end.",
-               "I4.bounded", "O5.bounded", "T1.timeout", attempt=_until_ready),
+               "I4.bounded", attempt=_until_ready),
     load_fault("listens-for-ever", "A program that prints garbage is listened to for ever.",
                "I4.bounded", attempt=_listening),
     load_fault("torn-streams-never-end", "A torn stream is taken for one that goes on.",
