@@ -49,6 +49,11 @@ class ServerScript(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         return self.script[min(max(attempt, 1), len(self.script)) - 1]
 
 
+msgspec.convert([], tuple[ServerScript, ...])
+# Now, in one thread: what msgspec knows of a type is built at its first use, and two threads that
+# build it at once break the interpreter.
+
+
 def read_scripts(documents: Iterable[Mapping[str, Any]]) -> tuple[ServerScript, ...]:
     """The servers of one load from plain data.
 
