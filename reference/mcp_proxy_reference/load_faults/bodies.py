@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 
 from mcp_proxy_reference.load_faults.load_fault import LoadFault, load_fault
-from mcp_proxy_reference.load_faults.pieces import TIMELY, Hear, sends, taken
+from mcp_proxy_reference.load_pieces import TIMELY, Hear, sends, taken
 from mcp_proxy_reference.loader import AUTHORIZATION, SLOW, Connection, Signal
 
 FORBIDDEN = 403

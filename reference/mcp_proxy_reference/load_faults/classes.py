@@ -1,7 +1,7 @@
 """Faults of the table: a signal of one class is told as another."""
 
 from mcp_proxy_reference.load_faults.load_fault import LoadFault, load_fault
-from mcp_proxy_reference.load_faults.pieces import code, meaning, taken
+from mcp_proxy_reference.load_pieces import code, meaning, taken
 
 FAULTS: tuple[LoadFault, ...] = (
     load_fault("timeout-is-permanent", "A server that does not answer in time is permanent.",

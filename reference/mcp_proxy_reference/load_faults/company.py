@@ -8,7 +8,7 @@ from typing import Any
 
 from mcp_proxy_reference import loader as std
 from mcp_proxy_reference.load_faults.load_fault import Fresh, LoadFault, load_fault
-from mcp_proxy_reference.load_faults.pieces import Loads, failed, remembering, together
+from mcp_proxy_reference.load_pieces import Loads, failed, together
 from mcp_proxy_reference.loader import Connect, Connection, Json, Outcome, Session, Signal
 
 FEW = 6
@@ -103,7 +103,7 @@ def _breaker(key: Callable[[Connection], str]) -> Fresh:
 
         return attempt
 
-    return remembering(make)
+    return Fresh(make)
 
 
 def _origin(connection: Connection) -> str:

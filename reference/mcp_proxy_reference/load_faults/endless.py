@@ -8,7 +8,7 @@ import httpx2
 
 from mcp_proxy_reference import loader as std
 from mcp_proxy_reference.load_faults.load_fault import LoadFault, load_fault
-from mcp_proxy_reference.load_faults.pieces import at, handed
+from mcp_proxy_reference.load_pieces import at, handed
 from mcp_proxy_reference.loader import Connect, Connection, Json, Session, Signal, handshake
 from mcp_proxy_reference.sessions import HttpSession
 

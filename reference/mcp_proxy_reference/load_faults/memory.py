@@ -6,7 +6,7 @@ from typing import Any
 
 from mcp_proxy_reference import loader as std
 from mcp_proxy_reference.load_faults.load_fault import Fresh, LoadFault, load_fault
-from mcp_proxy_reference.load_faults.pieces import Loads, Told, failed
+from mcp_proxy_reference.load_pieces import Loads, Told, failed
 from mcp_proxy_reference.loader import Connect, Connection, Json, Outcome, Session, Signal
 
 Key = tuple[str, str]

@@ -4,7 +4,7 @@ from typing import Any
 from urllib.parse import quote
 
 from mcp_proxy_reference.load_faults.load_fault import LoadFault, load_fault
-from mcp_proxy_reference.load_faults.pieces import each, is_in, not_available, when
+from mcp_proxy_reference.load_pieces import each, is_in, not_available, when
 from mcp_proxy_reference.loader import Json
 
 Told = dict[str, Any]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from mcp_proxy_reference import loader as std
 from mcp_proxy_reference.load_faults.load_fault import LoadFault, load_fault
-from mcp_proxy_reference.load_faults.pieces import (
+from mcp_proxy_reference.load_pieces import (
     each,
     ended,
     failed,

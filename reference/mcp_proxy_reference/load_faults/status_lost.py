@@ -1,7 +1,7 @@
 """Faults of hearing: what came back is lost, or only looked for at one request."""
 
 from mcp_proxy_reference.load_faults.load_fault import LoadFault, load_fault
-from mcp_proxy_reference.load_faults.pieces import at, hearing, meaning, taken
+from mcp_proxy_reference.load_pieces import at, hearing, meaning, taken
 from mcp_proxy_reference.loader import Signal
 
 

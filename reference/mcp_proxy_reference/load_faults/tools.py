@@ -5,7 +5,7 @@ from typing import Any
 
 from mcp_proxy_reference import loader as std
 from mcp_proxy_reference.load_faults.load_fault import LoadFault, load_fault
-from mcp_proxy_reference.load_faults.pieces import Told, each, is_in, not_available, when
+from mcp_proxy_reference.load_pieces import Told, each, is_in, not_available, when
 from mcp_proxy_reference.loader import Connect, Connection, Json, Session, Signal
 
 

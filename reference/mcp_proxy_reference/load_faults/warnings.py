@@ -2,7 +2,7 @@
 
 from mcp_proxy_reference.changed_load import Tell
 from mcp_proxy_reference.load_faults.load_fault import LoadFault, load_fault
-from mcp_proxy_reference.load_faults.pieces import warns
+from mcp_proxy_reference.load_pieces import warns
 from mcp_proxy_reference.loader import Json
 
 ALIKE = ("transient", "permanent")

@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any
 
 from mcp_proxy_reference import loader as std
-from mcp_proxy_reference.changed import Fresh
 from mcp_proxy_reference.loader import (
     MEANING,
     Connect,
@@ -106,6 +105,18 @@ def handed(change: Callable[[Connection], Connection], attempt: Attempt = std.at
     return lambda connection, connect: attempt(change(connection), connect)
 
 
+def over(make: Callable[[Connection], Session], attempt: Attempt = std.attempt) -> Attempt:
+    """An attempt over sessions of another kind, where there is a URL."""
+
+    async def made(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+        async def connected(to: Connection) -> Session:
+            return make(to) if to.url else await connect(to)
+
+        return await attempt(connection, connected)
+
+    return made
+
+
 def ended(change: Callable[[Outcome], Outcome]) -> Callable[[Loads], Awaitable[list[Outcome]]]:
     """Each outcome is changed at the end."""
     return together(lambda outcomes: [change(one) for one in outcomes])
@@ -152,8 +163,3 @@ def warns(
 ) -> Callable[[Json, Json], Json]:
     """Other warnings, made of those that are due and of the outcomes."""
     return lambda told, _: told | {"warnings": change(told["warnings"], told["outcomes"])}
-
-
-def remembering(make: Callable[[], Any]) -> Fresh:
-    """A member that is made anew for each loader that is started."""
-    return Fresh(make)
