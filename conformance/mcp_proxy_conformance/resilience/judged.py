@@ -17,6 +17,9 @@ SIGNATURE = "{signature}"
 """In a case, what the loader declares to take for a timeout in the body of a 403."""
 JUDGE_CONTROLS = frozenset({"I1.isolated", "O1.one-each", "O2.word"})
 """Cases of these clauses judge the controls like any other server."""
+AGAIN = ("again", "retry", "retri", "starting", "later", "soon", "temporar", "shortly")
+ATTENTION = ("attention", "check", "fix", "action", "configur", "repair", "look", "mend")
+"""Words that have the sense of the two warnings, or parts of such words."""
 FAILED = frozenset({"transient", "permanent", "denied"})
 WORDS = FAILED | {"available"}
 SPEAKS: Mapping[str, tuple[str, ...]] = {
@@ -37,10 +40,13 @@ SPEAKS: Mapping[str, tuple[str, ...]] = {
     "outcomes": ("O1.one-each", "I6.none"),
     "the load": ("I4.bounded",),
     "error of": ("O4.",),
+    "error beside success of": ("O4.error~null",),
+    "lines in the error of": ("O4.error~one-line",),
     "attempts claimed of": ("O6.claimed",),
     "secrets": ("S1.",),
     "sent to": ("S3.",),
     "warnings": ("W1.", "I6.silent"),
+    "wording of": ("W1.lines~wording",),
     "again: attempts claimed of": ("O6.claimed",),
     "again: status of": ("I5.clears", "X."),
     "again: tools of": ("I5.clears",),
@@ -157,6 +163,10 @@ def _outcome(
     said = isinstance(outcome.error, str) and bool(outcome.error.strip())
     if status != "available":
         sides.truth(f"error of {name}", outcome.error, holds=said, wanted="a text")
+        lines = str(outcome.error).strip().splitlines()
+        sides.truth(f"lines in the error of {name}", lines, holds=len(lines) == 1, wanted="one")
+    else:
+        sides.one_of(f"error beside success of {name}", outcome.error, [None])
 
 
 def _status(outcome: Outcome, *, classifies: bool) -> str:
@@ -224,6 +234,9 @@ def _warnings(sides: Sides, loaded: Loaded) -> None:
     sides.one_of("warnings of another class", wrong, [[]])
     silent = not any(lines.values()) or any(status in FAILED for status in by_status.values())
     sides.truth("warnings", lines, holds=silent, wanted="none where nothing failed")
+    for text, sense in ((transient, AGAIN), (permanent, ATTENTION)):
+        said = not text or any(word in text.lower() for word in sense)
+        sides.truth(f"wording of {text!r}", said, holds=said, wanted=f"one of {sense}")
     if transient and permanent:
         bare = [sorted(_wording(text, by_status)) for text in (transient, permanent)]
         differ = bare[0] != bare[1]

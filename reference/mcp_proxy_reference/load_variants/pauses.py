@@ -6,7 +6,7 @@ from mcp_proxy_reference.load_pieces import Loads, handed
 from mcp_proxy_reference.load_variants.load_variant import LoadVariant, load_variant
 from mcp_proxy_reference.loader import Connection, Outcome, side_by_side
 
-SMALL, MOMENT_S = 2, 0.45
+SMALL, MOMENT_S = 2, 0.6
 
 
 async def _one_by_one(loads: Loads) -> list[Outcome]:

@@ -1,5 +1,6 @@
 """Other ways over the wire: streams, redirects, pages, looks elsewhere, cookies and sessions."""
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from typing import Any
@@ -9,7 +10,7 @@ import httpx2
 
 from mcp_proxy_reference.load_pieces import over
 from mcp_proxy_reference.load_variants.load_variant import Fresh, LoadVariant, load_variant
-from mcp_proxy_reference.loader import Connection, Json, Session, Signal
+from mcp_proxy_reference.loader import Connect, Connection, Json, Session, Signal
 from mcp_proxy_reference.sessions import HttpSession
 
 GONE_S = 0.02
@@ -147,8 +148,16 @@ class _Adorned(HttpSession):
 
 
 def _shared_sessions() -> Any:
+    """Servers of one origin are opened one after the other, with the session that is there."""
     kept: dict[str, str] = {}
-    return over(lambda connection: _Adorned(connection, kept))
+    locks: dict[str, asyncio.Lock] = {}
+    adorned = over(lambda connection: _Adorned(connection, kept))
+
+    async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+        async with locks.setdefault(urlsplit(connection.url or "").netloc, asyncio.Lock()):
+            return await adorned(connection, connect)
+
+    return attempt
 
 
 def _shared_cookies() -> Any:
