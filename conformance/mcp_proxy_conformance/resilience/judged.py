@@ -16,7 +16,7 @@ from mcp_proxy_conformance.verdict import Inconclusive, NotApplicable
 SIGNATURE = "{signature}"
 """In a case, what the loader declares to take for a timeout in the body of a 403."""
 JUDGE_CONTROLS = frozenset({"I1.isolated", "O1.one-each", "O2.word"})
-"""Cases of these clauses judge the controls like any other server."""
+"""Cases of these clauses judge the controls like any other server before they rest on them."""
 AGAIN = ("again", "retry", "retri", "starting", "later", "soon", "temporar", "shortly")
 ATTENTION = ("attention", "check", "fix", "action", "configur", "repair", "look", "mend")
 """Words that have the sense of the two warnings, or parts of such words."""
@@ -77,7 +77,8 @@ def judged(load: Load, *, classifies: bool, warns: bool, claims: bool) -> Sides:
     ids = sorted(one.server_id for one in case.servers())
     told = sorted(one.server_id for one in load.loaded.told.outcomes)
     sides.one_of("outcomes", told, [ids])
-    if case.given.controls and not JUDGE_CONTROLS.intersection(case.clauses):
+    judges_controls = not JUDGE_CONTROLS.isdisjoint(case.clauses)
+    if case.given.controls and not judges_controls:
         _controls(load)
     wanted = case.then | (CONTROLS if case.given.controls else {})
     for name, expected in wanted.items():
@@ -95,7 +96,10 @@ def judged(load: Load, *, classifies: bool, warns: bool, claims: bool) -> Sides:
         _warnings(sides, load.loaded)
     for name, expected in (case.again or {}).items():
         _again(sides, load, name, expected, classifies=classifies, claims=claims)
-    return _cited(sides, case.clauses)
+    sides = _cited(sides, case.clauses)
+    if case.given.controls and judges_controls and sides.observed == sides.expected:
+        _controls(load)
+    return sides
 
 
 def spoken_against(path: str) -> tuple[str, ...]:
