@@ -157,8 +157,10 @@ def _outcome(
         sides.truth(f"attempts of {name}", seen, holds=low <= seen <= high,
                     wanted=f"{low} to {high} seen")  # fmt: skip
     if seen is not None and claims:
-        sides.one_of(f"attempts claimed of {name}", outcome.attempts, [seen])
-    tools = outcome.tools if isinstance(outcome.tools, list) else []
+        told = str(outcome.attempts) if isinstance(outcome.attempts, bool) else outcome.attempts
+        sides.one_of(f"attempts claimed of {name}", told, [seen])
+    tools = outcome.tools if isinstance(outcome.tools, list) else [outcome.tools or ()]
+    tools = [tool for tool in tools if tool != ()]
     listed = expected.tools if status == "available" else ()
     if listed is not None:
         sides.truth(

@@ -1,6 +1,7 @@
 """Faults of the answer: ids, words, tools, errors, and how many outcomes there are."""
 
 from typing import Any
+from unicodedata import normalize
 from urllib.parse import quote
 
 from mcp_proxy_reference.load_faults.load_fault import LoadFault, load_fault
@@ -135,4 +136,17 @@ FAULTS: tuple[LoadFault, ...] = (
                "O4.error", tell=each(lambda one: one | {"error": {"message": one["error"]}})),
     load_fault("errors-are-true", "That there was an error is all that is told.",
                "O4.error", tell=when(not_available, error=True)),
+    load_fault("ids-as-numbers", "An id of digits is told as a number is.",
+               "O1.one-each",
+               tell=_by_id(lambda name: str(int(name)) if name.isdecimal() else name)),
+    load_fault("ids-stripped", "Blanks around an id are lost.",
+               "O1.one-each", tell=_by_id(str.strip)),
+    load_fault("ids-normalised", "Ids are told in a normal form of Unicode.",
+               "O1.one-each", tell=_by_id(lambda name: normalize("NFC", name))),
+    load_fault("ids-cut-at-a-slash", "Ids end at a slash.",
+               "O1.one-each", tell=_by_id(lambda name: name.partition("/")[0])),
+    load_fault("ids-cut-at-a-point", "Ids end at a point.",
+               "O1.one-each", tell=_by_id(lambda name: name.partition(".")[0])),
+    load_fault("ids-without-quotes", "Quotes are lost from ids.",
+               "O1.one-each", tell=_by_id(lambda name: name.replace('"', ""))),
 )  # fmt: skip

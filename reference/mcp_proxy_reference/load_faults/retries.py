@@ -45,6 +45,12 @@ def _later(signal: Signal, status: Status, attempts: int, most: int) -> bool:
     return attempts < most and (status == "transient" or attempts > 1)
 
 
+def _at_the_third(signal: Signal, status: Status, attempts: int, most: int) -> bool:
+    """Whoever has tried three times may as well try again."""
+    lasting = signal.kind in ("denied", "http_404")
+    return attempts < most and (status == "transient" or (lasting and attempts > 2))  # noqa: PLR2004
+
+
 async def _twice(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
     """A server is looked at before it is loaded."""
     _, session = await std.attempt(connection, connect)
@@ -173,4 +179,8 @@ FAULTS: tuple[LoadFault, ...] = (
     load_fault("denied-and-not-found-swapped", "Denials are permanent, and a 404 is a denial.",
                "D1.denied", "P3.not-found",
                meaning=meaning("permanent", "denied") | {"http_404": ("denied", "Denied.")}),
+    load_fault("third-denial-again", "A denial at the third attempt is tried again.",
+               "R4.stops", again=_at_the_third),
+    load_fault("claims-true", "That there was one attempt is told as true.",
+               "O6.claimed", tell=when(lambda one: one["attempts"] == 1, attempts=True)),
 )  # fmt: skip

@@ -34,6 +34,12 @@ def _basic(connection: Connection) -> str:
     return base64.b64encode(pair.encode()).decode()
 
 
+def _decoded(connection: Connection) -> str:
+    """What stands in the header of that name, in plain text."""
+    kind, _, credentials = _authorization(connection).partition(" ")
+    return base64.b64decode(credentials).decode() if kind == "Basic" else ""
+
+
 def _after(kinds: tuple[str, ...], text: Callable[[Connection], str]) -> Says:
     """After signals of these kinds more is said."""
     return lambda signal, connection, due: (
@@ -117,4 +123,6 @@ FAULTS: tuple[LoadFault, ...] = (
                "S1.secrets", tell=_in_a_member),
     load_fault("request-in-the-answer", "The answer holds all that was asked.",
                "S1.secrets", tell=_in_the_answer),
+    load_fault("basic-decoded", "Errors hold the password of Basic credentials, decoded.",
+               "S1.secrets", says=_says(_decoded)),
 )  # fmt: skip

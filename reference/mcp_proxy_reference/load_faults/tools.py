@@ -121,4 +121,8 @@ FAULTS: tuple[LoadFault, ...] = (
                "T3.server-error", "T2.cut", attempt=_healed),
     load_fault("open-session-is-available", "A server is available once its session is open.",
                "D1.denied", "T1.timeout", "T3.server-error", attempt=_opened),
+    load_fault("twenty-tools-at-most", "Of the tools twenty are loaded.",
+               "O3.loaded", tell=_capped(20)),
+    load_fault("failed-with-a-map", "A server that failed has a map of tools.",
+               "O3.no-tools", tell=when(not_available, tools={"add": {}})),
 )  # fmt: skip

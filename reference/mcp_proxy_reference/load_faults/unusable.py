@@ -49,6 +49,12 @@ async def _or_reset(connection: Connection, connect: Connect) -> tuple[list[Json
     return await std.attempt(connection, connect)
 
 
+async def _or_cut(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+    if not std.usable(connection):
+        raise Signal("reset")
+    return await std.attempt(connection, connect)
+
+
 FAULTS: tuple[LoadFault, ...] = (
     load_fault("unusable-takes-the-last-url",
                "A connection that cannot be used is tried at the URL of the one before.",
@@ -64,4 +70,13 @@ FAULTS: tuple[LoadFault, ...] = (
                usable=lambda connection: bool(connection.command) or not connection.url
                or std.usable(connection),
                attempt=_or_reset),
+    load_fault("unusable-by-the-letter", "Only `http://` is known to lack a host.",
+               "P4.malformed",
+               usable=lambda connection: connection.url not in (None, "http://")
+               or bool(connection.command), attempt=_or_cut),
+    load_fault("hosts-are-not-looked-at", "A URL of any text may come up.",
+               "P4.malformed",
+               heard=lambda signal, connection, _: Signal("reset") if not std.usable(connection)
+               else signal,
+               usable=lambda connection: connection.url is not None or bool(connection.command)),
 )  # fmt: skip

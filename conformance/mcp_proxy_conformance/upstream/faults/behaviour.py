@@ -34,6 +34,10 @@ class Healthy(Played, frozen=True, tag="healthy"):
     """The right answer."""
 
 
+class Stream(Played, frozen=True, tag="stream"):
+    """The right answer as the only event of a stream; plain where none is due."""
+
+
 class Slow(Played, frozen=True, tag="slow"):
     """The right answer after so many seconds."""
 
@@ -154,6 +158,7 @@ class StdioGarbage(Whole, frozen=True, tag="stdio_garbage"):
 
 Behaviour = (
     Healthy
+    | Stream
     | Slow
     | Status
     | Redirect

@@ -87,6 +87,10 @@ def reply(played: do.Behaviour, right: Right, *, token: str, location: str) -> R
         case do.Slow(seconds=seconds):
             data = whole(right.answer.status, right.answer.body, right.headers).data
             return Reply(data=data, wait_s=seconds, status=right.answer.status)
+        case do.Stream() if right.answer.body:
+            event = b"event: message\ndata: " + right.answer.body + b"\n\n"
+            headers = (("Content-Type", "text/event-stream"), *right.headers)
+            return whole(right.answer.status, event, headers)
         case do.Status(code=code, body=body, headers=given):
             headers = tuple(given.items())
             typed = any(name.lower() == "content-type" for name in given)
