@@ -73,7 +73,7 @@ def test_a_loader_that_does_not_start_is_told(tmp_path: Path) -> None:
 
 def test_a_hang_is_no_error_of_the_suite(tmp_path: Path) -> None:
     """It is told as one, its process is ended, and the next load has another."""
-    loader = LoaderProgram(python("time.sleep(60)"), tmp_path)
+    loader = LoaderProgram(python("time.sleep(60)"), tmp_path, start_s=0.0)
 
     first, second = load(loader, 0.3), load(loader, 0.3)
 

@@ -118,8 +118,9 @@ def read_answer(line: bytes, number: int) -> Told:
 class LoaderProgram:
     """One loader program, started when it is first needed and again after it hung."""
 
-    def __init__(self, command: Sequence[str], folder: Path) -> None:
+    def __init__(self, command: Sequence[str], folder: Path, *, start_s: float = START_S) -> None:
         """Nothing is started yet; what it writes to standard error goes into `folder`."""
+        self._start_s = start_s
         self._command = tuple(command)
         self._folder = folder
         self._number = 0
@@ -140,7 +141,7 @@ class LoaderProgram:
             AdapterError: It does not start, ends, answers something else, or answers an error.
         """
         with self._talk:
-            deadline_s += START_S if self._program is None else 0.0
+            deadline_s += self._start_s if self._program is None else 0.0
             program = self._running()
             self._number += 1
             members = {"max_attempts": max_attempts, "base_backoff_s": base_backoff_s}
