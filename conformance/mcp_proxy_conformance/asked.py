@@ -20,7 +20,8 @@ from mcp_proxy_conformance.live.live_run import LiveRun, live_target
 from mcp_proxy_conformance.requirement import Profile, profile
 from mcp_proxy_conformance.resilience.load_case import BadLoadCase
 from mcp_proxy_conformance.resilience.load_case import read_own as read_case
-from mcp_proxy_conformance.resilience.load_run import LoaderTarget, LoadRun, program_target
+from mcp_proxy_conformance.resilience.load_run import LoadRun
+from mcp_proxy_conformance.resilience.loader_target import LoaderTarget, program_target
 from mcp_proxy_conformance.run import Run
 from mcp_proxy_conformance.target.adapter import Target
 from mcp_proxy_conformance.target.description import OF_LOADERS, BadTarget, Description, describe

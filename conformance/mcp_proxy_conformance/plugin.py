@@ -20,7 +20,8 @@ from mcp_proxy_conformance.live.live_bench import ANSWER, ANSWERS
 from mcp_proxy_conformance.live.live_run import LiveRun
 from mcp_proxy_conformance.report.document import write_report
 from mcp_proxy_conformance.requirement import catalogue
-from mcp_proxy_conformance.resilience.load_run import EXAMPLES, LoadRun, only_own
+from mcp_proxy_conformance.resilience.load_run import LoadRun, only_own
+from mcp_proxy_conformance.resilience.loader_target import EXAMPLES
 from mcp_proxy_conformance.resources import checks_dir
 from mcp_proxy_conformance.run import Run
 from mcp_proxy_conformance.verdict import Blame

@@ -14,7 +14,8 @@ from click.testing import CliRunner
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.resilience.declared import are_tools_of
 from mcp_proxy_conformance.resilience.load_case import load_cases
-from mcp_proxy_conformance.resilience.load_run import LoadBench, embedded_target
+from mcp_proxy_conformance.resilience.load_run import LoadBench
+from mcp_proxy_conformance.resilience.loader_target import embedded_target
 from mcp_proxy_conformance.resilience.loads import Loads
 from mcp_proxy_conformance.verdict import NotApplicable
 from mcp_proxy_reference.changed_load import ChangedLoad

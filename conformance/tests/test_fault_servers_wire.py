@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import socket
+import subprocess
+import sys
 import time
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,6 +15,7 @@ import pytest
 from mcp_proxy_conformance.upstream.faults import FaultServers, read_scripts
 
 JSON_200 = "200 application/json"
+HEALTHY = [{"do": "healthy"}]
 
 
 def call(method: str, **params: Any) -> bytes:
@@ -103,6 +106,79 @@ def test_a_stream_is_cut_before_or_inside_its_first_event(where: str, by: str) -
         False,
         False,
     )
+
+
+def grown(played: dict[str, Any], seconds: float = 0.2) -> tuple[bytes, bytes]:
+    """What comes of an answer in a time, and what comes in the same time after it."""
+    with one(played) as servers:
+        place = urlsplit(servers.url("a"))
+        head = f"POST {place.path} HTTP/1.1\r\nContent-Length: {len(INITIALIZE)}\r\n\r\n"
+        with socket.create_connection((place.hostname, place.port), timeout=5.0) as sock:
+            sock.sendall(head.encode() + INITIALIZE)
+            time.sleep(seconds)
+            first = sock.recv(1 << 16)
+            time.sleep(seconds)
+            sock.setblocking(False)
+            try:
+                return first, sock.recv(1 << 16)
+            except BlockingIOError:
+                return first, b""
+
+
+@pytest.mark.parametrize(
+    ("played", "crumb"),
+    [
+        ({"do": "cut_json"}, b" "),
+        ({"do": "cut_sse"}, b"1\r\n \r\n"),
+        ({"do": "cut_sse", "where": "before"}, b"3\r\n:\n\n\r\n"),
+    ],
+)
+def test_an_answer_breaks_off_on_an_open_connection(played: dict[str, Any], crumb: bytes) -> None:
+    """Nothing comes after its beginning, or crumbs that bring it no further."""
+    begun, more = grown(played | {"by": "silence"})
+    dripped, crumbs = grown(played | {"by": "drip"})
+
+    assert (begun[:15], dripped[:15]) == (b"HTTP/1.1 200 OK", b"HTTP/1.1 200 OK")
+    assert more == b""
+    assert (crumbs != b"", crumbs.replace(crumb, b"")) == (True, b"")
+
+
+def test_a_stream_holds_the_right_answer() -> None:
+    """As its one event."""
+    raw, end = met({"do": "stream"})
+    kind, _, body = parts(raw)
+    _, _, data = body.strip().partition(b"\ndata: ")
+
+    assert (kind, end) == ("200 text/event-stream", "fin")
+    assert json.loads(data)["result"]["protocolVersion"] == "2025-11-25"
+
+
+def test_pages_are_as_long_as_the_script_says() -> None:
+    """One tool to a page, and where the next one is."""
+    script = {"server_id": "a", "tools": ["add", "sort"], "page_size": 1, "script": HEALTHY}
+    with FaultServers(read_scripts([script])) as servers:
+        raw, _ = exchange(servers.url("a"), call("tools/list"))
+    page = json.loads(parts(raw)[2])["result"]
+
+    assert [tool["name"] for tool in page["tools"]] == ["add"]
+    assert page["nextCursor"]
+
+
+def test_many_threads_may_read_scripts_at_once() -> None:
+    """What is known of their types was built before."""
+    code = (
+        "import sys, threading; sys.setswitchinterval(1e-6)\n"
+        "from mcp_proxy_conformance.upstream.faults import read_scripts\n"
+        "one = {'server_id': 'a', 'script': [{'do': 'status', 'code': 503}]}\n"
+        "start = threading.Barrier(12)\n"
+        "go = lambda: (start.wait(), read_scripts([one]))\n"
+        "crew = [threading.Thread(target=go) for _ in range(12)]\n"
+        "[one.start() for one in crew], [one.join() for one in crew]\n"
+    )
+
+    ended = [subprocess.run([sys.executable, "-c", code], check=False) for _ in range(3)]
+
+    assert [one.returncode for one in ended] == [0, 0, 0]
 
 
 @pytest.mark.parametrize(

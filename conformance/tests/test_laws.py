@@ -25,7 +25,8 @@ from mcp_proxy_conformance.resilience.laws.law import LAWS, Declared
 from mcp_proxy_conformance.resilience.laws.trying import Laws
 from mcp_proxy_conformance.resilience.laws.worlds import WORDS
 from mcp_proxy_conformance.resilience.load_case import LoadCase, read_own
-from mcp_proxy_conformance.resilience.load_run import LoadBench, embedded_target
+from mcp_proxy_conformance.resilience.load_run import LoadBench
+from mcp_proxy_conformance.resilience.loader_target import embedded_target
 from mcp_proxy_conformance.resilience.loads import Loads
 from mcp_proxy_conformance.resilience.walk import Reads
 from mcp_proxy_conformance.resources import schemas_dir

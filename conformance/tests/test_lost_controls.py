@@ -14,7 +14,8 @@ from mcp_proxy_conformance.requirement import catalogue, profile
 from mcp_proxy_conformance.resilience.embedded import EmbeddedLoader, LoaderHost
 from mcp_proxy_conformance.resilience.judged import spoken_against
 from mcp_proxy_conformance.resilience.load_case import LoadCase, load_cases
-from mcp_proxy_conformance.resilience.load_run import LoadBench, loader_target
+from mcp_proxy_conformance.resilience.load_run import LoadBench
+from mcp_proxy_conformance.resilience.loader_target import loader_target
 from mcp_proxy_conformance.resilience.loads import Loads
 from mcp_proxy_conformance.upstream.faults import servers
 from mcp_proxy_conformance.verdict import Inconclusive, NotApplicable

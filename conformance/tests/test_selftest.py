@@ -60,7 +60,7 @@ def test_a_job_that_breaks_hangs_or_dies_costs_nothing_but_its_row(tmp_path: Pat
 
     assert found["fine"].value == "FINE"
     assert "ValueError: boom" in found["raises"].failure
-    assert found["dies"].failure == "its process ended"
+    assert found["dies"].failure == "its process ended with 9"
     assert found["hangs"].failure.startswith("it was not done after")
     assert time.monotonic() - began < 10
 

@@ -17,13 +17,16 @@ class ChangedLoad:
     """A changed loader: `id`, and one sentence on what it does.
 
     `change` replaces members of `LoadPolicy`; `tell` makes the answer, of the answer that is due
-    and of what was asked, when a load is over.
+    and of what was asked, when a load is over. What it declares: `signatures`, texts that mark a
+    403 as a timeout, and `tool_prefix`, what stands before the names of tools.
     """
 
     id: str
     text: str
     change: Mapping[str, Any] = field(default_factory=dict)
     tell: Tell | Fresh | None = None
+    signatures: tuple[str, ...] = ()
+    tool_prefix: str = ""
 
     def start(self) -> Callable[[Json], Awaitable[Json]]:
         """A loader that is started now, to be asked for one load after the other."""

@@ -206,17 +206,19 @@ class LoadPolicy:
     """What is decided in a load; one with other decisions is another loader.
 
     `heard` is what an attempt's signal is taken for, `again` whether there is another attempt
-    after one of that status, so many and of so many.
+    after one of that signal and status, so many and of so many; `says` is the error that is told
+    of a signal, from the text that is due.
     """
 
     usable: Callable[[Connection], bool] = usable
     attempt: Callable[[Connection, Connect], Awaitable[tuple[list[Json], Session]]] = attempt
-    heard: Callable[[Signal, Connection], Signal] = lambda signal, _: signal
+    heard: Callable[[Signal, Connection, int], Signal] = lambda signal, _, __: signal
     meaning: Mapping[str, tuple[Status, str]] = field(default_factory=lambda: MEANING)
-    again: Callable[[Status, int, int], bool] = lambda status, attempts, most: (
+    again: Callable[[Signal, Status, int, int], bool] = lambda _, status, attempts, most: (
         status == "transient" and attempts < most
     )
     pause: Callable[[int, float], float] = pause
+    says: Callable[[Signal, Connection, str], str | None] = lambda _, __, text: text
     together: Callable[[Sequence[Callable[[], Awaitable[Outcome]]]], Awaitable[list[Outcome]]] = (
         side_by_side
     )
@@ -239,14 +241,15 @@ async def load(
         try:
             tools, session = await policy.attempt(connection, connect)
         except Signal as seen:
-            signal = policy.heard(seen, connection)
+            signal = policy.heard(seen, connection, attempts)
         except TimeoutError:
-            signal = policy.heard(Signal("timeout"), connection)
+            signal = policy.heard(Signal("timeout"), connection, attempts)
         else:
             done = Outcome(server_id=name, status="available", attempts=attempts, tools=tools)
             return done, session
-        goes_on = policy.again(policy.meaning[signal.kind][0], attempts, max_attempts)
+        goes_on = policy.again(signal, policy.meaning[signal.kind][0], attempts, max_attempts)
         if goes_on:
             await asyncio.sleep(policy.pause(attempts, base_backoff))
-    status, error = policy.meaning[signal.kind]
+    status, text = policy.meaning[signal.kind]
+    error = policy.says(signal, connection, text)
     return Outcome(server_id=name, status=status, attempts=attempts, error=error), None

@@ -42,6 +42,7 @@ class Control:
     text: str
     target: Callable[[], Target]
     misses: Callable[[Verdicts], str]
+    profile: str = "discovery"
 
 
 def _nothing(exits: Sequence[int]) -> Callable[[Verdicts], str]:

@@ -57,13 +57,15 @@ def forked(
                 running[_start(work, job, place)] = (job, place, time.monotonic())
             for pid in list(running):
                 job, place, began = running[pid]
-                ended, _ = os.waitpid(pid, os.WNOHANG)
+                ended, status = os.waitpid(pid, os.WNOHANG)
                 seconds = time.monotonic() - began
                 if not ended and seconds < limit_s:
                     continue
                 _end([pid], running=not ended)
                 del running[pid]
-                yield _outcome(job, place, seconds, late=not ended)
+                yield _outcome(
+                    job, place, seconds, code=os.waitstatus_to_exitcode(status) if ended else None
+                )
             time.sleep(EVERY_S)
     finally:
         _end(list(running), running=True)
@@ -91,13 +93,17 @@ def _start(work: Callable[[Job], Done], job: Job, place: Path) -> int:
         os._exit(code)
 
 
-def _outcome(job: Job, place: Path, seconds: float, *, late: bool) -> Outcome[Job, Done]:
-    if late:
+def _outcome(job: Job, place: Path, seconds: float, *, code: int | None) -> Outcome[Job, Done]:
+    if code is None:
         return Outcome(job, None, f"it was not done after {seconds:.0f} s", seconds)
     if (place / "value").exists():
         return Outcome(job, pickle.loads((place / "value").read_bytes()), "", seconds)  # noqa: S301 - our own
     failure = place / "failure"
-    told = failure.read_text(encoding="utf-8") if failure.exists() else "its process ended"
+    told = (
+        failure.read_text(encoding="utf-8")
+        if failure.exists()
+        else f"its process ended with {code}"
+    )
     return Outcome(job, None, told.strip().rpartition("\n")[2], seconds)
 
 

@@ -54,17 +54,19 @@ class Shipped:
 def shipped() -> Shipped:
     """The data as installed."""
     from mcp_proxy_reference.faults import faults  # noqa: PLC0415 - as in target/embedded.py
+    from mcp_proxy_reference.load_faults import load_faults  # noqa: PLC0415
+    from mcp_proxy_reference.load_variants import load_variants  # noqa: PLC0415
     from mcp_proxy_reference.variants import variants  # noqa: PLC0415
 
     return Shipped(
         clauses=catalogue().clauses,
-        proven=(profile("discovery"), profile("robustness")),
+        proven=(profile("discovery"), profile("robustness"), profile("resilience")),
         profiles=profiles(),
         rulings=interpretations(),
         checks=checks(),
         cases=(*cases(), *load_cases()),
-        counterexamples=(*faults(), *WIRE_FAULTS),
-        variants=variants(),
+        counterexamples=(*faults(), *WIRE_FAULTS, *load_faults()),
+        variants=(*variants(), *load_variants()),
         proofs=proofs(),
         live=live_proofs(),
     )

@@ -10,6 +10,7 @@ from typing import Any
 from mcp_proxy_conformance.checks_index import Check, checks_in
 from mcp_proxy_conformance.counterexamples.controls import CONTROLS
 from mcp_proxy_conformance.counterexamples.duels import Duel
+from mcp_proxy_conformance.counterexamples.loader_controls import LOADER_CONTROLS
 from mcp_proxy_conformance.counterexamples.matrix import Trial, made
 from mcp_proxy_conformance.counterexamples.proofs import proofs
 from mcp_proxy_conformance.counterexamples.row import NEEDS, Kind, Row
@@ -41,7 +42,8 @@ def trials() -> list[Trial]:
         Trial(kind="variant", changed=one, clauses=one.takes, profile=one.profile)
         for one in load_variants()
     ]
-    return found + [Trial(kind="control", changed=one) for one in CONTROLS]
+    controls = (*CONTROLS, *LOADER_CONTROLS)
+    return found + [Trial(kind="control", changed=one, profile=one.profile) for one in controls]
 
 
 def wire_trials() -> list[Trial]:

@@ -16,12 +16,14 @@ from mcp_proxy_conformance.counterexamples.trial import Verdicts, tried
 from mcp_proxy_conformance.given import Given
 from mcp_proxy_conformance.report.outcome import BROKEN, FAULT
 from mcp_proxy_conformance.requirement import folders_of
-from mcp_proxy_conformance.resilience.load_run import embedded_target
+from mcp_proxy_conformance.resilience.loader_target import embedded_target
 from mcp_proxy_conformance.target.adapter import Target
 from mcp_proxy_conformance.target.embedded import embedded
 
 SETTLE_S = 0.1
 LIMIT_S = 180.0
+HURRY = 0.1
+"""Of the time that a load may take; a counterexample that never ends is not waited for so long."""
 SOAK_S = 1.5
 """How long stages are kept running for the clauses that ask for it."""
 BAD = ("fail", "inconclusive", "error")
@@ -53,7 +55,13 @@ class Trial:
             return rewriting(own(), self.changed)
         lacks = self.changed.lacks if self.kind == "variant" else ()
         if "resilience" in folders_of(self.profile):
-            return embedded_target(self.changed, lacks)
+            return embedded_target(
+                self.changed,
+                lacks,
+                patience=HURRY if self.kind == "fault" else 1.0,
+                tool_prefix=self.changed.tool_prefix,
+                timeout_signatures=self.changed.signatures,
+            )
         if self.kind != "variant":
             return embedded(self.changed, settle_s=SETTLE_S, baseline=self.baseline)
         made = embedded(self.changed, settle_s=self.changed.settle_s)
@@ -69,7 +77,9 @@ class Trial:
         if narrow:
             target = replace(target, ahead=1, soak_s=SOAK_S)
         if self.base is None:
-            return tried(Given(target=target, profile=self.profile, **chosen), place)
+            sure = self.kind == "variant" and "resilience" in folders_of(self.profile)
+            given = Given(target=target, profile=self.profile, confirm=sure, **chosen)
+            return tried(given, place)
         chosen |= {"profile": self.profile, "without": self.base.without, "confirm": True}
         return tried(Given(target=target, **chosen), place, check_s=CHECK_S)
 

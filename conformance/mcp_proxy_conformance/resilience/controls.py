@@ -51,7 +51,8 @@ class Basis:
 def basis(load: Load, load_of: LoadOf, *, classifies: bool) -> Basis:
     """What a case is judged by: its load, or one of its servers without the controls.
 
-    A load that has its healthy server and its failing one as expected is trusted. Where the healthy
+    A load whose healthy server is available and whose failing one is not is trusted; the class of
+    that failure is for other cases. Where the healthy
     one was lost, the loader must load healthy servers by themselves, and the case is loaded again
     without its controls, if that leaves nothing to be lost by: one server, only healthy ones, only
     faulty ones. A case about isolation is judged as it is, by a loader that loads at all.
@@ -67,7 +68,7 @@ def basis(load: Load, load_of: LoadOf, *, classifies: bool) -> Basis:
         if "I4.bounded" not in case.clauses:
             raise Inconclusive("the load did not come to an end in its time; see I4.bounded")
         return Basis(load=load)
-    lost = _lost(load, CONTROLS, classifies=classifies) if case.given.controls else {}
+    lost = _lost(load, CONTROLS, classifies=False) if case.given.controls else {}
     isolates = "I1.isolated" in case.clauses
     if lost or isolates or not case.given.controls:
         _expect_loading(load_of(WELL), classifies=classifies)

@@ -53,10 +53,11 @@ class LoaderHost:
 class EmbeddedLoader:
     """One loader on the host's loop, with the face of a program."""
 
-    def __init__(self, changed: Changed, host: LoaderHost) -> None:
-        """Started with the first load, and again after it hung."""
+    def __init__(self, changed: Changed, host: LoaderHost, *, patience: float = 1.0) -> None:
+        """Started with the first load, and again after it hung; `patience` shortens deadlines."""
         self._changed = changed
         self._host = host
+        self._patience = patience
         self._number = 0
         self._load: Load | None = None
         self._loading: Future[bytes] | None = None
@@ -78,7 +79,7 @@ class EmbeddedLoader:
         loading = asyncio.run_coroutine_threadsafe(self._told(asked), self._host.loop)
         self._loading = loading
         try:
-            line = loading.result(deadline_s)
+            line = loading.result(deadline_s * self._patience)
         except TimeoutError:
             loading.cancel()
             self._load = None

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import base64
-import re
 from collections.abc import Iterable, Iterator, Mapping
-from urllib.parse import quote
+from functools import partial
+from typing import Any
 
 from mcp_proxy_conformance.discovery.expectation import Sides
 from mcp_proxy_conformance.resilience.controls import LoadOf, allowed, basis, status_of
 from mcp_proxy_conformance.resilience.declared import are_tools_of
 from mcp_proxy_conformance.resilience.load_case import CONTROLS, Expected
-from mcp_proxy_conformance.resilience.loading import Loaded, Outcome
+from mcp_proxy_conformance.resilience.loading import Outcome
 from mcp_proxy_conformance.resilience.loads import Load
+from mcp_proxy_conformance.resilience.showing import shows
+from mcp_proxy_conformance.resilience.warnings import WORDS, warnings
 from mcp_proxy_conformance.verdict import Inconclusive, NotApplicable
 
-FAILED = frozenset({"transient", "permanent", "denied"})
-WORDS = FAILED | {"available"}
+DIRECT = frozenset({"O1.one-each", "O2.word"})
+"""Cases of these clauses judge the controls like any other server before they rest on them."""
 SPEAKS: Mapping[str, tuple[str, ...]] = {
     "status of": (
         "T1.timeout", "T2.cut", "T3.server-error", "T3.notification", "T4.authorization-timeout",
@@ -44,7 +45,11 @@ SPEAKS: Mapping[str, tuple[str, ...]] = {
     "secrets": ("S1.",),
     "sent to": ("S3.",),
     "warnings": ("W1.", "I6.silent"),
-    "again": ("I5.clears", "X."),
+    "wording of": ("W1.lines~wording",),
+    "again: attempts claimed of": ("O6.claimed",),
+    "again: status of": ("I5.clears", "X."),
+    "again: tools of": ("I5.clears",),
+    "again: as before": ("X.",),
 }  # fmt: skip
 """The beginning of an expectation's path, and of the clauses that it can break."""
 OF_ANY_FAILED = (
@@ -80,33 +85,42 @@ def judged(
         Inconclusive: Nothing shows that the observation means anything.
         NotApplicable: This machine cannot play one of its faults.
     """
+    sides_of = partial(_sides, classifies=classifies, warns=warns, claims=claims, prefix=prefix)
+    if not DIRECT.isdisjoint(load.case.clauses) and not load.unmet and not load.loaded.hung:
+        sides = _cited(sides_of(load), load.case.clauses)
+        if sides.observed != sides.expected:
+            return sides
     chosen = basis(load, load_of, classifies=classifies)
-    load, case, sides = chosen.load, chosen.load.case, Sides()
+    clauses = chosen.load.case.clauses
+    sides = sides_of(chosen.load)
+    return _cited(sides if chosen.apart else _beside(sides, clauses), clauses)
+
+
+def _sides(load: Load, *, classifies: bool, warns: bool, claims: bool, prefix: str) -> Sides:
+    case, sides = load.case, Sides()
     sides.truth("the load", "hung" if load.loaded.hung else "ended", holds=not load.loaded.hung,
                 wanted="ended within ten times its timeouts and pauses")  # fmt: skip
     if load.loaded.hung:
-        return _cited(sides, case.clauses)
+        return sides
     ids = sorted(one.server_id for one in case.servers())
     told = sorted(one.server_id for one in load.loaded.told.outcomes)
     sides.one_of("outcomes", told, [ids])
     wanted = case.then | (CONTROLS if case.given.controls else {})
     for name, expected in wanted.items():
         outcome = load.loaded.outcome(name)
-        if outcome is not None:
+        if outcome is None:
+            due = allowed(expected, classifies=classifies)
+            sides.one_of(f"status of {name}", status_of(None, classifies=classifies), due)
+        else:
             says = {"classifies": classifies, "claims": claims}
             _outcome(sides, load, outcome, expected, prefix=prefix, **says)
     _secrets(sides, load)
     _shared(sides, load)
     if warns:
-        _warnings(sides, load.loaded)
+        warnings(sides, load)
     for name, expected in (case.again or {}).items():
-        second = load.again.outcome(name) if load.again is not None else None
-        status = status_of(second, classifies=classifies)
-        sides.one_of(f"again: status of {name}", status, allowed(expected, classifies=classifies))
-        if any(clause.startswith("X.") for clause in case.clauses):
-            before = status_of(load.loaded.outcome(name), classifies=classifies)
-            sides.one_of(f"again: {name} as before", status, [before])
-    return _cited(sides if chosen.apart else _beside(sides, case.clauses), case.clauses)
+        _again(sides, load, name, expected, classifies=classifies, claims=claims)
+    return sides
 
 
 def spoken_against(path: str) -> tuple[str, ...]:
@@ -138,6 +152,22 @@ def _beside(sides: Sides, clauses: Iterable[str]) -> Sides:
     )
 
 
+def _again(
+    sides: Sides, load: Load, name: str, expected: Expected, *, classifies: bool, claims: bool
+) -> None:
+    second = load.again.outcome(name) if load.again is not None else None
+    status = status_of(second, classifies=classifies)
+    sides.one_of(f"again: status of {name}", status, allowed(expected, classifies=classifies))
+    if any(clause.startswith("X.") for clause in load.case.clauses):
+        before = status_of(load.loaded.outcome(name), classifies=classifies)
+        sides.one_of(f"again: as before, {name}", status, [before])
+    if second is not None and status != "available":
+        sides.one_of(f"again: tools of {name}", second.tools or [], [[]])
+    if second is not None and claims and name in load.seen_again:
+        path = f"again: attempts claimed of {name}"
+        sides.one_of(path, second.attempts, [load.seen_again[name]])
+
+
 def _outcome(
     sides: Sides,
     load: Load,
@@ -158,8 +188,9 @@ def _outcome(
         sides.truth(f"attempts of {name}", seen, holds=low <= seen <= high,
                     wanted=f"{low} to {high} seen")  # fmt: skip
     if seen is not None and claims:
-        sides.one_of(f"attempts claimed of {name}", outcome.attempts, [seen])
-    tools = outcome.tools if isinstance(outcome.tools, list) else []
+        told = str(outcome.attempts) if isinstance(outcome.attempts, bool) else outcome.attempts
+        sides.one_of(f"attempts claimed of {name}", told, [seen])
+    tools = _listed(outcome.tools)
     if status != "available":
         sides.one_of(f"no tools of {name}", tools, [[]])
         _error(sides, load, outcome)
@@ -168,6 +199,13 @@ def _outcome(
     if (listed := expected.tools) is not None:
         holds = are_tools_of(name, tools, listed, prefix)
         sides.truth(f"tools of {name}", tools, holds=holds, wanted=str(sorted(listed)))
+
+
+def _listed(told: Any) -> list[Any]:
+    """The tools told; what is no list and not empty counts as one."""
+    if isinstance(told, list):
+        return told
+    return [told] if told else []
 
 
 def _error(sides: Sides, load: Load, outcome: Outcome) -> None:
@@ -185,24 +223,9 @@ def _error(sides: Sides, load: Load, outcome: Outcome) -> None:
 
 def _secrets(sides: Sides, load: Load) -> None:
     _expect_handed_on(load)
-    for secret in load.case.given.secrets:
-        forms = {form for text in _around(load, secret) for form in _spelled(text)}
-        found = sorted(str(form) for form in forms if form in load.loaded.line)
+    if secrets := load.case.given.secrets:
+        found = [one for one in secrets if shows(one, load.loaded.line)]
         sides.one_of("secrets in the answer", found, [[]])
-
-
-def _around(load: Load, secret: str) -> Iterator[str]:
-    """The secret, and the user information that holds it, which is encoded as a whole."""
-    yield secret
-    for one in load.case.given.servers:
-        if one.userinfo and secret in one.userinfo:
-            yield one.userinfo
-
-
-def _spelled(text: str) -> Iterator[bytes]:
-    yield text.encode()
-    yield quote(text, safe="").encode()
-    yield base64.b64encode(text.encode()).rstrip(b"=")
 
 
 def _expect_handed_on(load: Load) -> None:
@@ -229,29 +252,3 @@ def _shared(sides: Sides, load: Load) -> None:
 def _sent(load: Load, server_id: str) -> Iterator[str]:
     for seen in load.servers.log(server_id):
         yield f"{seen.cookie or ''} {seen.session or ''}"
-
-
-def _named(server_id: str, text: str) -> bool:
-    return re.search(rf"(?<![\w-]){re.escape(server_id)}(?![\w-])", text) is not None
-
-
-def _warnings(sides: Sides, loaded: Loaded) -> None:
-    lines = {word: "\n".join(told) for word, told in loaded.told.warnings.items()}
-    by_status = {one.server_id: one.status for one in loaded.told.outcomes}
-    transient, permanent = lines.get("transient", ""), lines.get("permanent", "")
-    wrong = [
-        name
-        for name, status in by_status.items()
-        if (_named(name, transient) and status != "transient")
-        or (_named(name, permanent) and status != "permanent")
-    ]
-    sides.one_of("warnings of another class", wrong, [[]])
-    silent = not any(lines.values()) or any(status in FAILED for status in by_status.values())
-    sides.truth("warnings", lines, holds=silent, wanted="none where nothing failed")
-    bare = []
-    for text in (transient, permanent):
-        for name in by_status:
-            text = text.replace(name, "")  # noqa: PLW2901 - what is left without the names
-        bare.append("".join(text.split()).strip(",."))
-    differ = not all(bare) or bare[0] != bare[1]
-    sides.truth("warnings of both classes", bare, holds=differ, wanted="lines that differ")

@@ -19,8 +19,8 @@ Request = Literal["initialize", "notifications/initialized", "tools/list", "any"
 """The request of an attempt that a behaviour concerns; the first one is `initialize` in any era."""
 
 ExchangeWord = Literal[
-    "healthy", "set_cookie", "session", "slow", "status", "redirect", "silence", "reset", "close",
-    "cut_json", "cut_sse", "html", "broken_json", "empty", "jsonrpc_error", "banner",
+    "healthy", "stream", "set_cookie", "session", "slow", "status", "redirect", "silence", "reset",
+    "close", "cut_json", "cut_sse", "html", "broken_json", "empty", "jsonrpc_error", "banner",
 ]  # fmt: skip
 """What a server does in one attempt; the words are explained in schemas/load-case.schema.json."""
 
@@ -67,7 +67,7 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     headers: dict[str, str] | None = None
     to: str | None = None
     where: Literal["before", "inside"] | None = None
-    by: Literal["fin", "rst"] | None = None
+    by: Literal["fin", "rst", "silence", "drip"] | None = None
     message: str | None = None
     connection: dict[str, Any] | None = None
 

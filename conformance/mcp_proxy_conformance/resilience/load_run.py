@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,17 +17,16 @@ from mcp_proxy_conformance.judging import Ending, attempt
 from mcp_proxy_conformance.report.outcome import BROKEN, Outcome
 from mcp_proxy_conformance.resilience.controls import WELL
 from mcp_proxy_conformance.resilience.declared import overtaken, signed
-from mcp_proxy_conformance.resilience.embedded import Changed, EmbeddedLoader, LoaderHost
 from mcp_proxy_conformance.resilience.judged import judged, spoken_against
 from mcp_proxy_conformance.resilience.laws.blame import SAYS, against
-from mcp_proxy_conformance.resilience.load_case import LoadCase, load_cases
-from mcp_proxy_conformance.resilience.loading import FIRST_S, Loader, LoaderProgram
+from mcp_proxy_conformance.resilience.load_case import Given, LoadCase, load_cases
+from mcp_proxy_conformance.resilience.loader_target import LoaderTarget
+from mcp_proxy_conformance.resilience.loading import FIRST_S
 from mcp_proxy_conformance.resilience.loads import Load, Loads
 from mcp_proxy_conformance.resilience.walk import Reads
 from mcp_proxy_conformance.run import NOT_DECLARED, Run
-from mcp_proxy_conformance.target.adapter import AdapterError, Target
-from mcp_proxy_conformance.target.description import OF_LOADERS
-from mcp_proxy_conformance.verdict import NotApplicable
+from mcp_proxy_conformance.target.adapter import AdapterError
+from mcp_proxy_conformance.verdict import Inconclusive, NotApplicable
 from mcp_proxy_conformance.world import World
 
 if TYPE_CHECKING:
@@ -36,51 +34,10 @@ if TYPE_CHECKING:
 
 LOADS = World(servers=(), id="loads")
 GENERATED = World(servers=(), id="generated loads")
-EXAMPLES = 30
-"""How many loads are generated if nothing else is asked for."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoaderTarget(Target):
-    """A loader in the place of a target; `loader` makes one that keeps its log in a folder.
-
-    What it declares: the prefix of the names that it gives to tools, in which `{server_id}` is the
-    id of the tool's server, and the texts that it takes for a timeout in the body of a 403. What is
-    asked for besides: how many loads are generated, from which seed, and one load case, if it alone
-    is to be tried.
-    """
-
-    loader: Callable[[Path], Loader]
-    tool_prefix: str = ""
-    timeout_signatures: tuple[str, ...] = ()
-    examples: int = EXAMPLES
-    seed: int = 0
-    case: LoadCase | None = None
-
-
-def loader_target(
-    loader: Callable[[Path], Loader], capabilities: Iterable[str] = OF_LOADERS, **members: Any
-) -> LoaderTarget:
-    """A target whose loader is made so."""
-
-    def none() -> Any:
-        raise AdapterError("a loader has no stages")
-
-    can = frozenset(capabilities)
-    return LoaderTarget(kind="loader", make=none, capabilities=can, loader=loader, **members)
-
-
-def program_target(
-    command: Sequence[str], capabilities: Iterable[str], **declared: Any
-) -> LoaderTarget:
-    """A loader program that is started by that command."""
-    return loader_target(partial(LoaderProgram, command), capabilities, **declared)
-
-
-def embedded_target(changed: Changed, lacks: Iterable[str] = (), **declared: Any) -> LoaderTarget:
-    """A changed loader in this process, which declares to do all but what it lacks."""
-    host, can = LoaderHost(), set(OF_LOADERS).difference(lacks)
-    return loader_target(lambda _: EmbeddedLoader(changed, host), can, close=host.close, **declared)
+BOTH_CONTROLS = LoadCase(
+    id="controls", area="none", title="The controls.", source=(), clauses=(), then={},
+    given=Given(max_attempts=1, servers=()),
+)  # fmt: skip
 
 
 class LoadBench:
@@ -111,6 +68,8 @@ class LoadBench:
             raise NotApplicable("no signature of a timeout is declared")
         if name := overtaken(case, signatures):
             raise NotApplicable(f"the body that {name} sends holds a declared signature")
+        if not case.servers():
+            self._expect_controls()
         every = Sides()
         for signature, form in forms.items():
             sides = judged(
@@ -126,6 +85,12 @@ class LoadBench:
             every.expected.update({path + where: due for path, due in sides.expected.items()})
         return every
 
+    def _expect_controls(self) -> None:
+        """What says nothing of no servers must be seen to say something of two."""
+        told = {one.server_id: one.status for one in self.load(BOTH_CONTROLS).loaded.told.outcomes}
+        if told.get("control-up") != "available" or told.get("control-down") in (None, "available"):
+            raise Inconclusive(f"of the two control servers it says {told}")
+
 
 @dataclass(slots=True)
 class LoadRun(Run):
@@ -133,6 +98,7 @@ class LoadRun(Run):
 
     _loads: Loads | None = field(default=None)
     _laws: Laws | None = field(default=None)
+    _again: Loads | None = field(default=None)
 
     @property
     def loads(self) -> Loads:
@@ -183,12 +149,15 @@ class LoadRun(Run):
             loader.stop(1.0)
 
     def plan(self, places: list[Place]) -> None:
-        """Begin every load that a check will ask for."""
-        wanted = {place.name for place in places if not self.lacking(place)}
-        cases = [case for case in self.cases if _place_name(case) in wanted]
+        """Begin every load that a check will ask for; where a part is asked for, in its order."""
+        wanted = {place.name: None for place in places if not self.lacking(place)}
+        by_place = {_place_name(case): case for case in self.cases}
+        cases = [by_place[name] for name in wanted if name in by_place]
         signatures = self.loader_target.timeout_signatures
         due = [one for case in cases for one in signed(case, signatures).values()]
-        self.loads.plan([WELL, *due, *(self.laws.wanted() if GENERATED.id in wanted else ())])
+        due += self.laws.wanted() if GENERATED.id in wanted else ()
+        first = () if self.narrowed else (WELL,)
+        self.loads.plan([*first, *due], slowest_first=not self.narrowed)
 
     def lacking(self, place: Place) -> str | None:
         """The capability that a check needs and the loader does not declare."""
@@ -201,11 +170,24 @@ class LoadRun(Run):
         return LoadBench(self.loads, self.loader_target, self.laws)
 
     def judged(self, call: Callable[[Any], Any], bench: Any, place: Place) -> Ending:
-        """A load is judged once: what was seen of it does not change."""
-        del place
+        """A failure counts only when a second load, with time to itself, shows it too."""
         if self._laws is not None:
             self._laws.evidence = ()
-        return attempt(partial(call, bench))
+        ending = attempt(partial(call, bench))
+        if ending.verdict != "fail" or not self.confirm or place.name == GENERATED.id:
+            return ending  # a breach of a law was seen again before it was told
+        second = attempt(partial(call, LoadBench(self._seconds, self.loader_target, None)))
+        if second.verdict == "fail":
+            return ending
+        reason = f"the loader does not agree with itself; first seen: {ending.reason}"
+        return Ending(verdict="inconclusive", reason=reason, error=Inconclusive(reason))
+
+    @property
+    def _seconds(self) -> Loads:
+        """The loads that confirm failures, made when first asked for."""
+        if self._again is None:
+            self._again = Loads(self.loader_target.loader, self.scratch / "again")
+        return self._again
 
     def done_with(self, place: Place) -> None:
         """Nothing is shared that could end."""
@@ -224,8 +206,9 @@ class LoadRun(Run):
 
     def close(self) -> None:
         """End every loader."""
-        if self._loads is not None:
-            self._loads.close()
+        for loads in (self._loads, self._again):
+            if loads is not None:
+                loads.close()
         self.target.close()
 
 

@@ -45,6 +45,9 @@ class _Said(msgspec.Struct, frozen=True, kw_only=True):
     error: str | None = None
 
 
+_SAID = msgspec.json.Decoder(_Said)  # now, for two threads must not build it at once
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded:
     """One load: what was told of it, as the line that told it, and how long it took in seconds.
@@ -97,7 +100,7 @@ def read_answer(line: bytes, number: int) -> Told:
     """
     told = f"its answer is {quoted(line)}"
     try:
-        said = msgspec.json.decode(line, type=_Said)
+        said = _SAID.decode(line)
     except RecursionError:
         raise BadAnswer(f"{told}, which nests too deeply; {WANTED}") from None
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:

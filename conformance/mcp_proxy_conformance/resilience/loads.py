@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -38,7 +38,7 @@ class Load:
 
     `seen` are attempts by server id, None where none can be counted; `unmet` says why this
     machine cannot play a server's fault; `again` is a second load of the same
-    servers, whose scripts go on.
+    servers, whose scripts go on, and `seen_again` what they saw of it.
     """
 
     case: LoadCase
@@ -47,6 +47,7 @@ class Load:
     seen: Mapping[str, int | None]
     unmet: Mapping[str, str]
     again: Loaded | None = None
+    seen_again: Mapping[str, int] = field(default_factory=dict)
 
 
 class Loads:
@@ -62,10 +63,11 @@ class Loads:
         self._lock = threading.Lock()
         self._done: dict[str, Future[Load]] = {}
 
-    def plan(self, cases: Sequence[LoadCase]) -> None:
+    def plan(self, cases: Sequence[LoadCase], *, slowest_first: bool = True) -> None:
         """Begin with these; the slowest first, so that none is waited for at the end."""
         new = {case.id: case for case in cases if case.id not in self._done}
-        for case in sorted(new.values(), key=_deadline, reverse=True):
+        order = sorted(new.values(), key=_deadline, reverse=True)
+        for case in order if slowest_first else new.values():
             self._done[case.id] = self._crew.submit(self._load, case)
 
     def of(self, case: LoadCase) -> Load:
@@ -126,7 +128,20 @@ def _loaded(loader: Loader, case: LoadCase) -> Load:
                 if case.heals and one.heals:
                     servers.heal(one.server_id)
             again = loader.load(handed, **wanted)
-    return Load(case=case, servers=servers, loaded=first, seen=seen, unmet=unmet, again=again)
+        later = {
+            name: (servers.attempts(name) or 0) - before
+            for name, before in seen.items()
+            if before is not None
+        }
+    return Load(
+        case=case,
+        servers=servers,
+        loaded=first,
+        seen=seen,
+        unmet=unmet,
+        again=again,
+        seen_again=later,
+    )
 
 
 def _deadline(case: LoadCase) -> float:
@@ -140,7 +155,7 @@ def _length(case: LoadCase) -> float:
     A load has the same time when it is repeated without them.
     """
     tries = case.given.max_attempts
-    pauses = BASE_BACKOFF_S * GROWS ** (tries - 1)
+    pauses = sum(BASE_BACKOFF_S * GROWS**after for after in range(1, tries))
     servers = (CONTROL_UP, *case.given.servers, CONTROL_DOWN)
     return sum(one.timeout_s * tries + pauses for one in servers)
 

@@ -134,7 +134,7 @@ def signal_of(one: Behaviour, timeout_s: float, reads: Reads | None = None) -> S
 
 def _signal(one: Behaviour, timeout_s: float, signatures: Sequence[str]) -> Signal:
     match one.do:
-        case "healthy" | "set_cookie" | "session":
+        case "healthy" | "stream" | "set_cookie" | "session":
             return Signal(classes=AVAILABLE)
         case "slow" if (one.seconds or 0) < timeout_s:
             return Signal(classes=AVAILABLE)

@@ -1,17 +1,72 @@
-"""Faults of the table: a signal that is taken for another."""
-
-from typing import Any
+"""Faults of the table: a signal of one class is told as another."""
 
 from mcp_proxy_reference.load_faults.load_fault import LoadFault, load_fault
-from mcp_proxy_reference.loader import MEANING, Status
-
-
-def meaning(kind: str, status: Status) -> dict[str, Any]:
-    """The table with one row of another class."""
-    return {**MEANING, kind: (status, MEANING[kind][1])}
-
+from mcp_proxy_reference.load_pieces import code, meaning, taken
 
 FAULTS: tuple[LoadFault, ...] = (
     load_fault("timeout-is-permanent", "A server that does not answer in time is permanent.",
-               "T1.timeout", meaning=meaning("timeout", "permanent")),
+               "T1.timeout", meaning=meaning("permanent", "timeout")),
+    load_fault("timeout-is-denied", "A server that does not answer in time is denied.",
+               "T1.timeout", meaning=meaning("denied", "timeout")),
+    load_fault("cut-is-permanent", "A connection that is cut is permanent.",
+               "T2.cut", meaning=meaning("permanent", "reset")),
+    load_fault("cut-is-denied", "A connection that is cut was denied.",
+               "T2.cut", meaning=meaning("denied", "reset")),
+    load_fault("cut-is-a-closed-port", "A cut connection is taken for one that was refused.",
+               "T2.cut", "T2.retried", heard=taken("refused", lambda s, *_: s.kind == "reset")),
+    load_fault("server-error-is-permanent", "Every code of the 500s is permanent.",
+               "T3.server-error", meaning=meaning("permanent", "http_5xx")),
+    load_fault("server-error-is-denied", "Every code of the 500s is a denial.",
+               "T3.server-error", meaning=meaning("denied", "http_5xx")),
+    load_fault("500-is-permanent", "A 500 is a fault of the server's code, and stays.",
+               "T3.server-error", heard=taken("http_4xx", code(500))),
+    load_fault("501-is-permanent", "A 501 says what the server will never do.",
+               "T3.server-error", heard=taken("http_4xx", code(501))),
+    load_fault("502-is-permanent", "A 502 is taken for a server that is not there.",
+               "T3.server-error", heard=taken("refused", code(502))),
+    load_fault("503-alone-may-pass", "Of the 500s only 503 may pass.",
+               "T3.server-error", "T3.retried",
+               heard=taken("http_4xx", lambda s, *_: s.kind == "http_5xx" and s.code != 503)),  # noqa: PLR2004
+    load_fault("gateway-errors-alone-may-pass", "Of the 500s only those of gateways may pass.",
+               "T3.server-error", heard=taken("http_4xx", code(500, 501, 505, 507, 511))),
+    load_fault("odd-server-errors-are-permanent", "Codes of the 500s above 504 are permanent.",
+               "T3.server-error", heard=taken("http_4xx", code(*range(505, 600)))),
+    load_fault("authorization-timeout-is-denied", "Every 403 is a denial, whatever its body says.",
+               "T4.authorization-timeout", "T4.retried",
+               heard=taken("denied", code(403))),
+    load_fault("authorization-timeout-is-permanent", "A 403 with a timeout is permanent.",
+               "T4.authorization-timeout", meaning=meaning("permanent", "authz_timeout")),
+    load_fault("unknown-name-may-pass", "A name that does not resolve may pass.",
+               "P1.unknown-name", meaning=meaning("transient", "dns")),
+    load_fault("unknown-name-is-denied", "A name that does not resolve is a denial.",
+               "P1.unknown-name", meaning=meaning("denied", "dns")),
+    load_fault("closed-port-may-pass", "A server where nothing listens is still starting.",
+               "P2.refused", meaning=meaning("transient", "refused")),
+    load_fault("closed-port-is-denied", "A refused connection is a denial.",
+               "P2.refused", meaning=meaning("denied", "refused")),
+    load_fault("no-connection-may-pass", "Whatever keeps a connection from being made may pass.",
+               "P1.unknown-name", "P2.refused", meaning=meaning("transient", "dns", "refused")),
+    load_fault("not-found-may-pass", "A 404 may pass: the route is not there yet.",
+               "P3.not-found", "P3.once", "R4.stops", meaning=meaning("transient", "http_404")),
+    load_fault("not-found-is-denied", "A 404 hides what may not be seen.",
+               "P3.not-found", meaning=meaning("denied", "http_404")),
+    load_fault("malformed-may-pass", "A connection that cannot be used may be mended by and by.",
+               "P4.malformed", meaning=meaning("transient", "configuration")),
+    load_fault("malformed-is-denied", "A connection that cannot be used is denied.",
+               "P4.malformed", meaning=meaning("denied", "configuration")),
+    load_fault("denial-is-permanent", "A denial is a permanent failure like any other.",
+               "D1.denied", "D2.ambiguous", meaning=meaning("permanent", "denied")),
+    load_fault("denial-may-pass", "A denial may pass.",
+               "D1.denied", "D1.once", "D2.ambiguous", "D2.once",
+               meaning=meaning("transient", "denied")),
+    load_fault("unauthorized-is-permanent", "A 401 is a wrong configuration, only 403 a denial.",
+               "D1.denied", heard=taken("http_4xx", code(401))),
+    load_fault("unauthorized-may-pass", "A 401 is tried again, for a token may be renewed.",
+               "D1.denied", "D1.once", heard=taken("http_429", code(401))),
+    load_fault("forbidden-is-permanent", "A 403 is permanent, only 401 a denial.",
+               "D1.denied", "D2.ambiguous",
+               heard=taken("http_4xx", lambda s, *_: (s.kind, s.code) == ("denied", 403))),
+    load_fault("forbidden-is-not-found", "A 403 is taken for a 404.",
+               "D1.denied", "D2.ambiguous",
+               heard=taken("http_404", lambda s, *_: (s.kind, s.code) == ("denied", 403))),
 )  # fmt: skip

@@ -17,7 +17,21 @@ class LoadFault(ChangedLoad):
 
 
 def load_fault(
-    name: str, text: str, *breaks: str, tell: Tell | Fresh | None = None, **change: Any
+    name: str,
+    text: str,
+    *breaks: str,
+    tell: Tell | Fresh | None = None,
+    signatures: tuple[str, ...] = (),
+    tool_prefix: str = "",
+    **change: Any,
 ) -> LoadFault:
     """A fault in one line: its id, what it does, what it breaks, and the members it replaces."""
-    return LoadFault(id=name, text=text, breaks=breaks, change=change, tell=tell)
+    return LoadFault(
+        id=name,
+        text=text,
+        breaks=breaks,
+        change=change,
+        tell=tell,
+        signatures=signatures,
+        tool_prefix=tool_prefix,
+    )

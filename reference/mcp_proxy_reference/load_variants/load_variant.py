@@ -29,9 +29,19 @@ def load_variant(
     tell: Tell | Fresh | None = None,
     lacks: tuple[str, ...] = (),
     profile: str = "resilience",
+    signatures: tuple[str, ...] = (),
+    tool_prefix: str = "",
     **change: Any,
 ) -> LoadVariant:
     """A variant in one line: its id, how it differs, what it takes, the members it replaces."""
     return LoadVariant(
-        id=name, text=text, takes=takes, tell=tell, lacks=lacks, profile=profile, change=change
+        id=name,
+        text=text,
+        takes=takes,
+        tell=tell,
+        lacks=lacks,
+        profile=profile,
+        change=change,
+        signatures=signatures,
+        tool_prefix=tool_prefix,
     )

@@ -85,6 +85,8 @@ def test_a_load_of_healthy_servers_waits_for_nothing(bench: LoadBench) -> None:
     _expect_available(load)
 
     requests = [seen.at for one in WELL.servers() for seen in load.servers.log(one.server_id)]
+    if not requests:
+        raise Inconclusive("healthy servers are told as available, and nobody has asked them")
 
     assert max(requests) - min(requests) < SLOW_S
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from mcp_proxy_conformance.discovery.expectation import Sides
 from mcp_proxy_conformance.resilience.declared import are_tools_of
-from mcp_proxy_conformance.resilience.judged import WORDS
 from mcp_proxy_conformance.resilience.laws.blame import SAYS, Topic, blamed, is_open
 from mcp_proxy_conformance.resilience.laws.worlds import case_of, once
 from mcp_proxy_conformance.resilience.load_case import Behaviour, LoadCase, Server, healed
 from mcp_proxy_conformance.resilience.loading import Loaded, Outcome
 from mcp_proxy_conformance.resilience.loads import Load
 from mcp_proxy_conformance.resilience.walk import Reads, walk
+from mcp_proxy_conformance.resilience.warnings import WORDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,8 +8,9 @@ import msgspec
 
 On = Literal["initialize", "notifications/initialized", "tools/list", "any"]
 """The request that a behaviour meets; `initialize` stands for whatever request opens an attempt."""
-By = Literal["fin", "rst"]
-"""How a cut connection ends: an orderly close, or a reset."""
+By = Literal["fin", "rst", "silence", "drip"]
+"""How an answer breaks off: an orderly close, a reset, or a connection that stays open, silent or
+with a byte now and then that brings the answer no further."""
 HEALTHY_PATH = "healthy path"
 """Where `Redirect` may lead besides another server."""
 Code = Annotated[int, msgspec.Meta(ge=200, le=599)]
@@ -31,6 +32,10 @@ class Played(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 class Healthy(Played, frozen=True, tag="healthy"):
     """The right answer."""
+
+
+class Stream(Played, frozen=True, tag="stream"):
+    """The right answer as the only event of a stream; plain where none is due."""
 
 
 class Slow(Played, frozen=True, tag="slow"):
@@ -71,13 +76,13 @@ class Close(Played, frozen=True, tag="close"):
 
 
 class CutJson(Played, frozen=True, tag="cut_json"):
-    """Half of a JSON body whose length was announced."""
+    """Half of a JSON body whose length was announced, or that goes on in blanks."""
 
     by: By = "fin"
 
 
 class CutSse(Played, frozen=True, tag="cut_sse"):
-    """A chunked event stream that ends before its first event, or inside it."""
+    """A chunked event stream that breaks off before its first event, or inside it."""
 
     where: Literal["before", "inside"] = "inside"
     by: By = "fin"
@@ -157,6 +162,7 @@ class StdioGarbage(Whole, frozen=True, tag="stdio_garbage"):
 
 Behaviour = (
     Healthy
+    | Stream
     | Slow
     | Status
     | Redirect

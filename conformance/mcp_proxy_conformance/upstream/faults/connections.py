@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 import struct
 
@@ -15,6 +16,7 @@ GARBAGE = b"Starting up...\n{not json\n\x1b[31mready\x1b[0m\n"
 PLAIN = b"This port speaks plain HTTP.\n"
 _AT_ONCE = struct.pack("ii", 1, 0)
 _CHUNK = 1 << 16
+_DRIP_S = 0.05
 
 
 async def send(reply: Reply, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
@@ -25,6 +27,8 @@ async def send(reply: Reply, reader: asyncio.StreamReader, writer: asyncio.Strea
     await writer.drain()
     if reply.end == "silence":
         await _until_gone(reader)
+    elif reply.end == "drip":
+        await _drip(reply.crumb, reader, writer)
     elif reply.end == "rst":
         reset(writer)
     return reply.end == "keep"
@@ -52,6 +56,16 @@ async def meet(whole: do.Whole, reader: asyncio.StreamReader, writer: asyncio.St
         case _:  # StdioExits: its process ends with the connection
             return
     await writer.drain()
+
+
+async def _drip(crumb: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """One crumb after the other until the peer has left."""
+    while True:
+        writer.write(crumb)
+        await writer.drain()
+        with contextlib.suppress(TimeoutError):
+            if not await asyncio.wait_for(reader.read(_CHUNK), _DRIP_S):
+                return
 
 
 async def _until_gone(reader: asyncio.StreamReader) -> None:

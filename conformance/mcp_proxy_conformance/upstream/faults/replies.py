@@ -10,7 +10,7 @@ from mcp_proxy_conformance.upstream.http import render_response
 from mcp_proxy_conformance.upstream.script import Scripted
 from mcp_proxy_conformance.wire.jsonrpc import dumps
 
-End = Literal["keep", "fin", "rst", "silence"]
+End = Literal["keep", "fin", "rst", "silence", "drip"]
 Headers = tuple[tuple[str, str], ...]
 JSON: Headers = (("Content-Type", "application/json"),)
 TEXT: Headers = (("Content-Type", "text/plain; charset=utf-8"),)
@@ -21,6 +21,8 @@ _WRONG: dict[type, tuple[bytes, Headers]] = {
     do.BrokenJson: (b'{"jsonrpc": "2.0", "result": {"tools": [', JSON),
     do.Empty: (b"", JSON),
 }
+_BLANKS = 1 << 16
+_BLANK, _COMMENT = b"1\r\n \r\n", b"3\r\n:\n\n\r\n"
 _STREAM = b"\r\n".join(
     [
         b"HTTP/1.1 200 OK",
@@ -34,10 +36,14 @@ _STREAM = b"\r\n".join(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What is sent for one request after `wait_s` seconds, and then done to the connection."""
+    """What is sent for one request after `wait_s` seconds, and then done to the connection.
+
+    `crumb` is what drips, again and again.
+    """
 
     data: bytes = b""
     end: End = "keep"
+    crumb: bytes = b" "
     wait_s: float = 0.0
     status: int | None = None
 
@@ -81,6 +87,10 @@ def reply(played: do.Behaviour, right: Right, *, token: str, location: str) -> R
         case do.Slow(seconds=seconds):
             data = whole(right.answer.status, right.answer.body, right.headers).data
             return Reply(data=data, wait_s=seconds, status=right.answer.status)
+        case do.Stream() if right.answer.body:
+            event = b"event: message\ndata: " + right.answer.body + b"\n\n"
+            headers = (("Content-Type", "text/event-stream"), *right.headers)
+            return whole(right.answer.status, event, headers)
         case do.Status(code=code, body=body, headers=given, by=by):
             headers = tuple(given.items())
             typed = any(name.lower() == "content-type" for name in given)
@@ -91,12 +101,14 @@ def reply(played: do.Behaviour, right: Right, *, token: str, location: str) -> R
         case do.Silence() | do.Reset() | do.Close():
             return Reply(end=_ENDS[type(played)])
         case do.CutJson(by=by):
-            data = render_response(200, right.body, JSON)[: -((len(right.body) + 1) // 2)]
+            half, blanks = (len(right.body) + 1) // 2, b" " * (_BLANKS if by == "drip" else 0)
+            data = render_response(200, right.body + blanks, JSON)[: -half - len(blanks)]
             return Reply(data=data, end=by, status=200)
         case do.CutSse(where=where, by=by):
             event = b"event: message\ndata: " + right.body[: len(right.body) // 2]
             chunk = b"%x\r\n%b\r\n" % (len(event), event)
-            return Reply(data=_STREAM + (chunk if where == "inside" else b""), end=by, status=200)
+            begun, crumb = (chunk, _BLANK) if where == "inside" else (b"", _COMMENT)
+            return Reply(data=_STREAM + begun, end=by, crumb=crumb, status=200)
         case do.Html() | do.BrokenJson() | do.Empty():
             return whole(200, *_WRONG[type(played)])
         case do.JsonrpcError(code=code, message=message):

@@ -28,6 +28,7 @@ class ServerScript(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         page_size: How many tools it lists on a page; None is all on one.
         timeout_s: Seconds that the loader is told to wait for it.
         script: One behaviour for each attempt; the last one repeats.
+        page_size: How many tools it lists to a page; None is all on one.
         same_origin_as: The id of the server whose port it shares, on a path of its own.
     """
 
@@ -47,6 +48,11 @@ class ServerScript(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     def of(self, attempt: int) -> Behaviour:
         """The behaviour of an attempt, counted from 1."""
         return self.script[min(max(attempt, 1), len(self.script)) - 1]
+
+
+msgspec.convert([], tuple[ServerScript, ...])
+# Now, in one thread: what msgspec knows of a type is built at its first use, and two threads that
+# build it at once break the interpreter.
 
 
 def read_scripts(documents: Iterable[Mapping[str, Any]]) -> tuple[ServerScript, ...]:

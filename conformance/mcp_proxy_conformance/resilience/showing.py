@@ -1,0 +1,55 @@
+"""Whether a secret shows in what a loader answered, however it is spelled there."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import unquote
+
+BITS_OF_A_BYTE, BITS_OF_A_LETTER = 8, 6
+
+
+def shows(secret: str, line: bytes) -> bool:
+    """Whether the secret occurs in a line of JSON: plain, percent-encoded, or in base64.
+
+    The secret is as it was handed over, maybe percent-encoded or in base64 itself; base64 may
+    begin anywhere before it, as that of user and password does.
+    """
+    texts = [line.decode(errors="replace"), *_texts(json.loads(line or b"null"))]
+    told = "\n".join([*texts, *map(unquote, texts)])
+    plain = {secret, unquote(secret), *_out_of_base64(secret)}
+    letters = told.replace("-", "+").replace("_", "/")
+    return any(one in told for one in plain) or any(
+        form in letters for one in plain for form in _in_base64(one.encode())
+    )
+
+
+def _out_of_base64(secret: str) -> Iterator[str]:
+    """The password of Basic credentials."""
+    with contextlib.suppress(ValueError):
+        _, colon, password = base64.b64decode(secret, validate=True).decode().partition(":")
+        if colon:
+            yield password
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for pair in value.items():
+            yield from _texts(list(pair))
+    elif isinstance(value, list):
+        for one in value:
+            yield from _texts(one)
+
+
+def _in_base64(raw: bytes) -> Iterator[str]:
+    """The letters that stand for these bytes whatever stands before and behind them."""
+    for before in range(3):
+        letters = base64.b64encode(bytes(before) + raw).decode()
+        first = -(-before * BITS_OF_A_BYTE // BITS_OF_A_LETTER)
+        last = (before + len(raw)) * BITS_OF_A_BYTE // BITS_OF_A_LETTER
+        yield letters[first:last]

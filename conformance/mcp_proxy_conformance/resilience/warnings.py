@@ -1,0 +1,58 @@
+"""The lines that a loader warns its user with, laid beside the outcomes that they are about."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from mcp_proxy_conformance.discovery.expectation import Sides
+from mcp_proxy_conformance.resilience.loads import Load
+from mcp_proxy_conformance.verdict import Inconclusive
+
+FAILED = frozenset({"transient", "permanent", "denied"})
+WORDS = FAILED | {"available"}
+AGAIN = ("again", "retry", "retri", "starting", "later", "soon", "temporar", "shortly")
+ATTENTION = ("attention", "check", "fix", "action", "configur", "repair", "look", "mend")
+"""Words that have the sense of the two warnings, or parts of such words."""
+
+
+def _named(server_id: str, text: str) -> bool:
+    return re.search(rf"(?<![\w-]){re.escape(server_id)}(?![\w-])", text) is not None
+
+
+def warnings(sides: Sides, load: Load) -> None:
+    """What the warnings of a load say, and what they may say.
+
+    Raises:
+        Inconclusive: The case is about warnings, and there are none.
+    """
+    loaded = load.loaded
+    about = any(one.startswith("W1") for one in load.case.clauses)
+    if about and not any(loaded.told.warnings.values()):
+        raise Inconclusive("a loader that declares warnings has none of servers that failed")
+    lines = {word: "\n".join(told) for word, told in loaded.told.warnings.items()}
+    by_status = {one.server_id: one.status for one in loaded.told.outcomes}
+    transient, permanent = lines.get("transient", ""), lines.get("permanent", "")
+    wrong = [
+        name
+        for name, status in by_status.items()
+        if (_named(name, transient) and status in ("permanent", "denied"))
+        or (_named(name, permanent) and status == "transient")
+    ]
+    sides.one_of("warnings of another class", wrong, [[]])
+    silent = not any(lines.values()) or any(status in FAILED for status in by_status.values())
+    sides.truth("warnings", lines, holds=silent, wanted="none where nothing failed")
+    for text, sense in ((transient, AGAIN), (permanent, ATTENTION)):
+        said = not text or any(word in text.lower() for word in sense)
+        sides.truth(f"wording of {text!r}", said, holds=said, wanted=f"one of {sense}")
+    if transient and permanent:
+        bare = [sorted(_wording(text, by_status)) for text in (transient, permanent)]
+        differ = bare[0] != bare[1]
+        sides.truth("warnings of both classes", bare, holds=differ, wanted="lines that differ")
+
+
+def _wording(text: str, names: Iterable[str]) -> set[str]:
+    """What is left of lines without names, numbers and the marks of lists."""
+    for name in sorted(names, key=len, reverse=True):
+        text = text.replace(name, "")
+    return {re.sub(r"[\s\d,;:.()\[\]{}'\"]", "", line) for line in text.splitlines()}
