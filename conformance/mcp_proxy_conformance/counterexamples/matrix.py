@@ -22,7 +22,7 @@ from mcp_proxy_conformance.target.embedded import embedded
 
 SETTLE_S = 0.1
 LIMIT_S = 180.0
-HURRY = 0.1
+HURRY = 0.06
 """Of the time that a load may take; a counterexample that never ends is not waited for so long."""
 SOAK_S = 1.5
 """How long stages are kept running for the clauses that ask for it."""

@@ -83,7 +83,7 @@ class Server(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     server_id: str
     tools: tuple[str, ...]
     page_size: int | None = None
-    timeout_s: float = 1.0
+    timeout_s: float = 2.0
     script: tuple[Behaviour, ...] = (Behaviour(do="healthy"),)
     same_origin_as: str | None = None
     path: str | None = None
