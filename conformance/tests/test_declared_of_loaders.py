@@ -97,7 +97,7 @@ def test_a_listed_name_that_begins_like_the_prefix_is_no_other(
     assert are_tools_of("Größe 1", told, ["add", "a_add"], prefix) is own
 
 
-def hears(signal: Signal, _: Connection) -> Signal:
+def hears(signal: Signal, _: Connection, __: int) -> Signal:
     """A denial whose body holds the signature is a timeout."""
     held = SIGNATURE.lower().encode() in signal.body.lower()
     return Signal("authz_timeout", signal.code, body=signal.body) if held else signal
@@ -155,7 +155,7 @@ def test_a_class_that_changes_between_two_loads_is_seen(case: str, tmp_path: Pat
     turning = ChangedLoad(id="by-turns", text="It changes its mind.", tell=by_turns())
 
     with loading(turning, tmp_path) as bench:
-        assert differing(bench, case) == ["again: alpha as before"]
+        assert differing(bench, case) == ["again: as before, alpha"]
     with loading(AS_IT_IS, tmp_path) as bench:
         assert differing(bench, case) == []
 
@@ -166,7 +166,7 @@ def test_a_denial_before_a_cut_is_read(case: str, tmp_path: Path) -> None:
     cut = ChangedLoad(
         id="cut",
         text="What ends is transient.",
-        change={"heard": lambda one, _: Signal("reset") if one.code == DENIAL else one},
+        change={"heard": lambda one, *_: Signal("reset") if one.code == DENIAL else one},
     )
 
     with loading(AS_IT_IS, tmp_path) as bench:

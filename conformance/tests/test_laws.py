@@ -132,7 +132,7 @@ WRONG: list[tuple[ChangedLoad, str, tuple[str, ...]]] = [
     (meaning(refused="transient"), "status", ("P2.refused",)),
     (meaning(denied="transient"), "attempts", ("D1.once", "D2.once", "R4.stops")),
     (
-        changed("one-too-many", again=lambda s, n, most: s == "transient" and n <= most),
+        changed("one-too-many", again=lambda _, s, n, most: s == "transient" and n <= most),
         "attempts",
         ("O5.bounded",),
     ),
@@ -144,7 +144,7 @@ WRONG: list[tuple[ChangedLoad, str, tuple[str, ...]]] = [
     (
         changed(
             "goes-on-later",
-            again=lambda s, n, most: (
+            again=lambda _, s, n, most: (
                 n < most and (s == "transient" or (s == "permanent" and n > 1))
             ),
         ),
@@ -210,7 +210,7 @@ FAIR = [
     changed("as-it-is"),
     changed("equal-pauses", pause=lambda _, base: base),
     changed("one-by-one", together=one_by_one),
-    changed("twice-at-most", again=lambda s, n, most: s == "transient" and n < min(most, 2)),
+    changed("twice-at-most", again=lambda _, s, n, most: s == "transient" and n < min(most, 2)),
 ]
 
 
@@ -261,7 +261,7 @@ def test_a_check_cites_what_its_law_can_convict_of() -> None:
 
 def test_a_run_says_the_same_twice_and_leads_to_a_case_of_its_own(tmp_path: Path) -> None:
     """One retry too many: the same verdicts in two runs, and a case that says so again."""
-    wrong = changed("one-too-many", again=lambda s, n, most: s == "transient" and n <= most)
+    wrong = changed("one-too-many", again=lambda _, s, n, most: s == "transient" and n <= most)
     found = []
     for name in ("one", "two"):
         given = Given(

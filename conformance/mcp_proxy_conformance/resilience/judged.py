@@ -17,7 +17,7 @@ from mcp_proxy_conformance.resilience.warnings import WORDS, warnings
 from mcp_proxy_conformance.verdict import Inconclusive, NotApplicable
 
 DIRECT = frozenset({"O1.one-each", "O2.word"})
-"""Cases of these clauses judge the controls like any other server before they rest on them."""
+"""Of these clauses the controls are judged like any other server before a case rests on them."""
 SPEAKS: Mapping[str, tuple[str, ...]] = {
     "status of": (
         "T1.timeout", "T2.cut", "T3.server-error", "T3.notification", "T4.authorization-timeout",
@@ -86,8 +86,9 @@ def judged(
         NotApplicable: This machine cannot play one of its faults.
     """
     sides_of = partial(_sides, classifies=classifies, warns=warns, claims=claims, prefix=prefix)
-    if not DIRECT.isdisjoint(load.case.clauses) and not load.unmet and not load.loaded.hung:
-        sides = _cited(sides_of(load), load.case.clauses)
+    direct = DIRECT.intersection(load.case.clauses)
+    if direct and not load.unmet and not load.loaded.hung:
+        sides = _cited(sides_of(load), direct)
         if sides.observed != sides.expected:
             return sides
     chosen = basis(load, load_of, classifies=classifies)
@@ -230,6 +231,8 @@ def _secrets(sides: Sides, load: Load) -> None:
 
 def _expect_handed_on(load: Load) -> None:
     """The loader used what it was given: a request that was seen holds the header or the query."""
+    if "S1.secrets" not in load.case.clauses:
+        return
     for one in load.case.given.servers:
         asked = [seen for seen in load.servers.log(one.server_id) if seen.verb]
         sent = " ".join(f"{seen.path} {seen.authorization}" for seen in asked)

@@ -185,7 +185,7 @@ VARIANTS: tuple[LoadVariant, ...] = (
                  again=lambda signal, status, attempts, most: status == "transient"
                  and signal.detail != "taken up" and attempts < most),
     load_variant("denied-and-gone-may-pass", "A denial by a server that is gone then may pass.",
-                 "two-signals", attempt=over(_Listens)),
+                 "two-signals", "N2.beside-disconnect", attempt=over(_Listens)),
     load_variant("cookies-for-a-host", "Cookies are kept for a host, whatever the port.",
                  "cookies-and-ports", "S3.cookie", attempt=Fresh(_shared_cookies)),
     load_variant("sessions-for-an-origin", "A session id goes to every server of its origin.",
