@@ -128,6 +128,11 @@ def _message(raw: bytes) -> Json:
     return message if isinstance(message, dict) else {"malformed": True}
 
 
+def _seen(answer: asyncio.Future[Json]) -> None:
+    if not answer.cancelled():
+        answer.exception()
+
+
 class StdioSession(RpcSession):
     """Reads answers as they come and tells when the server's list has changed."""
 
@@ -154,6 +159,7 @@ class StdioSession(RpcSession):
             await self._write(message)
             return {}
         answer: asyncio.Future[Json] = asyncio.get_running_loop().create_future()
+        answer.add_done_callback(_seen)  # the process may end before the answer is waited for
         self._waiting[message["id"]] = answer
         try:
             await self._write(message)
