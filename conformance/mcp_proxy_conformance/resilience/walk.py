@@ -154,7 +154,7 @@ def _signal(one: Behaviour, timeout_s: float, signatures: Sequence[str]) -> Sign
             return Signal(classes=TRANSIENT | PERMANENT, counted=False)
         case "malformed":
             return _by_connection(one.connection or {})
-        case "stdio_missing" | "stdio_exits" | "stdio_garbage":
+        case "banner" | "plain_for_tls" | "stdio_missing" | "stdio_exits" | "stdio_garbage":
             return Signal(classes=FAILED, counted=False)
         case _:
             return Signal(classes=FAILED)

@@ -24,7 +24,11 @@ from mcp_proxy_conformance.upstream.tools import UpstreamTool
 LOOPBACK = "127.0.0.1"
 OK = 200
 MISSING = Path(__file__).with_name("no-such-program")
-_UNCOUNTED = (do.Backlog, do.Refused, do.Unresolvable, do.MalformedConnection, do.StdioMissing)
+_UNCOUNTED = (
+    do.Backlog, do.Banner, do.PlainForTls, do.Refused, do.Unresolvable, do.MalformedConnection,
+    do.StdioMissing,
+)  # fmt: skip
+"""Where no request comes, connections may be attempts, or probes for an era within one."""
 _PORTLESS = (do.Unresolvable, do.MalformedConnection, do.StdioMissing)
 _HEALABLE = (do.Backlog, do.Refused, do.Banner)
 _PATH, _HEALTHY = "mcp", "healthy"

@@ -129,8 +129,8 @@ class FaultServers:
     def attempts(self, server_id: str) -> int | None:
         """How many attempts were seen.
 
-        None where none can be: a full backlog, a port that refuses, an unknown name, a malformed
-        connection, a missing program.
+        None where none can be: a full backlog, a port that refuses, that greets or that speaks no
+        TLS, an unknown name, a malformed connection, a missing program.
         """
         return self._server(server_id).attempts
 
