@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,18 +27,18 @@ PRINTABLE = frozenset({0x09, 0x0A, *range(0x20, 0x7F), *range(0xA0, 0x110000)})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Came:
-    """What a run came to: `report` is its text, empty when there is none."""
+    """What a run came to: `files` are those that it wrote, by their names."""
 
     exit: int
     seconds: float
     mib: int
     told: str
-    report: str
+    files: Mapping[str, bytes]
 
     @property
     def document(self) -> Any:
         """The report as data."""
-        return json.loads(self.report)
+        return json.loads(self.files["report.json"])
 
     @property
     def why(self) -> str:
@@ -64,15 +67,15 @@ def came(folder: Path, *words: str, within_s: float) -> Came:
     try:
         told, _ = child.communicate(timeout=within_s)
     except subprocess.TimeoutExpired:
-        child.kill()
+        os.killpg(child.pid, signal.SIGKILL)
         told, _ = child.communicate()
     seconds = time.monotonic() - began
-    found = json.loads(measured.read_text()) if measured.exists() else {"exit": None, "kib": 0}
-    report = out / "report.json"
+    ended = measured.exists()
+    found: dict[str, int] = json.loads(measured.read_text()) if ended else {"exit": -1, "kib": 0}
     return Came(
         exit=found["exit"],
         seconds=seconds,
         mib=found["kib"] >> 10,
         told=told.decode("utf-8", "surrogateescape"),
-        report=report.read_text(encoding="utf-8") if report.exists() else "",
+        files={one.name: one.read_bytes() for one in out.rglob("*") if one.is_file()},
     )

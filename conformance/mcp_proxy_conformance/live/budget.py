@@ -12,7 +12,7 @@ from mcp_proxy_conformance.verdict import Inconclusive
 from mcp_proxy_conformance.wire.http import MAX_BODY
 from mcp_proxy_conformance.wire.jsonrpc import values
 
-MOST_HELD = 192 << 20
+MOST_HELD = 144 << 20
 """What all answers of an endpoint may take in memory, about, in bytes."""
 OF_BYTE, OF_VALUE = 2, 100
 LARGEST_TAKEN = 1

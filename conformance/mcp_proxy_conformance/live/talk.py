@@ -172,7 +172,9 @@ class Talk:
             self.budget.closing = False
 
     def _hurry(self) -> None:
-        self.conversation.timeout = max(LEAST_S, min(self.endpoint.answer_s, self.budget.seconds_left))
+        self.conversation.timeout = max(
+            LEAST_S, min(self.endpoint.answer_s, self.budget.seconds_left)
+        )
 
     def _patiently(self, ask: Callable[[], T]) -> T:
         """What comes of asking, three times more while the endpoint says that it is busy."""
