@@ -27,7 +27,7 @@ PRINTABLE = frozenset({0x09, 0x0A, *range(0x20, 0x7F), *range(0xA0, 0x110000)})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Came:
-    """What a run came to: `files` are those that it wrote, by their names."""
+    """What a run came to: `files` are those that it wrote, by their paths."""
 
     exit: int
     seconds: float
@@ -55,7 +55,7 @@ def came(folder: Path, *words: str, within_s: float) -> Came:
     """Run the command in a process of its own, and see what comes of it."""
     folder.mkdir(parents=True)
     measured, out = folder / "measured.json", folder / "out"
-    command = ["-m", "mcp_proxy_conformance", *words, "--out", str(out)]
+    command = ["-m", "mcp_proxy_conformance", *words[:2], "--out", str(out), *words[2:]]
     began = time.monotonic()
     child = subprocess.Popen(
         [sys.executable, "-S", "-c", MEASURE, str(measured), *command],
@@ -77,5 +77,7 @@ def came(folder: Path, *words: str, within_s: float) -> Came:
         seconds=seconds,
         mib=found["kib"] >> 10,
         told=told.decode("utf-8", "surrogateescape"),
-        files={one.name: one.read_bytes() for one in out.rglob("*") if one.is_file()},
+        files={
+            str(one.relative_to(out)): one.read_bytes() for one in out.rglob("*") if one.is_file()
+        },
     )
