@@ -18,7 +18,8 @@ def main(kind: str) -> None:
             if asked["op"] == "start":
                 agents = {name: {"X-Agent": name} for name in asked["world"]["agents"]}
                 told = {"url": url, "agents": agents}
-            print(json.dumps({"id": asked["id"], "ok": told}), flush=True)
+            sys.stdout.write(json.dumps({"id": asked["id"], "ok": told}) + "\n")
+            sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -72,12 +72,11 @@ def came(folder: Path, *words: str, within_s: float) -> Came:
     seconds = time.monotonic() - began
     ended = measured.exists()
     found: dict[str, int] = json.loads(measured.read_text()) if ended else {"exit": -1, "kib": 0}
+    written = [one for one in out.rglob("*") if one.is_file()]
     return Came(
         exit=found["exit"],
         seconds=seconds,
         mib=found["kib"] >> 10,
         told=told.decode("utf-8", "surrogateescape"),
-        files={
-            str(one.relative_to(out)): one.read_bytes() for one in out.rglob("*") if one.is_file()
-        },
+        files={str(one.relative_to(out)): one.read_bytes() for one in written},
     )
