@@ -24,11 +24,13 @@ from mcp_proxy_conformance.resilience.load_run import LoadRun, only_own
 from mcp_proxy_conformance.resilience.loader_target import EXAMPLES
 from mcp_proxy_conformance.resources import checks_dir
 from mcp_proxy_conformance.run import Run
+from mcp_proxy_conformance.silence import Silence
 from mcp_proxy_conformance.verdict import Blame
 
 RUN = pytest.StashKey[Run]()
 ENDING = pytest.StashKey[Ending]()
 BEGAN = pytest.StashKey[float]()
+SILENCE = pytest.StashKey[Silence]()
 FAULTS: list[str] = []
 
 
@@ -59,7 +61,7 @@ def pytest_configure(config: pytest.Config) -> None:
     run = asked_run(config, _given(config))
     if run is None:
         return
-    config.stash[RUN] = run
+    config.stash[RUN], config.stash[SILENCE] = run, Silence()
     config.add_cleanup(run.close)
     if config.args_source is not pytest.Config.ArgsSource.ARGS:
         config.args = [str(checks_dir() / folder) for folder in run.profile.folders]
@@ -184,7 +186,7 @@ def _call(check: Callable[..., Any], arguments: dict[str, Any], run: Run, bench:
 
 
 def _tell_pytest(item: pytest.Item, ending: Ending, run: Run) -> object:
-    advisory = catalogue().clause(clauses_of(item)[0]).judgement == "A"
+    advisory = _is_advisory(item)
     if ending.verdict == "pass":
         return True
     if ending.verdict == "not_applicable":
@@ -221,9 +223,11 @@ def pytest_runtest_makereport(
     if call.when == "setup" and call.excinfo is not None:
         ending = _setup_ending(call.excinfo)
         run.record(item, place, ending, seconds=0.0)
+        _stop_if_silent(item, ending, run)
     elif call.when == "call" and ENDING in item.stash:
         ending = item.stash[ENDING]
         result = run.record(item, place, ending, seconds=seconds)
+        _stop_if_silent(item, ending, run)
         given = _given(item.config)
         if given is not None and result.convicts(given.until):
             item.session.shouldfail = "convicted"  # pytest tells of an interruption at length
@@ -236,6 +240,18 @@ def pytest_runtest_makereport(
     elif call.when == "teardown" and run.lacking(place) is None:
         run.done_with(place)
     return report
+
+
+def _stop_if_silent(item: pytest.Item, ending: Ending, run: Run) -> None:
+    """No further check waits for a target that answers nobody; proofs of checks go on."""
+    found = item.config.stash[SILENCE].after(ending, advisory=_is_advisory(item))
+    if found is not None and _given(item.config) is None:
+        run.stopped = found
+        item.session.shouldfail = "the target stopped answering"
+
+
+def _is_advisory(item: pytest.Item) -> bool:
+    return catalogue().clause(clauses_of(item)[0]).judgement == "A"
 
 
 def _setup_ending(excinfo: pytest.ExceptionInfo[BaseException]) -> Ending:

@@ -6,10 +6,12 @@ import asyncio
 import contextlib
 import json
 import socket
+import ssl
 import struct
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 Json = Any
@@ -73,10 +75,15 @@ Way = Callable[[Asked], Awaitable[None]]
 
 @dataclass
 class Hostile:
-    """A target that is well-behaved but where `ways` says otherwise, by method or for `any`."""
+    """A target that is well-behaved but where `ways` says otherwise, by method or for `any`.
+
+    It is told to speak `scheme` in its URL, and speaks TLS itself where `tls` says so.
+    """
 
     ways: Mapping[str, Way]
     tools: Json = None
+    scheme: str = "http"
+    tls: bool = False
     seen: list[tuple[str, Mapping[str, str]]] = field(default_factory=list)
     port: int = 0
 
@@ -127,16 +134,24 @@ def serving(target: Hostile) -> Iterator[str]:
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
-    started = asyncio.start_server(target.handle, "127.0.0.1", 0, limit=1 << 20)
+    started = asyncio.start_server(
+        target.handle, "127.0.0.1", 0, limit=1 << 20, ssl=_certified() if target.tls else None
+    )
     server = asyncio.run_coroutine_threadsafe(started, loop).result(5)
     target.port = server.sockets[0].getsockname()[1]
     try:
-        yield f"http://127.0.0.1:{target.port}/mcp"
+        yield f"{target.scheme}://127.0.0.1:{target.port}/mcp"
     finally:
         asyncio.run_coroutine_threadsafe(_end(server), loop).result(5)
         loop.call_soon_threadsafe(loop.stop)
         thread.join(5)
         loop.close()
+
+
+def _certified() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(Path(__file__).parent / "tls" / "server.pem")
+    return context
 
 
 async def _end(server: asyncio.Server) -> None:

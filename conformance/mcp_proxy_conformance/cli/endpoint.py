@@ -60,6 +60,13 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     "--rate", type=Finite(1, 10_000), default=20.0, show_default=True, help="Requests a second."
 )
 @click.option(
+    "--answer-timeout",
+    type=Finite(0.1, 600),
+    default=10.0,
+    show_default=True,
+    help="Seconds that one answer may take.",
+)
+@click.option(
     "--wire",
     type=click.Choice(["auto", "handshake", "stateless"]),
     default="auto",
@@ -149,6 +156,7 @@ def _endpoint(
         max_requests=given["max_requests"],
         rate=given["rate"],
         within_s=within_s,
+        answer_s=given["answer_timeout"],
         wire=cast("Literal['auto', 'handshake', 'stateless']", given["wire"]),
         dialing=Dialing(insecure=given["insecure"], ca=ca, proxied=given["use_proxy"], redirects=3),
         secrets=found | frozenset(secrets("", [headers, *agents.values()])),

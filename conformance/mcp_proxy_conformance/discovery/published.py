@@ -12,9 +12,13 @@ from referencing.exceptions import Unresolvable
 from mcp_proxy_conformance.discovery.surface import FLAG
 from mcp_proxy_conformance.verdict import Inconclusive, Misshapen
 
+SHOWN = 200
+
 
 def refusals(schema: Any, arguments: dict[str, Any]) -> list[str]:
     """What a schema has against these arguments; raises Misshapen when it is none."""
+    if not isinstance(schema, dict):
+        raise Misshapen(f"the inputSchema is no object: {schema!r:.{SHOWN}}")
     kind = validator_for(schema, default=jsonschema.Draft202012Validator)
     try:
         kind.check_schema(schema)
@@ -28,5 +32,6 @@ def refusals(schema: Any, arguments: dict[str, Any]) -> list[str]:
 
 def default(schema: Any) -> Any:
     """The default that a schema gives the flag, None without one."""
-    declared = schema.get("properties", {}).get(FLAG)
+    properties = schema.get("properties")
+    declared = properties.get(FLAG) if isinstance(properties, dict) else None
     return declared.get("default") if isinstance(declared, dict) else None

@@ -9,6 +9,14 @@ from typing import Any
 
 from mcp_proxy_conformance.transcript import Message, Transcript
 from mcp_proxy_conformance.verdict import Inconclusive
+from mcp_proxy_conformance.wire.http import MAX_BODY
+from mcp_proxy_conformance.wire.jsonrpc import values
+
+MOST_HELD = 144 << 20
+"""What all answers of an endpoint may take in memory, about, in bytes."""
+OF_BYTE, OF_VALUE = 2, 100
+LARGEST_TAKEN = 1
+"""How many answers may be too large to be read before no more are asked for."""
 
 
 class OverBudget(Inconclusive):
@@ -25,6 +33,8 @@ class Budget:
     kept: int = 0
     spent: int = 0
     closing: bool = False
+    held: int = 0
+    too_large: int = 0
     began: float = field(default_factory=time.monotonic)
     _next: float = 0.0
 
@@ -49,6 +59,27 @@ class Budget:
         self._next = time.monotonic() + 1 / self.per_second
         self.spent += 1
 
+    def hold(self, raw: bytes) -> None:
+        """Count an answer that is kept; raises OverBudget."""
+        self.held += OF_BYTE * len(raw) + OF_VALUE * values(raw)
+        if self.held > MOST_HELD and not self.closing:
+            raise OverBudget(
+                f"its answers are too large to be kept, {MOST_HELD >> 20} MiB of them in all;"
+                " ask an endpoint with fewer tools"
+            )
+
+    def refuse(self, reason: str) -> None:
+        """Count an answer that was too large to be read; raises OverBudget for a second one."""
+        self.too_large += 1
+        if self.too_large > LARGEST_TAKEN:
+            raise OverBudget(f"its answers are too large to be read: {reason}")
+
+    def rest(self, seconds: float) -> None:
+        """Let the endpoint be for so long; raises OverBudget when that is too long."""
+        if seconds >= self.seconds_left:
+            raise OverBudget(f"it asks to wait {seconds:g} s, which is too long; raise --timeout")
+        time.sleep(seconds)
+
     def late(self) -> OverBudget:
         """What is to be raised when the time is over."""
         return OverBudget(f"the {self.within_s:g} seconds are over; raise --timeout")
@@ -69,4 +100,7 @@ class Ledger(Transcript):
             self._budget.spend()
         for hurry in self.hurried:  # what is sent next has less time
             hurry()
-        return super().record(**members)
+        message = super().record(**members)
+        if members["direction"] == "received" and len(members["raw"]) <= MAX_BODY:
+            self._budget.hold(members["raw"])
+        return message

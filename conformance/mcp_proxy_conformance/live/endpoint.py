@@ -40,7 +40,8 @@ class Endpoint:
 
     `agents` are further credentials by name; `expect` is the status that each tool should have;
     `call` are locked tools whose rejection is to be looked at. `listing`, `inspect`, `calls`: the
-    surface names these tools because somebody said so, and not by default.
+    surface names these tools because somebody said so, and not by default. `answer_s` is how long
+    each answer may take, `within_s` all of them.
     """
 
     url: str = ""
@@ -57,6 +58,7 @@ class Endpoint:
     max_requests: int = 300
     rate: float = 20.0
     within_s: float = 600.0
+    answer_s: float = 10.0
     wire: Wire = "auto"
     dialing: Dialing = field(default_factory=lambda: Dialing(redirects=3))
     secrets: frozenset[str] = frozenset()

@@ -15,6 +15,7 @@ from mcp_proxy_conformance.discovery.presence import (
     no_tool,
 )
 from mcp_proxy_conformance.live.budget import OverBudget
+from mcp_proxy_conformance.live.patience import BUSY
 from mcp_proxy_conformance.live.talk import WIDEST, Talk
 from mcp_proxy_conformance.report.outcome import BROKEN, INCOMPLETE, VIOLATED, Outcome
 from mcp_proxy_conformance.wire.client import FORBIDDEN
@@ -88,6 +89,9 @@ def _no_handshake(url: str, fault: ProtocolFault, opens_old: Callable[[], bool])
             f"{url} turns this client away (HTTP {status}); "
             "give credentials that it takes with --header 'NAME: VALUE'"
         )
+    if status in BUSY:
+        when = f", Retry-After: {fault.retry_after}" if fault.retry_after else ""
+        return f"{url} is busy (HTTP {status}{when}); try again when it is not"
     if fault.location is not None:
         place = cut(_joined(url, fault.location), LONGEST_NAME)
         followed = within_origin(url, status or 0, fault.location) is not None

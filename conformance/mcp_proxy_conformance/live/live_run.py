@@ -88,8 +88,12 @@ class LiveRun(Run):
 
     def unsettled(self, clauses: list[str]) -> str:
         """Why the run is incomplete."""
-        nothing = not any(bench.seen.locked() for bench in self._benches.values())
-        return UNSEEN if nothing else f"not settled: {', '.join(clauses)}"
+        seen = self._benches[False].seen
+        if (unread := seen.unread()) is not None:
+            return f"no answer of {self.endpoint.surface.discovery_tool} can be read: {unread}"
+        if not any(bench.seen.locked() for bench in self._benches.values()):
+            return f"nothing locked was seen, and {seen.short}" if seen.short else UNSEEN
+        return f"not settled: {', '.join(clauses)}"
 
     def look(self) -> None:
         """Open the endpoint and ask all there is to ask; `stopped` says why that cannot be."""

@@ -65,6 +65,13 @@ class Survey:
         for triples in self.shared.values():
             yield from (look for triple in triples for look in triple)
 
+    def unread(self) -> str | None:
+        """The first fault, when none of the answers could be read; None when some could."""
+        looks = list(self.looks())
+        if not looks or any(look.answer is not None for look in looks):
+            return None
+        return f"{looks[0].fault}{f'; {self.short}' if self.short else ''}"
+
     @property
     def names(self) -> Names:
         """How tools are spelt."""

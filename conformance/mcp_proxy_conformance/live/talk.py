@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from mcp_proxy_conformance.discovery.answer import Answer, read_answer
 from mcp_proxy_conformance.discovery.calibration import Exact
@@ -14,6 +14,7 @@ from mcp_proxy_conformance.discovery.echo import without_flag
 from mcp_proxy_conformance.discovery.surface import FLAG
 from mcp_proxy_conformance.live.budget import Budget, Ledger, OverBudget
 from mcp_proxy_conformance.live.endpoint import Endpoint
+from mcp_proxy_conformance.live.patience import AGAIN, BUSY, pause
 from mcp_proxy_conformance.transcript import Transcript
 from mcp_proxy_conformance.verdict import Misshapen
 from mcp_proxy_conformance.wire.client import FORBIDDEN, Client
@@ -22,7 +23,8 @@ from mcp_proxy_conformance.wire.faults import ProtocolFault, SessionLost, Unreac
 from mcp_proxy_conformance.wire.reply import ToolReply
 from mcp_proxy_conformance.wire.stdio import StdioClient
 
-REQUEST_S, LEAST_S = 10.0, 0.05
+T = TypeVar("T")
+LEAST_S = 0.05
 AWAY = (*FORBIDDEN, 429, 502, 503, 504)
 """HTTP statuses by which something before the target speaks, or nobody is let in any more."""
 WIDEST = 100
@@ -69,7 +71,7 @@ class Talk:
         self.conversation: Client | StdioClient
         if endpoint.stdio:
             self.conversation = StdioClient(
-                endpoint.stdio, env=os.environ, transcript=transcript, timeout=REQUEST_S
+                endpoint.stdio, env=os.environ, transcript=transcript, timeout=endpoint.answer_s
             )
             self._watch()
             return
@@ -83,7 +85,7 @@ class Talk:
             headers=headers,
             transcript=transcript,
             wire=endpoint.wire,
-            timeout=REQUEST_S,
+            timeout=endpoint.answer_s,
             dialing=endpoint.dialing,
         )
         self._watch()
@@ -94,14 +96,16 @@ class Talk:
 
     def tools(self) -> list[dict[str, Any]]:
         """All tools; none of a server that has none to list and therefore not the method."""
-        with self._timely():
-            offered = self.conversation.open().opening
-            declared = offered.value().get("capabilities") if offered is not None else None
-            if not (isinstance(declared, dict) and "tools" in declared):
-                refusal = self.conversation.request("tools/list", {}).error
-                if refusal is not None and refusal["code"] == METHOD_NOT_FOUND:
-                    return []
-            return self.conversation.tools()
+        return self._patiently(self._tools)
+
+    def _tools(self) -> list[dict[str, Any]]:
+        offered = self.conversation.open().opening
+        declared = offered.value().get("capabilities") if offered is not None else None
+        if not (isinstance(declared, dict) and "tools" in declared):
+            refusal = self.conversation.request("tools/list", {}).error
+            if refusal is not None and refusal["code"] == METHOD_NOT_FOUND:
+                return []
+        return self.conversation.tools()
 
     def ask(self, query: str, form: str, limit: int | None = None) -> Look:
         """One discovery call in that form; at form W with the widest limit."""
@@ -115,11 +119,14 @@ class Talk:
         try:
             reply = self.call(names.discovery_tool, arguments)
             told["answer"] = read_answer(reply, query, names.members, ())
-            exact = Exact.of(reply)
-            parts = {name: without_flag(part, arguments) for name, part in exact.parts()}
-            told["exact"] = Exact(result=parts["result"], text=parts["text"])
+            if not FLAGS[form]:  # these are compared byte by byte
+                exact = Exact.of(reply)
+                parts = {name: without_flag(part, arguments) for name, part in exact.parts()}
+                told["exact"] = Exact(result=parts["result"], text=parts["text"])
         except (ProtocolFault, Misshapen) as error:
             told["fault"] = str(error)
+            if isinstance(error, ProtocolFault) and error.kind == "size":
+                self.budget.refuse(str(error))
         return Look(
             query=query,
             form=form,
@@ -137,13 +144,16 @@ class Talk:
             Unreachable: No answer, or one that a gateway gave in the target's place.
             OverBudget: Nothing was sent.
         """
+
+        def answered() -> ToolReply:
+            try:
+                return self.conversation.call_tool(tool, arguments)
+            except SessionLost:
+                self.conversation.close()
+                return self.conversation.call_tool(tool, arguments)
+
         try:
-            with self._timely():
-                return self.conversation.call_tool(tool, arguments)
-        except SessionLost:
-            self.conversation.close()
-            with self._timely():
-                return self.conversation.call_tool(tool, arguments)
+            return self._patiently(answered)
         except ProtocolFault as fault:
             if fault.status not in AWAY:
                 raise
@@ -162,7 +172,22 @@ class Talk:
             self.budget.closing = False
 
     def _hurry(self) -> None:
-        self.conversation.timeout = max(LEAST_S, min(REQUEST_S, self.budget.seconds_left))
+        self.conversation.timeout = max(
+            LEAST_S, min(self.endpoint.answer_s, self.budget.seconds_left)
+        )
+
+    def _patiently(self, ask: Callable[[], T]) -> T:
+        """What comes of asking, three times more while the endpoint says that it is busy."""
+        for _ in range(AGAIN):
+            try:
+                with self._timely():
+                    return ask()
+            except ProtocolFault as fault:
+                if fault.status not in BUSY:
+                    raise
+                self.budget.rest(pause(fault.retry_after))
+        with self._timely():
+            return ask()
 
     @contextmanager
     def _timely(self) -> Iterator[None]:

@@ -143,5 +143,11 @@ def _not_ok(answer: Answer) -> ProtocolFault:
     place = answer.header("location") if answer.status in REDIRECTED else None
     seen = f"HTTP {answer.status}" + (f" to {place!r}" if place else "")
     return ProtocolFault(
-        "http", "HTTP 200", seen, answer.body, status=answer.status, location=place
+        "http",
+        "HTTP 200",
+        seen,
+        answer.body,
+        status=answer.status,
+        location=place,
+        retry_after=answer.header("retry-after"),
     )

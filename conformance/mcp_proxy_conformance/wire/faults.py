@@ -25,6 +25,7 @@ class ProtocolFault(Exception):
         excerpt: The first 200 bytes of it.
         status: The HTTP status, where there was one.
         location: Where a redirect led.
+        retry_after: When to ask again, as a refusal of HTTP told it.
     """
 
     def __init__(
@@ -36,6 +37,7 @@ class ProtocolFault(Exception):
         *,
         status: int | None = None,
         location: str | None = None,
+        retry_after: str | None = None,
     ) -> None:
         self.kind = kind
         self.expected = expected
@@ -43,6 +45,7 @@ class ProtocolFault(Exception):
         self.excerpt = raw[:EXCERPT]
         self.status = status
         self.location = location
+        self.retry_after = retry_after
         quoted = f": {self.excerpt!r}" if raw else ""
         super().__init__(f"expected {expected}, but the target sent {seen}{quoted}")
 

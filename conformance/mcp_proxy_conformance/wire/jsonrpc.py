@@ -11,6 +11,8 @@ from typing import Any
 from mcp_proxy_conformance.wire import spans
 from mcp_proxy_conformance.wire.faults import ProtocolFault
 
+MOST_VALUES = 1_000_000
+"""Values in one message, counted by what parts them: what holds more is not read."""
 KEPT = 3
 """Levels of an envelope that are kept: its members, those of a result, and the items of a list."""
 
@@ -69,8 +71,10 @@ def parse(raw: bytes) -> Envelope:
     """Read one message.
 
     Raises:
-        ProtocolFault: Not one JSON-RPC 2.0 message, or one that reads in two ways.
+        ProtocolFault: Not one JSON-RPC 2.0 message, one that reads in two ways, or too large.
     """
+    if values(raw) > MOST_VALUES:
+        raise ProtocolFault("size", f"at most {MOST_VALUES} values in one message", "more", raw)
     try:
         node = spans.parse(raw, keep=KEPT)
     except spans.Malformed as error:
@@ -83,6 +87,11 @@ def parse(raw: bytes) -> Envelope:
     if "jsonrpc" not in members or members["jsonrpc"].value() != "2.0":
         raise _fault("'jsonrpc':'2.0'", "a message without it", raw)
     return _envelope(raw, members)
+
+
+def values(raw: bytes) -> int:
+    """How many values JSON holds, those of JSON inside its strings too; never too few."""
+    return 1 + sum(raw.count(mark) for mark in (b",", b"{", b"["))
 
 
 def _envelope(raw: bytes, members: dict[str, spans.Node]) -> Envelope:

@@ -241,7 +241,8 @@ def _shared(bench: Bench) -> tuple[str, ...]:
 
 def _locked_shown(bench: Bench, word: str) -> int:
     """How many of the tools listed for a word while callable are locked now."""
-    return sum(not bench.states[key].callable for key in bench.armed.shown[word])
+    found = [bench.states.get(key) for key in bench.armed.shown[word]]  # the target's own, too
+    return sum(state is not None and not state.callable for state in found)
 
 
 def _span(answer: Answer, name: str) -> Span:

@@ -1,0 +1,82 @@
+"""Runs of the command against hostile targets: what they print, write, take and come to."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+CANARY = "canary-5f3a9c"
+MEASURE = """
+import json, os, sys
+child = os.posix_spawn(sys.executable, [sys.executable, *sys.argv[2:]], os.environ)
+_, status, used = os.wait4(child, 0)
+told = {"exit": os.waitstatus_to_exitcode(status), "kib": used.ru_maxrss}
+open(sys.argv[1], "w").write(json.dumps(told))
+"""
+"""A small program between: what a process takes counts the pages of the one that started it."""
+PRINTABLE = frozenset({0x09, 0x0A, *range(0x20, 0x7F), *range(0xA0, 0x110000)})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Came:
+    """What a run came to: `files` are those that it wrote, by their paths."""
+
+    exit: int
+    seconds: float
+    mib: int
+    told: str
+    files: Mapping[str, bytes]
+
+    @property
+    def document(self) -> Any:
+        """The report as data."""
+        return json.loads(self.files["report.json"])
+
+    @property
+    def why(self) -> str:
+        """Its reason in one sentence."""
+        return str(self.document["why"])
+
+    @property
+    def active(self) -> set[str]:
+        """Characters that a terminal would obey."""
+        return {letter for letter in self.told if ord(letter) not in PRINTABLE}
+
+
+def came(folder: Path, *words: str, within_s: float) -> Came:
+    """Run the command in a process of its own, and see what comes of it."""
+    folder.mkdir(parents=True)
+    measured, out = folder / "measured.json", folder / "out"
+    command = ["-m", "mcp_proxy_conformance", *words[:2], "--out", str(out), *words[2:]]
+    began = time.monotonic()
+    child = subprocess.Popen(
+        [sys.executable, "-S", "-c", MEASURE, str(measured), *command],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        process_group=0,
+    )
+    try:
+        told, _ = child.communicate(timeout=within_s)
+    except subprocess.TimeoutExpired:
+        os.killpg(child.pid, signal.SIGKILL)
+        told, _ = child.communicate()
+    seconds = time.monotonic() - began
+    ended = measured.exists()
+    found: dict[str, int] = json.loads(measured.read_text()) if ended else {"exit": -1, "kib": 0}
+    written = [one for one in out.rglob("*") if one.is_file()]
+    return Came(
+        exit=found["exit"],
+        seconds=seconds,
+        mib=found["kib"] >> 10,
+        told=told.decode("utf-8", "surrogateescape"),
+        files={str(one.relative_to(out)): one.read_bytes() for one in written},
+    )

@@ -1,0 +1,83 @@
+"""Targets behind an adapter that answer so as to hurt: the run ends, in time and with a verdict."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import hostile_adapter
+import jsonschema
+import pytest
+from hostile_runs import Came, came
+
+from mcp_proxy_conformance.resources import schemas_dir
+
+pytestmark = pytest.mark.timeout(600)
+AT_ONCE, MOST_S, MOST_MIB = 4, 90.0, 300
+OPTIONS = ("--timeout", "60", "--ready", "0.2", "--settle", "0.1", "--enforce", "0.2")
+BREACH, BROKEN = 1, 3
+EXIT = {
+    "silent from the start": BROKEN,
+    "silent after the list": BROKEN,
+    "a reset before the answer": BROKEN,
+    "no id": BROKEN,
+    "200 000 deep": BROKEN,
+    "a bomb of gzip": BROKEN,
+    "100 000 tools in the list": BREACH,
+    "escapes of terminals everywhere": BREACH,
+}
+"""These reveal what was never locked, without the flag or in a world without locks: a breach."""
+GIVEN_UP = ("silent after the list", "a reset before the answer")
+each_kind = pytest.mark.parametrize("kind", EXIT)
+
+
+@pytest.fixture(scope="module")
+def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Runs:
+    """A run on each kind of target that a test asks for, some at once."""
+    folder = tmp_path_factory.mktemp("driven")
+    items = request.session.items
+    asked = {item.callspec.params.get("kind") for item in items if hasattr(item, "callspec")}
+    names = [name for name in EXIT if name in asked]
+    with ThreadPoolExecutor(AT_ONCE) as crew:
+        found = crew.map(lambda name: _run(name, folder / str(names.index(name))), names)
+        return dict(zip(names, found, strict=True))
+
+
+def _run(name: str, folder: Path) -> Came:
+    adapter = (sys.executable, str(Path(hostile_adapter.__file__)), name)
+    return came(folder, "run", "command", *OPTIONS, "--", *adapter, within_s=2 * MOST_S)
+
+
+Runs = Mapping[str, Came]
+
+
+@each_kind
+def test_a_driven_hostile_target_gets_its_verdict(kind: str, runs: Runs) -> None:
+    """In bounded time and memory, and never a fault of the suite."""
+    found = runs[kind]
+
+    assert (found.exit, found.seconds < MOST_S) == (EXIT[kind], True), found.told
+    assert 0 < found.mib <= MOST_MIB
+
+
+@each_kind
+def test_nothing_that_a_driven_hostile_target_says_acts(kind: str, runs: Runs) -> None:
+    """No traceback and no control character is printed, and the report keeps to its schema."""
+    found = runs[kind]
+
+    schema = json.loads((schemas_dir() / "report.schema.json").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator(schema).validate(found.document)
+    assert (found.active, "Traceback" in found.told) == (set(), False)
+
+
+@pytest.mark.parametrize("kind", GIVEN_UP)
+def test_a_target_that_answers_nobody_is_given_up(kind: str, runs: Runs) -> None:
+    """After a few checks, not after all of them; the sentence says so."""
+    found = runs[kind]
+
+    waits = [one for one in found.document["results"] if one["verdict"] == "error"]
+    assert found.why.startswith("the target stopped answering, 5 times in a row: http://127.0.0.1:")
+    assert len(waits) < 20

@@ -1,0 +1,126 @@
+"""A busy endpoint is asked again, as it wishes; nothing is sent to where a redirect leads."""
+
+from __future__ import annotations
+
+import time
+from email.utils import formatdate
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from hostile_runs import CANARY
+from hostile_target import Asked, Hostile, Way, found, serving, texted
+from hostile_ways import raw
+
+from mcp_proxy_conformance.cli import main
+from mcp_proxy_conformance.live.patience import AGAIN, LONGEST_S, PAUSE_S, pause
+
+
+def look(url: str, out: Path, *options: str) -> Result:
+    """Run the command in this process, as fast as it goes."""
+    header = f"Authorization: Bearer {CANARY}"
+    command = ["run", "endpoint", "--url", url, "--out", str(out), "--header", header]
+    return CliRunner().invoke(main, [*command, "--rate", "10000", *options])
+
+
+def busy(times: int, status: str, *headers: str) -> Way:
+    """Refuse so many requests, then answer."""
+    left = [None] * times
+
+    async def way(asked: Asked) -> None:
+        if left:
+            left.pop()
+            await asked.http(b"later", *headers, status=status, media="text/plain")
+        else:
+            await asked.result(texted(found(asked)))
+
+    return way
+
+
+@pytest.mark.parametrize(
+    ("told", "seconds"),
+    [
+        (None, PAUSE_S),
+        ("", PAUSE_S),
+        ("soon", PAUSE_S),
+        ("-3", PAUSE_S),
+        ("1.5", PAUSE_S),
+        ("\u0663", PAUSE_S),
+        ("0", 0.0),
+        (" 7 ", 7.0),
+        ("9" * 5000, 999_999_999.0),
+        ("Thu, 01 Jan 1970 00:00:00 GMT", 0.0),
+        ("Fri, 31 Dec 9999 23:59:59 GMT", LONGEST_S),
+        ("Thu, 99 Jan 99999 00:00:00 GMT", PAUSE_S),
+    ],
+)
+def test_retry_after_is_a_number_or_a_date(told: str | None, seconds: float) -> None:
+    """Whatever is neither means a second."""
+    assert pause(told) == seconds
+
+
+def test_a_date_ahead_is_waited_for() -> None:
+    """It is told in whole seconds of the clock."""
+    assert 50 < pause(formatdate(time.time() + 60, usegmt=True)) <= 61
+
+
+@pytest.mark.parametrize("status", ["429 Too Many Requests", "503 Service Unavailable"])
+def test_a_busy_endpoint_is_asked_again(status: str, tmp_path: Path) -> None:
+    """As often as it takes, up to three times; the run is as any other."""
+    with serving(Hostile({"tools/call": busy(AGAIN, status, "Retry-After: 0")})) as url:
+        done = look(url, tmp_path)
+
+    assert (done.exit_code, "stopped answering" in done.stdout) == (4, False)
+
+
+def test_without_a_time_a_second_is_waited(tmp_path: Path) -> None:
+    """Before the same request is sent again."""
+    began = time.monotonic()
+    with serving(Hostile({"tools/call": busy(1, "429 Too Many Requests")})) as url:
+        done = look(url, tmp_path)
+
+    assert time.monotonic() - began >= PAUSE_S
+    assert (done.exit_code, "stopped answering" in done.stdout) == (4, False)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--timeout", "5"), "it asks to wait 30 s, which is too long; raise --timeout"),
+        (("--max-requests", "4"), "all 4 requests are used; raise --max-requests"),
+    ],
+)
+def test_patience_keeps_to_what_was_promised(
+    options: tuple[str, ...], told: str, tmp_path: Path
+) -> None:
+    """Neither the deadline nor the number of requests is exceeded."""
+    refusing = Hostile({"tools/call": busy(99, "429 Too Many Requests", "Retry-After: 30")})
+    began = time.monotonic()
+
+    with serving(refusing) as url:
+        done = look(url, tmp_path, *options)
+
+    assert time.monotonic() - began < 10
+    assert (done.exit_code, told in done.stdout) == (4, True)
+    assert len(refusing.seen) <= 4
+
+
+@pytest.mark.parametrize("status", ["301 Moved Permanently", "307 Temporary Redirect", "308 x"])
+@pytest.mark.parametrize(
+    "form",
+    ["http://127.0.0.1:{port}/mcp", "//127.0.0.1:{port}/mcp", "http://u@127.0.0.1:{port}/\\@x"],
+)
+@pytest.mark.parametrize("method", ["any", "initialize", "tools/list", "tools/call"])
+def test_no_redirect_leads_credentials_away(
+    method: str, form: str, status: str, tmp_path: Path
+) -> None:
+    """Another port is another origin: nobody calls there, with a credential or without."""
+    other = Hostile({})
+    with serving(other):
+        place = f"Location: {form.format(port=other.port)}"
+        with serving(Hostile({method: raw(b"", place, status=status)})) as url:
+            done = look(url, tmp_path)
+
+    assert other.seen == []
+    assert done.exit_code == (4 if method == "tools/call" else 3)
+    assert CANARY not in done.output
