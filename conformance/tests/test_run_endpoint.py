@@ -92,23 +92,23 @@ def test_what_speaks_no_mcp_is_said_to_speak_none(body: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tool", "exit_code"),
+    ("tool", "exit_code", "is_called"),
     [
-        (UpstreamTool(name="add", description="Add numbers."), 4),
-        (UpstreamTool(name="retrieve_tools", description="Find tools."), 1),
+        (UpstreamTool(name="add", description="Add numbers."), 4, False),
+        (UpstreamTool(name="retrieve_tools", description="Find tools."), 1, True),
     ],
     ids=["no discovery tool", "ignores the flag"],
 )
 def test_an_mcp_server_is_looked_at_for_its_discovery_tool(
-    tool: UpstreamTool, exit_code: int
+    tool: UpstreamTool, exit_code: int, is_called: bool
 ) -> None:
-    """None: incomplete; one that names the flag nowhere: violated. Neither is called."""
+    """None: incomplete; one that names the flag nowhere and brings up nothing: violated."""
     with Upstreams(Transcript()) as upstreams:
         server = upstreams.add(UpstreamServer("plain", tools=[tool]))
         found = look(server.url)
 
     assert found.exit_code == exit_code
-    assert server.calls(tool.name) == 0
+    assert (server.calls(tool.name) > 0) == is_called
 
 
 def test_a_tool_that_only_names_the_flag_is_asked_and_found_wanting() -> None:

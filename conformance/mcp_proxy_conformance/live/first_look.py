@@ -17,7 +17,7 @@ from mcp_proxy_conformance.discovery.presence import (
 from mcp_proxy_conformance.live.budget import OverBudget
 from mcp_proxy_conformance.live.patience import BUSY
 from mcp_proxy_conformance.live.talk import WIDEST, Talk
-from mcp_proxy_conformance.report.outcome import BROKEN, INCOMPLETE, VIOLATED, Outcome
+from mcp_proxy_conformance.report.outcome import BROKEN, INCOMPLETE, Outcome
 from mcp_proxy_conformance.wire.client import FORBIDDEN
 from mcp_proxy_conformance.wire.dialing import within_origin
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
@@ -29,10 +29,14 @@ NO_PATH = (404, 405)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offered:
-    """What an endpoint offers: all its tools, and the discovery tool among them."""
+    """What an endpoint offers: all its tools, and the discovery tool among them.
+
+    `unnamed`: what to say if nothing locked is seen, of a tool that names the flag nowhere.
+    """
 
     tools: list[dict[str, Any]]
     tool: dict[str, Any]
+    unnamed: str = ""
 
 
 def first_look(talk: Talk) -> Offered | Outcome:
@@ -51,10 +55,8 @@ def first_look(talk: Talk) -> Offered | Outcome:
     found = next((one for one in tools if one.get("name") == name), None)
     if found is None:
         return Outcome("incomplete", INCOMPLETE, no_tool(name, tools))
-    if not names_flag(found):
-        return Outcome("violated", VIOLATED, no_mention(name))
     talk.widest = _widest(found, talk.endpoint.surface.limit)
-    return Offered(tools=tools, tool=found)
+    return Offered(tools=tools, tool=found, unnamed="" if names_flag(found) else no_mention(name))
 
 
 def _widest(tool: dict[str, Any], limit: str) -> int | None:

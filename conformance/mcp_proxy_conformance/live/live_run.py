@@ -115,17 +115,20 @@ class LiveRun(Run):
         found = first_look(self._talks[""])
         if isinstance(found, Outcome):
             self.stopped = found
-            if found.exit == VIOLATED:
-                self.results.append(_presence(found.why))
             return
         self._offered = found
         self.wire = self._talks[""].conversation.wire
         self.target = live_target(endpoint, _version(self._talks[""]))
         try:
-            self._survey(second=False)
+            seen = self._survey(second=False).seen
         except Unreachable as error:
             why = f"the endpoint stopped answering: {error}"
             self.stopped = Outcome("target or adapter broke", BROKEN, why)
+            return
+        if found.unnamed and not seen.locked():
+            why = f"{found.unnamed}, and it brings up nothing that is locked"
+            self.stopped = Outcome("violated", VIOLATED, why)
+            self.results.append(_presence(why))
 
     def _survey(self, *, second: bool) -> LiveBench:
         found = self._benches.get(second)
