@@ -92,23 +92,34 @@ def test_what_speaks_no_mcp_is_said_to_speak_none(body: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tool", "exit_code", "is_called"),
+    ("tool", "exit_code"),
     [
-        (UpstreamTool(name="add", description="Add numbers."), 4, False),
-        (UpstreamTool(name="retrieve_tools", description="Find tools."), 1, True),
+        (UpstreamTool(name="add", description="Add numbers."), 4),
+        (UpstreamTool(name="retrieve_tools", description="Find tools."), 1),
     ],
     ids=["no discovery tool", "ignores the flag"],
 )
 def test_an_mcp_server_is_looked_at_for_its_discovery_tool(
-    tool: UpstreamTool, exit_code: int, is_called: bool
+    tool: UpstreamTool, exit_code: int
 ) -> None:
-    """None: incomplete; one that names the flag nowhere and brings up nothing: violated."""
+    """None: incomplete; one that names the flag nowhere: violated. Neither is called."""
     with Upstreams(Transcript()) as upstreams:
         server = upstreams.add(UpstreamServer("plain", tools=[tool]))
         found = look(server.url)
 
     assert found.exit_code == exit_code
-    assert (server.calls(tool.name) > 0) == is_called
+    assert server.calls(tool.name) == 0
+
+
+def test_a_tool_that_names_the_flag_nowhere_is_asked_for_what_the_user_says() -> None:
+    """It brings up nothing, which is told; without a word of the user's it is not called."""
+    tool = UpstreamTool(name="retrieve_tools", description="Find tools.")
+    with Upstreams(Transcript()) as upstreams:
+        server = upstreams.add(UpstreamServer("plain", tools=[tool]))
+        found = look(server.url, "--query", "repos")
+
+    assert (found.exit_code, server.calls(tool.name) > 0) == (1, True)
+    assert "and it brings up nothing that is locked" in found.output
 
 
 def test_a_tool_that_only_names_the_flag_is_asked_and_found_wanting() -> None:

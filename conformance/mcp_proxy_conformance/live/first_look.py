@@ -31,7 +31,8 @@ NO_PATH = (404, 405)
 class Offered:
     """What an endpoint offers: all its tools, and the discovery tool among them.
 
-    `unnamed`: what to say if nothing locked is seen, of a tool that names the flag nowhere.
+    `unnamed`: what is to be said of a tool that names the flag nowhere. It may be another tool than
+    the user meant, and is asked only if the user says what for.
     """
 
     tools: list[dict[str, Any]]

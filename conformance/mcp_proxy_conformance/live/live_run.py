@@ -116,6 +116,9 @@ class LiveRun(Run):
         if isinstance(found, Outcome):
             self.stopped = found
             return
+        if found.unnamed and not (endpoint.queries or endpoint.expect):
+            self._end_without_the_flag(found.unnamed)
+            return
         self._offered = found
         self.wire = self._talks[""].conversation.wire
         self.target = live_target(endpoint, _version(self._talks[""]))
@@ -126,9 +129,11 @@ class LiveRun(Run):
             self.stopped = Outcome("target or adapter broke", BROKEN, why)
             return
         if found.unnamed and not seen.locked():
-            why = f"{found.unnamed}, and it brings up nothing that is locked"
-            self.stopped = Outcome("violated", VIOLATED, why)
-            self.results.append(_presence(why))
+            self._end_without_the_flag(f"{found.unnamed}, and it brings up nothing that is locked")
+
+    def _end_without_the_flag(self, why: str) -> None:
+        self.stopped = Outcome("violated", VIOLATED, why)
+        self.results.append(_presence(why))
 
     def _survey(self, *, second: bool) -> LiveBench:
         found = self._benches.get(second)
