@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import jsonschema
 import pytest
@@ -15,7 +16,7 @@ from click.testing import CliRunner, Result
 
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.cli.report import FORMATS
-from mcp_proxy_conformance.report import markdown
+from mcp_proxy_conformance.report import junit, markdown
 from mcp_proxy_conformance.resources import schemas_dir
 
 Json = dict[str, Any]
@@ -250,3 +251,77 @@ def test_markdown_of_many_failures_ends() -> None:
 
     assert text.count("\n## ") == 50
     assert text.endswith("\n41 more are in the JSON report.\n")
+
+
+def cases(told: Json) -> list[ET.Element]:
+    """The test cases of a report as JUnit XML."""
+    return list(ET.fromstring(junit.render(told)).iter("testcase"))  # noqa: S314 - it is ours
+
+
+@pytest.mark.parametrize(
+    ("told", "tag", "kind"),
+    [
+        (result("pass"), None, None),
+        (result("fail"), "failure", "fail"),
+        (result("inconclusive"), "failure", "inconclusive"),
+        (result("error"), "error", "adapter"),
+        (result("not_applicable"), "skipped", None),
+        (result("waived"), "skipped", None),
+        (result("fail", judgement="A"), "system-out", None),
+        (result("inconclusive", judgement="A"), "system-out", None),
+        (result("error", judgement="A"), "system-out", None),
+        (result("error", judgement="A") | {"blame": "suite"}, "error", "suite"),
+    ],
+)
+def test_junit_tells_each_verdict(told: Json, tag: str | None, kind: str | None) -> None:
+    """Firm ones that are not settled fail; advisory ones pass and are told beside."""
+    (case,) = cases(report(told))
+
+    found = [(one.tag, one.get("type")) for one in case if one.tag != "properties"]
+    assert found == ([] if tag is None else [(tag, kind)])
+
+
+def test_junit_counts_what_it_holds() -> None:
+    """The sums of a suite are those of its cases."""
+    root = ET.fromstring(junit.render(MANY))  # noqa: S314 - it is ours
+
+    sums = {name: root.get(name) for name in ("tests", "failures", "errors", "skipped", "time")}
+    assert sums == {
+        "tests": "151", "failures": "60", "errors": "30", "skipped": "30", "time": "2.500"
+    }  # fmt: skip
+
+
+def test_junit_names_clause_check_case_and_time() -> None:
+    """As a table of tests shows them; every clause is a property."""
+    (case,) = cases(ONE)
+
+    assert case.attrib == {"classname": "FR-006.cap", "name": "test_cap[11]", "time": "0.250"}
+    assert [one.attrib for one in case.iter("property")] == [
+        {"name": "clause", "value": "FR-006.cap"}
+    ]
+
+
+def test_junit_carries_hostile_words_as_words() -> None:
+    """What XML cannot carry is an escape that is seen; markup of a target is text."""
+    failed = [one for case in cases(BAD) for one in case.iter("failure")]
+
+    assert [list(one) for one in failed] == [[], []]
+    assert "<script>alert(1)</script>" in str(failed[0].text)
+    assert "\\x00\\x1b[2J\\u202e\\ufffe\\x85" in str(failed[0].text)
+
+
+@pytest.mark.parametrize("timing", [{}, {"seconds": "x", "results": []}, {"results": {"a": 1}}])
+def test_junit_needs_no_timing(timing: Json) -> None:
+    """Without a usable number the time is zero."""
+    (case,) = cases(ONE | {"timing": timing})
+
+    assert case.get("time") == "0.000"
+
+
+def test_junit_of_a_run_that_broke_is_not_green() -> None:
+    """Where no result fails and the run is not conformant, a case of its own says why."""
+    (case,) = cases(report(text="it did not start") | {"exit": 3, "headline": "target broke"})
+
+    assert [(one.tag, one.attrib) for one in case] == [
+        ("error", {"message": "it did not start", "type": "target broke"})
+    ]

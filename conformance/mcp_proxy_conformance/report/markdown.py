@@ -56,7 +56,7 @@ def _clauses(clauses: list[dict[str, Any]]) -> list[str]:
 
 def _row(one: dict[str, Any]) -> str:
     advisory = " (advisory)" if one["judgement"] == "A" else ""
-    reason = next(iter(one["reason"].splitlines()), "")
+    reason = next(iter(inert(one["reason"]).splitlines()), "")
     told = reason if len(reason) <= CELL else f"{reason[:CELL]}..."
     return f"| {one['verdict']}{advisory} | {_cell(one['id'])} | {_cell(told)} |"
 
@@ -67,7 +67,7 @@ def _result(result: dict[str, Any]) -> list[str]:
     for clause_id in result["clauses"]:
         told = sentence(clause_id)
         lines.append(f"- {_code(clause_id)} ({_plain(told.source)}): {_plain(told.text)}")
-    reason = result["reason"].splitlines()[:LINES]
+    reason = inert(result["reason"]).splitlines()[:LINES]
     return [
         *lines,
         "",
