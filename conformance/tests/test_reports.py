@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.cli.report import FORMATS
-from mcp_proxy_conformance.report import junit, markdown
+from mcp_proxy_conformance.report import junit, markdown, sarif
 from mcp_proxy_conformance.resources import schemas_dir
 
 Json = dict[str, Any]
@@ -325,3 +325,62 @@ def test_junit_of_a_run_that_broke_is_not_green() -> None:
     assert [(one.tag, one.attrib) for one in case] == [
         ("error", {"message": "it did not start", "type": "target broke"})
     ]
+
+
+def sarif_run(told: Json) -> Json:
+    """The one run of a report as SARIF."""
+    log = json.loads(sarif.render(told))
+    (run,) = log["runs"]
+    assert (log["version"], sorted(log)) == ("2.1.0", ["$schema", "runs", "version"])
+    return dict(run)
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_sarif_has_the_members_that_it_must_have(name: str) -> None:
+    """Names, messages with a text, rules once each, and results that point at their rule."""
+    run = sarif_run(REPORTS[name])
+    rules = [one["id"] for one in run["tool"]["driver"]["rules"]]
+
+    assert run["tool"]["driver"]["name"] == "mcp-proxy-conformance"
+    assert len(rules) == len(set(rules))
+    assert all(rules[one["ruleIndex"]] == one["ruleId"] for one in run["results"])
+    assert {one["level"] for one in run["results"]} <= {"error"}
+    assert all(one["message"]["text"] and one["locations"] for one in run["results"])
+    assert run["invocations"][0]["executionSuccessful"] is True
+
+
+@pytest.mark.parametrize(("name", "many"), [("none", 0), ("one", 1), ("many", 30), ("hostile", 1)])
+def test_sarif_has_a_result_for_each_failure_that_convicts(name: str, many: int) -> None:
+    """What is advisory, not settled or broken is no result; the latter two are notifications."""
+    run = sarif_run(REPORTS[name])
+
+    told = run["invocations"][0]["toolExecutionNotifications"]
+    assert len(run["results"]) == many
+    assert len(told) == sum(
+        one["verdict"] in ("inconclusive", "error") for one in REPORTS[name]["results"]
+    )
+
+
+def test_sarif_rules_are_clauses_with_their_sentence_and_source() -> None:
+    """The words are those of the catalogue."""
+    rules = {one["id"]: one for one in sarif_run(ONE)["tool"]["driver"]["rules"]}
+
+    assert rules["FR-006.cap"]["shortDescription"]["text"].startswith("An answer has at most")
+    assert rules["FR-006.cap"]["properties"]["source"] == "discovery-spec FR-006"
+    assert rules["FR-006.fills"]["defaultConfiguration"] == {"level": "note"}
+
+
+def test_sarif_messages_hold_no_link_and_no_placeholder() -> None:
+    """`[words](place)` of a target is no link, and `{0}` of one is not filled in."""
+    (found,) = sarif_run(BAD)["results"]
+
+    assert "](" not in found["message"]["text"]
+    assert "{{{{ 7*7 }}}}" in found["message"]["text"]
+
+
+def test_sarif_of_a_run_that_broke_says_so() -> None:
+    """No results, and an execution that was not successful."""
+    run = sarif_run(report(text="it did not start") | {"exit": 3})
+
+    assert run["results"] == []
+    assert run["invocations"][0]["executionSuccessful"] is False

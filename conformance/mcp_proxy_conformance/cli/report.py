@@ -9,12 +9,13 @@ from typing import Any, NoReturn
 
 import click
 
-from mcp_proxy_conformance.report import junit, markdown
+from mcp_proxy_conformance.report import junit, markdown, sarif
 from mcp_proxy_conformance.report.outcome import DECLARATION
 from mcp_proxy_conformance.report.reading import BadReport, read_report
 
 FORMATS: dict[str, Callable[[dict[str, Any]], str]] = {
     "junit": junit.render,
+    "sarif": sarif.render,
     "markdown": markdown.render,
 }
 _PATH = click.Path(path_type=Path)
