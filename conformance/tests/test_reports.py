@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.cli.report import FORMATS
-from mcp_proxy_conformance.report import junit, markdown, sarif
+from mcp_proxy_conformance.report import badge, junit, markdown, sarif
 from mcp_proxy_conformance.resources import schemas_dir
 
 Json = dict[str, Any]
@@ -384,3 +384,30 @@ def test_sarif_of_a_run_that_broke_says_so() -> None:
 
     assert run["results"] == []
     assert run["invocations"][0]["executionSuccessful"] is False
+
+
+@pytest.mark.parametrize(
+    ("code", "color"),
+    [
+        (0, "brightgreen"), (1, "red"), (2, "lightgrey"), (3, "lightgrey"), (4, "yellow"),
+        (70, "lightgrey"), (130, "lightgrey"),
+    ],
+)  # fmt: skip
+def test_a_badge_is_green_of_conformant_runs_alone(code: int, color: str) -> None:
+    """Profile, headline and colour, and no member besides."""
+    told = json.loads(badge.render(CLEAN | {"exit": code, "headline": "a headline"}))
+
+    assert told == {
+        "schemaVersion": 1,
+        "label": "discovery@1",
+        "message": "a headline",
+        "color": color,
+    }
+
+
+def test_a_badge_is_one_short_line() -> None:
+    """Whatever the headline is."""
+    told = json.loads(badge.render(CLEAN | {"headline": HOSTILE}))
+
+    assert len(told["message"]) <= 60
+    assert told["message"].isprintable()

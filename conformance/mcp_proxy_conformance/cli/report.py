@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import click
 
-from mcp_proxy_conformance.report import junit, markdown, sarif
+from mcp_proxy_conformance.report import badge, junit, markdown, sarif
 from mcp_proxy_conformance.report.outcome import DECLARATION
 from mcp_proxy_conformance.report.reading import BadReport, read_report
 
@@ -17,6 +17,7 @@ FORMATS: dict[str, Callable[[dict[str, Any]], str]] = {
     "junit": junit.render,
     "sarif": sarif.render,
     "markdown": markdown.render,
+    "badge": badge.render,
 }
 _PATH = click.Path(path_type=Path)
 
