@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import click
 
-from mcp_proxy_conformance.report import badge, junit, markdown, sarif
+from mcp_proxy_conformance.report import badge, html, junit, markdown, sarif
 from mcp_proxy_conformance.report.outcome import DECLARATION
 from mcp_proxy_conformance.report.reading import BadReport, read_report
 
@@ -18,6 +18,7 @@ FORMATS: dict[str, Callable[[dict[str, Any]], str]] = {
     "sarif": sarif.render,
     "markdown": markdown.render,
     "badge": badge.render,
+    "html": html.render,
 }
 _PATH = click.Path(path_type=Path)
 
