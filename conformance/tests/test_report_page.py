@@ -90,6 +90,16 @@ def test_html_tells_a_failure_with_all_that_it_rests_on() -> None:
     assert -1 not in places
 
 
+def test_a_request_is_one_command_whatever_its_place() -> None:
+    """An endpoint with signs of the shell is one word of it."""
+    sent = ONE["messages"]["crowd/1"] | {"peer": "http://127.0.0.1/mcp?a=1&b=$(x)"}
+    told = ONE | {"messages": ONE["messages"] | {"crowd/1": sent}}
+
+    text = "".join(Page(html.render(told)).texts)
+
+    assert "curl -s 'http://127.0.0.1/mcp?a=1&b=$(x)' -H" in text
+
+
 def test_html_shows_hostile_words_as_they_are() -> None:
     """Markup is text, templates are not filled in, long bodies are cut."""
     text = "".join(Page(html.render(BAD)).texts)

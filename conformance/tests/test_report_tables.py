@@ -68,9 +68,18 @@ def test_junit_carries_hostile_words_as_words() -> None:
     assert "\\x00\\x1b[2J\\u202e\\ufffe\\x85" in str(failed[0].text)
 
 
-@pytest.mark.parametrize("timing", [{}, {"seconds": "x", "results": []}, {"results": {"a": 1}}])
-def test_junit_needs_no_timing(timing: Json) -> None:
+@pytest.mark.parametrize("spent", [None, "x", True, -1, 1e300, 10**400, float("nan")])
+def test_junit_tells_no_time_that_cannot_be(spent: object) -> None:
     """Without a usable number the time is zero."""
+    timing = {"seconds": spent, "results": {"test_cap[11]": {"seconds": spent}}}
+    (case,) = cases(ONE | {"timing": timing})
+
+    assert case.get("time") == "0.000"
+
+
+@pytest.mark.parametrize("timing", [{}, {"results": []}, {"results": {"test_cap[11]": 1}}])
+def test_junit_needs_no_timing(timing: Json) -> None:
+    """The member is free in its form, and may be empty."""
     (case,) = cases(ONE | {"timing": timing})
 
     assert case.get("time") == "0.000"

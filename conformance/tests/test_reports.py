@@ -81,7 +81,8 @@ def test_every_report_is_told_without_active_characters(wanted: str, name: str) 
         (b"[]", "is not of the format"),
         (b'{"format":"other/1"}', "is not of the format"),
         (b'{"format":"mcp-proxy-conformance-report/1"}', "is no whole report"),
-        (json.dumps(ONE | {"messages": {}}).encode(), "does not hold"),
+        (json.dumps(ONE | {"messages": {}}).encode(), "cites a message 'crowd/1'"),
+        (json.dumps(ONE | {"messages": {HOSTILE: 1}}).encode(), "is no whole report"),
     ],
 )
 def test_what_is_no_report_is_refused_in_one_sentence(

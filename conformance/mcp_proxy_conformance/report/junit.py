@@ -9,6 +9,7 @@ from mcp_proxy_conformance.report.inert import inert
 from mcp_proxy_conformance.report.retelling import again, name, profile_of, sentence, target_of
 
 SUITE = "mcp-proxy-conformance"
+LONGEST = 1e9
 
 
 def render(report: dict[str, Any]) -> str:
@@ -100,6 +101,6 @@ def _spent(timing: dict[str, Any], wanted: str) -> Any:
 
 
 def _seconds(spent: Any) -> str:
-    """Seconds with three decimals; zero where the report has none."""
-    known = isinstance(spent, (int, float)) and not isinstance(spent, bool)
-    return f"{spent:.3f}" if known else "0.000"
+    """Seconds with three decimals; zero where the report has none that can be."""
+    number = isinstance(spent, (int, float)) and not isinstance(spent, bool)
+    return f"{spent:.3f}" if number and 0 <= spent < LONGEST else "0.000"

@@ -38,7 +38,8 @@ def read_report(path: Path) -> dict[str, Any]:
         raise BadReport(f"{path} is not of the format {FORMAT}; name the report.json of a run")
     document: dict[str, Any] = told
     if fault := _fault(document):
-        raise BadReport(f"{path} is no whole report: {inert(fault)}; let `run` write it again")
+        told_of = " ".join(inert(fault).split())
+        raise BadReport(f"{path} is no whole report: {told_of}; let `run` write it again")
     return document
 
 

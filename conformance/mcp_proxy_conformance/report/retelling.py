@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,4 +77,4 @@ def _curl(message: dict[str, Any]) -> str:
         for header, value in message["headers"].items()
         if header.lower() in SENT
     )
-    return f"curl -s {message['peer']} {headers}-d {quoted(message['body'])}"
+    return f"curl -s {shlex.quote(message['peer'])} {headers}-d {quoted(message['body'])}"
