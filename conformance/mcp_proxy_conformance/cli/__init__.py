@@ -8,6 +8,7 @@ from mcp_proxy_conformance.cli.baseline import baseline
 from mcp_proxy_conformance.cli.explain import explain
 from mcp_proxy_conformance.cli.init import init
 from mcp_proxy_conformance.cli.list import list_
+from mcp_proxy_conformance.cli.report import report
 from mcp_proxy_conformance.cli.run import run
 from mcp_proxy_conformance.cli.selftest import selftest
 
@@ -36,3 +37,4 @@ main.add_command(explain)
 main.add_command(init)
 main.add_command(selftest)
 main.add_command(baseline)
+main.add_command(report)

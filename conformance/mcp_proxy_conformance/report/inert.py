@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 _ACTIVE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2028\u2029\u2066-\u2069\ud800-\udfff]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u202a-\u202e\u2028\u2029\u2066-\u2069"
+    "\ud800-\udfff\ufeff\ufffe\uffff]"
 )
 
 

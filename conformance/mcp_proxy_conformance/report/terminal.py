@@ -7,10 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from mcp_proxy_conformance.report.inert import inert
-from mcp_proxy_conformance.requirement import catalogue
+from mcp_proxy_conformance.report.retelling import (
+    OPEN,
+    again,
+    profile_of,
+    request,
+    sentence,
+    target_of,
+)
 from mcp_proxy_conformance.resources import LOGS
 
-SENT = {"content-type", "accept", "mcp-session-id", "mcp-protocol-version", "authorization"}
 SHOWN_MESSAGES, BODY_SHOWN = 8, 600
 UNSEEN = ("left out", "the run ended before it")
 VERDICTS = ("pass", "fail", "inconclusive", "not_applicable", "error", "waived")
@@ -22,7 +28,7 @@ def render(report: dict[str, Any], path: Path) -> str:
     """The whole text; everything a target said is made inert first."""
     lines = [_clause(one) for one in report["clauses"] if one["reason"] not in UNSEEN]
     for result in report["results"]:
-        if result["verdict"] in ("fail", "inconclusive", "error"):
+        if result["verdict"] in OPEN:
             lines += ["", *_failure(result, report)]
     return inert("\n".join([*lines, "", *_summary(report, path)]))
 
@@ -41,9 +47,8 @@ def _failure(result: dict[str, Any], report: dict[str, Any]) -> list[str]:
     advisory = ", advisory" if result["judgement"] == "A" else ""
     lines = [f"{_mark(result['verdict'])}{advisory}: {result['check']}{case} on {result['stage']}"]
     for clause_id in result["clauses"]:
-        source = catalogue().source(clause_id)
-        text = catalogue().clause(clause_id).text
-        lines.append(f"  {clause_id} ({source.text} {source.at}): {text}")
+        told = sentence(clause_id)
+        lines.append(f"  {clause_id} ({told.source}): {told.text}")
     lines += [f"  {line}" for line in result["reason"].splitlines()[:12]]
     lines += [f"  {line}" for line in result["evidence"]]
     if result["judgement"] == "A":
@@ -56,12 +61,9 @@ def _failure(result: dict[str, Any], report: dict[str, Any]) -> list[str]:
         body = message["body"][:BODY_SHOWN]
         lines.append(f"  {arrow} {message['edge']} {message['peer']} {message['note']} ({place})")
         lines.append(f"     {body}")
-    request = next((m for _, m in reversed(cited) if _is_request(m)), None)
-    if request is not None:
-        lines.append(f"  the request, for a target in that state: {_curl(request)}")
-    wanted = f"{result['check']}[{result['case']}]" if result["case"] else result["check"]
-    again = f"the same command and --check '{wanted}'"
-    lines.append(f"  reproduce with: {again}   (more: explain {result['clauses'][0]})")
+    if command := request(result, report):
+        lines.append(f"  the request, for a target in that state: {command}")
+    lines.append(f"  reproduce with: {again(result)}   (more: explain {result['clauses'][0]})")
     return lines
 
 
@@ -69,32 +71,14 @@ def _mark(verdict: str) -> str:
     return verdict.upper() if verdict in LOUD else verdict
 
 
-def _is_request(message: dict[str, Any]) -> bool:
-    sent = message["edge"] == "client" and message["direction"] == "sent"
-    return sent and bool(message["body"]) and bool(message["headers"])
-
-
-def _curl(message: dict[str, Any]) -> str:
-    body = message["body"].replace("'", "'\\''")
-    headers = "".join(
-        f"-H '{name}: {value}' "
-        for name, value in message["headers"].items()
-        if name.lower() in SENT
-    )
-    return f"curl -s {message['peer']} {headers}-d '{body}'"
-
-
 def _summary(report: dict[str, Any], path: Path) -> list[str]:
-    target = report["target"]
     counts = Counter(one["verdict"] for one in report["clauses"] if one["judgement"] == "F")
     advisory = Counter(one["verdict"] for one in report["clauses"] if one["judgement"] == "A")
     told = ", ".join(f"{counts[word]} {word}" for word in VERDICTS if counts[word])
     aside = ", ".join(f"{advisory[word]} {word}" for word in VERDICTS if advisory[word])
-    profile = f"{report['profile']['id']}@{report['profile']['version']}"
-    wire = f", wire {target['wire']}" if target["wire"] else ""
     return [
-        f"target {target['kind']} {target['version']}".rstrip() + wire,
-        f"{profile}: {told} (advisory: {aside})",
+        f"target {target_of(report)}",
+        f"{profile_of(report)}: {told} (advisory: {aside})",
         f"report: {path}",
         *([f"logs of targets: {logs}"] if (logs := path.with_name(LOGS)).is_dir() else []),
         f"{report['headline']}: {report['why']}",

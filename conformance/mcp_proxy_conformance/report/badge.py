@@ -1,0 +1,31 @@
+"""The report as a badge: the JSON that a shields endpoint reads."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from mcp_proxy_conformance.report.inert import inert
+from mcp_proxy_conformance.report.outcome import CONFORMANT, INCOMPLETE, VIOLATED
+from mcp_proxy_conformance.report.retelling import profile_of
+
+COLORS = {CONFORMANT: "brightgreen", VIOLATED: "red", INCOMPLETE: "yellow"}
+OTHER = "lightgrey"
+"""Of runs that judged nothing: a declaration, a target or the suite was at fault."""
+MOST = 60
+
+
+def render(report: dict[str, Any]) -> str:
+    """Profile and headline, coloured by the exit code."""
+    badge = {
+        "schemaVersion": 1,
+        "label": _line(profile_of(report)),
+        "message": _line(report["headline"]),
+        "color": COLORS.get(report["exit"], OTHER),
+    }
+    return json.dumps(badge, ensure_ascii=False) + "\n"
+
+
+def _line(text: str) -> str:
+    """The text on one line; shields shows no empty message."""
+    return " ".join(inert(text).split())[:MOST] or "unknown"

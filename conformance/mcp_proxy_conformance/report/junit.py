@@ -1,0 +1,106 @@
+"""The report as JUnit XML, one test case a result."""
+
+from __future__ import annotations
+
+from typing import Any
+from xml.etree import ElementTree as ET
+
+from mcp_proxy_conformance.report.inert import inert
+from mcp_proxy_conformance.report.retelling import again, name, profile_of, sentence, target_of
+
+SUITE = "mcp-proxy-conformance"
+LONGEST = 1e9
+
+
+def render(report: dict[str, Any]) -> str:
+    """The document; its times are those of the report, and there is no date in it."""
+    cases = [_case(one, report) for one in report["results"]]
+    if report["exit"] and not _having("failure", cases) + _having("error", cases):
+        cases.append(_unfinished(report))
+    counts = {
+        "tests": str(len(cases)),
+        "failures": str(_having("failure", cases)),
+        "errors": str(_having("error", cases)),
+        "skipped": str(_having("skipped", cases)),
+        "time": _seconds(report["timing"].get("seconds")),
+    }
+    suites = ET.Element("testsuites", {"name": SUITE, **counts})
+    suite = ET.SubElement(suites, "testsuite", {"name": inert(profile_of(report)), **counts})
+    told = {"headline": report["headline"], "why": report["why"], "target": target_of(report)}
+    _properties(suite, list(told.items()))
+    suite.extend(cases)
+    ET.indent(suites)
+    text = ET.tostring(suites, encoding="unicode")
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'
+
+
+def _case(result: dict[str, Any], report: dict[str, Any]) -> ET.Element:
+    case = ET.Element(
+        "testcase",
+        {
+            "classname": inert(result["clauses"][0] if result["clauses"] else SUITE),
+            "name": inert(name(result)),
+            "time": _seconds(_spent(report["timing"], name(result))),
+        },
+    )
+    _properties(case, [("clause", clause_id) for clause_id in result["clauses"]])
+    if verdict := _verdict(result):
+        tag, kind = verdict
+        first = next(iter(inert(result["reason"]).splitlines()), result["verdict"])
+        told = ET.SubElement(case, tag, {"message": first})
+        if tag != "skipped":
+            told.set("type", kind)
+            told.text = inert(_text(result))
+    elif result["judgement"] == "A" and result["verdict"] != "pass":
+        out = ET.SubElement(case, "system-out")
+        out.text = inert(f"advisory: {result['verdict']}\n{_text(result)}")
+    return case
+
+
+def _unfinished(report: dict[str, Any]) -> ET.Element:
+    """A case for a run that is not green though no result says so, e.g. of a target that broke."""
+    case = ET.Element("testcase", {"classname": SUITE, "name": "run", "time": _seconds(None)})
+    told = {"message": inert(report["why"]), "type": inert(report["headline"])}
+    ET.SubElement(case, "error", told)
+    return case
+
+
+def _verdict(result: dict[str, Any]) -> tuple[str, str] | None:
+    """The element that tells the verdict, and its type; None for what counts as passed."""
+    match result["verdict"], result["judgement"]:
+        case "not_applicable" | "waived" as word, _:
+            return "skipped", word
+        case "error", judgement if judgement == "F" or result["blame"] == "suite":
+            return "error", result["blame"] or "error"
+        case "fail" | "inconclusive" as word, "F":
+            return "failure", word
+    return None
+
+
+def _text(result: dict[str, Any]) -> str:
+    clauses = [f"{one}: {sentence(one).text}" for one in result["clauses"]]
+    reproduce = f"reproduce with: {again(result)}"
+    return "\n".join([*clauses, result["reason"], *result["evidence"], reproduce])
+
+
+def _properties(parent: ET.Element, pairs: list[tuple[str, str]]) -> None:
+    if pairs:
+        properties = ET.SubElement(parent, "properties")
+        for key, value in pairs:
+            ET.SubElement(properties, "property", {"name": key, "value": inert(value)})
+
+
+def _having(tag: str, cases: list[ET.Element]) -> int:
+    return sum(case.find(tag) is not None for case in cases)
+
+
+def _spent(timing: dict[str, Any], wanted: str) -> Any:
+    results = timing.get("results")
+    spent = results.get(wanted) if isinstance(results, dict) else None
+    return spent.get("seconds") if isinstance(spent, dict) else None
+
+
+def _seconds(spent: Any) -> str:
+    """Seconds with three decimals; zero where the report has none that can be."""
+    number = isinstance(spent, (int, float)) and not isinstance(spent, bool)
+    return f"{spent:.3f}" if number and 0 <= spent < LONGEST else "0.000"

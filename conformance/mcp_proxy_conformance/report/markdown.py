@@ -1,0 +1,107 @@
+"""The report as Markdown, for the summary page of a job or a comment."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Any
+
+from mcp_proxy_conformance.report.inert import inert
+from mcp_proxy_conformance.report.retelling import (
+    OPEN,
+    again,
+    name,
+    profile_of,
+    sentence,
+    target_of,
+)
+from mcp_proxy_conformance.report.terminal import VERDICTS
+
+MOST, LINES, CELL = 50, 12, 200
+LEFT_OUT = "left out"
+_TICKS = re.compile("`+")
+_MARKS = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$@-])")
+
+
+def render(report: dict[str, Any]) -> str:
+    """Headline, open clauses and open results; what a target said stands in code alone."""
+    lines = [
+        f"# {_code(report['headline'])}: {_code(report['why'])}",
+        "",
+        f"Profile {_code(profile_of(report))}, target {_code(target_of(report))}.",
+        *([] if report["complete"] else ["", "Not the whole profile was judged."]),
+        "",
+        *_clauses(report["clauses"]),
+    ]
+    shown = [one for one in report["results"] if one["verdict"] in OPEN]
+    for result in shown[:MOST]:
+        lines += ["", *_result(result)]
+    if len(shown) > MOST:
+        lines += ["", f"{len(shown) - MOST} more are in the JSON report."]
+    return "\n".join([*lines, ""])
+
+
+def _clauses(clauses: list[dict[str, Any]]) -> list[str]:
+    counts = Counter(one["verdict"] for one in clauses if one["judgement"] == "F")
+    told = ", ".join(f"{counts[word]} {word}" for word in VERDICTS if counts[word])
+    lines = [f"Clauses: {told or 'none'}; advisory ones are not counted."]
+    unseen = sum(one["reason"] == LEFT_OUT for one in clauses)
+    if unseen:
+        lines += ["", f"{unseen} clauses were left out, and are not in the table."]
+    rest = [one for one in clauses if one["verdict"] != "pass" and one["reason"] != LEFT_OUT]
+    if rest:
+        lines += ["", "| verdict | clause | reason |", "|---|---|---|"]
+    return lines + [_row(one) for one in rest]
+
+
+def _row(one: dict[str, Any]) -> str:
+    advisory = " (advisory)" if one["judgement"] == "A" else ""
+    reason = next(iter(inert(one["reason"]).splitlines()), "")
+    told = reason if len(reason) <= CELL else f"{reason[:CELL]}..."
+    return f"| {one['verdict']}{advisory} | {_cell(one['id'])} | {_cell(told)} |"
+
+
+def _result(result: dict[str, Any]) -> list[str]:
+    advisory = ", advisory" if result["judgement"] == "A" else ""
+    lines = [f"## {result['verdict']}{advisory}: {_code(name(result))}", ""]
+    for clause_id in result["clauses"]:
+        told = sentence(clause_id)
+        lines.append(f"- {_code(clause_id)} ({_plain(told.source)}): {_plain(told.text)}")
+    reason = inert(result["reason"]).splitlines()[:LINES]
+    return [
+        *lines,
+        "",
+        *_block([*reason, *result["evidence"]]),
+        "",
+        f"Reproduce with: {_code(again(result))}",
+    ]
+
+
+def _plain(text: str) -> str:
+    """Words of ours, so that no character of theirs is taken for markup."""
+    return _MARKS.sub(r"\\\1", text)
+
+
+def _code(text: str) -> str:
+    """Code on one line: nothing in it is markup, a link, a mention or HTML."""
+    line = inert(text).replace("\n", "\\n").replace("\t", "\\t")
+    if not line.strip():
+        return ""
+    ticks = "`" * (_longest(line) + 1)
+    return f"{ticks} {line} {ticks}" if len(ticks) > 1 else f"`{line}`"
+
+
+def _cell(text: str) -> str:
+    """Code in a table, where a bar would end the cell even in code."""
+    return _code(text.replace("|", "\\x7c"))
+
+
+def _block(lines: list[str]) -> list[str]:
+    """Code on lines of its own, in a fence that is longer than any in it."""
+    text = inert("\n".join(lines))
+    fence = "`" * max(3, _longest(text) + 1)
+    return [f"{fence}text", text, fence]
+
+
+def _longest(text: str) -> int:
+    return max(map(len, _TICKS.findall(text)), default=0)

@@ -1,0 +1,102 @@
+"""The report as SARIF 2.1.0: a rule for each clause, a result for each failure that convicts."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from mcp_proxy_conformance.report.inert import inert
+from mcp_proxy_conformance.report.outcome import BROKEN, DECLARATION, FAULT, INTERRUPTED
+from mcp_proxy_conformance.report.retelling import again, name, sentence
+
+SCHEMA = (
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+)
+UNDONE = (DECLARATION, BROKEN, FAULT, INTERRUPTED)
+"""Exit codes of runs that did not judge what they were to judge."""
+
+
+def render(report: dict[str, Any]) -> str:
+    """The log of one run, as JSON on several lines."""
+    judgements = {one["id"]: one["judgement"] for one in report["clauses"]}
+    for result in report["results"]:
+        for clause_id in result["clauses"]:
+            judgements.setdefault(clause_id, result["judgement"])
+    numbers = {clause_id: number for number, clause_id in enumerate(judgements)}
+    firm = [one for one in report["results"] if one["judgement"] == "F"]
+    run = {
+        "tool": {
+            "driver": {
+                "name": inert(report["suite"]["name"]),
+                "version": inert(report["suite"]["version"]),
+                "rules": [_rule(clause_id, kind) for clause_id, kind in judgements.items()],
+            }
+        },
+        "invocations": [_invocation(report, firm)],
+        "results": [_result(one, report, numbers) for one in firm if one["verdict"] == "fail"],
+    }
+    log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+    return json.dumps(log, indent=1, ensure_ascii=False) + "\n"
+
+
+def _rule(clause_id: str, judgement: str) -> dict[str, Any]:
+    told = sentence(clause_id)
+    return {
+        "id": inert(clause_id),
+        "shortDescription": _message(told.text),
+        "fullDescription": _message(told.text),
+        "help": _message(f"Source: {told.source}. More: explain {clause_id}"),
+        "defaultConfiguration": {"level": "error" if judgement == "F" else "note"},
+        "properties": {"source": told.source, "judgement": judgement},
+    }
+
+
+def _invocation(report: dict[str, Any], firm: list[dict[str, Any]]) -> dict[str, Any]:
+    """How the run ended, and what it could not settle."""
+    return {
+        "executionSuccessful": report["exit"] not in UNDONE,
+        "exitCode": report["exit"],
+        "exitCodeDescription": inert(f"{report['headline']}: {report['why']}"),
+        "toolExecutionNotifications": [
+            {
+                "level": "error" if one["verdict"] == "error" else "warning",
+                "message": _message(f"{one['verdict']}: {name(one)}\n{one['reason']}"),
+            }
+            for one in firm
+            if one["verdict"] in ("error", "inconclusive")
+        ],
+    }
+
+
+def _result(
+    result: dict[str, Any], report: dict[str, Any], numbers: dict[str, int]
+) -> dict[str, Any]:
+    """A failure under its first clause; the target is a process and has no file to point at."""
+    first = result["clauses"][0] if result["clauses"] else None
+    rule = {} if first is None else {"ruleId": inert(first), "ruleIndex": numbers[first]}
+    lines = [f"{name(result)} on {result['stage']}", result["reason"], *result["evidence"]]
+    place = f"{report['target']['kind']}/{result['stage']}"
+    return {
+        **rule,
+        "level": "error",
+        "message": _message("\n".join([*lines, f"reproduce with: {again(result)}"])),
+        "locations": [
+            {
+                "logicalLocations": [
+                    {
+                        "name": inert(result["stage"]),
+                        "fullyQualifiedName": inert(place),
+                        "kind": "resource",
+                    }
+                ]
+            }
+        ],
+        "partialFingerprints": {"check/v1": inert(name(result))},
+        "properties": {"clauses": [inert(one) for one in result["clauses"]]},
+    }
+
+
+def _message(text: str) -> dict[str, str]:
+    """A plain text; braces are doubled as the format asks, and nothing in it is a link."""
+    told = inert(text).replace("{", "{{").replace("}", "}}")
+    return {"text": told.replace("](", "] (")}

@@ -1,0 +1,94 @@
+"""Reports written by hand: without a failure, with one, with many, and with hostile words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Json = dict[str, Any]
+
+HOSTILE = (
+    "x | y](javascript:alert(1)) <script>alert(1)</script> @nobody #1 `tick` ```fence``` "
+    "![i](http://127.0.0.1/i) https://evil.invalid/ &amp; \"q\" 'q' ]]> --> \\"
+    "\n# heading\n~~~\n````\n\x00\x1b[2J\u202e\ufffe\x85\u2028\t{{ 7*7 }} {% raw %}"
+)
+"""What a target can put into whatever is told of it."""
+
+
+def clause(name: str, judgement: str, verdict: str, reason: str = "") -> Json:
+    """One clause of a report."""
+    return {
+        "id": name,
+        "judgement": judgement,
+        "verdict": verdict,
+        "reason": reason,
+        "results": 1,
+    }
+
+
+def result(verdict: str, *, judgement: str = "F", text: str = "assert 11 <= 10") -> Json:
+    """One result on FR-006.cap, or beside it when advisory."""
+    return {
+        "check": "test_cap",
+        "case": "11" if text == "assert 11 <= 10" else text,
+        "clauses": ["FR-006.cap" if judgement == "F" else "FR-006.fills"],
+        "judgement": judgement,
+        "verdict": verdict,
+        "reason": "" if verdict == "pass" else text,
+        "stage": "crowd",
+        "evidence": [f"observed: {text}", "expected: <= 10"] if verdict == "fail" else [],
+        "cut": [],
+        "messages": ["crowd/1", "crowd/2"],
+        "blame": {"fail": "target", "error": "adapter"}.get(verdict, ""),
+        "reproduce": "test_order_and_cap.py::test_cap[11]",
+    }
+
+
+def message(direction: str, text: str) -> Json:
+    """One message on the client's edge."""
+    return {
+        "edge": "client",
+        "direction": direction,
+        "peer": "http://127.0.0.1:8080/mcp",
+        "note": f"POST /mcp {text}",
+        "headers": {"Content-Type": "application/json"},
+        "body": f'{{"text":"{text}"}}',
+        "cut": 0,
+    }
+
+
+def report(*results: Json, text: str = "plain") -> Json:
+    """A report of these results, in which the target says `text` wherever it can."""
+    failed = any(one["verdict"] == "fail" and one["judgement"] == "F" for one in results)
+    return {
+        "format": "mcp-proxy-conformance-report/1",
+        "suite": {"name": "mcp-proxy-conformance", "version": "0"},
+        "profile": {"id": "discovery", "version": 1, "floor": {"capabilities": [], "passes": []}},
+        "target": {"kind": "command", "version": text, "wire": "handshake", "capabilities": []},
+        "headline": "violated" if failed else "conformant",
+        "exit": 1 if failed else 0,
+        "why": text,
+        "complete": True,
+        "clauses": [
+            clause("FR-001.accepts", "F", "pass"),
+            clause("FR-006.cap", "F", "fail" if failed else "pass", text if failed else ""),
+            clause("FR-006.fills", "A", "fail", text),
+            clause("FR-010.inspect", "F", "not_applicable", "inspect is not declared"),
+        ],
+        "results": list(results),
+        "stages": [],
+        "messages": {"crowd/1": message("sent", text), "crowd/2": message("received", text)},
+        "waivers": [],
+        "timing": {"seconds": 2.5, "results": {"test_cap[11]": {"seconds": 0.25}}},
+    }
+
+
+ALL = [result(verdict) for verdict in ("pass", "fail", "inconclusive", "not_applicable", "error")]
+CLEAN = report(result("pass"))
+ONE = report(result("fail"))
+MANY = report(*(ALL * 30), result("fail", judgement="A"))
+BAD = report(
+    *(result(one["verdict"], text=HOSTILE) for one in ALL),
+    result("fail", judgement="A", text=HOSTILE),
+    text=HOSTILE,
+)
+REPORTS = {"none": CLEAN, "one": ONE, "many": MANY, "hostile": BAD}
