@@ -12,7 +12,7 @@ from mcp_proxy_conformance.counterexamples.forking import Outcome, forked
 from mcp_proxy_conformance.counterexamples.rewriting import WireFault, rewriting
 from mcp_proxy_conformance.counterexamples.row import Cell, Kind, Row
 from mcp_proxy_conformance.counterexamples.standing import CHECK_S, Standing
-from mcp_proxy_conformance.counterexamples.trial import Verdicts, tried
+from mcp_proxy_conformance.counterexamples.trial import LOADS_S, SHORT_S, Verdicts, tried
 from mcp_proxy_conformance.given import Given
 from mcp_proxy_conformance.report.outcome import BROKEN, FAULT
 from mcp_proxy_conformance.requirement import folders_of
@@ -77,9 +77,10 @@ class Trial:
         if narrow:
             target = replace(target, ahead=1, soak_s=SOAK_S)
         if self.base is None:
-            sure = self.kind == "variant" and "resilience" in folders_of(self.profile)
+            loads = "resilience" in folders_of(self.profile)
+            sure = loads and self.kind == "variant"
             given = Given(target=target, profile=self.profile, confirm=sure, **chosen)
-            return tried(given, place)
+            return tried(given, place, check_s=LOADS_S if loads else SHORT_S)
         chosen |= {"profile": self.profile, "without": self.base.without, "confirm": True}
         return tried(Given(target=target, **chosen), place, check_s=CHECK_S)
 

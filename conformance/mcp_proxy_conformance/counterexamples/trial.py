@@ -14,7 +14,8 @@ from mcp_proxy_conformance.given import Given
 from mcp_proxy_conformance.requirement import folders_of
 from mcp_proxy_conformance.resources import checks_dir
 
-CHECK_S = 30
+SHORT_S, LOADS_S = 30, 120
+"""What one check may take in front of the reference; loads wait for silent servers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +43,7 @@ class Verdicts:
         return [r for r in self.results if r["verdict"] == "fail" and r["judgement"] == "F"]
 
 
-def tried(given: Given, out: Path, *, check_s: int = CHECK_S) -> Verdicts:
+def tried(given: Given, out: Path, *, check_s: int = SHORT_S) -> Verdicts:
     """Run the trial, each check for at most so many seconds; its report stays in `out`."""
     out.mkdir(parents=True, exist_ok=True)
     arguments = [

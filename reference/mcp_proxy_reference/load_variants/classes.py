@@ -46,12 +46,16 @@ class _Deaf(Ear):
             return
 
 
+LEAST_S = 0.5
+"""A busy machine takes some time to make a connection."""
+
+
 class _Impatient(HttpSession):
     """A session that takes a connection which is not made in time for one that is refused."""
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
-        self._http.timeout = httpx2.Timeout(None, connect=connection.timeout / 2)
+        self._http.timeout = httpx2.Timeout(None, connect=max(LEAST_S, connection.timeout / 2))
 
     async def _exchange(self, message: Json) -> Json:
         try:
