@@ -17,7 +17,7 @@ from mcp_proxy_conformance.given import Given
 from mcp_proxy_conformance.live.endpoint import BadEndpoint, Endpoint
 from mcp_proxy_conformance.live.environment import in_environment
 from mcp_proxy_conformance.live.live_run import LiveRun, live_target
-from mcp_proxy_conformance.requirement import Profile, profile
+from mcp_proxy_conformance.requirement import OF_PROXIES, Profile, profile
 from mcp_proxy_conformance.resilience.load_case import BadLoadCase
 from mcp_proxy_conformance.resilience.load_case import read_own as read_case
 from mcp_proxy_conformance.resilience.load_run import LoadRun
@@ -29,8 +29,8 @@ from mcp_proxy_conformance.target.kinds import target_of
 
 PROFILE = "discovery"
 PROFILES = {
-    "reference": "discovery+robustness",
-    "command": "discovery+robustness",
+    "reference": OF_PROXIES,
+    "command": OF_PROXIES,
     "loader": "resilience",
     "endpoint": "discovery-live",
 }

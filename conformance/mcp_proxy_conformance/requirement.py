@@ -110,6 +110,8 @@ class Floor(_Row, frozen=True, kw_only=True):
 
 BESIDE = "+"
 """Between the ids of profiles that are judged together."""
+OF_PROXIES = "discovery+robustness"
+"""What a proxy is judged by that the suite drives."""
 FOLDERS = {"discovery-live": "live", "resilience-basic": "resilience"}
 """The folders of the checks of profiles that have not their own name for it."""
 

@@ -8,10 +8,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import pytest
+
+T = TypeVar("T")
 
 CANARY = "canary-5f3a9c"
 MEASURE = """
@@ -80,3 +85,19 @@ def came(folder: Path, *words: str, within_s: float) -> Came:
         told=told.decode("utf-8", "surrogateescape"),
         files={str(one.relative_to(out)): one.read_bytes() for one in written},
     )
+
+
+def runs_asked_for(
+    request: pytest.FixtureRequest,
+    known: Iterable[str],
+    run: Callable[[str, Path], T],
+    folder: Path,
+    at_once: int,
+) -> dict[str, T]:
+    """A run on each known kind of target that some test of the session asks for, some at once."""
+    items = request.session.items
+    asked = {item.callspec.params.get("kind") for item in items if hasattr(item, "callspec")}
+    names = [name for name in known if name in asked]
+    with ThreadPoolExecutor(at_once) as crew:
+        found = crew.map(lambda name: run(name, folder / str(names.index(name))), names)
+        return dict(zip(names, found, strict=True))

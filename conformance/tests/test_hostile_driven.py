@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import hostile_adapter
 import jsonschema
 import pytest
-from hostile_runs import Came, came
+from hostile_runs import Came, came, runs_asked_for
 
 from mcp_proxy_conformance.resources import schemas_dir
 
@@ -38,12 +37,7 @@ each_kind = pytest.mark.parametrize("kind", EXIT)
 def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Runs:
     """A run on each kind of target that a test asks for, some at once."""
     folder = tmp_path_factory.mktemp("driven")
-    items = request.session.items
-    asked = {item.callspec.params.get("kind") for item in items if hasattr(item, "callspec")}
-    names = [name for name in EXIT if name in asked]
-    with ThreadPoolExecutor(AT_ONCE) as crew:
-        found = crew.map(lambda name: _run(name, folder / str(names.index(name))), names)
-        return dict(zip(names, found, strict=True))
+    return runs_asked_for(request, EXIT, _run, folder, AT_ONCE)
 
 
 def _run(name: str, folder: Path) -> Came:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import jsonschema
 import pytest
 from hostile_kinds import KINDS
-from hostile_runs import CANARY, Came, came
+from hostile_runs import CANARY, Came, came, runs_asked_for
 from hostile_target import serving
 
 from mcp_proxy_conformance.resources import schemas_dir
@@ -132,12 +131,7 @@ each_kind = pytest.mark.parametrize("kind", KINDS)
 def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Runs:
     """A run on each kind of target that a test asks for, some at once."""
     folder = tmp_path_factory.mktemp("hostile")
-    items = request.session.items
-    asked = {item.callspec.params.get("kind") for item in items if hasattr(item, "callspec")}
-    names = [name for name in KINDS if name in asked]
-    with ThreadPoolExecutor(AT_ONCE) as crew:
-        found = crew.map(lambda name: _run(name, folder / str(names.index(name))), names)
-        return dict(zip(names, found, strict=True))
+    return runs_asked_for(request, KINDS, _run, folder, AT_ONCE)
 
 
 def _run(name: str, folder: Path) -> tuple[Came, int]:

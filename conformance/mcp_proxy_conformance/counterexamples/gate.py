@@ -9,6 +9,7 @@ from typing import Any
 
 from mcp_proxy_conformance.case import Case
 from mcp_proxy_conformance.checks_index import Check, cases, checks
+from mcp_proxy_conformance.counterexamples.gather import JUDGING
 from mcp_proxy_conformance.counterexamples.proofs import PROOFS, live_proofs, proofs
 from mcp_proxy_conformance.counterexamples.wire import WIRE_FAULTS
 from mcp_proxy_conformance.requirement import (
@@ -60,7 +61,7 @@ def shipped() -> Shipped:
 
     return Shipped(
         clauses=catalogue().clauses,
-        proven=(profile("discovery"), profile("robustness"), profile("resilience")),
+        proven=tuple(map(profile, JUDGING)),
         profiles=profiles(),
         rulings=interpretations(),
         checks=checks(),

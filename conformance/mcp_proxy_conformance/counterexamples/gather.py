@@ -14,9 +14,9 @@ from mcp_proxy_conformance.counterexamples.loader_controls import LOADER_CONTROL
 from mcp_proxy_conformance.counterexamples.matrix import Trial, made
 from mcp_proxy_conformance.counterexamples.proofs import proofs
 from mcp_proxy_conformance.counterexamples.row import NEEDS, Kind, Row
-from mcp_proxy_conformance.counterexamples.standing import PROFILE, Standing
+from mcp_proxy_conformance.counterexamples.standing import Standing
 from mcp_proxy_conformance.counterexamples.wire import WIRE_FAULTS
-from mcp_proxy_conformance.requirement import catalogue, profile
+from mcp_proxy_conformance.requirement import OF_PROXIES, catalogue, profile
 
 MOST_DUELS = 12
 JUDGING = ("discovery", "robustness", "resilience")
@@ -36,7 +36,8 @@ def trials() -> list[Trial]:
     firm = firm_checks()
     found = _firsts(found, lambda one: [c.name for c in firm if set(c.clauses) & set(one.clauses)])
     found += [
-        Trial(kind="variant", changed=one, clauses=one.takes, profile=PROFILE) for one in variants()
+        Trial(kind="variant", changed=one, clauses=one.takes, profile=OF_PROXIES)
+        for one in variants()
     ]
     found += [
         Trial(kind="variant", changed=one, clauses=one.takes, profile=one.profile)

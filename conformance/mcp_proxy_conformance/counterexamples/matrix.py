@@ -46,6 +46,11 @@ class Trial:
     base: Standing | None = None
     baseline: Path | None = None
 
+    @property
+    def loads(self) -> bool:
+        """Whether a loader is tried, not a proxy."""
+        return "resilience" in folders_of(self.profile)
+
     def target(self) -> Target:
         """The changed target, made in the process that tries it."""
         if isinstance(self.changed, Control):
@@ -54,7 +59,7 @@ class Trial:
             own = self.base.make if self.base is not None else reference
             return rewriting(own(), self.changed)
         lacks = self.changed.lacks if self.kind == "variant" else ()
-        if "resilience" in folders_of(self.profile):
+        if self.loads:
             return embedded_target(
                 self.changed,
                 lacks,
@@ -77,10 +82,9 @@ class Trial:
         if narrow:
             target = replace(target, ahead=1, soak_s=SOAK_S)
         if self.base is None:
-            loads = "resilience" in folders_of(self.profile)
-            sure = loads and self.kind == "variant"
+            sure = self.loads and self.kind == "variant"
             given = Given(target=target, profile=self.profile, confirm=sure, **chosen)
-            return tried(given, place, check_s=LOADS_S if loads else SHORT_S)
+            return tried(given, place, check_s=LOADS_S if self.loads else SHORT_S)
         chosen |= {"profile": self.profile, "without": self.base.without, "confirm": True}
         return tried(Given(target=target, **chosen), place, check_s=CHECK_S)
 

@@ -12,12 +12,12 @@ from mcp_proxy_conformance.counterexamples.rewriting import rewriting
 from mcp_proxy_conformance.counterexamples.row import Cell, Row
 from mcp_proxy_conformance.counterexamples.trial import Verdicts, tried
 from mcp_proxy_conformance.given import Given
+from mcp_proxy_conformance.requirement import OF_PROXIES
 from mcp_proxy_conformance.run import NOT_DECLARED
 from mcp_proxy_conformance.target.adapter import Target
 from mcp_proxy_conformance.verdict import WORST_FIRST
 
 UNCHANGED = WireFault(id="unchanged", text="The target as it is.", breaks=())
-PROFILE = "discovery+robustness"
 WHOLE_S = 1800.0
 CHECK_S = 180
 CELLS: dict[int, Cell] = {0: "acquitted", 1: "violated"}
@@ -100,7 +100,7 @@ def standing(make: Callable[[], Target], folder: Path) -> Standing:
 
     def work(through: WireFault) -> Verdicts:
         target = rewriting(make(), through)
-        given = Given(target=target, profile=PROFILE, confirm=True)
+        given = Given(target=target, profile=OF_PROXIES, confirm=True)
         return tried(given, folder / through.id, check_s=CHECK_S)
 
     (outcome,) = forked(work, [UNCHANGED], folder, at_once=1, limit_s=WHOLE_S)

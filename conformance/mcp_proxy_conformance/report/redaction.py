@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import base64
 import json
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, quote_plus
+
+from mcp_proxy_conformance.base64_inside import in_base64
 
 REDACTED = "(redacted)"
 LEAST, LEAST_ENCODED = 4, 6
@@ -68,10 +69,6 @@ def _forms(secret: str) -> Iterator[str]:
 
 
 def _in_base64(raw: bytes) -> Iterator[str]:
-    """The characters that stand for these bytes, wherever in a longer text they begin."""
-    for before in range(3):
-        first, last = math.ceil(before * 8 / 6), (before + len(raw)) * 8 // 6
-        for encode in (base64.b64encode, base64.urlsafe_b64encode):
-            told = encode(b"\0" * before + raw).decode()[first:last]
-            if len(told) >= LEAST_ENCODED:
-                yield told
+    """Those that are long enough to be found, in both alphabets."""
+    for encode in (base64.b64encode, base64.urlsafe_b64encode):
+        yield from (told for told in in_base64(raw, encode) if len(told) >= LEAST_ENCODED)

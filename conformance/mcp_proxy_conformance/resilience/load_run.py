@@ -165,9 +165,9 @@ class LoadRun(Run):
         return next((f"{w} {NOT_DECLARED}" for w in place.needs if w not in known), None)
 
     def bench(self, place: Place) -> Any:
-        """The same for every check."""
-        del place
-        return LoadBench(self.loads, self.loader_target, self.laws)
+        """The same for every check, but that only those of laws need generated loads."""
+        laws = self.laws if place.name == GENERATED.id else None
+        return LoadBench(self.loads, self.loader_target, laws)
 
     def judged(self, call: Callable[[Any], Any], bench: Any, place: Place) -> Ending:
         """A failure counts only when a second load, with time to itself, shows it too."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import unquote
 
-BITS_OF_A_BYTE, BITS_OF_A_LETTER = 8, 6
+from mcp_proxy_conformance.base64_inside import in_base64
 
 
 def shows(secret: str, line: bytes) -> bool:
@@ -23,7 +23,7 @@ def shows(secret: str, line: bytes) -> bool:
     plain = {secret, unquote(secret), *_out_of_base64(secret)}
     letters = told.replace("-", "+").replace("_", "/")
     return any(one in told for one in plain) or any(
-        form in letters for one in plain for form in _in_base64(one.encode())
+        form in letters for one in plain for form in in_base64(one.encode())
     )
 
 
@@ -44,12 +44,3 @@ def _texts(value: Any) -> Iterator[str]:
     elif isinstance(value, list):
         for one in value:
             yield from _texts(one)
-
-
-def _in_base64(raw: bytes) -> Iterator[str]:
-    """The letters that stand for these bytes whatever stands before and behind them."""
-    for before in range(3):
-        letters = base64.b64encode(bytes(before) + raw).decode()
-        first = -(-before * BITS_OF_A_BYTE // BITS_OF_A_LETTER)
-        last = (before + len(raw)) * BITS_OF_A_BYTE // BITS_OF_A_LETTER
-        yield letters[first:last]
