@@ -21,7 +21,7 @@ from mcp_proxy_conformance.requirement import OF_PROXIES, Profile, profile
 from mcp_proxy_conformance.resilience.load_case import BadLoadCase
 from mcp_proxy_conformance.resilience.load_case import read_own as read_case
 from mcp_proxy_conformance.resilience.load_run import LoadRun
-from mcp_proxy_conformance.resilience.loader_target import LoaderTarget, program_target
+from mcp_proxy_conformance.resilience.loader_target import EXAMPLES, LoaderTarget, program_target
 from mcp_proxy_conformance.run import Run
 from mcp_proxy_conformance.target.adapter import Target
 from mcp_proxy_conformance.target.description import OF_LOADERS, BadTarget, Description, describe
@@ -37,6 +37,31 @@ PROFILES = {
 """What targets of a kind are judged by when no profile is named; others by PROFILE."""
 LOADERS = ("resilience",)
 OWN_LOADER = (sys.executable, "-m", "mcp_proxy_reference.load")
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """The options that say what is judged, by what, and how."""
+    group = parser.getgroup("mcp-proxy-conformance")
+    group.addoption(
+        "--target", help="the implementation under test: reference, mcpproxy, command, loader"
+    )
+    group.addoption("--target-file", help="the target file that `init` writes")
+    group.addoption("--target-options", default="{}", help="its members that differ, as JSON")
+    group.addoption("--soak", type=float, default=0.0, help="seconds; observe stages again then")
+    group.addoption("--baseline", help="the folder of a recording to compare bytes with")
+    group.addoption("--profile", help="the profile of clauses, or several: discovery+robustness")
+    group.addoption("--out", default="mcp-proxy-conformance-out", help="folder of the report")
+    group.addoption("--check", help="only this check, or this case")
+    group.addoption("--case", help="only the load case in this file")
+    group.addoption("--examples", type=int, default=EXAMPLES, help="loads to be generated")
+    group.addoption("--seed", type=int, default=0, help="what loads are generated from")
+    group.addoption("--keep", action="store_true", help="keep the targets' scratch folders")
+    group.addoption("--no-confirm", action="store_true", help="do not confirm shared failures")
+
+
+def given_to(config: pytest.Config) -> Given | None:
+    """What a caller in the same process brings as a plugin."""
+    return next((p for p in config.pluginmanager.get_plugins() if isinstance(p, Given)), None)
 
 
 def asked_run(config: pytest.Config, given: Given | None) -> Run | None:

@@ -1,0 +1,62 @@
+"""Which of the collected checks run, and in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from mcp_proxy_conformance.asked import given_to
+from mcp_proxy_conformance.collected import clauses_of, is_named, named, place_of
+from mcp_proxy_conformance.given import Given
+from mcp_proxy_conformance.resilience.load_run import LoadRun
+from mcp_proxy_conformance.run import Run
+
+
+def select(items: list[pytest.Item], run: Run, config: pytest.Config) -> None:
+    """Leave the checks of the profile that are asked for; a narrower choice marks the run."""
+    items[:] = [item for item in items if _in_profile(item, run)]
+    for wanted in _choices(run, config):
+        run.narrowed = True
+        items[:] = [item for item in items if wanted(item)]
+    given = given_to(config)
+    if given is not None and given.only:
+        items[:] = [item for item in items if _function(item) == given.only]
+
+
+def _choices(run: Run, config: pytest.Config) -> list[Callable[[pytest.Item], bool]]:
+    """What was asked for: each leaves out all that it does not mean."""
+    choices: list[Callable[[pytest.Item], bool]] = []
+    if (check := config.getoption("--check")) is not None:
+        choices.append(lambda item: is_named(item, check))
+    if isinstance(run, LoadRun) and (own := run.loader_target.case) is not None:
+        choices.append(lambda item: named(item)[1] == own.id)
+    given = given_to(config)
+    if given is not None and (cited := given.clauses) is not None:
+        choices.append(lambda item: bool(cited.intersection(clauses_of(item))))
+    if given is not None and (without := given.without):
+        choices.append(lambda item: named(item) not in without)
+    return choices
+
+
+def arrange(items: list[pytest.Item], given: Given | None) -> None:
+    """Bring the checks of a stage together; those of fresh worlds come before."""
+    places = {item: place for item in items if (place := place_of(item)) is not None}
+    order: dict[str, int] = {}
+    for place in places.values():
+        if not place.fresh:
+            order.setdefault(place.name, len(order))
+    items.sort(key=lambda item: order.get(places[item].name, -1) if item in places else -2)
+    if given is not None:
+        items.sort(key=lambda item: _function(item) != given.first)
+        items[:] = items[::-1] if given.backwards else items
+
+
+def _in_profile(item: pytest.Item, run: Run) -> bool:
+    """Whether a check cites a clause of the profile; other tests are none of our business."""
+    cited = clauses_of(item)
+    return not cited or bool(set(cited) & set(run.profile.clauses))
+
+
+def _function(item: pytest.Item) -> str | None:
+    return getattr(item, "originalname", None)
