@@ -4,13 +4,18 @@ A line on standard input is `{"arguments": [...], "environment": {...}, "output"
 the answer is one line `{"pid": N}`. Each instance is a process and a process group of its own.
 """
 
+import asyncio
 import contextlib
 import gc
+import importlib
 import json
 import os
 import signal
 import sys
 from typing import Any
+
+import anyio.lowlevel
+import httpx2
 
 from mcp_proxy_reference.__main__ import main
 
@@ -26,6 +31,7 @@ def host() -> None:
 
     signal.signal(signal.SIGCHLD, reap)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _import_the_late()
     gc.freeze()
     for line in sys.stdin:
         wanted = json.loads(line)
@@ -38,6 +44,13 @@ def host() -> None:
     for pid in list(running):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(pid, signal.SIGTERM)
+
+
+def _import_the_late() -> None:
+    """Import here, once, what each instance would import with its first connection."""
+    importlib.import_module("uvicorn.lifespan.off")
+    asyncio.run(anyio.lowlevel.checkpoint())
+    asyncio.run(httpx2.AsyncClient(verify=False).aclose())
 
 
 def _become(wanted: dict[str, Any]) -> None:
