@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Literal
 
@@ -34,6 +35,7 @@ __all__ = [
 Judgement = Literal["conveys", "convicted", "unrecognised"]
 LONGEST_READ = 20_000
 """Characters; a longer text is not read but left unrecognised."""
+TEXTS_KEPT = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,14 +65,22 @@ def judge(
         return _verdict("unrecognised", "not one of the six status words", (status,))
     if len(text) > LONGEST_READ:
         return _verdict("unrecognised", f"longer than {LONGEST_READ} characters")
+    return _judged(text, status)
+
+
+@lru_cache(maxsize=TEXTS_KEPT)
+def _judged(text: str, status: str) -> TextJudgement:
+    """A target says few different things, names masked, and says them often."""
     return _JUDGES[status](Reading(text))
 
 
+@lru_cache(maxsize=TEXTS_KEPT)
 def claims_operator_policy(text: str) -> bool:
     """Whether the text affirms that the operator, a policy or the configuration set the lock."""
     return bool(Reading(text[:LONGEST_READ]).claims())
 
 
+@lru_cache(maxsize=TEXTS_KEPT)
 def tells_user_act(text: str) -> bool:
     """Whether the text tells the user or the agent to enable, approve or review something."""
     return bool(Reading(text[:LONGEST_READ]).deeds(grammar.TOLD))

@@ -92,7 +92,7 @@ def _reference() -> Target:
         close=host.close if host else lambda: None,
         surface=operator_surface(),
         capabilities=CAPABILITIES,
-        settle_s=0.2,  # it takes up a change with the next request
+        settle_s=0.05,  # it takes up a change with the next request
     )
 
 
