@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
+from mcp_proxy_conformance.discovery.known import Known
 from mcp_proxy_conformance.discovery.surface import Members
 from mcp_proxy_conformance.verdict import Inconclusive, Misshapen
 from mcp_proxy_conformance.wire.reply import ToolReply
@@ -107,41 +107,11 @@ class Listing:
         return entry.counts if entry else None
 
 
-def canonical(server: str, name: str, known: Iterable[ToolKey]) -> ToolKey:
-    """The key of an entry told as `name` of `server`, whatever form the target gives names.
-
-    The bare tool name, or it behind or before the server's name and separators.
-    """
-    if not server:
-        spelt = [k for k in known if k.server in name and k.tool in name] or [
-            k for k in known if k.tool == name
-        ]
-        longest = max(spelt, key=lambda k: len(k.tool), default=None)
-        return longest or ToolKey("", name)
-    for tool in _longest_first(tuple(known)).get(server, ()):
-        if tool in name:
-            rest = name.replace(tool, "", 1).replace(server, "", 1)
-            if not re.search(r"[A-Za-z0-9]", rest):
-                return ToolKey(server, tool)
-    return ToolKey(server, name)
-
-
-@lru_cache(maxsize=64)
-def _longest_first(known: tuple[ToolKey, ...]) -> Mapping[str, Sequence[str]]:
-    """The names of the tools of each server, the longest first."""
-    names: dict[str, list[str]] = {}
-    for key in sorted(known, key=lambda key: -len(key.tool)):
-        if key.tool:
-            names.setdefault(key.server, []).append(key.tool)
-    return names
-
-
-def read_answer(reply: ToolReply, query: str, members: Members, known: Iterable[ToolKey]) -> Answer:
+def read_answer(reply: ToolReply, query: str, members: Members, known: Known) -> Answer:
     """The answer in normal form; raises Misshapen when it has not the shape that was named."""
     body = _body(reply)
     if body is None:
         return Answer(reply=reply, query=query, error=_error_text(reply), body={})
-    known = tuple(known)
     note = body.get(members.note)
     if note is not None and not isinstance(note, str):
         raise Misshapen(f"member {members.note!r} is {note!r:.{SHOWN}}; a note is one string")
@@ -201,7 +171,7 @@ def server_entry(told: Any, members: Members) -> ServerEntry:
     )
 
 
-def _entries(body: Mapping[str, Any], member: str, known: tuple[ToolKey, ...]) -> tuple[Entry, ...]:
+def _entries(body: Mapping[str, Any], member: str, known: Known) -> tuple[Entry, ...]:
     told = body.get(member)
     if told is None:
         return ()
@@ -213,7 +183,7 @@ def _entries(body: Mapping[str, Any], member: str, known: tuple[ToolKey, ...]) -
             raise Misshapen(f"an entry of {member!r} has no name: {one!r:.{SHOWN}}")
         server = one.get("server")
         name = one["name"]
-        key = canonical(server if isinstance(server, str) else "", name, known)
+        key = known.key(server if isinstance(server, str) else "", name)
         found.append(Entry(key=key, name=name, members=one))
     return tuple(found)
 

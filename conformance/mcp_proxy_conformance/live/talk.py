@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from mcp_proxy_conformance.discovery.answer import Answer, read_answer
 from mcp_proxy_conformance.discovery.calibration import Exact
 from mcp_proxy_conformance.discovery.echo import without_flag
+from mcp_proxy_conformance.discovery.known import Known
 from mcp_proxy_conformance.discovery.surface import FLAG
 from mcp_proxy_conformance.live.budget import Budget, Ledger, OverBudget
 from mcp_proxy_conformance.live.endpoint import Endpoint
@@ -118,7 +119,7 @@ class Talk:
         told: dict[str, Any] = {}
         try:
             reply = self.call(names.discovery_tool, arguments)
-            told["answer"] = read_answer(reply, query, names.members, ())
+            told["answer"] = read_answer(reply, query, names.members, Known())
             if not FLAGS[form]:  # these are compared byte by byte
                 exact = Exact.of(reply)
                 parts = {name: without_flag(part, arguments) for name, part in exact.parts()}

@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urljoin
 
-import msgspec
-
 from mcp_proxy_conformance.calling import ABSENT, Called
 from mcp_proxy_conformance.discovery.answer import Answer, read_answer
+from mcp_proxy_conformance.discovery.known import Known
 from mcp_proxy_conformance.discovery.surface import FLAG
 from mcp_proxy_conformance.target.adapter import (
     LOCK_CAPABILITY,
@@ -27,6 +26,7 @@ from mcp_proxy_conformance.target.adapter import (
     Unsupported,
     Upstream,
 )
+from mcp_proxy_conformance.target.declared import declared_part
 from mcp_proxy_conformance.target.folder import keep_logs
 from mcp_proxy_conformance.transcript import Transcript
 from mcp_proxy_conformance.upstream import Upstreams, UpstreamServer, UpstreamTool
@@ -72,7 +72,7 @@ class Started:
         of it before anything is waited for, so that another thread can close it.
         """
         self.target = target
-        self.world = _declared_part(world, target)
+        self.world = declared_part(world, target)
         self.transcript = Transcript()
         scratch.mkdir(parents=True, exist_ok=True)
         self.folder = Path(tempfile.mkdtemp(prefix=f"{world.id or 'world'}-", dir=scratch))
@@ -169,12 +169,16 @@ class Started:
         if limit is not ABSENT:
             arguments[names.limit] = limit
         reply = self.client(agent, endpoint).call_tool(names.discovery_tool, arguments)
-        return read_answer(reply, query, names.members, self.tools)
+        return read_answer(reply, query, names.members, self._known)
 
     @cached_property
     def tools(self) -> dict[ToolKey, Tool]:
         """Every tool that ever exists in this world."""
         return self.world.tools()
+
+    @cached_property
+    def _known(self) -> Known:
+        return Known(self.tools)
 
     def stdio(self) -> StdioClient:
         """A client of the target over stdio, to be closed by who asked for it."""
@@ -275,16 +279,6 @@ class Started:
             keep_logs(self.folder)
         if not self._keep:
             shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def _declared_part(world: World, target: Target) -> World:
-    """The world without lists and agents for a target that does not declare to know them."""
-    servers, agents = world.servers, world.agents
-    if "config" not in target.capabilities:
-        servers = tuple(msgspec.structs.replace(one, deny=()) for one in servers)
-    if "agents" not in target.capabilities:
-        agents = {}
-    return msgspec.structs.replace(world, servers=servers, agents=agents)
 
 
 def _upstream_tool(tool: Tool) -> UpstreamTool:

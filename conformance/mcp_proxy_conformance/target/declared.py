@@ -1,0 +1,18 @@
+"""The part of a world that a target can be started with: what it declares to know."""
+
+from __future__ import annotations
+
+import msgspec
+
+from mcp_proxy_conformance.target.adapter import Target
+from mcp_proxy_conformance.world import World
+
+
+def declared_part(world: World, target: Target) -> World:
+    """The world without lists and agents for a target that does not declare to know them."""
+    servers, agents = world.servers, world.agents
+    if "config" not in target.capabilities:
+        servers = tuple(msgspec.structs.replace(one, deny=()) for one in servers)
+    if "agents" not in target.capabilities:
+        agents = {}
+    return msgspec.structs.replace(world, servers=servers, agents=agents)
