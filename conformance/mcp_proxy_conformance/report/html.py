@@ -17,6 +17,7 @@ from mcp_proxy_conformance.report.retelling import (
     Sentence,
     Waiver,
     again,
+    has_waived,
     name,
     profile_of,
     request,
@@ -85,7 +86,7 @@ def render(report: dict[str, Any]) -> str:
         report=report,
         profile=profile_of(report),
         target=target_of(report),
-        worst=COLOURS.get(report["exit"], "error"),
+        colour=_colour(report),
         counts=_counts(report["clauses"]),
         left_out=len(report["clauses"]) - len(shown),
         every=sections,
@@ -150,6 +151,12 @@ def _group(clause: dict[str, Any]) -> Group:
     if clause["verdict"] in OPEN:
         return "open" if clause["judgement"] == "F" else "advisory"
     return "waived" if clause["verdict"] == "waived" else "settled"
+
+
+def _colour(report: dict[str, Any]) -> str:
+    if report["exit"] == CONFORMANT and has_waived(report):
+        return "waived"
+    return COLOURS.get(report["exit"], "error")
 
 
 def _counts(clauses: list[dict[str, Any]]) -> list[tuple[str, int, int]]:

@@ -9,11 +9,13 @@ from typing import Any
 from mcp_proxy_conformance.report.inert import inert
 from mcp_proxy_conformance.report.retelling import (
     OPEN,
+    Waiver,
     again,
     name,
     profile_of,
     sentence,
     target_of,
+    waivers,
 )
 from mcp_proxy_conformance.report.terminal import VERDICTS
 
@@ -38,6 +40,8 @@ def render(report: dict[str, Any]) -> str:
         lines += ["", *_result(result)]
     if len(shown) > MOST:
         lines += ["", f"{len(shown) - MOST} more are in the JSON report."]
+    if known := waivers(report):
+        lines += ["", "## Known deviations", "", *map(_deviation, known)]
     return "\n".join([*lines, ""])
 
 
@@ -75,6 +79,15 @@ def _result(result: dict[str, Any]) -> list[str]:
         "",
         f"Reproduce with: {_code(again(result))}",
     ]
+
+
+def _deviation(known: Waiver) -> str:
+    """A deviation in one line of a list; its issue is no link, as nothing here is."""
+    state = f"{_code(known.state)} " if known.state else ""
+    return (
+        f"- {_code(known.id)} {state}at {_code(known.place)}, until {_code(known.expires)}:"
+        f" {_code(known.reason)}, {_code(known.issue)}"
+    )
 
 
 def _plain(text: str) -> str:

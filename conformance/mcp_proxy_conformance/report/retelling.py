@@ -37,6 +37,14 @@ def sentence(clause_id: str) -> Sentence:
         return Sentence("This version of the suite has no such clause.", "no source")
 
 
+def needs_capability(clause_id: str) -> bool:
+    """Whether the clause is judged because the target declares something; unknown ones are not."""
+    try:
+        return bool(catalogue().clause(clause_id).capability)
+    except UnknownClause:
+        return False
+
+
 def rulings(clause_id: str) -> list[Interpretation]:
     """How the suite reads the sentence that the clause rests on, where it can be read otherwise."""
     return [one for one in interpretations() if clause_id in one.clauses]
@@ -90,6 +98,11 @@ def waived_by(result: dict[str, Any], known: list[Waiver]) -> list[Waiver]:
         return []
     names = {result["check"], result["case"], name(result), *result["clauses"]}
     return [one for one in known if one.id in names and one.state in ("used", "")]
+
+
+def has_waived(report: dict[str, Any]) -> bool:
+    """Whether the run rests on deviations."""
+    return any(one["verdict"] == "waived" for one in report["clauses"])
 
 
 def name(result: dict[str, Any]) -> str:
