@@ -86,7 +86,7 @@ def render(report: dict[str, Any]) -> str:
         report=report,
         profile=profile_of(report),
         target=target_of(report),
-        colour=_colour(report),
+        colour=colour_of(report),
         counts=_counts(report["clauses"]),
         left_out=len(report["clauses"]) - len(shown),
         every=sections,
@@ -107,6 +107,13 @@ def anchors(clauses: list[str]) -> list[str]:
         place = f"clause-{one}" if _PLAIN.fullmatch(one) else f"clause-number-{number}"
         found.append(f"clause-number-{number}" if place in found else place)
     return found
+
+
+def colour_of(report: dict[str, Any]) -> str:
+    """The verdict whose colours the headline has."""
+    if report["exit"] == CONFORMANT and has_waived(report):
+        return "waived"
+    return COLOURS.get(report["exit"], "error")
 
 
 def _told(anchor: str, result: dict[str, Any], report: dict[str, Any]) -> Told:
@@ -151,12 +158,6 @@ def _group(clause: dict[str, Any]) -> Group:
     if clause["verdict"] in OPEN:
         return "open" if clause["judgement"] == "F" else "advisory"
     return "waived" if clause["verdict"] == "waived" else "settled"
-
-
-def _colour(report: dict[str, Any]) -> str:
-    if report["exit"] == CONFORMANT and has_waived(report):
-        return "waived"
-    return COLOURS.get(report["exit"], "error")
 
 
 def _counts(clauses: list[dict[str, Any]]) -> list[tuple[str, int, int]]:

@@ -28,9 +28,9 @@ _MARKS = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$@-])")
 def render(report: dict[str, Any]) -> str:
     """Headline, open clauses and open results; what a target said stands in code alone."""
     lines = [
-        f"# {_code(report['headline'])}: {_code(report['why'])}",
+        f"# {code(report['headline'])}: {code(report['why'])}",
         "",
-        f"Profile {_code(profile_of(report))}, target {_code(target_of(report))}.",
+        f"Profile {code(profile_of(report))}, target {code(target_of(report))}.",
         *([] if report["complete"] else ["", "Not the whole profile was judged."]),
         "",
         *_clauses(report["clauses"]),
@@ -62,40 +62,40 @@ def _row(one: dict[str, Any]) -> str:
     advisory = " (advisory)" if one["judgement"] == "A" else ""
     reason = next(iter(inert(one["reason"]).splitlines()), "")
     told = reason if len(reason) <= CELL else f"{reason[:CELL]}..."
-    return f"| {one['verdict']}{advisory} | {_cell(one['id'])} | {_cell(told)} |"
+    return f"| {one['verdict']}{advisory} | {cell(one['id'])} | {cell(told)} |"
 
 
 def _result(result: dict[str, Any]) -> list[str]:
     advisory = ", advisory" if result["judgement"] == "A" else ""
-    lines = [f"## {result['verdict']}{advisory}: {_code(name(result))}", ""]
+    lines = [f"## {result['verdict']}{advisory}: {code(name(result))}", ""]
     for clause_id in result["clauses"]:
         told = sentence(clause_id)
-        lines.append(f"- {_code(clause_id)} ({_plain(told.source)}): {_plain(told.text)}")
+        lines.append(f"- {code(clause_id)} ({plain(told.source)}): {plain(told.text)}")
     reason = inert(result["reason"]).splitlines()[:LINES]
     return [
         *lines,
         "",
         *_block([*reason, *result["evidence"]]),
         "",
-        f"Reproduce with: {_code(again(result))}",
+        f"Reproduce with: {code(again(result))}",
     ]
 
 
 def _deviation(known: Waiver) -> str:
     """A deviation in one line of a list; its issue is no link, as nothing here is."""
-    state = f"{_code(known.state)} " if known.state else ""
+    state = f"{code(known.state)} " if known.state else ""
     return (
-        f"- {_code(known.id)} {state}at {_code(known.place)}, until {_code(known.expires)}:"
-        f" {_code(known.reason)}, {_code(known.issue)}"
+        f"- {code(known.id)} {state}at {code(known.place)}, until {code(known.expires)}:"
+        f" {code(known.reason)}, {code(known.issue)}"
     )
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Words of ours, so that no character of theirs is taken for markup."""
     return _MARKS.sub(r"\\\1", text)
 
 
-def _code(text: str) -> str:
+def code(text: str) -> str:
     """Code on one line: nothing in it is markup, a link, a mention or HTML."""
     line = inert(text).replace("\n", "\\n").replace("\t", "\\t")
     if not line.strip():
@@ -104,9 +104,9 @@ def _code(text: str) -> str:
     return f"{ticks} {line} {ticks}" if len(ticks) > 1 else f"`{line}`"
 
 
-def _cell(text: str) -> str:
+def cell(text: str) -> str:
     """Code in a table, where a bar would end the cell even in code."""
-    return _code(text.replace("|", "\\x7c"))
+    return code(text.replace("|", "\\x7c"))
 
 
 def _block(lines: list[str]) -> list[str]:
