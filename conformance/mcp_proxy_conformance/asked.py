@@ -26,6 +26,7 @@ from mcp_proxy_conformance.run import Run
 from mcp_proxy_conformance.target.adapter import Target
 from mcp_proxy_conformance.target.description import OF_LOADERS, BadTarget, Description, describe
 from mcp_proxy_conformance.target.kinds import target_of
+from mcp_proxy_conformance.target.written import written
 
 PROFILE = "discovery"
 PROFILES = {
@@ -105,7 +106,8 @@ def described(config: pytest.Config) -> Target:
         given=json.loads(config.getoption("--target-options")),
         environment=os.environ,
     )
-    return _loader(told) if told.kind == "loader" else target_of(told)
+    target = _loader(told) if told.kind == "loader" else target_of(told)
+    return replace(target, file=written(Path(file)) if file else None)
 
 
 def _loader(told: Description) -> Target:

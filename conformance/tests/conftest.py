@@ -1,12 +1,14 @@
-"""Recordings of the reference, as it is and changed, made once for all tests of baselines."""
+"""Recordings of the reference, made once for all tests of baselines; a browser for pages."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from browsing import Looking, browser
+from playwright.sync_api import Browser
 
 from mcp_proxy_conformance.baseline.manifest import Recording
 from mcp_proxy_conformance.baseline.recorder import record
@@ -33,6 +35,23 @@ def before() -> Recording:
 def after() -> Recording:
     """The reference with the feature."""
     return _recorded(Changed(id="unchanged", text="The reference itself."))
+
+
+@pytest.fixture(scope="module")
+def opened() -> Iterator[Browser]:
+    """The browser of one file of tests."""
+    with browser() as found:
+        yield found
+
+
+@pytest.fixture
+def looking(opened: Browser, tmp_path: Path) -> Iterator[Looking]:
+    """Opens pages; what a page has no business to do fails the test."""
+    found = Looking(opened, tmp_path)
+    yield found
+    for context in opened.contexts:
+        context.close()
+    assert found.seen == []
 
 
 def _recorded(changed: Changed) -> Recording:

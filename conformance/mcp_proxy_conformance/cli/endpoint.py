@@ -150,6 +150,7 @@ def _endpoint(
         listing=told or given["listing"] is not None,
         calls=told,
         pins=pins,
+        file=file,
         queries=given["query"],
         expect=read_locks(given["expect"]) if given["expect"] is not None else {},
         call=tuple(tool_key(one, "--call") for one in given["call"]),

@@ -8,6 +8,7 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from mcp_proxy_conformance.discovery.surface import Surface
@@ -41,7 +42,7 @@ class Endpoint:
     `agents` are further credentials by name; `expect` is the status that each tool should have;
     `call` are locked tools whose rejection is to be looked at. `listing`, `inspect`, `calls`: the
     surface names these tools because somebody said so, and not by default. `answer_s` is how long
-    each answer may take, `within_s` all of them.
+    each answer may take, `within_s` all of them. `file` is the target file that names the surface.
     """
 
     url: str = ""
@@ -62,6 +63,7 @@ class Endpoint:
     wire: Wire = "auto"
     dialing: Dialing = field(default_factory=lambda: Dialing(redirects=3))
     secrets: frozenset[str] = frozenset()
+    file: Path | None = None
 
     @property
     def place(self) -> str:

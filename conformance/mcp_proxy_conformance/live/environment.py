@@ -42,6 +42,7 @@ def in_environment(environment: Mapping[str, str]) -> Endpoint | None:
         surface=surface,
         listing=given,
         pins=pins,
+        file=Path(file) if file else None,
         expect=read_locks(Path(locks)) if locks else {},
         secrets=frozenset(secrets(told, [headers], environment)),
     )

@@ -27,6 +27,7 @@ from mcp_proxy_conformance.report.outcome import (
 from mcp_proxy_conformance.report.redaction import Redactor
 from mcp_proxy_conformance.run import Run
 from mcp_proxy_conformance.target.adapter import AdapterError, Target
+from mcp_proxy_conformance.target.written import written
 from mcp_proxy_conformance.transcript import Message
 from mcp_proxy_conformance.verdict import Inconclusive, Result
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
@@ -49,6 +50,7 @@ def live_target(endpoint: Endpoint, version: str = "") -> Target:
         capabilities=frozenset(),
         version=version,
         pins=endpoint.pins,
+        file=written(endpoint.file) if endpoint.file is not None else None,
     )
 
 

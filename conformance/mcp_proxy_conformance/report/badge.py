@@ -7,11 +7,13 @@ from typing import Any
 
 from mcp_proxy_conformance.report.inert import inert
 from mcp_proxy_conformance.report.outcome import CONFORMANT, INCOMPLETE, VIOLATED
-from mcp_proxy_conformance.report.retelling import profile_of
+from mcp_proxy_conformance.report.retelling import has_waived, profile_of
 
 COLORS = {CONFORMANT: "brightgreen", VIOLATED: "red", INCOMPLETE: "yellow"}
 OTHER = "lightgrey"
 """Of runs that judged nothing: a declaration, a target or the suite was at fault."""
+DEVIATING = "yellowgreen"
+"""Of runs that pass with deviations."""
 MOST = 60
 
 
@@ -21,9 +23,15 @@ def render(report: dict[str, Any]) -> str:
         "schemaVersion": 1,
         "label": _line(profile_of(report)),
         "message": _line(report["headline"]),
-        "color": COLORS.get(report["exit"], OTHER),
+        "color": _color(report),
     }
     return json.dumps(badge, ensure_ascii=False) + "\n"
+
+
+def _color(report: dict[str, Any]) -> str:
+    if report["exit"] == CONFORMANT and has_waived(report):
+        return DEVIATING
+    return COLORS.get(report["exit"], OTHER)
 
 
 def _line(text: str) -> str:

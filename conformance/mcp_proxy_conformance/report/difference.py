@@ -29,8 +29,8 @@ def difference(op: str, observed: Any, expected: Any) -> list[str]:
 
 
 def _row(change: Any) -> str:
-    path = change.path(root="at ") or "at the top"
-    return f"{path}: expected {_short(change.t1)}, observed {_short(change.t2)}"
+    path = change.path(root="") or "the top"
+    return f"at {path}: expected {_short(change.t1)}, observed {_short(change.t2)}"
 
 
 def _plain(value: Any) -> Any:

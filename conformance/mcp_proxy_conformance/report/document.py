@@ -56,6 +56,8 @@ def document(run: Run) -> dict[str, Any]:
             "version": run.target.version,
             "wire": run.wire,
             "capabilities": sorted(run.target.capabilities),
+            "file": run.target.file.path if run.target.file else None,
+            "lines": dict(run.target.file.lines) if run.target.file else {},
         },
         "headline": result.headline,
         "exit": result.exit,

@@ -1,93 +1,119 @@
-"""The report as one HTML page that needs no network and no script."""
+"""The report as one HTML page that needs no network, and no script to be read."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
-from mcp_proxy_conformance.report.inert import inert
+from mcp_proxy_conformance.report.evidence import Evidence, read
+from mcp_proxy_conformance.report.exchange import Exchange, exchange
+from mcp_proxy_conformance.report.framing import framed
+from mcp_proxy_conformance.report.outcome import CONFORMANT, INCOMPLETE, VIOLATED
 from mcp_proxy_conformance.report.retelling import (
     OPEN,
+    TOLD,
     Sentence,
+    Waiver,
     again,
+    has_waived,
     name,
     profile_of,
     request,
+    rulings,
     sentence,
     target_of,
+    waived_by,
+    waivers,
 )
 from mcp_proxy_conformance.report.terminal import VERDICTS
+from mcp_proxy_conformance.requirement import Interpretation
 
 LEFT_OUT = "left out"
-BODY_MOST = 4000
+COLOURS = {CONFORMANT: "pass", VIOLATED: "fail", INCOMPLETE: "inconclusive"}
+"""The verdict whose colours the headline has; of runs that judged nothing those of an error."""
+_PLAIN = re.compile(r"[A-Za-z0-9._~-]{1,80}")
+Group = Literal["open", "waived", "advisory", "settled"]
+GROUPS: dict[Group, str] = {
+    "open": "To be mended or settled",
+    "waived": "Known deviations",
+    "advisory": "Advisory: told, and never counted",
+    "settled": "Nothing to do",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A result that is not settled: its place on the page, and what it rests on."""
+    """A result that is told on its own: its place on the page, and what it rests on."""
 
     anchor: str
     result: dict[str, Any]
     name: str
     again: str
     request: str
-    messages: tuple[tuple[str, dict[str, Any]], ...]
+    evidence: Evidence
+    exchange: Exchange
+    waivers: list[Waiver]
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
     """A clause, the results told beneath it, and those told beneath another that it shares."""
 
+    anchor: str
+    group: Group
     clause: dict[str, Any]
     sentence: Sentence
+    rulings: list[Interpretation]
     own: tuple[Told, ...]
     elsewhere: tuple[Told, ...]
 
 
 def render(report: dict[str, Any]) -> str:
-    """The page: headline, then each clause with its sentence, its verdict and its evidence."""
-    open_ = [
+    """The page: headline, then what is open with its evidence, then every other clause."""
+    told = [
         _told(f"result-{number}", result, report)
         for number, result in enumerate(report["results"], 1)
-        if result["verdict"] in OPEN
+        if result["verdict"] in TOLD
     ]
     shown = [one for one in report["clauses"] if one["reason"] != LEFT_OUT]
-    homes = _homes(open_, {one["id"] for one in shown})
-    return (
-        _environment()
-        .get_template("page.html.jinja")
-        .render(
-            report=report,
-            profile=profile_of(report),
-            target=target_of(report),
-            counts=_counts(report["clauses"]),
-            left_out=len(report["clauses"]) - len(shown),
-            sections=[_section(one, open_, homes) for one in shown],
-            homeless=[one for one in open_ if homes[one.anchor] is None],
-            sentence=sentence,
-            body_most=BODY_MOST,
-        )
+    homes = _homes(told, {one["id"] for one in shown})
+    places = anchors([one["id"] for one in shown])
+    sections = [_section(place, one, told, homes) for place, one in zip(places, shown, strict=True)]
+    return framed(
+        "page.html.jinja",
+        report=report,
+        profile=profile_of(report),
+        target=target_of(report),
+        colour=colour_of(report),
+        counts=_counts(report["clauses"]),
+        left_out=len(report["clauses"]) - len(shown),
+        every=sections,
+        groups=[
+            (title, [one for one in sections if one.group == group])
+            for group, title in GROUPS.items()
+        ],
+        homeless=[one for one in told if homes[one.anchor] is None],
+        waivers=waivers(report),
+        sentence=sentence,
     )
 
 
-def _environment() -> Environment:
-    return Environment(
-        loader=PackageLoader("mcp_proxy_conformance", "report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_shown,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+def anchors(clauses: list[str]) -> list[str]:
+    """Where each clause is on a page: its id where that can stand in a link, else its number."""
+    found: list[str] = []
+    for number, one in enumerate(clauses, 1):
+        place = f"clause-{one}" if _PLAIN.fullmatch(one) else f"clause-number-{number}"
+        found.append(f"clause-number-{number}" if place in found else place)
+    return found
 
 
-def _shown(value: Any) -> Any:
-    """Every text that reaches the page, escaped after this; markup is what a macro made of them."""
-    return inert(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
+def colour_of(report: dict[str, Any]) -> str:
+    """The verdict whose colours the headline has."""
+    if report["exit"] == CONFORMANT and has_waived(report):
+        return "waived"
+    return COLOURS.get(report["exit"], "error")
 
 
 def _told(anchor: str, result: dict[str, Any], report: dict[str, Any]) -> Told:
@@ -97,23 +123,41 @@ def _told(anchor: str, result: dict[str, Any], report: dict[str, Any]) -> Told:
         name=name(result),
         again=again(result),
         request=request(result, report),
-        messages=tuple((place, report["messages"][place]) for place in result["messages"]),
+        evidence=read(result),
+        exchange=exchange(result, report["messages"]),
+        waivers=waived_by(result, waivers(report)),
     )
 
 
-def _homes(open_: list[Told], shown: set[str]) -> dict[str, str | None]:
+def _homes(told: list[Told], shown: set[str]) -> dict[str, str | None]:
     """By result, the first clause of its own that is on the page."""
     return {
         one.anchor: next((each for each in one.result["clauses"] if each in shown), None)
-        for one in open_
+        for one in told
     }
 
 
-def _section(clause: dict[str, Any], open_: list[Told], homes: dict[str, str | None]) -> Section:
-    cited = [one for one in open_ if clause["id"] in one.result["clauses"]]
+def _section(
+    anchor: str, clause: dict[str, Any], told: list[Told], homes: dict[str, str | None]
+) -> Section:
+    cited = [one for one in told if clause["id"] in one.result["clauses"]]
     own = tuple(one for one in cited if homes[one.anchor] == clause["id"])
     elsewhere = tuple(one for one in cited if homes[one.anchor] != clause["id"])
-    return Section(clause, sentence(clause["id"]), own, elsewhere)
+    return Section(
+        anchor=anchor,
+        group=_group(clause),
+        clause=clause,
+        sentence=sentence(clause["id"]),
+        rulings=rulings(clause["id"]),
+        own=own,
+        elsewhere=elsewhere,
+    )
+
+
+def _group(clause: dict[str, Any]) -> Group:
+    if clause["verdict"] in OPEN:
+        return "open" if clause["judgement"] == "F" else "advisory"
+    return "waived" if clause["verdict"] == "waived" else "settled"
 
 
 def _counts(clauses: list[dict[str, Any]]) -> list[tuple[str, int, int]]:

@@ -6,7 +6,15 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from mcp_proxy_conformance.report.inert import inert
-from mcp_proxy_conformance.report.retelling import again, name, profile_of, sentence, target_of
+from mcp_proxy_conformance.report.retelling import (
+    again,
+    name,
+    profile_of,
+    sentence,
+    target_of,
+    waived_by,
+    waivers,
+)
 
 SUITE = "mcp-proxy-conformance"
 LONGEST = 1e9
@@ -46,7 +54,8 @@ def _case(result: dict[str, Any], report: dict[str, Any]) -> ET.Element:
     _properties(case, [("clause", clause_id) for clause_id in result["clauses"]])
     if verdict := _verdict(result):
         tag, kind = verdict
-        first = next(iter(inert(result["reason"]).splitlines()), result["verdict"])
+        reason = _waived(result, report) or result["reason"]
+        first = next(iter(inert(reason).splitlines()), result["verdict"])
         told = ET.SubElement(case, tag, {"message": first})
         if tag != "skipped":
             told.set("type", kind)
@@ -75,6 +84,12 @@ def _verdict(result: dict[str, Any]) -> tuple[str, str] | None:
         case "fail" | "inconclusive" as word, "F":
             return "failure", word
     return None
+
+
+def _waived(result: dict[str, Any], report: dict[str, Any]) -> str:
+    """The deviations that waive the result, on one line; empty when none does."""
+    known = waived_by(result, waivers(report))
+    return "; ".join(" ".join(f"waived by {one.told()}".split()) for one in known)
 
 
 def _text(result: dict[str, Any]) -> str:

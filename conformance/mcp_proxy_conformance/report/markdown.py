@@ -9,11 +9,13 @@ from typing import Any
 from mcp_proxy_conformance.report.inert import inert
 from mcp_proxy_conformance.report.retelling import (
     OPEN,
+    Waiver,
     again,
     name,
     profile_of,
     sentence,
     target_of,
+    waivers,
 )
 from mcp_proxy_conformance.report.terminal import VERDICTS
 
@@ -26,9 +28,9 @@ _MARKS = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$@-])")
 def render(report: dict[str, Any]) -> str:
     """Headline, open clauses and open results; what a target said stands in code alone."""
     lines = [
-        f"# {_code(report['headline'])}: {_code(report['why'])}",
+        f"# {code(report['headline'])}: {code(report['why'])}",
         "",
-        f"Profile {_code(profile_of(report))}, target {_code(target_of(report))}.",
+        f"Profile {code(profile_of(report))}, target {code(target_of(report))}.",
         *([] if report["complete"] else ["", "Not the whole profile was judged."]),
         "",
         *_clauses(report["clauses"]),
@@ -38,6 +40,8 @@ def render(report: dict[str, Any]) -> str:
         lines += ["", *_result(result)]
     if len(shown) > MOST:
         lines += ["", f"{len(shown) - MOST} more are in the JSON report."]
+    if known := waivers(report):
+        lines += ["", "## Known deviations", "", *map(_deviation, known)]
     return "\n".join([*lines, ""])
 
 
@@ -58,31 +62,40 @@ def _row(one: dict[str, Any]) -> str:
     advisory = " (advisory)" if one["judgement"] == "A" else ""
     reason = next(iter(inert(one["reason"]).splitlines()), "")
     told = reason if len(reason) <= CELL else f"{reason[:CELL]}..."
-    return f"| {one['verdict']}{advisory} | {_cell(one['id'])} | {_cell(told)} |"
+    return f"| {one['verdict']}{advisory} | {cell(one['id'])} | {cell(told)} |"
 
 
 def _result(result: dict[str, Any]) -> list[str]:
     advisory = ", advisory" if result["judgement"] == "A" else ""
-    lines = [f"## {result['verdict']}{advisory}: {_code(name(result))}", ""]
+    lines = [f"## {result['verdict']}{advisory}: {code(name(result))}", ""]
     for clause_id in result["clauses"]:
         told = sentence(clause_id)
-        lines.append(f"- {_code(clause_id)} ({_plain(told.source)}): {_plain(told.text)}")
+        lines.append(f"- {code(clause_id)} ({plain(told.source)}): {plain(told.text)}")
     reason = inert(result["reason"]).splitlines()[:LINES]
     return [
         *lines,
         "",
         *_block([*reason, *result["evidence"]]),
         "",
-        f"Reproduce with: {_code(again(result))}",
+        f"Reproduce with: {code(again(result))}",
     ]
 
 
-def _plain(text: str) -> str:
+def _deviation(known: Waiver) -> str:
+    """A deviation in one line of a list; its issue is no link, as nothing here is."""
+    state = f"{code(known.state)} " if known.state else ""
+    return (
+        f"- {code(known.id)} {state}at {code(known.place)}, until {code(known.expires)}:"
+        f" {code(known.reason)}, {code(known.issue)}"
+    )
+
+
+def plain(text: str) -> str:
     """Words of ours, so that no character of theirs is taken for markup."""
     return _MARKS.sub(r"\\\1", text)
 
 
-def _code(text: str) -> str:
+def code(text: str) -> str:
     """Code on one line: nothing in it is markup, a link, a mention or HTML."""
     line = inert(text).replace("\n", "\\n").replace("\t", "\\t")
     if not line.strip():
@@ -91,9 +104,9 @@ def _code(text: str) -> str:
     return f"{ticks} {line} {ticks}" if len(ticks) > 1 else f"`{line}`"
 
 
-def _cell(text: str) -> str:
+def cell(text: str) -> str:
     """Code in a table, where a bar would end the cell even in code."""
-    return _code(text.replace("|", "\\x7c"))
+    return code(text.replace("|", "\\x7c"))
 
 
 def _block(lines: list[str]) -> list[str]:

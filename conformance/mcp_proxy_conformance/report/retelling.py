@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
 from typing import Any
 
-from mcp_proxy_conformance.requirement import UnknownClause, catalogue
+from mcp_proxy_conformance.report.curl import curl, quoted
+from mcp_proxy_conformance.report.evidence import guilty
+from mcp_proxy_conformance.requirement import (
+    Interpretation,
+    UnknownClause,
+    catalogue,
+    interpretations,
+)
 
-SENT = {"content-type", "accept", "mcp-session-id", "mcp-protocol-version", "authorization"}
 OPEN = ("fail", "inconclusive", "error")
 """Verdicts whose results are told one by one."""
+TOLD = (*OPEN, "waived")
+"""The same, where deviations that were waived are told, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +37,74 @@ def sentence(clause_id: str) -> Sentence:
         return Sentence("This version of the suite has no such clause.", "no source")
 
 
+def needs_capability(clause_id: str) -> bool:
+    """Whether the clause is judged because the target declares something; unknown ones are not."""
+    try:
+        return bool(catalogue().clause(clause_id).capability)
+    except UnknownClause:
+        return False
+
+
+def rulings(clause_id: str) -> list[Interpretation]:
+    """How the suite reads the sentence that the clause rests on, where it can be read otherwise."""
+    return [one for one in interpretations() if clause_id in one.clauses]
+
+
+@dataclass(frozen=True, slots=True)
+class Waiver:
+    """A deviation that its authors know: an entry of their file, which is at `file`, `line`."""
+
+    id: str
+    reason: str
+    issue: str
+    expires: str
+    file: str
+    line: int
+    state: str
+
+    @property
+    def place(self) -> str:
+        """Where it is written."""
+        return f"{self.file}:{self.line}"
+
+    @property
+    def is_link(self) -> bool:
+        """Whether the issue leads to somewhere on the web."""
+        return self.issue.startswith(("https://", "http://"))
+
+    def told(self) -> str:
+        """The waiver in a sentence."""
+        return f"{self.place}: {self.reason} ({self.issue}, until {self.expires})"
+
+
+def waivers(report: dict[str, Any]) -> list[Waiver]:
+    """The deviations of a report, in its order; what a member lacks is empty."""
+    rows = report.get("waivers", [])
+    words = ("id", "reason", "issue", "expires", "file", "state")
+    return [
+        Waiver(**{word: str(row.get(word, "")) for word in words}, line=_line(row.get("line")))
+        for row in rows
+    ]
+
+
+def _line(told: Any) -> int:
+    """The number of a line; files begin with the first."""
+    return told if isinstance(told, int) and told >= 1 else 1
+
+
+def waived_by(result: dict[str, Any], known: list[Waiver]) -> list[Waiver]:
+    """The deviations that name a waived result: its check, its case, or one of its clauses."""
+    if result["verdict"] != "waived":
+        return []
+    names = {result["check"], result["case"], name(result), *result["clauses"]}
+    return [one for one in known if one.id in names and one.state in ("used", "")]
+
+
+def has_waived(report: dict[str, Any]) -> bool:
+    """Whether the run rests on deviations."""
+    return any(one["verdict"] == "waived" for one in report["clauses"])
+
+
 def name(result: dict[str, Any]) -> str:
     """The check, with its case in brackets; as `--check` takes it."""
     check: str = result["check"]
@@ -42,10 +117,12 @@ def again(result: dict[str, Any]) -> str:
 
 
 def request(result: dict[str, Any], report: dict[str, Any]) -> str:
-    """The last request that the result rests on, as a command; empty when there is none."""
-    cited = [report["messages"][place] for place in result["messages"]]
-    last = next((one for one in reversed(cited) if _is_request(one)), None)
-    return "" if last is None else _curl(last)
+    """The request that brought what was observed, else the last one; empty when there is none."""
+    messages, places = report["messages"], result["messages"]
+    found = next((one.place for one in guilty(result, messages) if one.found), None)
+    until = len(places) if found is None else places.index(found)
+    asked = [messages[place] for place in places[:until] if _is_request(messages[place])]
+    return curl(asked[-1]) if asked else ""
 
 
 def profile_of(report: dict[str, Any]) -> str:
@@ -60,21 +137,6 @@ def target_of(report: dict[str, Any]) -> str:
     return f"{target['kind']} {target['version']}".rstrip() + wire
 
 
-def quoted(text: str) -> str:
-    """The text as one word of a shell."""
-    escaped = text.replace("'", "'\\''")
-    return f"'{escaped}'"
-
-
 def _is_request(message: dict[str, Any]) -> bool:
     sent = message["edge"] == "client" and message["direction"] == "sent"
     return sent and bool(message["body"]) and bool(message["headers"])
-
-
-def _curl(message: dict[str, Any]) -> str:
-    headers = "".join(
-        f"-H {quoted(f'{header}: {value}')} "
-        for header, value in message["headers"].items()
-        if header.lower() in SENT
-    )
-    return f"curl -s {shlex.quote(message['peer'])} {headers}-d {quoted(message['body'])}"

@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import json
+from pathlib import PureWindowsPath
 from typing import Any
+from urllib.parse import quote
 
 from mcp_proxy_conformance.report.inert import inert
 from mcp_proxy_conformance.report.outcome import BROKEN, DECLARATION, FAULT, INTERRUPTED
-from mcp_proxy_conformance.report.retelling import again, name, sentence
+from mcp_proxy_conformance.report.retelling import (
+    Waiver,
+    again,
+    name,
+    needs_capability,
+    sentence,
+    waived_by,
+    waivers,
+)
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 )
 UNDONE = (DECLARATION, BROKEN, FAULT, INTERRUPTED)
 """Exit codes of runs that did not judge what they were to judge."""
+NAMING = ("command", "binary", "kind", "surface")
+"""Members of a target file that say what is judged."""
 
 
 def render(report: dict[str, Any]) -> str:
@@ -33,7 +45,9 @@ def render(report: dict[str, Any]) -> str:
             }
         },
         "invocations": [_invocation(report, firm)],
-        "results": [_result(one, report, numbers) for one in firm if one["verdict"] == "fail"],
+        "results": [
+            _result(one, report, numbers) for one in firm if one["verdict"] in ("fail", "waived")
+        ],
     }
     log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
     return json.dumps(log, indent=1, ensure_ascii=False) + "\n"
@@ -71,28 +85,66 @@ def _invocation(report: dict[str, Any], firm: list[dict[str, Any]]) -> dict[str,
 def _result(
     result: dict[str, Any], report: dict[str, Any], numbers: dict[str, int]
 ) -> dict[str, Any]:
-    """A failure under its first clause; the target is a process and has no file to point at."""
+    """A failure under its first clause, at the lines that say what is judged; or waived there."""
     first = result["clauses"][0] if result["clauses"] else None
     rule = {} if first is None else {"ruleId": inert(first), "ruleIndex": numbers[first]}
     lines = [f"{name(result)} on {result['stage']}", result["reason"], *result["evidence"]]
-    place = f"{report['target']['kind']}/{result['stage']}"
+    known = waived_by(result, waivers(report))
     return {
         **rule,
         "level": "error",
         "message": _message("\n".join([*lines, f"reproduce with: {again(result)}"])),
-        "locations": [
-            {
-                "logicalLocations": [
-                    {
-                        "name": inert(result["stage"]),
-                        "fullyQualifiedName": inert(place),
-                        "kind": "resource",
-                    }
-                ]
-            }
-        ],
+        "locations": [_physical(result, report, known) | _logical(result, report)],
         "partialFingerprints": {"check/v1": inert(name(result))},
+        **_suppressions(result, known),
         "properties": {"clauses": [inert(one) for one in result["clauses"]]},
+    }
+
+
+def _logical(result: dict[str, Any], report: dict[str, Any]) -> dict[str, Any]:
+    place = f"{report['target']['kind']}/{result['stage']}"
+    named = {"name": inert(result["stage"]), "fullyQualifiedName": inert(place)}
+    return {"logicalLocations": [named | {"kind": "resource"}]}
+
+
+def _physical(
+    result: dict[str, Any], report: dict[str, Any], known: list[Waiver]
+) -> dict[str, Any]:
+    """The deviation that waives it, else where the target is described; nothing without a file."""
+    if known and known[0].file:
+        file, line = known[0].file, known[0].line
+    elif file := report["target"].get("file"):
+        line = _line(result, report["target"].get("lines", {}))
+    else:
+        return {}
+    place = {"artifactLocation": {"uri": _uri(file)}, "region": {"startLine": line}}
+    return {"physicalLocation": place}
+
+
+def _line(result: dict[str, Any], lines: dict[str, int]) -> int:
+    """Where the target says that it can do what was judged, else where it is named, else 1."""
+    able = any(needs_capability(one) for one in result["clauses"])
+    wanted = ("capabilities", *NAMING) if able else NAMING
+    return next((lines[name] for name in wanted if name in lines), 1)
+
+
+def _uri(file: str) -> str:
+    """A path with slashes as a reference: relative as it is, else of the scheme `file`."""
+    told = quote(file, safe="/", errors="replace")
+    if file.startswith("/"):
+        return f"file://{told}"
+    return f"file:///{told}" if PureWindowsPath(file).drive else told
+
+
+def _suppressions(result: dict[str, Any], known: list[Waiver]) -> dict[str, Any]:
+    """Why a waived result counts for nothing; no member in any other."""
+    if result["verdict"] != "waived":
+        return {}
+    told = [inert(one.told()) for one in known] or [inert(result["reason"])]
+    return {
+        "suppressions": [
+            {"kind": "external", "status": "accepted", "justification": one} for one in told
+        ]
     }
 
 

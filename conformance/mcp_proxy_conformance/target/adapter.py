@@ -11,6 +11,7 @@ from typing import Literal, Protocol
 import msgspec
 
 from mcp_proxy_conformance.discovery.surface import Surface
+from mcp_proxy_conformance.target.written import Written
 from mcp_proxy_conformance.world import LockKind, World
 
 CAPABILITIES = frozenset(
@@ -128,7 +129,8 @@ class Target:
     `pins` are exact remediation and rejection texts and the statuses each is declared to convey.
     A process is used until it is `lasts_s` old, then replaced; `ahead` are started before they
     are asked for. `soak_s` is how long stages are to be kept running for FR-001.endures,
-    `baseline` the folder of a recording for SC-001.baseline and its kin.
+    `baseline` the folder of a recording for SC-001.baseline and its kin. `file` is where the
+    target is described.
     """
 
     kind: str
@@ -145,4 +147,5 @@ class Target:
     lasts_s: float = math.inf
     soak_s: float = 0.0
     baseline: Path | None = None
+    file: Written | None = None
     ahead: int = 2

@@ -1,0 +1,101 @@
+"""What a failure rests on: its differences, and the messages that hold what was observed."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+LEAST = 4
+"""Characters; shorter texts are found in any message."""
+_ROW = re.compile(
+    r"at (?P<path>.*?): expected (?P<expected>.*), observed (?P<observed>.*)", re.DOTALL
+)
+_SIDE = re.compile(r"(?P<side>observed|expected): (?P<value>.*)", re.DOTALL)
+_TOOL = re.compile(r"[\w.-]+:(?P<tool>[\w.-]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One place in which observed and expected differ; an empty path is the whole."""
+
+    path: str
+    expected: str
+    observed: str
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The lines of a result, read: where both sides differ, both sides whole, and the rest."""
+
+    differences: tuple[Difference, ...]
+    sides: tuple[tuple[str, str], ...]
+    others: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Guilty:
+    """A message to look at, and what in it; `found` is empty where it is only the last one."""
+
+    place: str
+    found: str
+
+
+def read(result: dict[str, Any]) -> Evidence:
+    """The evidence of a result; a line that can be read in two ways is left as it is."""
+    differences, sides, others = [], [], []
+    for line in result["evidence"]:
+        row, side = _ROW.fullmatch(line), _SIDE.fullmatch(line)
+        if row and line.count(", observed ") == line.count(": expected ") == 1:
+            differences.append(Difference(row["path"], row["expected"], row["observed"]))
+        elif side:
+            sides.append((side["side"], side["value"]))
+        else:
+            others.append(line)
+    return Evidence(tuple(differences), tuple(sorted(sides)), tuple(others))
+
+
+def guilty(result: dict[str, Any], messages: dict[str, Any]) -> tuple[Guilty, ...]:
+    """Of a failure the messages of the target that hold what was observed, else its last one."""
+    if result["verdict"] not in ("fail", "waived"):
+        return ()
+    told = [place for place in result["messages"] if is_of_target(messages[place])]
+    found = {
+        place: text
+        for one in read(result).differences
+        for text in _forms(_text(one.observed))
+        for place in told
+        if text in messages[place]["body"] and _names_its_tool(one.path, messages[place])
+    }
+    if found:
+        return tuple(Guilty(place, found[place]) for place in told if place in found)
+    return tuple(Guilty(place, "") for place in told[-1:])
+
+
+def is_of_target(message: dict[str, Any]) -> bool:
+    """Whether the target said it: to the client, or to an upstream server."""
+    return bool(message["direction"] == "received")
+
+
+def _text(shown: str) -> str:
+    """The text that an evidence line shows in quotes; empty where it is none or was cut."""
+    try:
+        value = ast.literal_eval(shown)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return ""
+    return value if isinstance(value, str) and len(value) >= LEAST else ""
+
+
+def _forms(text: str) -> list[str]:
+    """How it looks in a body: as it is, in JSON, and in JSON inside of JSON."""
+    once = [json.dumps(text, ensure_ascii=ascii_)[1:-1] for ascii_ in (False, True)]
+    twice = [json.dumps(one, ensure_ascii=ascii_)[1:-1] for one in once for ascii_ in (False, True)]
+    return list(dict.fromkeys([text, *once, *twice])) if text else []
+
+
+def _names_its_tool(path: str, message: dict[str, Any]) -> bool:
+    """Whether the message is about the tool that the path names, if it names one."""
+    named = _TOOL.search(path)
+    return named is None or named["tool"] in message["body"]

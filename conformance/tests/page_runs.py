@@ -1,0 +1,56 @@
+"""Reports written by hand for pages: forty failures, words without end, deviations."""
+
+from __future__ import annotations
+
+from told_runs import BAD, CLEAN, ONE, Json, clause, message, report, result
+
+FORTY = report(
+    *(
+        result("fail")
+        | {"case": f"{number}", "evidence": [f"at ['{number}'][0]: expected 10, observed 11"]}
+        for number in range(40)
+    )
+)
+ENDLESS = "w" * 3000
+LONG = report(
+    result("fail", text=ENDLESS) | {"stage": ENDLESS, "check": ENDLESS},
+    result("error", text=ENDLESS),
+    text=ENDLESS,
+)
+DEVIATION = {
+    "id": "FR-006.cap",
+    "reason": "Eleven entries until the next major release.",
+    "issue": "https://issues.example/7",
+    "expires": "2027-01-31",
+    "file": "mcp-proxy-conformance-deviations.toml",
+    "line": 4,
+    "state": "used",
+    "results": 1,
+}
+STALE = DEVIATION | {"id": "FR-001.accepts", "state": "stale", "line": 11, "results": 0}
+_WAIVED = report(result("waived") | {"evidence": ["observed: 11", "expected: <= 10"]})
+WAIVED: Json = _WAIVED | {
+    "headline": "passes with 1 deviation",
+    "clauses": [clause("FR-006.cap", "F", "waived", "assert 11 <= 10"), *_WAIVED["clauses"][2:]],
+    "waivers": [DEVIATION, STALE],
+}
+PAGES = {
+    "none": CLEAN,
+    "one": ONE,
+    "forty": FORTY,
+    "hostile": BAD,
+    "long": LONG,
+    "waived": WAIVED,
+}
+
+
+def told(*messages: Json, **members: object) -> Json:
+    """A report with one failure that rests on these messages."""
+    places = {f"crowd/{number}": one for number, one in enumerate(messages, 1)}
+    failed = result("fail") | {"messages": list(places)} | members
+    return report(failed) | {"messages": places}
+
+
+def said(direction: str, body: str, edge: str = "client") -> Json:
+    """One message with that body."""
+    return message(direction, "") | {"body": body, "edge": edge}
