@@ -16,12 +16,12 @@ from mcp_proxy_conformance.cli.selftest import selftest
 EXIT_CODES = """
 \b
 Exit codes:
-  0    conformant
+  0    conformant; or nothing but known failures
   1    violated
   2    usage, configuration or declaration
   3    target or adapter could not be started, reached or kept running
   4    incomplete: nothing violated, but something was not observed
-  5    a deviation that is unknown, expired or stale
+  5    a known failure that passes now, has expired or names nothing
   70   fault of the suite itself
   130  interrupted; the partial report is written
 """
