@@ -13,6 +13,8 @@ import pytest
 
 from mcp_proxy_conformance.baseline.manifest import BadBaseline, read
 from mcp_proxy_conformance.baseline.recorder import STAGE
+from mcp_proxy_conformance.deviations.deviation import BadDeviations, Brought, Deviation
+from mcp_proxy_conformance.deviations.reading import read_named
 from mcp_proxy_conformance.given import Given
 from mcp_proxy_conformance.live.endpoint import BadEndpoint, Endpoint
 from mcp_proxy_conformance.live.environment import in_environment
@@ -56,6 +58,7 @@ def add_options(parser: pytest.Parser) -> None:
     group.addoption("--case", help="only the load case in this file")
     group.addoption("--examples", type=int, default=EXAMPLES, help="loads to be generated")
     group.addoption("--seed", type=int, default=0, help="what loads are generated from")
+    group.addoption("--deviations", help="the file of known failures")
     group.addoption("--keep", action="store_true", help="keep the targets' scratch folders")
     group.addoption("--no-confirm", action="store_true", help="do not confirm shared failures")
 
@@ -81,9 +84,12 @@ def asked_run(config: pytest.Config, given: Given | None) -> Run | None:
         else:
             return None
         chosen = judged_by(config, target)
+        known = deviations_for(config)
     except json.JSONDecodeError as error:
         raise pytest.UsageError(f"--target-options is no JSON object: {error}") from None
-    except (BadTarget, BadBaseline, BadEndpoint, BadLoadCase, LookupError) as error:
+    except (
+        BadTarget, BadBaseline, BadEndpoint, BadLoadCase, BadDeviations, LookupError,
+    ) as error:  # fmt: skip
         raise pytest.UsageError(str(error)) from None
     if isinstance(target, LoaderTarget) != (chosen.folders == LOADERS):
         raise pytest.UsageError(f"the profile {chosen.id} does not judge kind {target.kind!r}")
@@ -94,7 +100,23 @@ def asked_run(config: pytest.Config, given: Given | None) -> Run | None:
         out=Path(config.getoption("--out")).resolve(),
         confirm=given.confirm if given is not None else not config.getoption("--no-confirm"),
         keep=config.getoption("--keep"),
+        deviations=known,
     )
+
+
+def deviations_for(config: pytest.Config) -> tuple[Deviation, ...]:
+    """The known failures that a caller brings, else those of the file; raises BadDeviations.
+
+    A target that a caller brings has none: no file excuses a counterexample.
+    """
+    plugins = config.pluginmanager.get_plugins()
+    brought = next((one for one in plugins if isinstance(one, Brought)), None)
+    if brought is not None:
+        return brought.deviations
+    if any(isinstance(one, Given | LiveGiven) for one in plugins):
+        return ()
+    file = config.getoption("--deviations")
+    return read_named(Path(file) if file else None)
 
 
 def described(config: pytest.Config) -> Target:

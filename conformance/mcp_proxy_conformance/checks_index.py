@@ -66,18 +66,25 @@ def _cited(node: ast.FunctionDef) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+@cache
+def cited_by_case() -> dict[str, tuple[str, ...]]:
+    """The clauses that each case cites, those of proxies before those of loaders."""
+    found = {case.id: case.clauses for case in cases()}
+    return found | {load.id: load.clauses for load in load_cases()}
+
+
 def split(name: str) -> tuple[str, str]:
     """The check and the case of a printed name such as `module::check[case]`; either may be ""."""
     check, bracket, case = name.rpartition("::")[2].partition("[")
     if bracket:
         return check, case.removesuffix("]")
-    return ("", check) if any(one.id == check for one in cases()) else (check, "")
+    return ("", check) if check in cited_by_case() else (check, "")
 
 
 def names_like(name: str) -> tuple[bool, str]:
     """Whether there is a check or case of that name, and the nearest name that there is."""
     known = [check.name for check in checks()]
-    known += [*(case.id for case in cases()), *(load.id for load in load_cases())]
+    known += cited_by_case()
     check, case = split(name)
     near = get_close_matches(check or case, known, 1, 0.0)
     return (check or case) in known, near[0] if near else ""

@@ -12,6 +12,7 @@ from mcp_proxy_conformance.judging import Ending, attempt
 from mcp_proxy_conformance.live.live_run import LiveRun
 from mcp_proxy_conformance.requirement import catalogue
 from mcp_proxy_conformance.run import Run
+from mcp_proxy_conformance.verdict import Result
 
 
 def tell_pytest(item: pytest.Item, ending: Ending, run: Run) -> object:
@@ -30,6 +31,13 @@ def tell_pytest(item: pytest.Item, ending: Ending, run: Run) -> object:
         pytest.fail(run.redactor.text(f"{ending.verdict}: {ending.reason}"), pytrace=False)
     assert ending.error is not None
     raise ending.error
+
+
+def tell_waived(report: pytest.TestReport, result: Result, run: Run) -> None:
+    """A waived failure is an expected one, as pytest shows those."""
+    if result.verdict == "waived":
+        report.outcome = "skipped"
+        report.wasxfail = run.redactor.text(result.reason)
 
 
 def is_advisory(item: pytest.Item) -> bool:

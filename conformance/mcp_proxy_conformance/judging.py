@@ -10,6 +10,7 @@ from typing import Any
 
 from mcp_proxy_conformance.bench import Bench
 from mcp_proxy_conformance.target.adapter import AdapterError, Refused, Unsupported
+from mcp_proxy_conformance.target.started import Started
 from mcp_proxy_conformance.verdict import (
     Blame,
     Breach,
@@ -108,3 +109,16 @@ def judge(
 
 def _first_line(error: AssertionError) -> str:
     return str(error).partition("\n")[0] or "the check's comparison does not hold"
+
+
+def told(ending: Ending, evidence: tuple[str, ...]) -> str:
+    """The first difference says more than the comparison as it stands in the check."""
+    return "; ".join(evidence[2:3] or evidence[:2]) or ending.reason
+
+
+def with_log(ending: Ending, started: Started) -> Ending:
+    """Silence of a target that has ended is told with the end of its log."""
+    if ending.blame != "network" or started.adapter.alive():
+        return ending
+    tail = started.adapter.log().strip()
+    return replace(ending, reason=f"{ending.reason}; the target has ended, its log: {tail}")

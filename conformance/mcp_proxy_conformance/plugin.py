@@ -11,12 +11,16 @@ from typing import Any
 import pytest
 
 from mcp_proxy_conformance.asked import add_options, asked_run, given_to
-from mcp_proxy_conformance.collected import clauses_of, place_of
-from mcp_proxy_conformance.endings import is_advisory, setup_ending, tell_pytest
+from mcp_proxy_conformance.collected import clauses_of, named, place_of
+from mcp_proxy_conformance.deviations.waiving import stray
+from mcp_proxy_conformance.endings import is_advisory, setup_ending, tell_pytest, tell_waived
 from mcp_proxy_conformance.judging import Ending
 from mcp_proxy_conformance.live.environment import URL
 from mcp_proxy_conformance.live.live_bench import ANSWER, ANSWERS
 from mcp_proxy_conformance.report.document import write_report
+from mcp_proxy_conformance.report.inert import inert
+from mcp_proxy_conformance.report.outcome import STALE, Outcome
+from mcp_proxy_conformance.report.terminal import known_failures
 from mcp_proxy_conformance.resilience.load_run import LoadRun, only_own
 from mcp_proxy_conformance.resources import checks_dir
 from mcp_proxy_conformance.run import Run
@@ -28,6 +32,8 @@ RUN = pytest.StashKey[Run]()
 ENDING = pytest.StashKey[Ending]()
 BEGAN = pytest.StashKey[float]()
 SILENCE = pytest.StashKey[Silence]()
+WHOLE = pytest.StashKey[bool]()
+REPORT = pytest.StashKey[dict[str, Any]]()
 FAULTS: list[str] = []
 
 
@@ -45,7 +51,8 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     config.stash[RUN], config.stash[SILENCE] = run, Silence()
     config.add_cleanup(run.close)
-    if config.args_source is not pytest.Config.ArgsSource.ARGS:
+    config.stash[WHOLE] = config.args_source is not pytest.Config.ArgsSource.ARGS
+    if config.stash[WHOLE]:
         config.args = [str(checks_dir() / folder) for folder in run.profile.folders]
         config.args_source = pytest.Config.ArgsSource.ARGS
     signal.signal(signal.SIGTERM, _interrupt)
@@ -64,11 +71,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         only_own(metafunc, own)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Bring the checks of a stage together, and tell the pool what will be needed."""
     run = config.stash.get(RUN, None)
     if run is None:
         return
+    if config.stash[WHOLE] and (why := stray(run.deviations, {named(item) for item in items})):
+        run.stopped = Outcome("unknown deviation", STALE, why)
     select(items, run, config)
     arrange(items, given_to(config))
 
@@ -80,7 +90,8 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     if run is None or session.config.option.collectonly or not session.items:
         return None
     run.plan([place for item in session.items if (place := place_of(item)) is not None])
-    run.look()
+    if run.stopped is None:
+        run.look()
     return True if run.stopped is not None and _only_ours(session) else None
 
 
@@ -164,6 +175,7 @@ def pytest_runtest_makereport(
         if given is not None and result.convicts(given.until):
             item.session.shouldfail = "convicted"  # pytest tells of an interruption at length
         report.user_properties.append(("requirements", " ".join(result.clauses)))
+        tell_waived(report, result, run)
     elif call.when == "call" and call.excinfo is not None:
         late = isinstance(call.excinfo.value, pytest.fail.Exception)  # pytest-timeout's way
         blame: Blame = "network" if late else "suite"
@@ -207,5 +219,18 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         run.faults.append("pytest broke inside; its log says where")
     run.cut_short = str(session.shouldfail or session.shouldstop or "")
     run.finish()
-    write_report(run)
+    told = session.config.stash[REPORT] = write_report(run)
     run.close()
+    if told["exit"] == STALE and exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Tell what became of the known failures."""
+    told = config.stash.get(REPORT, None)
+    if told is not None and (lines := known_failures(told)):
+        terminalreporter.section("known failures")
+        summary = f"{told['headline']}: {told['why']}"
+        terminalreporter.write_line(inert("\n".join([*lines, summary])))

@@ -6,7 +6,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,11 @@ import pytest
 
 from mcp_proxy_conformance.bench import Bench
 from mcp_proxy_conformance.collected import Place, clauses_of, named
+from mcp_proxy_conformance.deviations.deviation import Deviation
+from mcp_proxy_conformance.deviations.waiving import NOT_ASKED, waived
 from mcp_proxy_conformance.discovery import presence
 from mcp_proxy_conformance.discovery.accusation import accused
-from mcp_proxy_conformance.judging import Ending, judge
+from mcp_proxy_conformance.judging import Ending, judge, told, with_log
 from mcp_proxy_conformance.report.outcome import (
     BROKEN,
     CONFORMANT,
@@ -58,6 +60,7 @@ class Run:
     out: Path
     confirm: bool = True
     keep: bool = False
+    deviations: tuple[Deviation, ...] = ()
     results: list[Result] = field(default_factory=list)
     stages: dict[str, StageRecord] = field(default_factory=dict)
     messages: dict[str, Message] = field(default_factory=dict)
@@ -172,9 +175,9 @@ class Run:
     def lacking(self, place: Place) -> str | None:
         """Why its checks do not apply: a capability not declared, an option not given."""
         if "soak" in place.needs and not self.target.soak_s:
-            return "not asked for; --soak SECONDS does"
+            return f"{NOT_ASKED}; --soak SECONDS does"
         if "baseline" in place.needs and self.target.baseline is None:
-            return "not asked for; --baseline FOLDER does"
+            return f"{NOT_ASKED}; --baseline FOLDER does"
         known = {*self.target.capabilities, "soak", "baseline"}
         lacking = next((word for word in place.needs if word not in known), None)
         return None if lacking is None else f"{lacking} {NOT_DECLARED}"
@@ -221,7 +224,7 @@ class Run:
             clauses=self._accused(item, ending, clauses),
             judgement=catalogue().clause(clauses[0]).judgement,
             verdict=ending.verdict,
-            reason=_told(ending, evidence),
+            reason=told(ending, evidence),
             blame=ending.blame,
             stage=place.world.id or place.name,
             evidence=evidence,
@@ -230,8 +233,8 @@ class Run:
             reproduce=item.nodeid.rpartition("/")[2],
             timing={"seconds": round(seconds, 4)},
         )
-        self.results.append(result)
-        return result
+        self.results.append(waived(result, self.deviations))
+        return self.results[-1]
 
     def _rests_on(self, place: Place, ending: Ending) -> tuple[Ending, dict[str, Message]]:
         """The ending as it is told, and the messages that it rests on by their names."""
@@ -245,7 +248,7 @@ class Run:
             seen = seen[-PASS_EXCERPT:]
         wire = started.client().wire
         self.wire = self.wire or (wire if wire != "unopened" else "")
-        return _with_log(ending, started), {f"{record.place}/{one.id}": one for one in seen}
+        return with_log(ending, started), {f"{record.place}/{one.id}": one for one in seen}
 
     def _accused(
         self, item: pytest.Item, ending: Ending, clauses: tuple[str, ...]
@@ -283,16 +286,3 @@ class Run:
         if self._pool is not None:
             self._pool.close()
         self.target.close()
-
-
-def _told(ending: Ending, evidence: tuple[str, ...]) -> str:
-    """The first difference says more than the comparison as it stands in the check."""
-    return "; ".join(evidence[2:3] or evidence[:2]) or ending.reason
-
-
-def _with_log(ending: Ending, started: Started) -> Ending:
-    """Silence of a target that has ended is told with the end of its log."""
-    if ending.blame != "network" or started.adapter.alive():
-        return ending
-    tail = started.adapter.log().strip()
-    return replace(ending, reason=f"{ending.reason}; the target has ended, its log: {tail}")

@@ -14,6 +14,7 @@ from mcp_proxy_conformance.resources import fixtures_dir, schemas_dir
 
 ANSWERS = ("discovery-answer", "locked-entry", "remediation-map", "server-counts")
 LOCKS = ("locks",)
+OF_RUNS = ("deviations", "report")
 LOADERS = ("load-outcome", "loader-protocol", "load-case")
 FILES = {
     "requirements/discovery.toml": "requirement",
@@ -27,7 +28,7 @@ FILES = {
     "interpretations.toml": "interpretation",
     "proofs.toml": "proofs",
 }
-NAMES = sorted({*FILES.values(), *ANSWERS, *LOADERS, *LOCKS})
+NAMES = sorted({*FILES.values(), *ANSWERS, *LOADERS, *LOCKS, *OF_RUNS})
 
 Json = Any
 
@@ -95,6 +96,12 @@ NONE: Json = {"tools": []}
 LISTED: Json = {"tools": [{"name": "forge:list", "server": "forge"}]}
 SHOWN = LISTED | {"disabled": [ENTRY], "remediation": MAP}
 NOTED = NONE | {"notice": "3 locked; set include_disabled"}
+KNOWN = {
+    "id": "FR-006.cap",
+    "reason": "The cap is one too high.",
+    "issue": "https://example.com/issues/1",
+    "expires": "2027-01-31",
+}
 
 
 def asking(**members: Json) -> Json:
@@ -111,6 +118,7 @@ SOUND = {
         {"server_quarantined": 1, "total": 1},
     ],
     "locks": [{"forge:wipe": "disabled_by_config"}],
+    "deviations": [{}, {"deviation": []}, {"deviation": [KNOWN, KNOWN | {"id": "test_x[1]"}]}],
     "discovery-answer": [NONE, NONE | {"disabled": [], "remediation": {}}, SHOWN, NOTED],
 }
 
@@ -140,6 +148,15 @@ def test_a_sound_instance_is_accepted(name: str, instance: Json) -> None:
         ("locks", {}, "$: minProperties"),
         ("locks", {"wipe": "disabled_by_user"}, "$: pattern"),
         ("locks", {"forge:wipe": "locked"}, "$['forge:wipe']: enum"),
+        ("deviations", {"deviations": []}, "$: additionalProperties"),
+        (
+            "deviations",
+            {"deviation": [KNOWN | {"why": ""}]},
+            "$.deviation[0]: additionalProperties",
+        ),
+        ("deviations", {"deviation": [dict(list(KNOWN.items())[:3])]}, "$.deviation[0]: required"),
+        ("deviations", {"deviation": [KNOWN | {"reason": ""}]}, "$.deviation[0].reason: pattern"),
+        ("deviations", {"deviation": [KNOWN | {"issue": "#1"}]}, "$.deviation[0].issue: pattern"),
         ("remediation-map", {"locked": "Ask."}, "$: enum"),
         ("remediation-map", {"disabled_by_user": " \n"}, "$.disabled_by_user: pattern"),
         ("server-counts", {"callable": 4}, "$: anyOf"),

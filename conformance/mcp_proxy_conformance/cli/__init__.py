@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from mcp_proxy_conformance.cli.baseline import baseline
+from mcp_proxy_conformance.cli.deviations import deviations
 from mcp_proxy_conformance.cli.explain import explain
 from mcp_proxy_conformance.cli.init import init
 from mcp_proxy_conformance.cli.list import list_
@@ -15,11 +16,12 @@ from mcp_proxy_conformance.cli.selftest import selftest
 EXIT_CODES = """
 \b
 Exit codes:
-  0    conformant
+  0    conformant; or nothing but known failures
   1    violated
   2    usage, configuration or declaration
   3    target or adapter could not be started, reached or kept running
   4    incomplete: nothing violated, but something was not observed
+  5    a known failure that passes now, has expired or names nothing
   70   fault of the suite itself
   130  interrupted; the partial report is written
 """
@@ -38,3 +40,4 @@ main.add_command(init)
 main.add_command(selftest)
 main.add_command(baseline)
 main.add_command(report)
+main.add_command(deviations)

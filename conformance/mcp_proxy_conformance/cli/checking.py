@@ -7,7 +7,13 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import click
+
 from mcp_proxy_conformance.checks_index import names_like
+from mcp_proxy_conformance.deviations.deviation import BadDeviations, Brought
+from mcp_proxy_conformance.deviations.reading import read_named
+from mcp_proxy_conformance.report.inert import inert
+from mcp_proxy_conformance.report.outcome import CONFORMANT, DECLARATION, INCOMPLETE, STALE
 from mcp_proxy_conformance.resources import LOGS
 from mcp_proxy_conformance.target.description import BadTarget
 
@@ -61,6 +67,23 @@ def arguments(out: Path, options: dict[str, Any]) -> list[str]:
         *(["--profile", options["profile"]] if options["profile"] else []),
         *(["--check", options["check"]] if options["check"] else []),
     ]  # fmt: skip
+
+
+def known(file: Path | None) -> Brought | int:
+    """The known failures of a run; when they cannot be used, the exit code after saying why."""
+    try:
+        return Brought(deviations=read_named(file))
+    except BadDeviations as error:
+        click.echo(inert(str(error)), err=True)
+        return DECLARATION if error.is_formal else STALE
+
+
+def softened(code: int, fail_on: str) -> int:
+    """The exit code that --fail-on makes of the report's own; where it differs, a line says so."""
+    if code != INCOMPLETE or fail_on == "incomplete":
+        return code
+    click.echo(f"exit 0 because of --fail-on {fail_on}; the report's own is {code}")
+    return CONFORMANT
 
 
 def _ini(out: Path) -> Path:

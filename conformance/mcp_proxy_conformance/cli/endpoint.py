@@ -31,7 +31,7 @@ from mcp_proxy_conformance.target.description import BadTarget
 from mcp_proxy_conformance.target.kinds import surface_in
 from mcp_proxy_conformance.wire.dialing import Dialing
 
-TAKEN = ("out", "timeout", "check", "profile", "target_file")
+TAKEN = ("out", "timeout", "check", "profile", "target_file", "deviations", "fail_on")
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 

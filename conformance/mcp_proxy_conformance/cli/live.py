@@ -11,7 +11,7 @@ import click
 import pytest
 
 from mcp_proxy_conformance.asked import LiveGiven
-from mcp_proxy_conformance.cli.checking import arguments, prepared
+from mcp_proxy_conformance.cli.checking import arguments, known, prepared, softened
 from mcp_proxy_conformance.cli.options import DEFAULTS
 from mcp_proxy_conformance.discovery.presence import cut
 from mcp_proxy_conformance.live.endpoint import BadEndpoint, Endpoint
@@ -33,14 +33,18 @@ def judge_live(endpoint: Endpoint, options: dict[str, Any]) -> int:
     options = DEFAULTS | {"profile": LIVE} | options
     if options["profile"].partition("@")[0] != LIVE:
         raise BadEndpoint(f"`run endpoint` judges by the profile {LIVE}; leave --profile out")
+    out = options["out"].resolve()
+    log = prepared(out, options["check"])
+    brought = known(options["deviations"])
+    if isinstance(brought, int):
+        return brought
     redactor = Redactor(endpoint.secrets)
     for line in plan(endpoint):
         click.echo(redactor.text(inert(line)), err=True)
-    out = options["out"].resolve()
-    log = prepared(out, options["check"])
     judging = options | {"timeout": endpoint.within_s + JUDGING_S}
     with Progress(log, sys.stderr) as progress:
-        code = pytest.main(arguments(out, judging), plugins=[progress, LiveGiven(endpoint)])
+        plugins = [progress, LiveGiven(endpoint), brought]
+        code = pytest.main(arguments(out, judging), plugins=plugins)
     log.write_text(redactor.text(log.read_text(encoding="utf-8")), encoding="utf-8")
     report = out / "report.json"
     if not report.exists():
@@ -50,7 +54,7 @@ def judge_live(endpoint: Endpoint, options: dict[str, Any]) -> int:
     used = document["timing"]["requests"]
     click.echo(f"{used} of {endpoint.max_requests} requests were used", err=True)
     click.echo(redactor.text(_told(document, report)))
-    return int(document["exit"])
+    return softened(document["exit"], options["fail_on"])
 
 
 def _told(document: dict[str, Any], report: Path) -> str:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from mcp_proxy_conformance.deviations.deviation import FILE as DEVIATIONS
 from mcp_proxy_conformance.target.description import FILE, OPTIONS, kind_in
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -24,6 +25,8 @@ DEFAULTS: dict[str, Any] = {
     "soak": 0.0,
     "baseline": None,
     "target_file": None,
+    "deviations": None,
+    "fail_on": "incomplete",
 }
 
 
@@ -45,6 +48,16 @@ _OF_ANY_RUN = (
     ),
     click.option("--timeout", type=Finite(1, 86_400), help="Seconds in all.  [default: 600]"),
     click.option("--check", metavar="NAME", help="Only this check, or this case: a partial run."),
+    click.option(
+        "--deviations",
+        type=_FILE,
+        help=f"Known failures, which do not count.  [default: {DEVIATIONS} if it lies here]",
+    ),
+    click.option(
+        "--fail-on",
+        type=click.Choice(["violated", "incomplete"]),
+        help="`violated`: what would end with 4 ends with 0.  [default: incomplete]",
+    ),
 )
 _TARGET_FILE = click.option(
     "--target-file", type=_FILE, help="What `init` writes; read before the options."

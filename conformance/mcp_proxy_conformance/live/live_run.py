@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from mcp_proxy_conformance.collected import Place
+from mcp_proxy_conformance.deviations.waiving import NOT_ASKED
 from mcp_proxy_conformance.judging import Ending, attempt
 from mcp_proxy_conformance.live.budget import Budget, Ledger, OverBudget
 from mcp_proxy_conformance.live.endpoint import Endpoint
@@ -167,7 +168,7 @@ class LiveRun(Run):
             "call": self.endpoint.call,
         }
         lacks = [word for word in place.needs if not given[word]]
-        return f"not asked for; --{lacks[0]} does" if lacks else None
+        return f"{NOT_ASKED}; --{lacks[0]} does" if lacks else None
 
     def bench(self, place: Place) -> Any:
         """The first survey, for every check."""

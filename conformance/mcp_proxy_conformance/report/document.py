@@ -7,11 +7,11 @@ import time
 from collections import defaultdict
 from dataclasses import dataclass
 from importlib.metadata import version
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from mcp_proxy_conformance.deviations.waiving import waivers
 from mcp_proxy_conformance.report.outcome import outcome
 from mcp_proxy_conformance.report.redaction import REDACTED
 from mcp_proxy_conformance.requirement import catalogue
@@ -27,21 +27,22 @@ SECRET = frozenset({"authorization", "cookie", "set-cookie", "x-api-key"})
 SECRET_LEAST = 4
 
 
-def write_report(run: Run) -> Path:
-    """Write `report.json` into the output folder, in one move; returns its path."""
+def write_report(run: Run) -> dict[str, Any]:
+    """Write `report.json` into the output folder, in one move; returns what is in it."""
     run.out.mkdir(parents=True, exist_ok=True)
     path = run.out / "report.json"
     fresh = path.with_suffix(".new")
-    told = run.redactor.tree(document(run))
+    told: dict[str, Any] = run.redactor.tree(document(run))
     fresh.write_bytes(msgspec.json.format(msgspec.json.encode(told), indent=1))
     fresh.replace(path)
-    return path
+    return told
 
 
 def document(run: Run) -> dict[str, Any]:
     """The report of a run as plain data, valid under schemas/report.schema.json."""
     clauses = [_clause(run, clause_id) for clause_id in run.profile.clauses]
-    result = outcome(run, clauses)
+    told = _waivers(run, clauses)
+    result = outcome(run, clauses, told)
     secrets = _secrets(run)
     return {
         "format": FORMAT,
@@ -62,12 +63,12 @@ def document(run: Run) -> dict[str, Any]:
         "headline": result.headline,
         "exit": result.exit,
         "why": result.why,
-        "complete": not (run.interrupted or run.narrowed or run.cut_short or run.stopped),
+        "complete": _is_complete(run),
         "clauses": clauses,
         "results": [_result(one) for one in run.results],
         "stages": [_stage(record) for record in run.stages.values()],
         "messages": {place: _message(one, secrets) for place, one in run.messages.items()},
-        "waivers": [],
+        "waivers": told,
         "timing": {
             "seconds": round(time.monotonic() - run.began, 3),
             "messages": {place: round(one.at, 4) for place, one in run.messages.items()},
@@ -80,6 +81,17 @@ def document(run: Run) -> dict[str, Any]:
             },
         },
     }
+
+
+def _is_complete(run: Run) -> bool:
+    return not (run.interrupted or run.narrowed or run.cut_short or run.stopped)
+
+
+def _waivers(run: Run, clauses: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What became of the deviations; where a part was not looked at, none of them is stale."""
+    unseen = [one for one in clauses if not one["results"] and one["verdict"] == "error"]
+    whole = _is_complete(run) and not unseen and not run.faults
+    return waivers(run.deviations, run.results, whole=whole)
 
 
 def _clause(run: Run, clause_id: str) -> dict[str, Any]:

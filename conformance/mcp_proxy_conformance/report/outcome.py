@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from mcp_proxy_conformance.deviations.waiving import stale
 
 if TYPE_CHECKING:
     from mcp_proxy_conformance.run import Run
 
-CONFORMANT, VIOLATED, DECLARATION, BROKEN, INCOMPLETE = 0, 1, 2, 3, 4
+CONFORMANT, VIOLATED, DECLARATION, BROKEN, INCOMPLETE, STALE = 0, 1, 2, 3, 4, 5
 FAULT, INTERRUPTED = 70, 130
 
 
@@ -21,8 +24,14 @@ class Outcome:
     why: str
 
 
-def outcome(run: Run, clauses: list[dict[str, Any]]) -> Outcome:
-    """Precedence 130 > 70 > 2 > 3 > 1 > 4 > 0; advisory clauses never count."""
+def outcome(
+    run: Run, clauses: list[dict[str, Any]], waivers: Sequence[dict[str, Any]] = ()
+) -> Outcome:
+    """Precedence 130 > 70 > 2 > 3 > 1 > 5 > 4 > 0; advisory clauses never count.
+
+    A waived clause counts for the floor, which then is not passed but excused: the headline of a
+    run with deviations never says that the target is conformant.
+    """
     firm = [one for one in clauses if one["judgement"] == "F"]
     errors = [
         one
@@ -52,17 +61,36 @@ def outcome(run: Run, clauses: list[dict[str, Any]]) -> Outcome:
         return Outcome("partial", INCOMPLETE, "a part of the profile was left out")
     if failed:
         return Outcome("violated", VIOLATED, f"broken: {', '.join(failed)}")
+    if gone := stale(waivers):
+        more = f" (and {len(gone) - 1} more)" if gone[1:] else ""
+        return Outcome("stale deviation", STALE, f"{gone[0]}{more}")
+    if why := _lacks(run, clauses, open_):
+        return Outcome("incomplete", INCOMPLETE, why)
+    excused = [one["id"] for one in firm if one["verdict"] == "waived"]
+    return _deviating(run, excused, waivers) if excused else run.green
+
+
+def _lacks(run: Run, clauses: list[dict[str, Any]], open_: list[str]) -> str:
+    """Why nothing is said of a target that breaks no clause; empty when enough was seen."""
     missing = sorted(set(run.profile.floor.capabilities) - run.target.capabilities)
     if missing:
-        why = f"the floor asks for {', '.join(missing)}, which the target does not declare"
-        return Outcome("incomplete", INCOMPLETE, why)
+        return f"the floor asks for {', '.join(missing)}, which the target does not declare"
     if open_:
-        return Outcome("incomplete", INCOMPLETE, run.unsettled(open_))
-    passed = {one["id"] for one in clauses if one["verdict"] == "pass"}
-    below = [one for one in run.profile.floor.passes if one not in passed]
-    if below:
-        return Outcome("incomplete", INCOMPLETE, f"the floor wants a pass of {', '.join(below)}")
-    return run.green
+        return run.unsettled(open_)
+    reached = {one["id"] for one in clauses if one["verdict"] in ("pass", "waived")}
+    below = [one for one in run.profile.floor.passes if one not in reached]
+    return f"the floor wants a pass of {', '.join(below)}" if below else ""
+
+
+def _deviating(run: Run, excused: list[str], waivers: Sequence[dict[str, Any]]) -> Outcome:
+    """What a run comes to in which nothing but known failures was found."""
+    number = sum(one["state"] == "used" for one in waivers)
+    word = "deviation" if number == 1 else "deviations"
+    floor = [one for one in excused if one in run.profile.floor.passes]
+    told = f"; of the floor: {', '.join(floor)}" if floor else ""
+    return Outcome(
+        f"passes with {number} {word}", CONFORMANT, f"waived: {', '.join(excused)}{told}"
+    )
 
 
 def _last(reason: str) -> str:

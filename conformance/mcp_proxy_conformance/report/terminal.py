@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from mcp_proxy_conformance.deviations.waiving import stale
 from mcp_proxy_conformance.report.inert import inert
 from mcp_proxy_conformance.report.retelling import (
     OPEN,
@@ -22,6 +23,8 @@ UNSEEN = ("left out", "the run ended before it")
 VERDICTS = ("pass", "fail", "inconclusive", "not_applicable", "error", "waived")
 LOUD = ("fail", "error")
 WIDTH = len("not_applicable")
+STATES = {"used": "fails", "stale": "STALE", "unobserved": "not observed"}
+"""What became of a known failure in a run."""
 
 
 def render(report: dict[str, Any], path: Path) -> str:
@@ -30,7 +33,21 @@ def render(report: dict[str, Any], path: Path) -> str:
     for result in report["results"]:
         if result["verdict"] in OPEN:
             lines += ["", *_failure(result, report)]
+    if known := known_failures(report):
+        lines += ["", "known failures:", *known]
     return inert("\n".join([*lines, "", *_summary(report, path)]))
+
+
+def known_failures(report: dict[str, Any]) -> list[str]:
+    """What became of each deviation, a line each; nothing where a run has none."""
+    return [f"{STATES[one['state']]:{WIDTH}}  {_known(one)}" for one in report["waivers"]]
+
+
+def _known(one: dict[str, Any]) -> str:
+    if gone := stale([one]):
+        return gone[0]
+    told = f"{' '.join(one['reason'].split())} ({one['issue']}, until {one['expires']})"
+    return f"{one['id']}  {told}  {one['file']}:{one['line']}"
 
 
 def _clause(one: dict[str, Any]) -> str:

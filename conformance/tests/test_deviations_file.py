@@ -1,0 +1,355 @@
+"""A file of known failures: every sentence on it, with its line, and no bytes that break it."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from told_runs import BAD, CLEAN, HOSTILE, ONE, report, result
+
+from mcp_proxy_conformance.cli import main
+from mcp_proxy_conformance.deviations import deviation, reading
+from mcp_proxy_conformance.deviations.deviation import BadDeviations, Deviation, Fault
+from mcp_proxy_conformance.deviations.reading import read
+from mcp_proxy_conformance.deviations.writing import begun, broken
+
+DAY = date(2026, 11, 22)
+CAP = """\
+[[deviation]]
+id = "FR-006.cap"
+reason = "One too many since the rewrite."
+issue = "https://example.com/issues/1"
+expires = 2026-11-22
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The place of a file in the folder where one is."""
+    monkeypatch.chdir(tmp_path)
+    return Path("known.toml")
+
+
+def said(file: Path, text: str | bytes) -> list[str]:
+    """What is wrong with a file that holds this."""
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(BadDeviations) as refused:
+        read(file, DAY)
+    return str(refused.value).splitlines()
+
+
+def test_an_entry_is_read_with_the_line_of_its_header(file: Path) -> None:
+    """Whatever looks like one in a comment or in a text of several lines is none."""
+    odd = (
+        '# [[deviation]]\n[["deviation"]] # "\nid = "ROB.query" # [[deviation]]\n'
+        "reason = '''\n[[deviation]]\nid = 1\n''''\nissue = \"https://example.com/#\\\"\"\n"
+        "expires = 2027-01-01\n\r\n"
+    )
+    file.write_text(odd + CAP, encoding="utf-8", newline="")
+
+    found = read(file, DAY)
+
+    assert [(one.id, one.line, one.file) for one in found] == [
+        ("ROB.query", 2, "known.toml"),
+        ("FR-006.cap", 11, "known.toml"),
+    ]
+    assert found[1] == Deviation(
+        id="FR-006.cap",
+        reason="One too many since the rewrite.",
+        issue="https://example.com/issues/1",
+        expires=DAY,
+        file="known.toml",
+        line=11,
+    )
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "deviation = []\n"])
+def test_a_file_may_name_no_failure(file: Path, text: str) -> None:
+    """There is nothing wrong with that."""
+    file.write_text(text, encoding="utf-8")
+
+    assert read(file, DAY) == ()
+
+
+def swapped(old: str, new: str) -> str:
+    """The entry with one part replaced."""
+    assert CAP.count(old) == 1
+    return CAP.replace(old, new)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ("[[deviations]]\n", 1, "there is no 'deviations'; did you mean 'deviation'?"),
+        ("\nversion = 1\n" + CAP, 2, "there is no 'version'; known: deviation"),
+        ("deviation = 1\n", 1, "deviation is no list; begin each with [[deviation]]"),
+        ("\n[deviation]\nid = 1\n", 2, "deviation is no list; begin each with [[deviation]]"),
+        ("deviation = [1]\n", 1, "deviation is no list; begin each with [[deviation]]"),
+        (CAP + "why = 1\n", 6, "there is no 'why'; known: id, reason, issue, expires"),
+        (CAP + "issues = 1\n", 6, "there is no 'issues'; did you mean 'issue'?"),
+        (swapped('id = "FR-006.cap"\n', ""), 1, "id is missing; an entry has id, reason, issue"),
+        (swapped('"FR-006.cap"', "7"), 2, "id is no text; put it in quotes"),
+        (swapped("FR-006.cap", " "), 2, "id is empty; name a clause, a check or a case"),
+        (swapped("2026-11-22", '"2026-11-22"'), 5, "expires is no date; write it as 2027-01-31"),
+        (swapped("2026-11-22", "2026-11-22T10:00:00Z"), 5, "expires is no date; write it as"),
+        (swapped("expires = 2026-11-22\n", ""), 1, "expires is missing; an entry has"),
+        (swapped("https://example.com/issues/1", ""), 4, "issue is no link; give the http(s)"),
+        (swapped("https://example.com/issues/1", "#17"), 4, "issue is no link"),
+        (swapped("https://example.com/issues/1", "ftp://a/b"), 4, "issue is no link"),
+        (swapped("https://example.com/issues/1", "https://[a"), 4, "issue is no link"),
+        (swapped("https://example.com/issues/1", "https:// a"), 4, "issue is no link"),
+        (swapped("https", "\\u001b[2Jhttps"), 4, "issue is no link"),
+        (CAP + CAP, 7, "'FR-006.cap' stands here and on line 1; leave one of them"),
+        (swapped("reason =", "reason"), 3, "is no TOML: "),
+        (CAP + "[", 6, "is no TOML: "),
+        (swapped("2026-11-22", "2026-02-30"), 5, "is no TOML: Invalid date or datetime"),
+        (b"\n\nid = '\xff'", 3, "is no UTF-8; save the file in that encoding"),
+        ("x = " + "[" * 5000, 1, "nests too deeply"),
+        ("#" * (reading.MOST + 1), 1, "has more than 1048576 bytes"),
+    ],
+)
+def test_what_does_not_keep_to_the_form_is_told_with_its_line(
+    file: Path, text: str | bytes, line: int, words: str
+) -> None:
+    """One sentence: the place, what is wrong, the repair; the exit code is that of bad usage."""
+    (told,) = said(file, text)
+
+    assert told.startswith(f"known.toml:{line}: {words}")
+    assert run("deviations", "check", str(file)).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "reason",
+    ["", " ", "...", "TODO", "tbd", "TODO: say why", "FIXME later", "reason", "?!", "None."],
+)
+def test_a_reason_that_says_nothing_is_none(file: Path, reason: str) -> None:
+    """Whatever stands there until somebody fills it in."""
+    told = said(file, swapped("One too many since the rewrite.", reason))
+
+    assert told == ["known.toml:3: reason says nothing; say why this failure is known and stays"]
+
+
+def test_a_reason_may_speak_of_what_is_to_be_done(file: Path) -> None:
+    """Only one that begins with such a word is a placeholder."""
+    file.write_text(swapped("One too many", "Ordered todo lists break"), encoding="utf-8")
+
+    assert len(read(file, DAY)) == 1
+
+
+@pytest.mark.parametrize(
+    ("wanted", "words"),
+    [
+        ("FR-06.cap", "there is no clause, check or case 'FR-06.cap'; the nearest is 'FR-006.cap'"),
+        ("test_no_such", "there is no clause, check or case 'test_no_such'; the nearest is 'test_"),
+        ("test_no_such[1]", "there is no clause, check or case 'test_no_such[1]'; the nearest is"),
+        ("note-plain-nothing", "there is no clause, check or case 'note-plain-nothing'; the near"),
+        ("[]", "there is no clause, check or case '[]'; the nearest is"),
+        ("FR-006.fills", "FR-006.fills is advisory and never counts; take the entry out"),
+        ("SUITE.changed", "SUITE.changed is never waived; take changes over with `baseline acc"),
+        ("x" * 900_000, "there is no clause, check or case 'xxx"),
+    ],
+)
+def test_an_id_that_names_nothing_that_counts_is_told_with_the_nearest(
+    file: Path, wanted: str, words: str
+) -> None:
+    """It is an exit code of its own: the file keeps to its form."""
+    (told,) = said(file, swapped("FR-006.cap", wanted))
+
+    assert told.startswith(f"known.toml:2: {words}")
+    assert run("deviations", "check", str(file)).exit_code == 5
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        "ROB.query",
+        "T1.timeout",
+        "test_no_more_locked_tools_come_back_than_the_limit_or_ten",
+        "test_no_more_locked_tools_come_back_than_the_limit_or_ten[11]",
+        "discovery/test_order_and_cap.py::test_no_more_locked_tools_come_back_than_the_limit_or_ten",
+        "remediation-both",
+        "again-claims",
+        "[remediation-both]",
+    ],
+)
+def test_clauses_checks_and_cases_of_every_profile_can_be_named(file: Path, wanted: str) -> None:
+    """As the report and `list` name them."""
+    file.write_text(swapped("FR-006.cap", wanted), encoding="utf-8")
+
+    assert [one.id for one in read(file, DAY)] == [wanted]
+
+
+def test_an_entry_holds_to_the_end_of_its_day(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The day after, in UTC, it has expired, which is told with its line and is exit 5."""
+    file.write_text(CAP, encoding="utf-8")
+    held = read(file, date(2026, 11, 22))
+    monkeypatch.setattr(reading, "today", lambda: date(2026, 11, 23))
+    done = run("deviations", "check", str(file))
+
+    assert len(held) == 1
+    assert (done.exit_code, done.output) == (
+        5,
+        "known.toml:5: FR-006.cap has expired on 2026-11-22; mend it or set a new date\n",
+    )
+
+
+def test_the_day_is_that_of_utc(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever the run takes place."""
+
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> Clock:
+            assert tz is UTC
+            return cls(2026, 11, 22, 23, 59, tzinfo=tz)
+
+    monkeypatch.setattr(deviation, "datetime", Clock)
+
+    assert deviation.today() == DAY
+
+
+def test_everything_that_is_wrong_is_told_at_once(file: Path) -> None:
+    """A line for each fault; a malformed entry outranks an expired one."""
+    told = said(
+        file,
+        swapped("2026-11-22", "2020-01-01") + CAP.replace("cap", "caps").replace("https", "http s"),
+    )
+
+    assert [one.partition(": ")[0] for one in told] == ["known.toml:5", "known.toml:9"]
+    assert run("deviations", "check", str(file)).exit_code == 2
+
+
+def test_a_file_that_is_not_there_or_no_file_is_told(file: Path) -> None:
+    """What the system says, and the repair."""
+    for name in (str(file), ".", "a\0b"):
+        with pytest.raises(BadDeviations, match=r"cannot be read: .+; name another file, or let"):
+            read(Path(name), DAY)
+
+
+@settings(
+    max_examples=300,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(
+    st.binary(max_size=200)
+    | st.text(max_size=200).map(str.encode)
+    | st.lists(
+        st.sampled_from(
+            [*CAP.splitlines(keepends=True), "'''", '"""', "]]", "#", "id = 1\n", "x = [\n", "\r\n",
+             "[[deviation]]", "deviation = [{id = 'a'}]\n", "[deviation.a]\n", "\\", '"', "= nan\n"]
+        ),
+        max_size=12,
+    ).map(lambda parts: "".join(parts).encode())
+)  # fmt: skip
+def test_no_bytes_break_the_reader(tmp_path: Path, raw: bytes) -> None:
+    """Each file is read, or refused with at least one line that names a line of it."""
+    file = tmp_path / "any.toml"
+    file.write_bytes(raw)
+
+    wrong: tuple[Fault, ...] = ()
+    try:
+        read(file, DAY)
+    except BadDeviations as error:
+        wrong = error.faults or (Fault(file="", line=0, text="none is told"),)
+
+    assert [str(one) for one in wrong if not 1 <= one.line <= raw.count(b"\n") + 1] == []
+
+
+def run(*arguments: str) -> Result:
+    """A command in this process."""
+    return CliRunner().invoke(main, arguments)
+
+
+def written(folder: Path, document: dict[str, Any]) -> str:
+    """The report as a file."""
+    path = folder / "report.json"
+    path.write_text(json.dumps(document), encoding="utf-8")
+    return str(path)
+
+
+def test_a_file_is_begun_from_a_report_and_refused_until_it_is_filled_in(
+    tmp_path: Path, file: Path
+) -> None:
+    """An entry a clause, told why in a comment; each gap is named with its line."""
+    begun_at = run("deviations", "init", written(tmp_path, ONE), "--out", str(file),
+                   "--expires", "2999-12-31")  # fmt: skip
+    text = file.read_text(encoding="utf-8")
+    checked = run("deviations", "check", str(file))
+
+    assert begun_at.exit_code == 0
+    assert tomllib.loads(text) == {
+        "deviation": [
+            {"id": "FR-006.cap", "reason": "", "issue": "", "expires": date(2999, 12, 31)}
+        ]
+    }
+    assert "\n# assert 11 <= 10\n" in text
+    assert (checked.exit_code, checked.output.splitlines()) == (
+        2,
+        [
+            "known.toml:7: reason says nothing; say why this failure is known and stays",
+            "known.toml:8: issue is no link; give the http(s) address of the issue",
+        ],
+    )
+
+
+def test_a_file_that_is_there_is_not_written_over(tmp_path: Path, file: Path) -> None:
+    """Exit 2, and every byte of it stays."""
+    file.write_text(CAP, encoding="utf-8")
+
+    done = run("deviations", "init", written(tmp_path, ONE), "--out", str(file))
+
+    assert (done.exit_code, done.output) == (
+        2,
+        "known.toml exists; name another --out, or move it away\n",
+    )
+    assert file.read_text(encoding="utf-8") == CAP
+
+
+@pytest.mark.parametrize(
+    ("document", "more", "words"),
+    [
+        (CLEAN, [], "has no failure that can be waived; no file is needed"),
+        (report(result("fail") | {"check": "presence"}), [], "has no failure that can be waived"),
+        ({}, [], "is not of the format"),
+        (ONE, ["--expires", "2020-01-01"], "--expires 2020-01-01 is past; give a day to come"),
+        (ONE, ["--expires", "soon"], "'soon'"),
+        (ONE, ["--out", "/dev/null/x"], "/dev/null/x cannot be written"),
+    ],
+)
+def test_nothing_is_begun_where_nothing_can_be(
+    tmp_path: Path, file: Path, document: dict[str, Any], more: list[str], words: str
+) -> None:
+    """Exit 2 and one sentence."""
+    out = [] if "--out" in more else ["--out", str(file)]
+    done = run("deviations", "init", written(tmp_path, document), *out, *more)
+
+    assert (done.exit_code, words in done.output, file.exists()) == (2, True, False)
+
+
+def test_what_a_target_said_stays_a_comment() -> None:
+    """No line break, no control character and no quote of it gets out of its place."""
+    text = begun(broken(BAD) | {HOSTILE: HOSTILE}, DAY)
+
+    assert [set(one) for one in tomllib.loads(text)["deviation"]] == [
+        {"id", "reason", "issue", "expires"}
+    ] * 2
+
+
+def test_a_sound_file_is_counted(file: Path) -> None:
+    """Exit 0, how many there are, and when the first expires."""
+    file.write_text(swapped("2026-11-22", "2999-01-02"), encoding="utf-8")
+
+    done = run("deviations", "check", str(file))
+
+    assert (done.exit_code, done.output) == (
+        0,
+        "known.toml: deviations: 1, the first until 2999-01-02\n",
+    )
