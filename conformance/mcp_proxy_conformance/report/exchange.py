@@ -7,7 +7,7 @@ from typing import Any
 
 from mcp_proxy_conformance.report.evidence import guilty
 
-BODY_MOST, MESSAGES_MOST, AROUND = 4000, 24, 1000
+BODY_MOST, MESSAGES_MOST, AROUND = 4000, 24, 300
 WAYS = {
     ("client", "sent"): "suite → target",
     ("client", "received"): "target → suite",
@@ -59,7 +59,7 @@ def _row(number: int, place: str, message: dict[str, Any], found: str | None) ->
     body, way = message["body"], WAYS[message["edge"], message["direction"]]
     upstream = message["peer"] if message["edge"] == "upstream" else ""
     at = body.find(found) if found else -1
-    start = max(0, at - AROUND) if at + AROUND > BODY_MOST else 0
+    start = max(0, at - AROUND)
     end = start + BODY_MOST
     split, stop = (at, at + len(found or "")) if at >= 0 else (end, end)
     return Row(
@@ -67,7 +67,7 @@ def _row(number: int, place: str, message: dict[str, Any], found: str | None) ->
         way=way,
         told=" ".join(filter(None, [upstream, message["note"], f"({place.rpartition('/')[2]})"])),
         is_guilty=found is not None,
-        before=body[start:split],
+        before=("… " if start else "") + body[start:split],
         marked=body[split : min(stop, end)],
         after=body[stop:end],
         cut=bool(start or len(body) > end or message["cut"]),

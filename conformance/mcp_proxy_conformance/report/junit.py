@@ -1,4 +1,4 @@
-"""The report as JUnit XML, one test case a result."""
+"""The report as JUnit XML in the form that Jenkins describes, one test case a result."""
 
 from __future__ import annotations
 
@@ -29,13 +29,17 @@ def render(report: dict[str, Any]) -> str:
         "tests": str(len(cases)),
         "failures": str(_having("failure", cases)),
         "errors": str(_having("error", cases)),
-        "skipped": str(_having("skipped", cases)),
         "time": _seconds(report["timing"].get("seconds")),
     }
     suites = ET.Element("testsuites", {"name": SUITE, **counts})
-    suite = ET.SubElement(suites, "testsuite", {"name": inert(profile_of(report)), **counts})
+    skipped = {"skipped": str(_having("skipped", cases))}
+    suite = ET.SubElement(
+        suites, "testsuite", {"name": inert(profile_of(report))} | counts | skipped
+    )
     told = {"headline": report["headline"], "why": report["why"], "target": target_of(report)}
-    _properties(suite, list(told.items()))
+    properties = ET.SubElement(suite, "properties")
+    for key, value in told.items():
+        ET.SubElement(properties, "property", {"name": key, "value": inert(value)})
     suite.extend(cases)
     ET.indent(suites)
     text = ET.tostring(suites, encoding="unicode")
@@ -48,10 +52,10 @@ def _case(result: dict[str, Any], report: dict[str, Any]) -> ET.Element:
         {
             "classname": inert(result["clauses"][0] if result["clauses"] else SUITE),
             "name": inert(name(result)),
+            "group": inert(" ".join(result["clauses"])),
             "time": _seconds(_spent(report["timing"], name(result))),
         },
     )
-    _properties(case, [("clause", clause_id) for clause_id in result["clauses"]])
     if verdict := _verdict(result):
         tag, kind = verdict
         reason = _waived(result, report) or result["reason"]
@@ -96,13 +100,6 @@ def _text(result: dict[str, Any]) -> str:
     clauses = [f"{one}: {sentence(one).text}" for one in result["clauses"]]
     reproduce = f"reproduce with: {again(result)}"
     return "\n".join([*clauses, result["reason"], *result["evidence"], reproduce])
-
-
-def _properties(parent: ET.Element, pairs: list[tuple[str, str]]) -> None:
-    if pairs:
-        properties = ET.SubElement(parent, "properties")
-        for key, value in pairs:
-            ET.SubElement(properties, "property", {"name": key, "value": inert(value)})
 
 
 def _having(tag: str, cases: list[ET.Element]) -> int:
