@@ -89,8 +89,8 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     run = session.config.stash.get(RUN, None)
     if run is None or session.config.option.collectonly or not session.items:
         return None
-    run.plan([place for item in session.items if (place := place_of(item)) is not None])
     if run.stopped is None:
+        run.plan([place for item in session.items if (place := place_of(item)) is not None])
         run.look()
     return True if run.stopped is not None and _only_ours(session) else None
 

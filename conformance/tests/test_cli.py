@@ -156,5 +156,5 @@ def test_help_names_the_exit_codes() -> None:
     """What a user's gate needs to know stands in --help."""
     told = invoke("--help").output
 
-    for code in ("0", "1", "2", "3", "4", "70", "130"):
+    for code in ("0", "1", "2", "3", "4", "5", "70", "130"):
         assert f"  {code}  " in told

@@ -225,6 +225,13 @@ def test_everything_that_is_wrong_is_told_at_once(file: Path) -> None:
     assert run("deviations", "check", str(file)).exit_code == 2
 
 
+def test_of_a_file_that_is_something_else_not_everything_is_told(file: Path) -> None:
+    """Where nothing is right, the first faults are enough, and they are told soon."""
+    told = said(file, "".join(f"x{number} = 1\n" for number in range(50_000)))
+
+    assert (told[0], len(told)) == ("known.toml:1: there is no 'x0'; known: deviation", 20)
+
+
 def test_a_file_that_is_not_there_or_no_file_is_told(file: Path) -> None:
     """What the system says, and the repair."""
     for name in (str(file), ".", "a\0b"):

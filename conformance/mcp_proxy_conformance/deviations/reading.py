@@ -23,12 +23,14 @@ from mcp_proxy_conformance.deviations.naming import why_not
 
 TABLE = "deviation"
 MEMBERS = ("id", "reason", "issue", "expires")
-MOST, SHOWN = 1 << 20, 80
+MOST, SHOWN, MOST_OF_REASON = 1 << 20, 80, 1000
 """Bytes that a file may have, and how much of a wrong name is told."""
-_PLACEHOLDER = re.compile(
-    r"\W*(?:(?:todo|tbd|tba|fixme|xxx)\b.*|(?:reason|why|because|placeholder|unknown|none|null)?)\W*",
-    re.IGNORECASE | re.DOTALL,
-)
+MANY = 20
+"""Faults of one file that are told."""
+_UNDONE = ("todo", "tbd", "tba", "fixme", "xxx")
+"""Words that a reason begins with while there is none."""
+_EMPTY = ("reason", "why", "because", "placeholder", "unknown", "none", "null")
+"""Words that are no reason when they stand alone."""
 
 
 def read_named(file: Path | None, on: date | None = None) -> tuple[Deviation, ...]:
@@ -45,11 +47,18 @@ def read(file: Path, on: date | None = None) -> tuple[Deviation, ...]:
         BadDeviations: What is wrong with it: each line, each repair.
     """
     text = _text(file)
-    found = list(_read(text, str(file), on or today()))
-    faults = [one for one in found if isinstance(one, Fault)]
+    sound: list[Deviation] = []
+    faults: list[Fault] = []
+    for one in _read(text, str(file), on or today()):
+        if isinstance(one, Deviation):
+            sound.append(one)
+        elif len(faults) < MANY:
+            faults.append(one)
+        else:
+            break
     if faults:
         raise BadDeviations(faults)
-    return tuple(one for one in found if isinstance(one, Deviation))
+    return tuple(sound)
 
 
 def _text(file: Path) -> str:
@@ -91,10 +100,12 @@ def _read(text: str, file: str, on: date) -> Iterator[Deviation | Fault]:
     first: dict[str, int] = {}
     for entry, place in zip(entries, places, strict=True):
         yield from _entry(entry, place, file, on)
-        known = first.setdefault(str(entry.get("id")), place.header)
-        if known != place.header:
-            twice = f"{entry.get('id')!r} stands here and on line {known}; leave one of them"
+        wanted = entry.get("id")
+        if isinstance(wanted, str) and wanted in first:
+            twice = f"{wanted[:SHOWN]!r} stands here and on line {first[wanted]}; leave one of them"
             yield _fault(file, place.of("id"), twice)
+        elif isinstance(wanted, str):
+            first[wanted] = place.header
 
 
 def _entry(entry: dict[str, Any], place: Lines, file: str, on: date) -> Iterator[Deviation | Fault]:
@@ -130,9 +141,14 @@ def _complaint(name: str, value: Any) -> str:
     if name == "id":
         return "" if value.strip() else "id is empty; name a clause, a check or a case"
     if name == "reason":
-        empty = _PLACEHOLDER.fullmatch(value)
-        return "reason says nothing; say why this failure is known and stays" if empty else ""
+        told = "reason says nothing; say why this failure is known and stays"
+        return "" if _is_reason(value) else told
     return "" if _is_link(value) else "issue is no link; give the http(s) address of the issue"
+
+
+def _is_reason(value: str) -> bool:
+    words = re.findall(r"\w+", value[:MOST_OF_REASON].lower())
+    return bool(words) and words[0] not in _UNDONE and not (words[0] in _EMPTY and not words[1:])
 
 
 def _is_link(value: str) -> bool:
