@@ -91,7 +91,7 @@ class Catalogue(_Row, frozen=True, kw_only=True, dict=True, rename={"requirement
             UnknownClause: No catalogue has it; the message names the nearest id.
         """
         if clause_id not in self.clauses:
-            raise UnknownClause(_unknown("clause", clause_id, self.clauses))
+            raise UnknownClause(unknown("clause", clause_id, self.clauses))
         return self.clauses[clause_id]
 
     def source(self, clause_id: str) -> Source:
@@ -131,6 +131,16 @@ class Profile(_Row, frozen=True, kw_only=True):
     clauses: tuple[str, ...]
     rulings: tuple[str, ...]
     floor: Floor
+
+    @property
+    def name(self) -> str:
+        """The id with the version, as `--profile` takes it."""
+        return f"{self.id}@{self.version}"
+
+    @property
+    def holds(self) -> frozenset[str]:
+        """Its clauses, to look one up in."""
+        return frozenset(self.clauses)
 
     @property
     def folders(self) -> tuple[str, ...]:
@@ -192,7 +202,7 @@ def profile(profile_id: str) -> Profile:
     ids = dict.fromkeys(one.partition("@")[0] for one in profile_id.split(BESIDE))
     for one in ids:
         if one not in known:
-            raise UnknownProfile(_unknown("profile", one, known))
+            raise UnknownProfile(unknown("profile", one, known))
     return reduce(Profile.beside, (known[one] for one in ids))
 
 
@@ -231,7 +241,8 @@ def requirement(*ids: str) -> Callable[[_Check], _Check]:
     return mark
 
 
-def _unknown(noun: str, wanted: str, known: Iterable[str]) -> str:
+def unknown(noun: str, wanted: str, known: Iterable[str]) -> str:
+    """The sentence that refuses an id, with the nearest one that there is."""
     nearest = get_close_matches(wanted, list(known), n=1, cutoff=0.0)
     hint = f"the nearest is {nearest[0]!r}" if nearest else "there are none"
     return f"There is no {noun} {wanted!r}; {hint}."
