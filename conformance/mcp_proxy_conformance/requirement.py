@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from functools import cache, cached_property, reduce
@@ -123,7 +124,10 @@ def folders_of(profile_id: str) -> tuple[str, ...]:
 
 
 class Profile(_Row, frozen=True, kw_only=True):
-    """A frozen, versioned set of clauses; `rulings` are the interpretations that it rests on."""
+    """A frozen, versioned set of clauses; `rulings` are the interpretations that it rests on.
+
+    `versions` are those of several that are judged as one, and stand in no file.
+    """
 
     id: str
     version: int
@@ -131,11 +135,13 @@ class Profile(_Row, frozen=True, kw_only=True):
     clauses: tuple[str, ...]
     rulings: tuple[str, ...]
     floor: Floor
+    versions: tuple[int, ...] = ()
 
     @property
     def name(self) -> str:
-        """The id with the version, as `--profile` takes it."""
-        return f"{self.id}@{self.version}"
+        """The id with the version, as `--profile` takes it; of several, each with its own."""
+        ids = self.id.split(BESIDE)
+        return BESIDE.join(map("{}@{}".format, ids, self.versions or (self.version,)))
 
     @property
     def holds(self) -> frozenset[str]:
@@ -148,10 +154,11 @@ class Profile(_Row, frozen=True, kw_only=True):
         return folders_of(self.id)
 
     def beside(self, other: Profile) -> Profile:
-        """Both as one, in the version of this one."""
+        """Both as one; its `version` is that of this one."""
         return Profile(
             id=f"{self.id}{BESIDE}{other.id}",
             version=self.version,
+            versions=(*(self.versions or (self.version,)), other.version),
             text=f"{self.text} {other.text}",
             clauses=(*self.clauses, *other.clauses),
             rulings=(*self.rulings, *other.rulings),
@@ -179,7 +186,9 @@ class Interpretation(_Row, frozen=True, kw_only=True):
     no_variant: str | None = None
 
 
-class _Interpretations(_Row, frozen=True, kw_only=True, rename={"rows": "interpretation"}):
+class Interpretations(_Row, frozen=True, kw_only=True, rename={"rows": "interpretation"}):
+    """The rows of a register."""
+
     rows: tuple[Interpretation, ...]
 
 
@@ -192,32 +201,55 @@ def catalogue() -> Catalogue:
 
 
 @cache
-def profile(profile_id: str) -> Profile:
+def profile(wanted: str) -> Profile:
     """Return the profile of this id; of several, such as `discovery+robustness`, all as one.
 
+    The newest version of each is meant, unless one is named: `discovery@1`.
+
     Raises:
-        UnknownProfile: There is none; the message names the nearest one.
+        UnknownProfile: There is none, or none of that version; the message names what there is.
     """
+    chosen = tuple(dict.fromkeys(_version(one) for one in wanted.split(BESIDE)))
+    twice = [name for name, count in Counter(one.id for one in chosen).items() if count > 1]
+    if twice:
+        raise UnknownProfile(f"{wanted} names the profile {twice[0]} in two versions; keep one.")
+    return reduce(Profile.beside, chosen)
+
+
+def _version(wanted: str) -> Profile:
+    """The profile of an id, in the version that stands behind an `@`, else in the newest."""
+    profile_id, at, version = wanted.partition("@")
     known = {one.id: one for one in profiles()}
-    ids = dict.fromkeys(one.partition("@")[0] for one in profile_id.split(BESIDE))
-    for one in ids:
-        if one not in known:
-            raise UnknownProfile(unknown("profile", one, known))
-    return reduce(Profile.beside, (known[one] for one in ids))
+    if profile_id not in known:
+        raise UnknownProfile(unknown("profile", profile_id, known))
+    if not at:
+        return known[profile_id]
+    there = {one.name: one for one in versions() if one.id == profile_id}
+    if wanted not in there:
+        names = ", ".join(there)
+        raise UnknownProfile(f"There is no version {version!r} of {profile_id}; there is {names}.")
+    return there[wanted]
 
 
 @cache
 def profiles() -> tuple[Profile, ...]:
-    """Return every profile, in order of file name."""
+    """Return every profile in its newest version, in order of id."""
+    return tuple({one.id: one for one in versions()}.values())
+
+
+@cache
+def versions() -> tuple[Profile, ...]:
+    """Return every profile in every version that is kept, in order of id and version."""
     files = sorted((fixtures_dir() / "profiles").glob("*.toml"))
-    return tuple(msgspec.toml.decode(file.read_bytes(), type=Profile) for file in files)
+    rows = [msgspec.toml.decode(file.read_bytes(), type=Profile) for file in files]
+    return tuple(sorted(rows, key=lambda one: (one.id, one.version)))
 
 
 @cache
 def interpretations() -> tuple[Interpretation, ...]:
     """Return the interpretation register."""
     data = (fixtures_dir() / "interpretations.toml").read_bytes()
-    return msgspec.toml.decode(data, type=_Interpretations).rows
+    return msgspec.toml.decode(data, type=Interpretations).rows
 
 
 def requirement(*ids: str) -> Callable[[_Check], _Check]:

@@ -82,7 +82,7 @@ def test_a_clause_is_told_with_all_that_proves_it() -> None:
     for words in (
         "- Judgement: **F**, a breach fails the target.",
         "- Source: discovery-spec, FR-006\n",
-        "- Profiles: `discovery-live@1`, `discovery@1`\n",
+        "- Profiles: `discovery@1`, `discovery-live@1`\n",
         "- Ruling [cap-fills](#ruling-cap-fills): The bound convicts",
         "::test_the_cap_holds_on_every_endpoint` | Wherever",
         "[limits-1-at-1](#case-limits-1-at-1)",
