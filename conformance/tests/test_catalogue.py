@@ -119,7 +119,7 @@ def test_profiles_that_are_judged_together_are_one() -> None:
     """Clauses, rulings and floors of both, at the version of the first."""
     first, other = requirement.profile("discovery"), requirement.profile("robustness")
 
-    both = requirement.profile("discovery@1+robustness")
+    both = requirement.profile("discovery+robustness")
 
     assert (both.id, both.version) == ("discovery+robustness", first.version)
     assert both.clauses == (*first.clauses, *other.clauses)

@@ -69,6 +69,7 @@ def test_a_case_of_ones_own_needs_no_tree(tmp_path: Path) -> None:
     assert told(path) == (0, "files: 1; findings: 0\n")
 
 
+LISTING = "list it in one, or say why it is `untested`"
 STATUS = "discovery/remediation-both.json"
 LOAD = "resilience/denied-forbidden.json"
 
@@ -278,11 +279,14 @@ def test_a_clause_without_a_check_is_told_of_where_it_stands(tree: Path) -> None
     path.write_text(text, encoding="utf-8")
 
     line = text.count("\n") + 3
-    (found,) = [one for one in output.splitlines() if "ROB.new" in one]
+    found = [
+        one.partition("robustness.toml:")[2] for one in output.splitlines() if "ROB.new" in one
+    ]
     assert (code, mended) == (1, 0)
-    assert found.endswith(
-        f'robustness.toml:{line}: no check cites ROB.new; write one, or say `untested = "why"`'
-    )
+    assert found == [
+        f'{line}: no check cites ROB.new; write one, or say `untested = "why"`',
+        f"{line}: no profile lists ROB.new in its newest version; {LISTING}",
+    ]
 
 
 def test_a_path_that_cannot_be_read_is_exit_2(tmp_path: Path) -> None:

@@ -44,6 +44,9 @@ def _clause(
 ) -> Iterator[Finding]:
     if clause.source is not None:
         yield from _source(document, at, clause.source)
+    if clause.untested is None and clause.id not in known.judged:
+        told = f"no profile lists {clause.id} in its newest version"
+        yield document.found((*at, "id"), told, "list it in one, or say why it is `untested`")
     if not clause.id.startswith(f"{row.id}."):
         told = f"{clause.id} stands under {row.id}"
         yield document.found((*at, "id"), told, f"call it {row.id}.… or move it")

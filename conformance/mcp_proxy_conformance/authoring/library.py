@@ -63,6 +63,16 @@ class Library:
         return tuple(sorted(self.values(PROFILE), key=lambda one: (one.id, one.version)))
 
     @cached_property
+    def newest(self) -> dict[str, Profile]:
+        """Every profile by its id, in its newest version."""
+        return {one.id: one for one in self.profiles}
+
+    @cached_property
+    def judged(self) -> frozenset[str]:
+        """The clauses that some profile lists in its newest version."""
+        return frozenset(name for one in self.newest.values() for name in one.clauses)
+
+    @cached_property
     def frozen(self) -> dict[str, str]:
         """What frozen versions of profiles come to."""
         keys = [key for key in self.documents if key[0] == FROZEN.noun]
@@ -72,11 +82,10 @@ class Library:
     @cached_property
     def shipped(self) -> Shipped:
         """All that judges and all that proves it."""
-        newest = {one.id: one for one in self.profiles}
         proofs = self.values(PROOFS)
         return shipped_with(
             clauses=self.catalogue.clauses,
-            proven=tuple(newest[name] for name in JUDGING if name in newest),
+            proven=tuple(self.newest[name] for name in JUDGING if name in self.newest),
             profiles=self.profiles,
             rulings=tuple(row for one in self.values(RULINGS) for row in one.rows),
             checks=checks_of(self.values(CASE), self.values(LOAD_CASE)),
