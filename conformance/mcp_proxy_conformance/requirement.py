@@ -113,6 +113,7 @@ BESIDE = "+"
 """Between the ids of profiles that are judged together."""
 OF_PROXIES = "discovery+robustness"
 """What a proxy is judged by that the suite drives."""
+OF_ONES_OWN = "A check that asks for something of your own cites nothing: leave @requirement out."
 FOLDERS = {"discovery-live": "live", "resilience-basic": "resilience"}
 """The folders of the checks of profiles that have not their own name for it."""
 
@@ -259,7 +260,11 @@ def requirement(*ids: str) -> Callable[[_Check], _Check]:
         UnknownClause: An id is in no catalogue.
         MixedJudgement: Some clauses convict and others do not.
     """
-    judgements = {clause_id: catalogue().clause(clause_id).judgement for clause_id in ids}
+    known = catalogue().clauses
+    for one in ids:
+        if one not in known:
+            raise UnknownClause(f"{unknown('clause', one, known)} {OF_ONES_OWN}")
+    judgements = {clause_id: known[clause_id].judgement for clause_id in ids}
     if len(set(judgements.values())) != 1:
         cited = ", ".join(f"{name} ({kind})" for name, kind in judgements.items()) or "nothing"
         raise MixedJudgement(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -70,6 +71,18 @@ def test_a_case_of_ones_own_needs_no_tree(tmp_path: Path) -> None:
 
 
 LISTING = "list it in one, or say why it is `untested`"
+
+
+def test_the_case_of_the_guide_for_authors_has_no_fault(tmp_path: Path) -> None:
+    """As it stands there."""
+    guide = Path(__file__).parents[2] / ".github" / "AUTHORS.md"
+    (text,) = re.findall(r"```json\n(.*?)```", guide.read_text(encoding="utf-8"), re.DOTALL)
+    path = tmp_path / "limits-mixed-two-at-1.json"
+    path.write_text(text, encoding="utf-8")
+
+    assert told(path) == (0, "files: 1; findings: 0\n")
+
+
 STATUS = "discovery/remediation-both.json"
 LOAD = "resilience/denied-forbidden.json"
 

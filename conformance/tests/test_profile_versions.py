@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -105,6 +107,17 @@ def test_a_run_by_an_old_version_has_its_clauses_only(
     assert clauses == list(profile("discovery@1+robustness@1").clauses)
     assert (done.exit_code, done.output.count("\n")) == (2, 1)
     assert "no version '9' of discovery; there is discovery@1." in done.output
+
+
+def test_the_list_of_changes_names_every_version_with_its_size() -> None:
+    """And what is frozen is one of them, as it is shipped."""
+    text = (Path(__file__).parents[2] / ".github" / "CHANGELOG.md").read_text(encoding="utf-8")
+    frozen = tomllib.loads((fixtures_dir() / "frozen.toml").read_text(encoding="utf-8"))["frozen"]
+
+    named = dict(re.findall(r"^\| `([a-z-]+@\d+)` \| (\d+) \|", text, re.MULTILINE))
+
+    assert named == {one.name: str(len(one.clauses)) for one in versions()}
+    assert {one.name: fingerprint(one) for one in versions() if one.name in frozen} == frozen
 
 
 def test_a_report_without_the_name_of_its_profile_is_told_by_its_id() -> None:
