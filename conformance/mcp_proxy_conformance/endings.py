@@ -42,7 +42,8 @@ def tell_waived(report: pytest.TestReport, result: Result, run: Run) -> None:
 
 def is_advisory(item: pytest.Item) -> bool:
     """Whether what a check finds convicts nobody."""
-    return catalogue().clause(clauses_of(item)[0]).judgement == "A"
+    cited = clauses_of(item)
+    return bool(cited) and catalogue().clause(cited[0]).judgement == "A"
 
 
 def setup_ending(excinfo: pytest.ExceptionInfo[BaseException]) -> Ending:

@@ -24,7 +24,7 @@ from mcp_proxy_conformance.report.terminal import known_failures
 from mcp_proxy_conformance.resilience.load_run import LoadRun, only_own
 from mcp_proxy_conformance.resources import checks_dir
 from mcp_proxy_conformance.run import Run
-from mcp_proxy_conformance.selecting import arrange, select
+from mcp_proxy_conformance.selecting import arrange, left_out, select
 from mcp_proxy_conformance.silence import Silence
 from mcp_proxy_conformance.verdict import Blame
 
@@ -80,6 +80,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if config.stash[WHOLE] and (why := stray(run.deviations, {named(item) for item in items})):
         run.stopped = Outcome("unknown deviation", STALE, why)
     select(items, run, config)
+    if not config.stash[WHOLE] and given_to(config) is None and left_out(items, run):
+        run.narrowed = True
     arrange(items, given_to(config))
 
 
@@ -130,7 +132,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object:
     """Call a check through the judge; other tests are none of our business."""
     run = pyfuncitem.config.stash.get(RUN, None)
     place = place_of(pyfuncitem)
-    if run is None or place is None or not clauses_of(pyfuncitem):
+    if run is None or place is None or "bench" not in pyfuncitem.funcargs:
         return None
     names = pyfuncitem._fixtureinfo.argnames  # noqa: SLF001
     arguments: dict[str, Any] = {name: pyfuncitem.funcargs[name] for name in names}
@@ -160,7 +162,11 @@ def pytest_runtest_makereport(
     report = yield
     run = item.config.stash.get(RUN, None)
     place = place_of(item)
-    if run is None or place is None or not clauses_of(item):
+    if run is None or place is None:
+        return report
+    if call.when == "teardown" and run.lacking(place) is None:
+        run.done_with(place)
+    if not clauses_of(item):  # a check of somebody's own, which pytest alone tells of
         return report
     seconds = time.monotonic() - item.stash.get(BEGAN, time.monotonic())
     if call.when == "setup" and call.excinfo is not None:
@@ -181,8 +187,6 @@ def pytest_runtest_makereport(
         blame: Blame = "network" if late else "suite"
         ending = Ending(verdict="error", blame=blame, reason=str(call.excinfo.value))
         run.record(item, place, ending, seconds=seconds)
-    elif call.when == "teardown" and run.lacking(place) is None:
-        run.done_with(place)
     return report
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from functools import cache, cached_property, reduce
@@ -91,7 +92,7 @@ class Catalogue(_Row, frozen=True, kw_only=True, dict=True, rename={"requirement
             UnknownClause: No catalogue has it; the message names the nearest id.
         """
         if clause_id not in self.clauses:
-            raise UnknownClause(_unknown("clause", clause_id, self.clauses))
+            raise UnknownClause(unknown("clause", clause_id, self.clauses))
         return self.clauses[clause_id]
 
     def source(self, clause_id: str) -> Source:
@@ -112,6 +113,7 @@ BESIDE = "+"
 """Between the ids of profiles that are judged together."""
 OF_PROXIES = "discovery+robustness"
 """What a proxy is judged by that the suite drives."""
+OF_ONES_OWN = "A check that asks for something of your own cites nothing: leave @requirement out."
 FOLDERS = {"discovery-live": "live", "resilience-basic": "resilience"}
 """The folders of the checks of profiles that have not their own name for it."""
 
@@ -123,7 +125,10 @@ def folders_of(profile_id: str) -> tuple[str, ...]:
 
 
 class Profile(_Row, frozen=True, kw_only=True):
-    """A frozen, versioned set of clauses; `rulings` are the interpretations that it rests on."""
+    """A frozen, versioned set of clauses; `rulings` are the interpretations that it rests on.
+
+    `versions` are those of several that are judged as one, and stand in no file.
+    """
 
     id: str
     version: int
@@ -131,6 +136,18 @@ class Profile(_Row, frozen=True, kw_only=True):
     clauses: tuple[str, ...]
     rulings: tuple[str, ...]
     floor: Floor
+    versions: tuple[int, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The id with the version, as `--profile` takes it; of several, each with its own."""
+        ids = self.id.split(BESIDE)
+        return BESIDE.join(map("{}@{}".format, ids, self.versions or (self.version,)))
+
+    @property
+    def holds(self) -> frozenset[str]:
+        """Its clauses, to look one up in."""
+        return frozenset(self.clauses)
 
     @property
     def folders(self) -> tuple[str, ...]:
@@ -138,10 +155,11 @@ class Profile(_Row, frozen=True, kw_only=True):
         return folders_of(self.id)
 
     def beside(self, other: Profile) -> Profile:
-        """Both as one, in the version of this one."""
+        """Both as one; its `version` is that of this one."""
         return Profile(
             id=f"{self.id}{BESIDE}{other.id}",
             version=self.version,
+            versions=(*(self.versions or (self.version,)), other.version),
             text=f"{self.text} {other.text}",
             clauses=(*self.clauses, *other.clauses),
             rulings=(*self.rulings, *other.rulings),
@@ -169,7 +187,9 @@ class Interpretation(_Row, frozen=True, kw_only=True):
     no_variant: str | None = None
 
 
-class _Interpretations(_Row, frozen=True, kw_only=True, rename={"rows": "interpretation"}):
+class Interpretations(_Row, frozen=True, kw_only=True, rename={"rows": "interpretation"}):
+    """The rows of a register."""
+
     rows: tuple[Interpretation, ...]
 
 
@@ -182,32 +202,55 @@ def catalogue() -> Catalogue:
 
 
 @cache
-def profile(profile_id: str) -> Profile:
+def profile(wanted: str) -> Profile:
     """Return the profile of this id; of several, such as `discovery+robustness`, all as one.
 
+    The newest version of each is meant, unless one is named: `discovery@1`.
+
     Raises:
-        UnknownProfile: There is none; the message names the nearest one.
+        UnknownProfile: There is none, or none of that version; the message names what there is.
     """
+    chosen = tuple(dict.fromkeys(_version(one) for one in wanted.split(BESIDE)))
+    twice = [name for name, count in Counter(one.id for one in chosen).items() if count > 1]
+    if twice:
+        raise UnknownProfile(f"{wanted} names the profile {twice[0]} in two versions; keep one.")
+    return reduce(Profile.beside, chosen)
+
+
+def _version(wanted: str) -> Profile:
+    """The profile of an id, in the version that stands behind an `@`, else in the newest."""
+    profile_id, at, version = wanted.partition("@")
     known = {one.id: one for one in profiles()}
-    ids = dict.fromkeys(one.partition("@")[0] for one in profile_id.split(BESIDE))
-    for one in ids:
-        if one not in known:
-            raise UnknownProfile(_unknown("profile", one, known))
-    return reduce(Profile.beside, (known[one] for one in ids))
+    if profile_id not in known:
+        raise UnknownProfile(unknown("profile", profile_id, known))
+    if not at:
+        return known[profile_id]
+    there = {one.name: one for one in versions() if one.id == profile_id}
+    if wanted not in there:
+        names = ", ".join(there)
+        raise UnknownProfile(f"There is no version {version!r} of {profile_id}; there is {names}.")
+    return there[wanted]
 
 
 @cache
 def profiles() -> tuple[Profile, ...]:
-    """Return every profile, in order of file name."""
+    """Return every profile in its newest version, in order of id."""
+    return tuple({one.id: one for one in versions()}.values())
+
+
+@cache
+def versions() -> tuple[Profile, ...]:
+    """Return every profile in every version that is kept, in order of id and version."""
     files = sorted((fixtures_dir() / "profiles").glob("*.toml"))
-    return tuple(msgspec.toml.decode(file.read_bytes(), type=Profile) for file in files)
+    rows = [msgspec.toml.decode(file.read_bytes(), type=Profile) for file in files]
+    return tuple(sorted(rows, key=lambda one: (one.id, one.version)))
 
 
 @cache
 def interpretations() -> tuple[Interpretation, ...]:
     """Return the interpretation register."""
     data = (fixtures_dir() / "interpretations.toml").read_bytes()
-    return msgspec.toml.decode(data, type=_Interpretations).rows
+    return msgspec.toml.decode(data, type=Interpretations).rows
 
 
 def requirement(*ids: str) -> Callable[[_Check], _Check]:
@@ -217,7 +260,11 @@ def requirement(*ids: str) -> Callable[[_Check], _Check]:
         UnknownClause: An id is in no catalogue.
         MixedJudgement: Some clauses convict and others do not.
     """
-    judgements = {clause_id: catalogue().clause(clause_id).judgement for clause_id in ids}
+    known = catalogue().clauses
+    for one in ids:
+        if one not in known:
+            raise UnknownClause(f"{unknown('clause', one, known)} {OF_ONES_OWN}")
+    judgements = {clause_id: known[clause_id].judgement for clause_id in ids}
     if len(set(judgements.values())) != 1:
         cited = ", ".join(f"{name} ({kind})" for name, kind in judgements.items()) or "nothing"
         raise MixedJudgement(
@@ -231,7 +278,8 @@ def requirement(*ids: str) -> Callable[[_Check], _Check]:
     return mark
 
 
-def _unknown(noun: str, wanted: str, known: Iterable[str]) -> str:
+def unknown(noun: str, wanted: str, known: Iterable[str]) -> str:
+    """The sentence that refuses an id, with the nearest one that there is."""
     nearest = get_close_matches(wanted, list(known), n=1, cutoff=0.0)
     hint = f"the nearest is {nearest[0]!r}" if nearest else "there are none"
     return f"There is no {noun} {wanted!r}; {hint}."

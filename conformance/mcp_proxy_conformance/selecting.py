@@ -9,6 +9,7 @@ import pytest
 from mcp_proxy_conformance.asked import given_to
 from mcp_proxy_conformance.collected import clauses_of, is_named, named, place_of
 from mcp_proxy_conformance.given import Given
+from mcp_proxy_conformance.requirement import catalogue
 from mcp_proxy_conformance.resilience.load_run import LoadRun
 from mcp_proxy_conformance.run import Run
 
@@ -22,6 +23,13 @@ def select(items: list[pytest.Item], run: Run, config: pytest.Config) -> None:
     given = given_to(config)
     if given is not None and given.only:
         items[:] = [item for item in items if _function(item) == given.only]
+
+
+def left_out(items: list[pytest.Item], run: Run) -> bool:
+    """Whether files that were named leave clauses of the profile without a check."""
+    cited = {clause for item in items for clause in clauses_of(item)}
+    known = catalogue().clauses
+    return any(known[one].untested is None and one not in cited for one in run.profile.clauses)
 
 
 def _choices(run: Run, config: pytest.Config) -> list[Callable[[pytest.Item], bool]]:

@@ -27,6 +27,7 @@ FILES = {
     "profiles/resilience-basic.toml": "profile",
     "interpretations.toml": "interpretation",
     "proofs.toml": "proofs",
+    "frozen.toml": "frozen",
 }
 NAMES = sorted({*FILES.values(), *ANSWERS, *LOADERS, *LOCKS, *OF_RUNS})
 

@@ -3,46 +3,23 @@
 from __future__ import annotations
 
 import json
-import re
 import sqlite3
 from collections import Counter
 from contextlib import closing
 from functools import cache
-from itertools import combinations
 
 import pytest
 from jsonschema import Draft202012Validator
 
+from mcp_proxy_conformance.authoring.stage_rules import misplaced, texts, tokens, unlike
 from mcp_proxy_conformance.resources import fixtures_dir, schemas_dir
 from mcp_proxy_conformance.stage import stage
-from mcp_proxy_conformance.world import Step, Tool, ToolKey, World
+from mcp_proxy_conformance.world import Step, ToolKey, World
 
 FILES = {path.stem: path for path in sorted((fixtures_dir() / "stages").glob("*.json"))}
 ORDER = ("add", "approval", "user", "change", "config", "quarantine", "server")
 
 each_stage = pytest.mark.parametrize("name", FILES)
-
-
-def _tokens(text: str) -> list[str]:
-    return re.findall(r"[^\W_]+", text.lower())
-
-
-def _texts(tool: Tool) -> set[str]:
-    sent = (tool.name, tool.description, tool.input_schema, tool.annotations)
-    return {word for part in sent for word in _tokens(str(part))}
-
-
-@cache
-def _edits(one: str, other: str) -> int:
-    """How many letters to insert, delete or replace until one word is the other."""
-    if not one or not other:
-        return len(one) + len(other)
-    swap = _edits(one[1:], other[1:]) + (one[0] != other[0])
-    return min(swap, _edits(one[1:], other) + 1, _edits(one, other[1:]) + 1)
-
-
-def _near(one: str, other: str) -> bool:
-    return (Counter(one) - Counter(other)).total() <= 2 and _edits(one, other) <= 2
 
 
 def _touched(world: World, step: Step) -> tuple[str, list[ToolKey]]:
@@ -88,33 +65,20 @@ def test_a_stage_is_valid_and_can_be_read(name: str) -> None:
 @each_stage
 def test_words_are_unlike_each_other_and_all_other_text(name: str) -> None:
     """No made-up word is near another or inside it, near a filler word, or folds in a stemmer."""
-    world, tools = stage(name), stage(name).tools().values()
-    canaries = [one for tool in tools for one in tool.canaries]
-    made = [*world.queries(), *(one.name for one in world.servers), *canaries]
-    changed = (_tokens(step.description or "") for step in world.steps)
-    filler = set[str]().union(*map(_texts, tools), *changed) - set(made)
-
-    assert [(a, b) for a, b in combinations(made, 2) if a in b or b in a or _near(a, b)] == []
-    assert [(a, b) for a in made for b in filler if a in b or (len(b) > 3 and _near(a, b))] == []
-    assert [one for one in made if one.endswith(("s", "ing", "ed", "ly", "er"))] == []
+    assert list(unlike(stage(name))) == []
 
 
 @each_stage
 def test_a_word_finds_exactly_the_tools_that_declare_it(name: str) -> None:
     """A tool's word is in its name and description, a group word in the description only."""
-    reserved = {*stage(name).queries(), *(one.name for one in stage(name).servers)}
-    for one, tool in stage(name).tools().items():
-        assert _texts(tool) & reserved == {tool.word, *tool.groups}
-        assert set(_tokens(tool.description)) >= {tool.word, *tool.groups}
-        assert set(tool.name.split("_")) & reserved == {tool.word}
-        assert len(one.server) + len(one.tool) <= 40
+    assert list(misplaced(stage(name))) == []
 
 
 @each_stage
 def test_an_exact_name_is_a_query_for_one_tool(name: str) -> None:
     """No part of a tool's name is in, or inside a word of, another; in `plain`: its word."""
     tools = stage(name).tools().values()
-    said = [word for tool in tools for word in _texts(tool)]
+    said = [word for tool in tools for word in texts(tool)]
     parts = [p for t in tools for p in ([t.word] if name == "plain" else t.name.split("_"))]
 
     assert [part for part in parts if sum(part in word for word in said) > 1] == []
@@ -126,11 +90,11 @@ def test_canaries_lie_in_texts_that_end_up_locked(name: str) -> None:
     new = {ToolKey(s.server, s.change): s for s in stage(name).steps if s.change is not None}
     for one, tool in stage(name).tools().items():
         step = new.get(one)
-        texts = _tokens(f"{step.description} {step.input_schema}") if step else _texts(tool)
+        words = tokens(f"{step.description} {step.input_schema}") if step else texts(tool)
 
-        assert set(tool.canaries) <= set(texts)
+        assert set(tool.canaries) <= set(words)
         assert _locks(name)[one] or not tool.canaries
-        assert step is None or not set(tool.canaries) & _texts(tool)
+        assert step is None or not set(tool.canaries) & texts(tool)
 
 
 @each_stage
@@ -185,7 +149,7 @@ def test_alone_and_crowd_have_words_for_every_size() -> None:
 def test_no_two_tools_tie_in_plain() -> None:
     """All its tools differ in length, and a real engine gives no two of them one score."""
     world, tools = stage("plain"), stage("plain").tools().values()
-    queries = {" OR ".join(_tokens(one["query"])) for one in world.requests}
+    queries = {" OR ".join(tokens(one["query"])) for one in world.requests}
     rows = [(f"{tool.name} {tool.description}",) for tool in tools]
     with closing(sqlite3.connect(":memory:")) as engine:
         engine.execute("create virtual table t using fts5(text)")
@@ -194,6 +158,6 @@ def test_no_two_tools_tie_in_plain() -> None:
         scores = {query: Counter(engine.execute(score, [query])) for query in queries}
 
     assert {query for query, found in scores.items() if set(found.values()) != {1}} == set()
-    assert len({len(_tokens(tool.description)) for tool in tools}) == len(tools)
+    assert len({len(tokens(tool.description)) for tool in tools}) == len(tools)
     assert len({json.dumps(one) for one in world.requests}) == len(world.requests) >= 60
     assert {one.get("agent") for one in world.requests} <= {None, *world.agents}

@@ -8,6 +8,7 @@ from mcp_proxy_conformance.cli.baseline import baseline
 from mcp_proxy_conformance.cli.deviations import deviations
 from mcp_proxy_conformance.cli.explain import explain
 from mcp_proxy_conformance.cli.init import init
+from mcp_proxy_conformance.cli.lint import lint_
 from mcp_proxy_conformance.cli.list import list_
 from mcp_proxy_conformance.cli.report import report
 from mcp_proxy_conformance.cli.run import run
@@ -36,6 +37,7 @@ def main() -> None:
 main.add_command(run)
 main.add_command(list_)
 main.add_command(explain)
+main.add_command(lint_)
 main.add_command(init)
 main.add_command(selftest)
 main.add_command(baseline)

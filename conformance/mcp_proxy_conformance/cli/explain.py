@@ -1,51 +1,106 @@
-"""`explain`: one clause, where it comes from, how it is observed, and what proves it."""
+"""`explain`: requirements and clauses, where they come from, and what proves them."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NoReturn
 
 import click
 
-from mcp_proxy_conformance.checks_index import cases, checks
+from mcp_proxy_conformance.authoring.catalogue_page import MEANING, page
+from mcp_proxy_conformance.authoring.explained import Explained, asked, explained, requirements
+from mcp_proxy_conformance.counterexamples.gate import Shipped, shipped
 from mcp_proxy_conformance.report.outcome import DECLARATION
-from mcp_proxy_conformance.requirement import UnknownClause, catalogue, interpretations
+from mcp_proxy_conformance.requirement import (
+    Profile,
+    UnknownClause,
+    UnknownProfile,
+    profile,
+)
 from mcp_proxy_conformance.resources import schemas_dir
 
 PAGES = {"adapter": "ADAPTER.md", "loader": "LOADER.md"}
+_PATH = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command()
-@click.argument("clause_id", metavar="CLAUSE")
-def explain(clause_id: str) -> None:
-    """Explain a clause, e.g. FR-006.cap; or how an `adapter` or a `loader` is driven."""
-    if clause_id in PAGES:
-        click.echo((schemas_dir() / PAGES[clause_id]).read_text(encoding="utf-8"))
+@click.argument("wanted", metavar="[ID]", default="")
+@click.option("--all", "every", is_flag=True, help="Every requirement.")
+@click.option("--profile", "named", metavar="PROFILE", help="Of --all, what this profile judges.")
+@click.option(
+    "--format", "form", type=click.Choice(["text", "markdown"]), default="text", show_default=True
+)
+@click.option("--out", type=_PATH, help="The file to write.  [default: standard output]")
+def explain(*, wanted: str, every: bool, named: str | None, form: str, out: Path | None) -> None:
+    """Explain a clause, e.g. FR-006.cap, or a requirement, e.g. FR-006; or --all of them.
+
+    With `adapter` or `loader` in place of an id: how one is driven.
+    """
+    if every == bool(wanted) or (named and not every):
+        _stop("name one clause or requirement, or say --all, which --profile goes with")
+    try:
+        told = _told(wanted, profile(named) if named else None, form)
+    except (UnknownClause, UnknownProfile) as error:
+        _stop(str(error))
+    if out is None:
+        click.echo(told, nl=False)
         return
     try:
-        clause = catalogue().clause(clause_id)
-    except UnknownClause as error:
-        click.echo(str(error), err=True)
-        sys.exit(DECLARATION)
-    source = catalogue().source(clause_id)
-    meaning = "a breach fails the target" if clause.judgement == "F" else "advisory"
-    click.echo(f"{clause.id}  ({meaning})\n  {clause.text}")
-    click.echo(f"\nsource: {source.text}, {source.at}\nobserved: {clause.observed}")
+        out.write_text(told, encoding="utf-8", newline="\n")
+    except OSError as error:
+        _stop(f"{out} cannot be written: {error.strerror}; name another --out")
+
+
+def _told(wanted: str, within: Profile | None, form: str) -> str:
+    if wanted in PAGES:
+        return (schemas_dir() / PAGES[wanted]).read_text(encoding="utf-8")
+    data = shipped()
+    if form == "markdown":
+        return page(data, wanted, within)
+    return "".join(f"{line}\n" for line in _text(data, wanted, within))
+
+
+def _text(data: Shipped, wanted: str, within: Profile | None) -> Iterator[str]:
+    for number, row in enumerate(requirements(wanted, within)):
+        if row.id == wanted or not wanted:
+            yield from ([""] if number else [])
+            yield f"{row.id}  ({row.keyword}; {row.source.text}, {row.source.at})\n  {row.text}"
+            yield from ([f"\nproved by: {', '.join(row.proved_by)}"] if row.proved_by else [])
+            yield from ([f"\nuntested: {row.untested}"] if row.untested else [])
+            yield ""
+        for place, clause in enumerate(asked(row, wanted, within)):
+            yield from ([""] if place else [])
+            yield from _clause(explained(clause.id, data))
+
+
+def _clause(one: Explained) -> Iterator[str]:
+    clause = one.clause
+    yield f"{clause.id}  ({MEANING[clause.judgement].partition(':')[0]})\n  {clause.text}"
+    yield f"\nsource: {one.source.text}, {one.source.at}\nobserved: {clause.observed}"
     for label, words in (
         ("only for targets declaring", ", ".join(clause.capability)),
         ("only when asked for by", f"--{clause.asked_by}" if clause.asked_by else ""),
         ("advisory because", clause.advisory),
         ("not part of this version", clause.untested),
+        ("profiles", ", ".join(held.name for held in one.profiles)),
     ):
         if words:
-            click.echo(f"{label}: {words}")
-    proving = [check for check in checks() if clause_id in check.clauses]
-    for check in proving:
-        click.echo(f"\ncheck: {check.module}::{check.name}\n  {check.sentence}")
-    for row in (row for row in interpretations() if clause_id in row.clauses):
-        click.echo(f"\ninterpretation: {row.id}\n  {row.question}")
-        for reading in row.readings:
-            click.echo(f"  - {reading}")
-        click.echo(f"  ruling: {row.ruling}\n  here: {row.suite}")
-    proving_cases = [case.id for case in cases() if clause_id in case.clauses]
-    if proving_cases:
-        click.echo(f"\n{len(proving_cases)} cases: {', '.join(proving_cases)}")
+            yield f"{label}: {words}"
+    for check in one.checks:
+        yield f"\ncheck: {check.module}::{check.name}\n  {check.sentence}"
+    for row in one.rulings:
+        yield f"\ninterpretation: {row.id}\n  {row.question}"
+        yield from (f"  - {reading}" for reading in row.readings)
+        yield f"  ruling: {row.ruling}\n  here: {row.suite}"
+    for broken in one.broken:
+        yield f"\ncounterexample: {broken.id}, killed by {', '.join(broken.killers)}"
+        yield f"  {broken.text}"
+    if one.cases:
+        yield f"\n{len(one.cases)} cases: {', '.join(case.id for case in one.cases)}"
+
+
+def _stop(sentence: str) -> NoReturn:
+    click.echo(sentence, err=True)
+    sys.exit(DECLARATION)

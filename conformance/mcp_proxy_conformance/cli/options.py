@@ -65,7 +65,8 @@ _TARGET_FILE = click.option(
 _OF_A_RUN = (
     click.option(
         "--profile",
-        help="The profile of clauses.  [default: by kind; discovery+robustness for the reference"
+        help="The profile of clauses, such as discovery or, in that version, discovery@1."
+        "  [default: by kind; discovery+robustness for the reference"
         " and adapters, resilience for loaders, else discovery]",
     ),
     *_OF_ANY_RUN,

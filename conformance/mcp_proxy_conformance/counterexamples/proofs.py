@@ -11,7 +11,9 @@ from mcp_proxy_conformance.resources import fixtures_dir
 PROOFS = "proofs.toml"
 
 
-class _Proofs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Proofs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The file: counterexamples by the names of checks, and of checks of live endpoints."""
+
     kills: dict[str, str]
     live: dict[str, str]
 
@@ -27,5 +29,5 @@ def live_proofs() -> dict[str, str]:
 
 
 @cache
-def _read() -> _Proofs:
-    return msgspec.toml.decode((fixtures_dir() / PROOFS).read_bytes(), type=_Proofs)
+def _read() -> Proofs:
+    return msgspec.toml.decode((fixtures_dir() / PROOFS).read_bytes(), type=Proofs)

@@ -50,6 +50,7 @@ def document(run: Run) -> dict[str, Any]:
         "profile": {
             "id": run.profile.id,
             "version": run.profile.version,
+            "name": run.profile.name,
             "floor": msgspec.to_builtins(run.profile.floor),
         },
         "target": {

@@ -126,8 +126,9 @@ def request(result: dict[str, Any], report: dict[str, Any]) -> str:
 
 
 def profile_of(report: dict[str, Any]) -> str:
-    """The profile with its version."""
-    return f"{report['profile']['id']}@{report['profile']['version']}"
+    """The profile with its version; of several, each with its own where the report tells them."""
+    told = report["profile"]
+    return str(told.get("name") or f"{told['id']}@{told['version']}")
 
 
 def target_of(report: dict[str, Any]) -> str:

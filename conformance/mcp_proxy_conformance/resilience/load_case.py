@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from mcp_proxy_conformance.requirement import catalogue
+from mcp_proxy_conformance.requirement import Catalogue, catalogue
 from mcp_proxy_conformance.resources import fixtures_dir
 
 Status = Literal["available", "transient", "permanent", "denied"]
@@ -187,7 +187,7 @@ def read(path: Path) -> LoadCase:
         case = msgspec.json.decode(path.read_bytes(), type=LoadCase)
     except msgspec.MsgspecError as error:
         raise BadLoadCase(f"{path.name}: {error}; see schemas/load-case.schema.json") from None
-    for fault in _faults(case):
+    for fault in faults(case, catalogue()):
         raise BadLoadCase(f"{path.name}: {fault}")
     return case
 
@@ -208,7 +208,8 @@ def read_own(path: Path) -> LoadCase:
     return case
 
 
-def _faults(case: LoadCase) -> Iterator[str]:
+def faults(case: LoadCase, requirements: Catalogue) -> Iterator[str]:
+    """What does not fit together in a case, each in a sentence with the repair."""
     ids = [one.server_id for one in case.given.servers]
     if len(set(ids)) < len(ids) or set(ids) & set(CONTROLS):
         yield "two servers have one id, or that of a control; rename one"
@@ -218,7 +219,7 @@ def _faults(case: LoadCase) -> Iterator[str]:
             yield f"{place} and the servers differ in {strays}; name each server once in both"
     if case.heals and case.again is None:
         yield "heals is about a second load; say again what is expected then"
-    known = catalogue().clauses
+    known = requirements.clauses
     if unknown := [one for one in case.clauses if one not in known]:
         yield f"no catalogue has {', '.join(unknown)}; see `list clauses`"
     elif len({known[one].judgement for one in case.clauses}) > 1:

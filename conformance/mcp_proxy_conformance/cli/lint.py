@@ -1,0 +1,44 @@
+"""`lint`: faults in cases, stages, requirements, profiles, interpretations and proofs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+import msgspec
+
+from mcp_proxy_conformance.authoring.finding import Unreadable, shown
+from mcp_proxy_conformance.authoring.linting import lint
+from mcp_proxy_conformance.report.inert import inert
+from mcp_proxy_conformance.report.outcome import DECLARATION, VIOLATED
+
+_PATH = click.Path(path_type=Path)
+
+
+@click.command("lint")
+@click.argument("paths", nargs=-1, type=_PATH)
+@click.option("--json", "as_json", is_flag=True, help="One JSON document instead of lines.")
+def lint_(*, paths: tuple[Path, ...], as_json: bool) -> None:
+    """Look for faults in files of authors; without PATHS in those that are shipped.
+
+    Cases, stages, requirements, profiles, interpretations and lists of proofs, each judged among
+    the shipped ones, in the place of the one of its kind and name. Exit 0 when nothing is found, 1
+    when something is, 2 when a path cannot be read.
+    """
+    try:
+        told = lint(paths)
+    except Unreadable as error:
+        click.echo(inert(str(error)), err=True)
+        sys.exit(DECLARATION)
+    if as_json:
+        over = [shown(path) for path in told.passed_over]
+        document = {"files": told.files, "findings": told.findings, "passed_over": over}
+        click.echo(msgspec.json.format(msgspec.json.encode(document), indent=1))
+    else:
+        for one in told.findings:
+            click.echo(one.told())
+        for path in told.passed_over:
+            click.echo(inert(f"not looked at, of no known kind: {shown(path)}"), err=True)
+        click.echo(f"files: {told.files}; findings: {len(told.findings)}", err=True)
+    sys.exit(VIOLATED if told.findings else 0)

@@ -1,0 +1,21 @@
+"""Sentences of the catalogue in Markdown."""
+
+from __future__ import annotations
+
+import re
+
+from mcp_proxy_conformance.report.inert import inert
+from mcp_proxy_conformance.report.markdown import cell
+
+_MARKS = re.compile(r"([\\`*_\[\]<>|~&$])")
+
+
+def prose(text: str) -> str:
+    """A sentence of ours in a line or a cell; what stands between backticks in it is code."""
+    words = " ".join(inert(text).split())
+    parts = words.split("`")
+    if len(parts) % 2 == 0:
+        return _MARKS.sub(r"\\\1", words)
+    return "".join(
+        cell(part) if number % 2 else _MARKS.sub(r"\\\1", part) for number, part in enumerate(parts)
+    )

@@ -1,0 +1,156 @@
+"""The catalogue as one document: nothing is left out, and every link of it leads somewhere."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from mcp_proxy_conformance.authoring.catalogue_page import page
+from mcp_proxy_conformance.cli import main
+from mcp_proxy_conformance.counterexamples.gate import shipped
+from mcp_proxy_conformance.report.markup import prose
+from mcp_proxy_conformance.requirement import catalogue, interpretations, profile
+
+DATA = shipped()
+PAGE = page(DATA)
+RENDERER = MarkdownIt("commonmark").enable("table")
+SEVERAL = ["", "FR-006", "FR-006.cap", "US1-1", "DM.contract-types", "T1"]
+
+
+def explain(*arguments: str) -> tuple[int, str]:
+    """The exit code and all that is printed."""
+    done = CliRunner().invoke(main, ["explain", *arguments])
+    return done.exit_code, done.output
+
+
+def section(clause_id: str) -> str:
+    """What the page says of one clause."""
+    return PAGE.partition(f'<a id="{clause_id}"></a>\n')[2].partition("\n<a id=")[0]
+
+
+@pytest.mark.parametrize("wanted", SEVERAL)
+def test_every_link_leads_to_the_one_anchor_of_its_name(wanted: str) -> None:
+    """The contents, the rulings and the cases, in the whole and in parts of it."""
+    html = RENDERER.render(page(DATA, wanted))
+
+    links = set(re.findall('href="#([^"]+)"', html))
+    anchors = re.findall('<a id="([^"]+)"></a>', html)
+
+    assert links - set(anchors) == set()
+    assert len(anchors) == len(set(anchors))
+    assert links
+
+
+def test_every_table_has_one_number_of_columns() -> None:
+    """A bar in a sentence opens no other cell: a renderer would drop or add one."""
+    tables = [
+        block.rstrip().split("\n") for block in re.findall(r"(?:^\|.*\n)+", PAGE, re.MULTILINE)
+    ]
+    uneven = [
+        rows[0] for rows in tables if len({len(re.split(r"(?<!\\)\|", row)) for row in rows}) != 1
+    ]
+
+    assert len(tables) > 200
+    assert uneven == []
+    assert RENDERER.render(PAGE).count("<table>") == len(tables)
+
+
+def test_nothing_of_the_catalogue_is_left_out() -> None:
+    """Requirements, clauses, checks, cases, rulings, proofs, and why something is untested."""
+    names = [one.id for one in catalogue().requirements]
+    names += [*catalogue().clauses, *(f"ruling-{row.id}" for row in interpretations())]
+    names += [f"case-{case.id}" for case in DATA.cases]
+    listed = {*DATA.proofs, *DATA.proofs.values(), *DATA.live, *DATA.live.values()}
+    untested = [row.untested for row in catalogue().requirements if row.untested]
+
+    assert [name for name in names if f'<a id="{name}"></a>' not in PAGE] == []
+    assert [name for name in listed if f"`{name}`" not in PAGE] == []
+    assert [check.name for check in DATA.checks if f"::{check.name}`" not in PAGE] == []
+    assert [why for why in untested if prose(why) not in PAGE] == []
+
+
+def test_a_clause_is_told_with_all_that_proves_it() -> None:
+    """Judgement, source, checks, cases, rulings, counterexamples and profiles."""
+    told = section("FR-006.cap")
+
+    for words in (
+        "- Judgement: **F**, a breach fails the target.",
+        "- Source: discovery-spec, FR-006\n",
+        "- Profiles: `discovery@1`, `discovery-live@1`\n",
+        "- Ruling [cap-fills](#ruling-cap-fills): The bound convicts",
+        "::test_the_cap_holds_on_every_endpoint` | Wherever",
+        "[limits-1-at-1](#case-limits-1-at-1)",
+        "| `cap-lets-one-more` | The section holds eleven",
+    ):
+        assert words in told
+
+
+def test_a_profile_leaves_out_what_it_does_not_judge() -> None:
+    """Its clauses are all there, and no other has a section."""
+    basic = profile("resilience-basic")
+
+    told = page(DATA, within=basic)
+
+    anchors = set(re.findall('<a id="([^"]+)"></a>', told))
+    assert anchors & set(catalogue().clauses) == set(basic.clauses)
+
+
+def test_the_same_data_make_the_same_bytes(tmp_path: Path) -> None:
+    """As printed and as written, by another process order of nothing."""
+    out = tmp_path / "catalogue.md"
+
+    printed = explain("--all", "--format", "markdown")
+    written = explain("--all", "--format", "markdown", "--out", str(out))
+
+    assert printed == (0, PAGE)
+    assert (written, out.read_text(encoding="utf-8")) == ((0, ""), PAGE)
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=40))
+def test_a_sentence_comes_out_of_markdown_as_it_went_in(text: str) -> None:
+    """Whatever stands in it: bars, brackets, tags and stars are words."""
+    told = prose(f"A {text} z").replace("`", "")
+
+    html = RENDERER.render(f"| head |\n|---|\n| {told} |\n")
+
+    assert html.count("<td") == 1
+    assert re.findall("<(?!/?(?:table|thead|tbody|tr|th|td|code)[ >])", html) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "name one clause or requirement, or say --all"),
+        (("FR-006", "--all"), "name one clause or requirement, or say --all"),
+        (("FR-006", "--profile", "discovery"), "which --profile goes with"),
+        (("FR-06.cap",), "no clause or requirement 'FR-06.cap'; the nearest is 'FR-006.cap'"),
+        (("--all", "--profile", "discover"), "no profile 'discover'; the nearest"),
+        (("--all", "--out", "/dev/null/x"), "/dev/null/x cannot be written"),
+    ],
+)
+def test_what_cannot_be_explained_is_refused_in_a_sentence(
+    arguments: tuple[str, ...], said: str
+) -> None:
+    """Exit 2, with the repair."""
+    code, told = explain(*arguments)
+
+    assert (code, told.count("\n")) == (2, 1)
+    assert said in told
+
+
+def test_a_requirement_is_explained_with_all_of_its_clauses() -> None:
+    """One without clauses names those that prove it."""
+    code, told = explain("FR-008")
+    _, proved = explain("US1-4")
+
+    assert code == 0
+    assert [
+        one for one in catalogue().clauses if one.startswith("FR-008.") and one not in told
+    ] == []
+    assert "proved by: FR-006.callables, FR-006.cap" in proved
