@@ -20,6 +20,7 @@ from mcp_proxy_conformance.deviations.waiving import NOT_ASKED, waived
 from mcp_proxy_conformance.discovery import presence
 from mcp_proxy_conformance.discovery.accusation import accused
 from mcp_proxy_conformance.judging import Ending, judge, told, with_log
+from mcp_proxy_conformance.live.endpoint import secrets
 from mcp_proxy_conformance.report.outcome import (
     BROKEN,
     CONFORMANT,
@@ -94,8 +95,8 @@ class Run:
 
     @property
     def redactor(self) -> Redactor:
-        """What takes credentials out of everything that is told."""
-        return Redactor()
+        """What takes credentials out of everything that is told: here the environment's."""
+        return Redactor(secrets("", ()))
 
     def unsettled(self, clauses: list[str]) -> str:
         """Why a run is incomplete that left these clauses open."""

@@ -69,6 +69,7 @@ def test_a_target_that_does_not_start_is_told_with_its_log(
     "arguments",
     [
         ("run", "--profile", "discover"),
+        ("run", "--profile=--help"),
         ("run", "refrence"),
         ("run", "--check", "test_no_such_check"),
         ("run", "--timeout", "-1"),

@@ -75,3 +75,29 @@ def test_the_worked_adapter_drives_the_reference(tmp_path: Path) -> None:
     assert [one["verdict"] for one in report["results"]] == ["pass"]
     assert report["target"]["capabilities"] == ["config", "user"]
     assert done.exit_code == 4  # a part of the profile was left out
+
+
+@pytest.mark.parametrize("broken", [True, False])
+def test_a_credential_of_the_environment_is_told_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, broken: bool
+) -> None:
+    """By a variable whose name says what it is, though the adapter prints it and fails by it."""
+    token = "operator-Canary/4711+x"  # noqa: S105 - made up
+    monkeypatch.setenv("MY_PROXY_TOKEN", token)
+    told = "token" if broken else "'nothing'"
+    program = (
+        "import json, os, sys\n"
+        "token = os.environ['MY_PROXY_TOKEN']\n"
+        "print('with', token, file=sys.stderr, flush=True)\n"
+        "for line in sys.stdin:\n"
+        f"    print(json.dumps({{'id': json.loads(line)['id'], 'error': {told}}}), flush=True)\n"
+    )
+
+    done = run(tmp_path, "--", sys.executable, "-c", program)
+
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert done.exit_code == 3
+    assert "(redacted)" in done.output or not broken
+    assert "adapter.log" in {path.name for path in files}
+    assert [path for path in files if token.encode() in path.read_bytes()] == []
+    assert token not in done.output

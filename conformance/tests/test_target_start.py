@@ -120,6 +120,7 @@ def test_a_file_found_that_describes_another_kind_is_not_used(
         (UpstreamPlace(host="upstreams.test"), "http://upstreams.test:", None),
         (UpstreamPlace(bind="127.0.0.2"), "http://127.0.0.2:", None),
         (UpstreamPlace(transport="stdio"), None, sys.executable),
+        (UpstreamPlace(transport="http"), "http://127.0.0.1:", None),
     ],
 )
 def test_upstreams_are_where_the_file_says(
@@ -139,7 +140,10 @@ def test_upstreams_are_where_the_file_says(
 
     target = target_of(Description(kind="command", command=("x",), upstreams=place))
     quiet: Any = Listening
-    aside = msgspec.structs.replace(world(server("forge", tool("zorvik_list"))), id="aside")
+    (one,) = world(server("forge", tool("zorvik_list"))).servers
+    if place.transport == "http":
+        one = msgspec.structs.replace(one, transport="stdio")
+    aside = msgspec.structs.replace(world(), servers=(one,), id="aside")
     Started(
         type(target)(kind="command", make=quiet, upstreams=target.upstreams), aside, tmp_path
     ).close()

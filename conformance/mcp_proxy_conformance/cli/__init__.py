@@ -7,6 +7,7 @@ import click
 from mcp_proxy_conformance.cli.baseline import baseline
 from mcp_proxy_conformance.cli.deviations import deviations
 from mcp_proxy_conformance.cli.explain import explain
+from mcp_proxy_conformance.cli.gate import gate
 from mcp_proxy_conformance.cli.init import init
 from mcp_proxy_conformance.cli.lint import lint_
 from mcp_proxy_conformance.cli.list import list_
@@ -43,3 +44,4 @@ main.add_command(selftest)
 main.add_command(baseline)
 main.add_command(report)
 main.add_command(deviations)
+main.add_command(gate)

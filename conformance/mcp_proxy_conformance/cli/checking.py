@@ -12,8 +12,10 @@ import click
 from mcp_proxy_conformance.checks_index import names_like
 from mcp_proxy_conformance.deviations.deviation import BadDeviations, Brought
 from mcp_proxy_conformance.deviations.reading import read_named
+from mcp_proxy_conformance.live.endpoint import secrets
 from mcp_proxy_conformance.report.inert import inert
 from mcp_proxy_conformance.report.outcome import CONFORMANT, DECLARATION, INCOMPLETE, STALE
+from mcp_proxy_conformance.report.redaction import Redactor
 from mcp_proxy_conformance.resources import LOGS
 from mcp_proxy_conformance.target.description import BadTarget
 
@@ -64,8 +66,7 @@ def arguments(out: Path, options: dict[str, Any]) -> list[str]:
         "--soak", str(soak),
         "--out", str(out), f"--timeout={CHECK_S + soak}",
         f"--session-timeout={options['timeout'] + soak}",
-        *(["--profile", options["profile"]] if options["profile"] else []),
-        *(["--check", options["check"]] if options["check"] else []),
+        *(f"--{name}={options[name]}" for name in ("profile", "check") if options[name]),
     ]  # fmt: skip
 
 
@@ -84,6 +85,15 @@ def softened(code: int, fail_on: str) -> int:
         return code
     click.echo(f"exit 0 because of --fail-on {fail_on}; the report's own is {code}")
     return CONFORMANT
+
+
+def hide_secrets(out: Path) -> None:
+    """Take the environment's credentials out of what targets and checks printed."""
+    redactor = Redactor(secrets("", ()))
+    for path in (out / "run.log", *(out / LOGS).rglob("*")):
+        if path.is_file():
+            told = path.read_bytes().decode("utf-8", "surrogateescape")
+            path.write_bytes(redactor.text(told).encode("utf-8", "surrogateescape"))
 
 
 def _ini(out: Path) -> Path:

@@ -107,8 +107,8 @@ _ABOUT_TARGET = (
     click.option(
         "--upstream-transport",
         "upstreams_transport",
-        type=click.Choice(["by stage", "stdio"]),
-        help="`stdio`: a command line for each upstream instead of a URL.",
+        type=click.Choice(["by stage", "stdio", "http"]),
+        help="`stdio`: a command line for each upstream instead of a URL; `http`: a URL for each.",
     ),
 )
 

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import click
 
-from mcp_proxy_conformance.report import badge, comparing, html, junit, markdown, sarif
+from mcp_proxy_conformance.report import badge, comparing, github, html, junit, markdown, sarif
 from mcp_proxy_conformance.report.outcome import DECLARATION
 from mcp_proxy_conformance.report.reading import BadReport, read_report
 
@@ -19,6 +19,7 @@ FORMATS: dict[str, Callable[[dict[str, Any]], str]] = {
     "markdown": markdown.render,
     "badge": badge.render,
     "html": html.render,
+    "github": github.render,
 }
 COMPARED: dict[str, Callable[[comparing.Reports], str]] = {
     "html": comparing.html,

@@ -11,7 +11,13 @@ from typing import Any
 import click
 import pytest
 
-from mcp_proxy_conformance.cli.checking import arguments, known, prepared, softened
+from mcp_proxy_conformance.cli.checking import (
+    arguments,
+    hide_secrets,
+    known,
+    prepared,
+    softened,
+)
 from mcp_proxy_conformance.cli.endpoint import endpoint
 from mcp_proxy_conformance.cli.options import (
     merged,
@@ -140,6 +146,7 @@ def judge(kind: str | None, options: dict[str, Any]) -> int:
     gc.set_threshold(500_000, 50, 100)
     with Progress(log, sys.stderr) as progress:
         code = pytest.main(wanted, plugins=[progress, brought])
+    hide_secrets(out)
     if code == USAGE_ERROR:
         click.echo(progress.complaint(), err=True)
         return DECLARATION

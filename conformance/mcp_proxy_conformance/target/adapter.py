@@ -74,12 +74,13 @@ class Upstream:
 class UpstreamPlace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where the suite's upstream servers are: bound to `bind`, told to the target as `host`.
 
-    With transport `stdio` the target is given a command line for each server instead of a URL.
+    With transport `stdio` the target is given a command line for each server instead of a URL;
+    with `http` it is never given one, for targets that cannot start programs of the suite's host.
     """
 
     bind: str = "127.0.0.1"
     host: str | None = None
-    transport: Literal["by stage", "stdio"] = "by stage"
+    transport: Literal["by stage", "stdio", "http"] = "by stage"
 
 
 class Adapter(Protocol):

@@ -9,8 +9,10 @@ from mcp_proxy_conformance.world import World
 
 
 def declared_part(world: World, target: Target) -> World:
-    """The world without lists and agents for a target that does not declare to know them."""
+    """The world without what the target does not declare to know, by the transport asked for."""
     servers, agents = world.servers, world.agents
+    if (transport := target.upstreams.transport) != "by stage":
+        servers = tuple(msgspec.structs.replace(one, transport=transport) for one in servers)
     if "config" not in target.capabilities:
         servers = tuple(msgspec.structs.replace(one, deny=()) for one in servers)
     if "agents" not in target.capabilities:

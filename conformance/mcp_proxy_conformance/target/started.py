@@ -117,9 +117,10 @@ class Started:
                     " give upstreams.bind an address of this machine"
                 ) from None
             self.servers[one.name] = made
-            stdio = "stdio" in (one.transport, self.target.upstreams.transport)
             places[one.name] = (
-                Upstream(command=tuple(made.command)) if stdio else Upstream(url=made.url)
+                Upstream(command=tuple(made.command))
+                if one.transport == "stdio"
+                else Upstream(url=made.url)
             )
         return self.adapter.start(self.world, places, self.folder / "target")
 

@@ -129,6 +129,8 @@ def test_a_tool_that_no_allow_list_names_never_waits_for_approval(bench: Bench) 
 def _told_over_stdio(bench: Bench, locked: tuple[ToolKey, ...]) -> dict[ToolKey, str]:
     """Where each such tool that its word found while callable is told to be."""
     here = [k for k in locked if bench.world.server(k.server).transport == "stdio"]
+    if not any(server.transport == "stdio" for server in bench.world.servers):
+        raise NotApplicable("no upstream was given as a command line here")
     found = [key for key in here if bench.relevant(key, bench.tools[key].word)]
     bench.require(found, "no such tool was locked and relevant")
     return {key: _status(bench, key) for key in found}

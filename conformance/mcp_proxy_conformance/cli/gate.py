@@ -1,0 +1,113 @@
+"""`gate`: one run as a CI wants it, with every report and what its job shows."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from mcp_proxy_conformance.cli.options import DEFAULTS
+from mcp_proxy_conformance.cli.run import run
+from mcp_proxy_conformance.gate.inputs import BadInput, Inputs, run_words, with_out
+from mcp_proxy_conformance.gate.job import REPORT, Job, cleared, files_of
+from mcp_proxy_conformance.report.inert import inert
+from mcp_proxy_conformance.report.outcome import DECLARATION, FAULT
+from mcp_proxy_conformance.report.reading import BadReport, read_report
+from mcp_proxy_conformance.target.description import FILE
+
+F = TypeVar("F", bound=Callable[..., Any])
+PREFIX = "MCP_PROXY_CONFORMANCE_GATE_"
+HELP = {
+    "target": "The kind: reference, mcpproxy, command, loader, endpoint.  [default: by the others]",
+    "url": "A live endpoint.",
+    "command": "The adapter (or loader, or stdio endpoint) and its arguments, as one string.",
+    "binary": "The program of kind mcpproxy.",
+    "headers": "Headers for the endpoint, one a line; a secret is best put in the environment.",
+    "profile": "The profile of clauses.",
+    "deviations": "The file of failures that are known.",
+    "baseline": "A recording to compare bytes with.",
+    "fail_on": "violated: what is only incomplete passes.  [default: incomplete]",
+    "options": "Further options of `run`, as one string.",
+}
+
+
+def _inputs(command: F) -> F:
+    for name, text in reversed(HELP.items()):
+        option = f"--{name.replace('_', '-')}"
+        command = click.option(
+            option, name, default="", envvar=PREFIX + name.upper(), help=text, metavar="TEXT"
+        )(command)
+    return command
+
+
+@click.command()
+@_inputs
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=DEFAULTS["out"],
+    envvar=f"{PREFIX}OUT",
+    show_default=True,
+    help="Folder of the reports.",
+)
+def gate(*, out: Path, **given: str) -> None:
+    """Judge a target in a CI: run, write every report, end with the exit code of the run.
+
+    Each option can stand in the environment instead, as MCP_PROXY_CONFORMANCE_GATE_URL and the
+    like. Beside report.json there are junit.xml, report.html, report.sarif and report.md; on
+    GitHub the step also gets annotations, a summary and outputs.
+    """
+    for name in HELP:
+        os.environ.pop(PREFIX + name.upper(), None)  # no target needs them, and one is a secret
+    job, folder = Job.of(os.environ, Path.cwd()), out.resolve()
+    try:
+        code = _judged(Inputs(**given), folder, job)
+        report = read_report(folder / REPORT) if (folder / REPORT).exists() else None
+        if report is not None:
+            files_of(report, folder)
+        click.echo(job.tell(code, report, folder), nl=False)
+    except OSError as error:
+        click.echo(f"{error.filename} cannot be written: {error.strerror}; name another", err=True)
+        code = DECLARATION
+    except BadReport as error:
+        click.echo(str(error), err=True)
+        code = FAULT
+    sys.exit(code)
+
+
+def _judged(inputs: Inputs, out: Path, job: Job) -> int:
+    """The exit code of the run that the inputs mean; without a report it is never 0."""
+    cleared(out)
+    try:
+        words = with_out(run_words(inputs, described=Path(FILE).exists()), str(out))
+    except BadInput as error:
+        click.echo(" ".join(inert(str(error)).split()), err=True)
+        return DECLARATION
+    with _quiet(job):
+        try:
+            run.main(words, prog_name="mcp-proxy-conformance run")
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else 0
+    if code or (out / REPORT).exists():
+        return code
+    click.echo("the options make no run of it; take --help and the like out of them", err=True)
+    return DECLARATION
+
+
+@contextmanager
+def _quiet(job: Job) -> Iterator[None]:
+    """Meanwhile the job takes no line for a command: a target's words are among them."""
+    mark = secrets.token_hex(16)
+    if job.annotated:
+        click.echo(f"::stop-commands::{mark}")
+    try:
+        yield
+    finally:
+        if job.annotated:
+            click.echo(f"::{mark}::")

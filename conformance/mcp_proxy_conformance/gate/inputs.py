@@ -1,0 +1,115 @@
+"""What a CI names, and the words of the `run` that it means."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+KINDS = ("reference", "mcpproxy", "command", "loader", "endpoint")
+COMMANDED = ("command", "loader", "endpoint")
+"""Kinds that a program can be given for."""
+
+
+class BadInput(Exception):
+    """An input cannot be used; one sentence with its name and the repair."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inputs:
+    """The inputs of the gate; an empty one is not given.
+
+    `command` and `options` are lines of words, quoted as for a shell, that no shell sees;
+    `headers` holds headers, one a line.
+    """
+
+    target: str = ""
+    url: str = ""
+    command: str = ""
+    binary: str = ""
+    headers: str = ""
+    profile: str = ""
+    deviations: str = ""
+    baseline: str = ""
+    fail_on: str = ""
+    options: str = ""
+
+
+def run_words(inputs: Inputs, *, described: bool) -> list[str]:
+    """The arguments of `run`; each input stays one word, whatever is in it.
+
+    Args:
+        inputs: What was given.
+        described: Whether a target file lies in the working folder.
+
+    Raises:
+        BadInput: They name no target, or more than one, or cannot be read.
+    """
+    kind = _kind(inputs)
+    described = described or "--target-file" in inputs.options
+    if kind is None and not described:
+        raise BadInput(
+            "nothing says what is to be judged; give command, url or binary, or put a"
+            " mcp-proxy-conformance.toml into the working folder"
+        )
+    _agree(inputs, kind)
+    words = [kind] if kind is not None else []
+    words += _words("options", inputs.options)
+    for option in ("profile", "deviations", "baseline", "fail_on", "url", "binary"):
+        if value := getattr(inputs, option):
+            words.append(f"--{option.replace('_', '-')}={value}")
+    words += [f"--header={line}" for line in inputs.headers.splitlines() if line.strip()]
+    if not inputs.command:
+        return words
+    program = _words("command", inputs.command)
+    if kind == "command":
+        return [*words, "--", *program]
+    return [*words, f"{'--stdio' if kind == 'endpoint' else '--command'}={shlex.join(program)}"]
+
+
+def with_out(words: list[str], out: str) -> list[str]:
+    """The words with the folder of the report, which comes after whatever the options say."""
+    at = words.index("--") if "--" in words else len(words)
+    return [*words[:at], f"--out={out}", *words[at:]]
+
+
+def _kind(inputs: Inputs) -> str | None:
+    """The kind that is named, else the one that the other inputs mean, if any does."""
+    if inputs.target and inputs.target not in KINDS:
+        near = get_close_matches(inputs.target, KINDS, 1)
+        repair = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(KINDS)}"
+        raise BadInput(f"target is {inputs.target!r}, which is no kind of target; {repair}")
+    if inputs.target:
+        return inputs.target
+    meant = {"url": "endpoint", "binary": "mcpproxy", "command": "command"}
+    given = [name for name in meant if getattr(inputs, name)]
+    if len(given) > 1:
+        raise BadInput(f"{' and '.join(given)} name a target each; give one of them")
+    return meant[given[0]] if given else None
+
+
+def _agree(inputs: Inputs, kind: str | None) -> None:
+    """Raise for an input that this kind of target has no use for."""
+    allowed = {
+        "url": ("endpoint",),
+        "headers": ("endpoint",),
+        "binary": ("mcpproxy",),
+        "command": COMMANDED,
+    }
+    for name, kinds in allowed.items():
+        if getattr(inputs, name) and kind not in kinds:
+            told = kind or "the target file"
+            raise BadInput(f"{name} is not for {told}; leave it out, or say target: {kinds[0]}")
+
+
+def _words(name: str, line: str) -> list[str]:
+    """The words of a line; those of options hold no end of options."""
+    try:
+        words = shlex.split(line)
+    except ValueError as error:
+        raise BadInput(f"{name} cannot be read: {error}; quote its words as for a shell") from None
+    if name == "command" and not words:
+        raise BadInput("command holds no word; leave it out, or name a program")
+    if name == "options" and "--" in words:
+        raise BadInput("options holds `--`; the adapter and its arguments go into command")
+    return words

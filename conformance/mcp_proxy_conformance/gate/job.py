@@ -1,0 +1,108 @@
+"""What a CI job is told of a run: files beside its report, outputs, a summary, annotations."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mcp_proxy_conformance.report import github, html, junit, markdown, sarif
+
+REPORT = "report.json"
+RENDERED: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
+    "html": ("report.html", html.render),
+    "junit": ("junit.xml", junit.render),
+    "sarif": ("report.sarif", sarif.render),
+    "markdown": ("report.md", markdown.render),
+}
+"""The formats that a gate writes: their outputs' names, files and renderers."""
+NO_REPORT = "no report"
+SUMMARY_MOST = 1_000_000
+"""Bytes; a longer summary is refused by the job as a whole."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """The job that the environment tells of; on other CIs than GitHub's there is none to tell."""
+
+    annotated: bool
+    output: Path | None
+    summary: Path | None
+    folder: str
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str], working: Path) -> Job:
+        """The job in whose step this process runs, with its working folder in the repository."""
+        output, summary = (environment.get(f"GITHUB_{n}") for n in ("OUTPUT", "STEP_SUMMARY"))
+        top = Path(environment.get("GITHUB_WORKSPACE") or working)
+        inside = working.is_relative_to(top)
+        return cls(
+            annotated=environment.get("GITHUB_ACTIONS") == "true",
+            output=Path(output) if output else None,
+            summary=Path(summary) if summary else None,
+            folder=working.relative_to(top).as_posix() if inside else "",
+        )
+
+    def tell(self, code: int, report: dict[str, Any] | None, out: Path) -> str:
+        """Append outputs and summary; what is left to print are the annotations.
+
+        Raises:
+            OSError: A file of the job cannot be written.
+        """
+        if self.output is not None:
+            _append(self.output, as_outputs(outputs_of(code, report, out)))
+        if self.summary is not None:
+            _append(self.summary, summary_of(code, report))
+        if not self.annotated:
+            return ""
+        return _unreported(code) if report is None else github.render(report, self.folder)
+
+
+def files_of(report: dict[str, Any], out: Path) -> None:
+    """Write every rendering beside the report; raises OSError."""
+    for file, render in RENDERED.values():
+        (out / file).write_text(render(report), encoding="utf-8")
+
+
+def cleared(out: Path) -> None:
+    """Take away what an earlier run left, so that nobody takes it for this one's; OSError."""
+    for file in (REPORT, *(file for file, _ in RENDERED.values())):
+        (out / file).unlink(missing_ok=True)
+
+
+def outputs_of(code: int, report: dict[str, Any] | None, out: Path) -> dict[str, str]:
+    """The outputs of the step; without a report those that are paths are empty."""
+    places = {"report": REPORT} | {name: file for name, (file, _) in RENDERED.items()}
+    told = {"verdict": report["headline"] if report else NO_REPORT, "exit-code": str(code)}
+    return told | {name: str(out / file) if report else "" for name, file in places.items()}
+
+
+def as_outputs(outputs: Mapping[str, str]) -> str:
+    """The outputs as lines of the job's file, each value between marks that nobody can guess."""
+    lines = []
+    for name, value in outputs.items():
+        mark = f"end-{secrets.token_hex(16)}"
+        lines += [f"{name}<<{mark}", value, mark]
+    return "\n".join([*lines, ""])
+
+
+def summary_of(code: int, report: dict[str, Any] | None) -> str:
+    """The Markdown of the report; of one that no job takes, the part before its results."""
+    if report is None:
+        return f"# `{NO_REPORT}`: exit {code}\n\nThe job's log says what was wrong.\n"
+    told = markdown.render(report)
+    if len(told.encode()) <= SUMMARY_MOST:
+        return told
+    return markdown.render(report | {"results": []}) + "\nThe results are in the report.\n"
+
+
+def _unreported(code: int) -> str:
+    told = f"The run ended with exit {code} before it wrote a report; the job's log says why."
+    return github.annotation("error", told, title=NO_REPORT) + "\n"
+
+
+def _append(path: Path, text: str) -> None:
+    with path.open("a", encoding="utf-8") as file:
+        file.write(text)

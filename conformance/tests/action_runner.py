@@ -1,0 +1,127 @@
+"""The steps of a composite action, run in a shell as a CI's runner runs them."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+TOP = Path(__file__).parents[2]
+ACTION = TOP / ".github" / "actions" / "conformance" / "action.yml"
+_EXPRESSION = re.compile(r"\$\{\{ *([a-z.-]+) *\}\}")
+
+
+def action() -> dict[str, Any]:
+    """The action as data."""
+    return dict(yaml.safe_load(ACTION.read_text(encoding="utf-8")))
+
+
+@dataclass(kw_only=True)
+class Job:
+    """One job: its workspace and temporary folder; what its last action said and left."""
+
+    workspace: Path
+    temporary: Path
+    printed: str = ""
+    summary: str = ""
+    code: int = 0
+    outputs: dict[str, str] = field(default_factory=dict)
+
+    def uses(self, given: Mapping[str, str], *, only: str | None = None) -> Job:
+        """Run the action with these inputs, or one step of it; a failing step ends it."""
+        told = action()
+        inputs = {name: one.get("default", "") for name, one in told["inputs"].items()}
+        self.printed = self.summary = ""
+        context = {f"inputs.{name}": value for name, value in (inputs | dict(given)).items()}
+        for step in told["runs"]["steps"]:
+            if "run" in step and only in (None, step["id"]):
+                self.code = self._step(step, context)
+                if self.code:
+                    break
+        named = {name: one["value"] for name, one in told["outputs"].items()}
+        self.outputs = {name: _filled(value, context) for name, value in named.items()}
+        return self
+
+    def _step(self, step: dict[str, Any], context: dict[str, str]) -> int:
+        assert step["shell"] == "bash"
+        files = {name: self.temporary / f"{step['id']}-{name}" for name in ("output", "summary")}
+        script = self.temporary / f"{step['id']}.sh"
+        script.write_text(step["run"], encoding="utf-8")
+        for path in files.values():
+            path.write_text("", encoding="utf-8")
+        done = subprocess.run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", script],
+            cwd=self.workspace / _filled(step.get("working-directory", "."), context),
+            env=self._environment(files)
+            | {name: _filled(value, context) for name, value in step.get("env", {}).items()},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=110,
+        )
+        self.printed += done.stdout + done.stderr
+        self.summary += files["summary"].read_text(encoding="utf-8")
+        told = parsed(files["output"].read_text(encoding="utf-8"))
+        context.update({f"steps.{step['id']}.outputs.{name}": v for name, v in told.items()})
+        return done.returncode
+
+    def _environment(self, files: Mapping[str, Path]) -> dict[str, str]:
+        kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+        return kept | {
+            "CI": "true",
+            "GITHUB_ACTIONS": "true",
+            "GITHUB_ACTION_PATH": str(ACTION.parent),
+            "GITHUB_OUTPUT": str(files["output"]),
+            "GITHUB_STEP_SUMMARY": str(files["summary"]),
+            "GITHUB_WORKSPACE": str(self.workspace),
+            "RUNNER_TEMP": str(self.temporary),
+        }
+
+
+def parsed(text: str) -> dict[str, str]:
+    """The outputs of a step's file, read as the runner reads them."""
+    lines, outputs = iter(text.splitlines()), {}
+    for line in lines:
+        name, _, mark = line.partition("<<")
+        value: list[str] = []
+        for inner in lines:
+            if inner == mark:
+                break
+            value.append(inner)
+        else:
+            raise AssertionError(f"{mark} is missing")
+        outputs[name] = "\n".join(value)
+    return outputs
+
+
+def commands(text: str) -> list[tuple[str, dict[str, str], str]]:
+    """The workflow commands that the runner takes from what was printed: name, properties, text."""
+    found, stopped = [], ""
+    for line in text.splitlines():
+        told = re.fullmatch(r"\s*::([^ :]+)(?: ([^:]*))?::(.*)", line)
+        if told is None or (stopped and told[1] != stopped):
+            continue
+        if told[1] == stopped:
+            stopped = ""
+        elif told[1] == "stop-commands":
+            stopped = told[3]
+        else:
+            pairs = [one.partition("=")[::2] for one in (told[2] or "").split(",") if one]
+            found.append((told[1], {k: _read(v) for k, v in pairs}, _read(told[3])))
+    return found
+
+
+def _read(text: str) -> str:
+    for escape, meant in (("%3A", ":"), ("%2C", ","), ("%0D", "\r"), ("%0A", "\n"), ("%25", "%")):
+        text = text.replace(escape, meant)
+    return text
+
+
+def _filled(text: str, context: Mapping[str, str]) -> str:
+    return _EXPRESSION.sub(lambda found: context.get(found[1], ""), text)

