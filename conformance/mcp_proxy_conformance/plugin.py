@@ -225,16 +225,20 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     run.finish()
     told = session.config.stash[REPORT] = write_report(run)
     run.close()
-    if told["exit"] == STALE and exitstatus == pytest.ExitCode.OK:
+    unjudged = run.stopped is not None  # no check has told pytest of it
+    if (unjudged or told["exit"] == STALE) and exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """Tell what became of the known failures."""
+    """Tell why nothing was judged, and what became of the known failures."""
     told = config.stash.get(REPORT, None)
-    if told is not None and (lines := known_failures(told)):
-        terminalreporter.section("known failures")
+    if told is None:
+        return
+    lines = known_failures(told)
+    if lines or config.stash[RUN].stopped is not None:
+        terminalreporter.section("known failures" if lines else "mcp-proxy-conformance")
         summary = f"{told['headline']}: {told['why']}"
         terminalreporter.write_line(inert("\n".join([*lines, summary])))

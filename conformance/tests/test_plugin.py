@@ -45,3 +45,12 @@ def test_an_unknown_target_is_a_usage_error(tmp_path: Path) -> None:
     done = pytest_process(tmp_path, "--target", "refrence")
 
     assert (done.returncode, "'reference'" in done.stderr) == (4, True)
+
+
+def test_a_target_that_does_not_start_passes_nothing(tmp_path: Path) -> None:
+    """No check tells pytest of it, so the session does, and says why."""
+    nobody = json.dumps({"command": [sys.executable, "-c", ""]})
+
+    done = pytest_process(tmp_path, "--target", "command", "--target-options", nobody, "-q")
+
+    assert (done.returncode, "before it answered start" in done.stdout) == (1, True), done.stdout
