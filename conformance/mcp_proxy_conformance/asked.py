@@ -19,7 +19,13 @@ from mcp_proxy_conformance.given import Given
 from mcp_proxy_conformance.live.endpoint import BadEndpoint, Endpoint
 from mcp_proxy_conformance.live.environment import in_environment
 from mcp_proxy_conformance.live.live_run import LiveRun, live_target
-from mcp_proxy_conformance.requirement import OF_PROXIES, Profile, profile
+from mcp_proxy_conformance.requirement import (
+    OF_PROXIES,
+    Profile,
+    UnknownClause,
+    catalogue,
+    profile,
+)
 from mcp_proxy_conformance.resilience.load_case import BadLoadCase
 from mcp_proxy_conformance.resilience.load_case import read_own as read_case
 from mcp_proxy_conformance.resilience.load_run import LoadRun
@@ -54,7 +60,9 @@ def add_options(parser: pytest.Parser) -> None:
     group.addoption("--baseline", help="the folder of a recording to compare bytes with")
     group.addoption("--profile", help="the profile of clauses, or several: discovery+robustness")
     group.addoption("--out", default="mcp-proxy-conformance-out", help="folder of the report")
-    group.addoption("--check", help="only this check, or this case")
+    group.addoption("--check", action="append", help="only this check, or this case; repeatable")
+    group.addoption("--only", action="append", help="only this requirement or clause; repeatable")
+    group.addoption("--fail-fast", action="store_true", help="end after the first failed F check")
     group.addoption("--case", help="only the load case in this file")
     group.addoption("--examples", type=int, default=EXAMPLES, help="loads to be generated")
     group.addoption("--seed", type=int, default=0, help="what loads are generated from")
@@ -85,6 +93,7 @@ def asked_run(config: pytest.Config, given: Given | None) -> Run | None:
             return None
         chosen = judged_by(config, target)
         known = deviations_for(config)
+        only_of(config, chosen)
     except json.JSONDecodeError as error:
         raise pytest.UsageError(f"--target-options is no JSON object: {error}") from None
     except (
@@ -146,6 +155,23 @@ def judged_by(config: pytest.Config, target: Target) -> Profile:
     """The profile that is named, else the one of targets of its kind; raises LookupError."""
     wanted = config.getoption("--profile") or PROFILES.get(target.kind, PROFILE)
     return profile(wanted)
+
+
+def only_of(config: pytest.Config, judged: Profile) -> frozenset[str] | None:
+    """The clauses of the profile that --only names; None when it names nothing.
+
+    Raises:
+        UnknownClause: There is no such requirement or clause, or the profile has none of it.
+    """
+    wanted: list[str] = config.getoption("--only") or []
+    found: set[str] = set()
+    for word in wanted:
+        meant = set(catalogue().meant(word)) & set(judged.clauses)
+        if not meant:
+            told = f"the profile {judged.id} has no clause of {word}"
+            raise UnknownClause(f"{told}; name one that has it with --profile")
+        found |= meant
+    return frozenset(found) if wanted else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

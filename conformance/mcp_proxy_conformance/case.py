@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
-import pytest
 
 from mcp_proxy_conformance.requirement import catalogue
 from mcp_proxy_conformance.resources import fixtures_dir
 from mcp_proxy_conformance.stage import stage
 from mcp_proxy_conformance.world import World
+
+if TYPE_CHECKING:
+    import pytest
 
 
 class BadCase(ValueError):
@@ -122,6 +124,8 @@ def cases() -> tuple[Case, ...]:
 
 def each_case(area: str) -> pytest.MarkDecorator:
     """Parametrise a check with the cases of an area; each brings its clauses and its stage."""
+    import pytest  # noqa: PLC0415 - checks alone are marked; readers of cases go without
+
     chosen = [one for one in cases() if one.area == area]
     worlds = [stage(one.given.stage) for one in chosen]
     return pytest.mark.parametrize("case", list(map(parameter, chosen, worlds)))
@@ -129,6 +133,8 @@ def each_case(area: str) -> pytest.MarkDecorator:
 
 def parameter(case: Cited, world: World) -> Any:
     """A case as a parameter of its check: its clauses, its world, and the capabilities it needs."""
+    import pytest  # noqa: PLC0415 - as above
+
     needs = tuple(sorted({word for c in case.clauses for word in catalogue().clause(c).capability}))
     return pytest.param(
         case,

@@ -12,7 +12,7 @@ from mcp_proxy_conformance.case import Case, cases
 from mcp_proxy_conformance.resilience.load_case import LoadCase, load_cases
 from mcp_proxy_conformance.resources import checks_dir
 
-__all__ = ["Check", "cases", "checks", "names_like"]
+__all__ = ["Check", "cases", "checks", "names", "names_like"]
 
 _GIVING = ("each_case", "each_load")
 _Areas = Mapping[str, Sequence[Case | LoadCase]]
@@ -104,10 +104,14 @@ def split(name: str) -> tuple[str, str]:
     return ("", check) if check in cited_by_case() else (check, "")
 
 
+def names() -> tuple[str, ...]:
+    """Every check and every case."""
+    return (*(check.name for check in checks()), *cited_by_case())
+
+
 def names_like(name: str) -> tuple[bool, str]:
     """Whether there is a check or case of that name, and the nearest name that there is."""
-    known = [check.name for check in checks()]
-    known += cited_by_case()
+    known = names()
     check, case = split(name)
     near = get_close_matches(check or case, known, 1, 0.0)
     return (check or case) in known, near[0] if near else ""

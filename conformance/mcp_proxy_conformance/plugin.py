@@ -20,6 +20,7 @@ from mcp_proxy_conformance.live.live_bench import ANSWER, ANSWERS
 from mcp_proxy_conformance.report.document import write_report
 from mcp_proxy_conformance.report.inert import inert
 from mcp_proxy_conformance.report.outcome import STALE, Outcome
+from mcp_proxy_conformance.report.progress import heard
 from mcp_proxy_conformance.report.terminal import known_failures
 from mcp_proxy_conformance.resilience.load_run import LoadRun, only_own
 from mcp_proxy_conformance.resources import checks_dir
@@ -122,7 +123,8 @@ def bench(request: pytest.FixtureRequest) -> Any:
     lacking = run.lacking(place)
     if lacking is not None:
         pytest.skip(f"not applicable: {lacking}")
-    found = run.bench(place)
+    with heard(request.config, place):
+        found = run.bench(place)
     request.node.stash[BEGAN] = time.monotonic()
     return found
 
@@ -180,6 +182,8 @@ def pytest_runtest_makereport(
         given = given_to(item.config)
         if given is not None and result.convicts(given.until):
             item.session.shouldfail = "convicted"  # pytest tells of an interruption at length
+        if item.config.getoption("--fail-fast") and result.convicts(result.clauses):
+            item.session.shouldfail = "--fail-fast ends a run at its first failure"
         report.user_properties.append(("requirements", " ".join(result.clauses)))
         tell_waived(report, result, run)
     elif call.when == "call" and call.excinfo is not None:

@@ -9,7 +9,6 @@ from functools import cache, cached_property, reduce
 from typing import Literal, TypeVar
 
 import msgspec
-import pytest
 
 from mcp_proxy_conformance.resources import fixtures_dir
 
@@ -97,9 +96,26 @@ class Catalogue(_Row, frozen=True, kw_only=True, dict=True, rename={"requirement
 
     def source(self, clause_id: str) -> Source:
         """Return the clause's own pointer, or that of its requirement."""
+        return self.clause(clause_id).source or self.owner(clause_id).source
+
+    def owner(self, clause_id: str) -> Requirement:
+        """Return the requirement that the clause is a part of."""
         clause = self.clause(clause_id)
-        owner = next(row for row in self.requirements if clause in row.clauses)
-        return clause.source or owner.source
+        return next(row for row in self.requirements if clause in row.clauses)
+
+    def meant(self, asked: str) -> tuple[str, ...]:
+        """Return the ids of the clauses of a requirement, or the one clause of that id.
+
+        Raises:
+            UnknownClause: It is neither; the message names the nearest id.
+        """
+        for row in self.requirements:
+            if row.id == asked and row.clauses:
+                return tuple(clause.id for clause in row.clauses)
+        if asked in self.clauses:
+            return (asked,)
+        known = [*(row.id for row in self.requirements if row.clauses), *self.clauses]
+        raise UnknownClause(unknown("requirement or clause", asked, known))
 
 
 class Floor(_Row, frozen=True, kw_only=True):
@@ -270,6 +286,8 @@ def requirement(*ids: str) -> Callable[[_Check], _Check]:
         raise MixedJudgement(
             f"A check cites clauses of one judgement, and this one cites {cited}: split it.",
         )
+
+    import pytest  # noqa: PLC0415 - checks alone are marked; `list` and `explain` go without
 
     def mark(check: _Check) -> _Check:
         marked: _Check = pytest.mark.requirement(*ids)(check)

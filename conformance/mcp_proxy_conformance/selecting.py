@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from mcp_proxy_conformance.asked import given_to
+from mcp_proxy_conformance.asked import given_to, only_of
 from mcp_proxy_conformance.collected import clauses_of, is_named, named, place_of
 from mcp_proxy_conformance.given import Given
 from mcp_proxy_conformance.requirement import catalogue
@@ -35,8 +35,10 @@ def left_out(items: list[pytest.Item], run: Run) -> bool:
 def _choices(run: Run, config: pytest.Config) -> list[Callable[[pytest.Item], bool]]:
     """What was asked for: each leaves out all that it does not mean."""
     choices: list[Callable[[pytest.Item], bool]] = []
-    if (check := config.getoption("--check")) is not None:
-        choices.append(lambda item: is_named(item, check))
+    if checks := config.getoption("--check"):
+        choices.append(lambda item: any(is_named(item, one) for one in checks))
+    if (only := only_of(config, run.profile)) is not None:
+        choices.append(lambda item: bool(only.intersection(clauses_of(item))))
     if isinstance(run, LoadRun) and (own := run.loader_target.case) is not None:
         choices.append(lambda item: named(item)[1] == own.id)
     given = given_to(config)

@@ -7,7 +7,6 @@ from functools import cache
 from typing import TypeVar, cast
 
 import msgspec
-import pytest
 
 from mcp_proxy_conformance.resources import fixtures_dir
 from mcp_proxy_conformance.world import World
@@ -40,5 +39,7 @@ def on(
     A literal world (one without an id) is always fresh. `needs` are the capabilities without
     which the check is not applicable.
     """
+    import pytest  # noqa: PLC0415 - checks alone are marked; readers of stages go without
+
     mark = pytest.mark.on(world, fresh=fresh or not world.id, needs=needs)
     return cast("Callable[[Check], Check]", mark)

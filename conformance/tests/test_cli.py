@@ -74,7 +74,15 @@ def test_a_target_that_does_not_start_is_told_with_its_log(
         ("run", "--check", "test_no_such_check"),
         ("run", "--timeout", "-1"),
         ("run", "--out", "/dev/null/x"),
-        ("run", "endpoint", "--url", "http://127.0.0.1:1", "--header", "A: b\u2026"),
+        ("run", "--only", "FR-06"),
+        ("run", "--onyl", "FR-006"),
+        ("run", "--soak", "nan"),
+        ("run", "mcpproxy", "--binary"),
+        ("run", "reference", "an\x1b[31m extra\nword"),
+        ("report", "report.json"),
+        ("completion", "tcsh"),
+        ("explain",),
+        ("rnu",),
         ("explain", "FR-06.cap"),
         ("list", "nonsense"),
     ],
@@ -83,8 +91,19 @@ def test_bad_usage_is_exit_2(arguments: tuple[str, ...], tmp_path: Path) -> None
     """One sentence that names the place; nothing is started."""
     done = run_process(*arguments, cwd=tmp_path)
 
-    assert done.returncode == 2
-    assert "Traceback" not in done.stderr + done.stdout
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Traceback" not in done.stderr
+    assert (done.stderr.count("\n"), "\x1b" in done.stderr) == (1, False)
+
+
+def test_a_header_that_cannot_be_sent_is_exit_2(tmp_path: Path) -> None:
+    """One sentence that names it."""
+    told = ("endpoint", "--url", "http://127.0.0.1:1", "--header", "A: b\u2026")
+
+    done = run_process("run", *told, cwd=tmp_path)
+
+    assert (done.returncode, done.stdout.count("\n")) == (2, 1)
+    assert "the header 'A' holds a character" in done.stdout
 
 
 def test_a_check_that_breaks_is_a_fault_of_the_suite(

@@ -184,6 +184,6 @@ def test_a_target_file_of_a_loader_is_all_there_is_to_say(tmp_path: Path) -> Non
 
     done = CliRunner().invoke(main, ["run", "--target-file", str(file), *own])
 
-    assert "FAIL: test_an_authorization_that_timed_out_is_no_denial" in done.output
-    assert "T4.declared" in done.output
+    assert "FAIL  T4.declared" in done.output
+    assert "  test_an_authorization_that_timed_out_is_no_denial" in done.output
     assert done.exit_code == 1

@@ -214,12 +214,12 @@ def test_a_file_that_is_begun_from_a_report_makes_its_run_pass(write: Write, bro
 @pytest.mark.parametrize(
     ("options", "exit_code", "line"),
     [
-        ([], 4, "partial: a part of the profile was left out"),
-        (["--fail-on", "incomplete"], 4, "partial: a part of the profile was left out"),
+        ([], 4, "exit 4"),
+        (["--fail-on", "incomplete"], 4, "exit 4"),
         (
             ["--fail-on", "violated"],
             0,
-            "exit 0 because of --fail-on violated; the report's own is 4",
+            "exit 0 because of --fail-on violated, the report's own is 4",
         ),
     ],
 )
@@ -230,7 +230,9 @@ def test_what_is_incomplete_may_pass_the_gate_of_who_asks_for_it(
     del write
     done, report = run("--check", "test_any_text_can_be_a_query", *options)
 
-    assert (done.exit_code, report["exit"], last(done)) == (exit_code, 4, line)
+    assert (done.exit_code, report["exit"]) == (exit_code, 4)
+    assert last(done).startswith("partial: ")
+    assert f"; {line}; report: " in last(done)
 
 
 def test_nothing_but_incompleteness_is_softened(write: Write, broken: Any) -> None:

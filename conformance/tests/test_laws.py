@@ -278,7 +278,7 @@ def test_a_run_says_the_same_twice_and_leads_to_a_case_of_its_own(tmp_path: Path
     schema = json.loads((schemas_dir() / "load-case.schema.json").read_text(encoding="utf-8"))
     Draft202012Validator(schema).validate(json.loads(path.read_text(encoding="utf-8")))
     done = CliRunner().invoke(
-        main, ["run", "loader", "--case", str(path), "--out", str(tmp_path / "three")]
+        main, ["run", "loader", "-v", "--case", str(path), "--out", str(tmp_path / "three")]
     )
 
     assert found[0] == found[1]

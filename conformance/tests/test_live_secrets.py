@@ -124,7 +124,7 @@ def test_no_credential_is_told_anywhere(
     report = (tmp_path / "report.json").read_text(encoding="utf-8")
     assert (done.exit_code, told_in(tmp_path, done.output)) == (1, {})
     assert report.count(REDACTED) > 10
-    assert "reproduce with" in done.output
+    assert "Reproduce with: " in done.output
     assert place in done.output
 
 

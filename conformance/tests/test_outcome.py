@@ -42,6 +42,7 @@ def clauses(**verdicts: Verdict) -> list[dict[str, Any]]:
             "id": one,
             "judgement": "A" if one == "FR-006.fills" else "F",
             "verdict": told.get(one) or "pass",
+            "results": 1,
         }
         for one in profile("discovery").clauses
     ]

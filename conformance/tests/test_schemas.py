@@ -13,7 +13,7 @@ from referencing import Registry, Resource
 from mcp_proxy_conformance.resources import fixtures_dir, schemas_dir
 
 ANSWERS = ("discovery-answer", "locked-entry", "remediation-map", "server-counts")
-LOCKS = ("locks",)
+LOCKS = ("locks", "list")
 OF_RUNS = ("deviations", "report")
 LOADERS = ("load-outcome", "loader-protocol", "load-case")
 FILES = {

@@ -2,105 +2,156 @@
 
 from __future__ import annotations
 
+import io
 import json
+import re
 from pathlib import Path
-from typing import Any
 
 import jsonschema
 import pytest
 from syrupy.assertion import SnapshotAssertion
+from told_endings import ENDINGS, FORTY, LENGTHY, OPEN, SEVERAL, TIMED
+from told_runs import BAD, HOSTILE, ONE, report, result
 
+from mcp_proxy_conformance.report.colour import wanted
 from mcp_proxy_conformance.report.difference import difference
 from mcp_proxy_conformance.report.inert import inert
-from mcp_proxy_conformance.report.terminal import render
-from mcp_proxy_conformance.resources import schemas_dir
+from mcp_proxy_conformance.report.terminal import Detail, render
+from mcp_proxy_conformance.report.unsettled import SETTLING, settling
+from mcp_proxy_conformance.resources import checks_dir, schemas_dir
+
+PATH = Path("out/report.json")
+LONGEST = 25
+COLOUR = re.compile("\x1b\\[(?:0|1;31|33|36|32)m")
 
 
-def message(direction: str, body: str, note: str) -> dict[str, Any]:
-    """One message on the client's edge."""
-    return {
-        "edge": "client",
-        "direction": direction,
-        "peer": "http://127.0.0.1:8080/mcp",
-        "note": note,
-        "headers": {"Content-Type": "application/json", "Mcp-Session-Id": "s1"},
-        "body": body,
-        "cut": 0,
-    }
+def text(report: dict[str, object], detail: Detail = "usual", *, colour: bool = False) -> str:
+    """What a run prints that was started with `run reference`."""
+    again = "run --check {}".format
+    return render(report, PATH, again=again, detail=detail, colour=colour)
 
 
-def clause(name: str, judgement: str, verdict: str, reason: str = "") -> dict[str, Any]:
-    """One clause of a report."""
-    return {
-        "id": name,
-        "judgement": judgement,
-        "verdict": verdict,
-        "reason": reason,
-        "results": 1,
-    }
+@pytest.mark.parametrize("name", ENDINGS)
+def test_the_text_of_a_report_is_as_pinned(name: str, snapshot: SnapshotAssertion) -> None:
+    """Failures by clause, what is open, the requirements, a last line that stands alone."""
+    assert text(ENDINGS[name]) == snapshot
 
 
-REPORT: dict[str, Any] = {
-    "format": "mcp-proxy-conformance-report/1",
-    "suite": {"name": "mcp-proxy-conformance", "version": "0"},
-    "profile": {"id": "discovery", "version": 1, "floor": {"capabilities": [], "passes": []}},
-    "target": {"kind": "reference", "version": "", "wire": "handshake", "capabilities": []},
-    "headline": "violated",
-    "exit": 1,
-    "why": "broken: FR-006.cap",
-    "complete": True,
-    "clauses": [
-        clause("FR-001.accepts", "F", "pass"),
-        clause("FR-006.cap", "F", "fail", "assert 11 <= 10"),
-        clause("FR-006.fills", "A", "fail", "assert 3 == 10"),
-        clause("FR-010.inspect", "F", "not_applicable", "inspect is not declared"),
-    ],
-    "results": [
-        {
-            "check": "test_cap",
-            "case": "11",
-            "clauses": ["FR-006.cap"],
-            "judgement": "F",
-            "verdict": "fail",
-            "reason": "assert 11 <= 10",
-            "stage": "crowd",
-            "evidence": ["observed: 11", "expected: <= 10"],
-            "cut": [],
-            "messages": ["crowd/1", "crowd/2"],
-            "blame": "target",
-            "reproduce": "test_order_and_cap.py::test_cap[11]",
-        },
-    ],
-    "stages": [],
-    "messages": {
-        "crowd/1": message("sent", '{"id":7,"query":"it\'s"}', "POST /mcp tools/call"),
-        "crowd/2": message("received", '{"text":"\x1b[2J\u202eevil"}', "POST /mcp 200"),
-    },
-    "waivers": [],
-    "timing": {},
-}
+@pytest.mark.parametrize("detail", ["quiet", "verbose"])
+@pytest.mark.parametrize("name", ["none", "forty", "open", "timed"])
+def test_less_and_more_of_a_report_is_as_pinned(
+    name: str, detail: Detail, snapshot: SnapshotAssertion
+) -> None:
+    """Quiet is the failures and the last line; verbose is each check, world and advisory too."""
+    assert text(ENDINGS[name], detail) == snapshot
 
 
-def test_the_text_of_a_report_is_as_pinned(snapshot: SnapshotAssertion) -> None:
-    """One line a clause, each failure with its evidence, a last line that stands alone."""
-    text = render(REPORT, Path("report.json"))
-
-    assert text == snapshot
-
-
-def test_the_pinned_report_is_valid() -> None:
-    """The report above keeps to its schema."""
+@pytest.mark.parametrize("name", [name for name in ENDINGS if name != "waived"])
+def test_the_pinned_reports_are_valid(name: str) -> None:
+    """They keep to the schema of reports."""
     schema = json.loads((schemas_dir() / "report.schema.json").read_text(encoding="utf-8"))
-    jsonschema.Draft202012Validator.check_schema(schema)
-    jsonschema.validate(REPORT, schema, cls=jsonschema.Draft202012Validator)
+
+    jsonschema.validate(ENDINGS[name], schema, cls=jsonschema.Draft202012Validator)
+
+
+@pytest.mark.parametrize("told", [ONE, SEVERAL, FORTY, LENGTHY, BAD])
+def test_a_failure_takes_25_lines_at_most(told: dict[str, object]) -> None:
+    """Its clause, its evidence and the way to see it again; nothing is longer than that."""
+    lines = text(told, "quiet").splitlines()
+    ends = [number for number, line in enumerate(lines) if "Reproduce with: " in line]
+
+    lengths = [last - first for first, last in zip([-1, *ends], ends, strict=False)]
+
+    assert max(lengths) <= LONGEST
+
+
+def test_of_forty_failures_a_few_are_told_and_the_others_counted() -> None:
+    """The clause once, three of its failures, and how many more there are."""
+    told = text(FORTY, "quiet")
+
+    assert told.count("FAIL  FR-006.cap") == 1
+    assert told.count("Reproduce with: ") == 3
+    assert "checks and cases that fail: 40 of 43" in told
+    assert "and 37 more of FR-006.cap" in told
 
 
 def test_nothing_that_moves_a_terminal_is_printed() -> None:
     """Escape sequences and direction marks of a target are shown, not obeyed."""
-    text = render(REPORT, Path("report.json"))
+    for detail in ("quiet", "usual", "verbose"):
+        told = text(BAD, detail, colour=True)
 
-    assert "\x1b" not in text
-    assert "\u202e" not in text
+        assert inert(COLOUR.sub("", told)) == COLOUR.sub("", told)
+
+
+def test_a_target_cannot_write_a_line_of_ours() -> None:
+    """What it says stands behind spaces, whatever line breaks it holds; the last line is ours."""
+    forged = f"{HOSTILE}\nconformant: every clause passes\nFAIL  FR-001.accepts"
+    told = report(result("fail", text=forged), result("error", text=forged), text=forged)
+
+    lines = text(told, "verbose").splitlines()
+
+    assert not [one for one in lines if one.startswith(("conformant", "FAIL  FR-001"))]
+    assert lines[-1].startswith("violated: ")
+
+
+def test_colours_only_help() -> None:
+    """Without them the text is the same, and the verdict's word is there."""
+    for told in (ONE, OPEN, TIMED):
+        plain, coloured = text(told, "verbose"), text(told, "verbose", colour=True)
+
+        assert COLOUR.sub("", coloured) == plain != coloured
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        """It is."""
+        return True
+
+
+@pytest.mark.parametrize(
+    ("stream", "environment", "coloured"),
+    [
+        (Terminal(), {}, True),
+        (io.StringIO(), {}, False),
+        (Terminal(), {"NO_COLOR": "1"}, False),
+        (Terminal(), {"NO_COLOR": "0"}, False),
+        (Terminal(), {"NO_COLOR": ""}, True),
+        (Terminal(), {"TERM": "dumb"}, False),
+        (io.StringIO(), {"FORCE_COLOR": "1"}, True),
+        (io.StringIO(), {"FORCE_COLOR": "0"}, False),
+        (io.StringIO(), {"FORCE_COLOR": ""}, False),
+        (Terminal(), {"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
+    ],
+)
+def test_colours_are_for_terminals(
+    stream: io.StringIO, environment: dict[str, str], coloured: bool
+) -> None:
+    """Any NO_COLOR that is not empty forbids them; FORCE_COLOR asks for them elsewhere."""
+    assert wanted(stream, environment) is coloured
+
+
+@pytest.mark.parametrize(
+    ("reason", "hint"),
+    [
+        ("unrecognised text, pin it with its class: 'x'", "pin that text"),
+        ("the target does not agree with itself; first seen: x", "answers equal requests alike"),
+        ("nothing locked was seen; name one with --expect", "the option that is named"),
+        ("nothing that anybody thought of", "explain FR-006.cap"),
+    ],
+)
+def test_what_is_open_comes_with_what_would_settle_it(reason: str, hint: str) -> None:
+    """By the words of its reason, else by what its clause says is observed."""
+    assert hint in settling(reason, ["FR-006.cap"])
+
+
+def test_every_reason_that_has_a_hint_is_one_that_the_suite_gives() -> None:
+    """The words stand in the source; a reason that is worded anew takes its hint along."""
+    files = [path for path in checks_dir().parent.rglob("*.py") if path.name != "unsettled.py"]
+    source = " ".join(path.read_text(encoding="utf-8") for path in files)
+
+    assert [words for words in SETTLING if words not in source] == []
 
 
 @pytest.mark.parametrize(

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import platform
+from importlib.metadata import version
+
 import click
 
-from mcp_proxy_conformance.cli.baseline import baseline
-from mcp_proxy_conformance.cli.deviations import deviations
-from mcp_proxy_conformance.cli.explain import explain
-from mcp_proxy_conformance.cli.gate import gate
-from mcp_proxy_conformance.cli.init import init
-from mcp_proxy_conformance.cli.lint import lint_
-from mcp_proxy_conformance.cli.list import list_
-from mcp_proxy_conformance.cli.report import report
-from mcp_proxy_conformance.cli.run import run
-from mcp_proxy_conformance.cli.selftest import selftest
+from mcp_proxy_conformance.cli.complaint import Complaining
 
-EXIT_CODES = """
+COMMANDS = {
+    "baseline": "Record what a build answers by default, and compare builds.",
+    "completion": "Print the script that completes words in a shell.",
+    "deviations": "Begin a file of known failures, or look over one.",
+    "explain": "Explain clauses, or how adapters and loaders are driven.",
+    "gate": "Judge a target in a CI, and write every report.",
+    "init": "Write a commented target file.",
+    "lint": "Look for faults in cases, stages and other files of authors.",
+    "list": "List clauses, checks, cases, profiles or interpretations.",
+    "report": "Tell a run again from its report.json.",
+    "run": "Judge a target.",
+    "selftest": "Prove that the checks can fail, and accuse nobody wrongly.",
+}
+HELP = """
 \b
 Exit codes:
   0    conformant; or nothing but known failures
@@ -26,22 +33,45 @@ Exit codes:
   5    a known failure that passes now, has expired or names nothing
   70   fault of the suite itself
   130  interrupted; the partial report is written
+
+\b
+Examples:
+  mcp-proxy-conformance run
+  mcp-proxy-conformance run command -- python my_adapter.py
+  mcp-proxy-conformance run endpoint --url http://127.0.0.1:8080/mcp
+  mcp-proxy-conformance explain FR-006.cap
 """
 
 
-@click.group(epilog=EXIT_CODES, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="mcp-proxy-conformance")
+def _version(context: click.Context, parameter: click.Parameter, value: bool) -> None:
+    """Tell the versions of the suite, of Python and of each profile, and end."""
+    del parameter
+    if not value or context.resilient_parsing:
+        return
+    # The profiles are read for this alone; --help has no need of them.
+    from mcp_proxy_conformance.requirement import profiles  # noqa: PLC0415
+
+    click.echo(
+        f"mcp-proxy-conformance {version('mcp-proxy-conformance')}\n"
+        f"Python {platform.python_version()}\n"
+        f"profiles: {', '.join(f'{one.id}@{one.version}' for one in profiles())}"
+    )
+    context.exit()
+
+
+@click.group(
+    cls=Complaining,
+    lazily=COMMANDS,
+    epilog=HELP,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_version,
+    help="Show the versions of the suite, of Python and of the profiles.",
+)
 def main() -> None:
     """Check an MCP tool proxy, from outside and on the wire."""
-
-
-main.add_command(run)
-main.add_command(list_)
-main.add_command(explain)
-main.add_command(lint_)
-main.add_command(init)
-main.add_command(selftest)
-main.add_command(baseline)
-main.add_command(report)
-main.add_command(deviations)
-main.add_command(gate)

@@ -27,6 +27,7 @@ from mcp_proxy_conformance.baseline.manifest import (
     write,
 )
 from mcp_proxy_conformance.baseline.recorder import PASSES, STAGE, TARGETS, record
+from mcp_proxy_conformance.cli.examples import examples
 from mcp_proxy_conformance.cli.options import described_options, target_meant, target_options
 from mcp_proxy_conformance.report.inert import inert
 from mcp_proxy_conformance.report.outcome import (
@@ -46,7 +47,7 @@ SHOWN = 20
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
-@click.group()
+@click.group(epilog=examples("baseline record --out baseline", "baseline diff old new"))
 def baseline() -> None:
     """Record what a build answers by default, and compare builds byte for byte.
 
@@ -55,7 +56,10 @@ def baseline() -> None:
     """
 
 
-@baseline.command("record")
+@baseline.command(
+    "record",
+    epilog=examples("baseline record --target-file old.toml --of pre_feature --out baseline"),
+)
 @click.option("--target", "kind", metavar="KIND", help="As `run` names it.  [default: reference]")
 @click.option("--binary", metavar="PATH", help="The program of a target of kind mcpproxy.")
 @click.option("--out", type=_FOLDER, required=True, help="The folder of the recording.")
@@ -111,7 +115,7 @@ def _recorded(kind: str | None, options: dict[str, Any], scratch: Path, of: Kind
         target.close()
 
 
-@baseline.command()
+@baseline.command(epilog=examples("baseline diff old new"))
 @click.argument("old", type=_FOLDER)
 @click.argument("new", type=_FOLDER)
 def diff(old: Path, new: Path) -> None:
@@ -121,7 +125,7 @@ def diff(old: Path, new: Path) -> None:
     sys.exit(VIOLATED if changed else CONFORMANT)
 
 
-@baseline.command()
+@baseline.command(epilog=examples("baseline accept old new --reason 'the names are longer'"))
 @click.argument("old", type=_FOLDER)
 @click.argument("new", type=_FOLDER)
 @click.option("--reason", required=True, help="Why the difference is wanted; it is kept.")

@@ -10,6 +10,7 @@ from typing import NoReturn
 import click
 
 from mcp_proxy_conformance.cli.checking import known
+from mcp_proxy_conformance.cli.examples import examples
 from mcp_proxy_conformance.deviations.deviation import FILE, today
 from mcp_proxy_conformance.deviations.writing import begun, broken
 from mcp_proxy_conformance.report.inert import inert
@@ -20,12 +21,14 @@ DAYS = 90
 _PATH = click.Path(path_type=Path)
 
 
-@click.group()
+@click.group(epilog=examples("deviations check", "run --deviations known.toml"))
 def deviations() -> None:
     """Failures that are known and do not count, until a date: `run --deviations FILE`."""
 
 
-@deviations.command()
+@deviations.command(
+    epilog=examples("deviations init mcp-proxy-conformance-out/report.json --expires 2030-01-31")
+)
 @click.argument("report", type=_PATH)
 @click.option("--out", type=_PATH, default=FILE, show_default=True, help="The file to write.")
 @click.option(
@@ -58,7 +61,7 @@ def init(report: Path, out: Path, expires: datetime | None) -> None:
     click.echo(f"{out}: fill in each reason and issue, then: mcp-proxy-conformance run")
 
 
-@deviations.command()
+@deviations.command(epilog=examples("deviations check known.toml"))
 @click.argument("file", type=_PATH, default=FILE)
 def check(file: Path) -> None:
     """Look over FILE without a run: 2 when it is malformed, 5 when an entry is of no use."""

@@ -11,6 +11,7 @@ from typing import Any, Literal, cast
 
 import click
 
+from mcp_proxy_conformance.cli.examples import examples
 from mcp_proxy_conformance.cli.live import judge_live
 from mcp_proxy_conformance.cli.options import DEFAULTS, Finite, live_options
 from mcp_proxy_conformance.discovery.surface import Surface, ToolTemplate
@@ -31,11 +32,19 @@ from mcp_proxy_conformance.target.description import BadTarget
 from mcp_proxy_conformance.target.kinds import surface_in
 from mcp_proxy_conformance.wire.dialing import Dialing
 
-TAKEN = ("out", "timeout", "check", "profile", "target_file", "deviations", "fail_on")
+TAKEN = (
+    "out", "timeout", "check", "only", "fail_fast", "quiet", "verbose", "profile", "target_file",
+    "deviations", "fail_on",
+)  # fmt: skip
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "run endpoint --url http://127.0.0.1:8080/mcp --query repos",
+        "run endpoint --stdio 'my-proxy serve --stdio' --expect locks.toml",
+    )
+)
 @click.option("--url", help="The endpoint, e.g. http://127.0.0.1:8080/mcp")
 @click.option("--stdio", metavar="CMD", help="A program that serves MCP on its standard streams.")
 @click.option("--header", multiple=True, metavar="'NAME: VALUE'", help="Sent with each request.")

@@ -11,6 +11,8 @@ import click
 
 from mcp_proxy_conformance.authoring.catalogue_page import MEANING, page
 from mcp_proxy_conformance.authoring.explained import Explained, asked, explained, requirements
+from mcp_proxy_conformance.cli.examples import examples
+from mcp_proxy_conformance.cli.ids import asked_ids, profile_ids
 from mcp_proxy_conformance.counterexamples.gate import Shipped, shipped
 from mcp_proxy_conformance.report.outcome import DECLARATION
 from mcp_proxy_conformance.requirement import (
@@ -25,12 +27,21 @@ PAGES = {"adapter": "ADAPTER.md", "loader": "LOADER.md"}
 _PATH = click.Path(dir_okay=False, path_type=Path)
 
 
-@click.command()
-@click.argument("wanted", metavar="[ID]", default="")
+@click.command(
+    epilog=examples(
+        "explain FR-006.cap", "explain adapter", "explain --all --format markdown --out all.md"
+    )
+)
+@click.argument("wanted", metavar="[ID]", default="", shell_complete=asked_ids)
 @click.option("--all", "every", is_flag=True, help="Every requirement.")
-@click.option("--profile", "named", metavar="PROFILE", help="Of --all, what this profile judges.")
+@click.option("--profile", "named", metavar="PROFILE", shell_complete=profile_ids, help="Of --all, what this profile judges.")
 @click.option(
-    "--format", "form", type=click.Choice(["text", "markdown"]), default="text", show_default=True
+    "--format",
+    "form",
+    type=click.Choice(["text", "markdown"]),
+    default="text",
+    show_default=True,
+    help="What to print.",
 )
 @click.option("--out", type=_PATH, help="The file to write.  [default: standard output]")
 def explain(*, wanted: str, every: bool, named: str | None, form: str, out: Path | None) -> None:

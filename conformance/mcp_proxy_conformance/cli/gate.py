@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import click
 
+from mcp_proxy_conformance.cli.examples import examples
 from mcp_proxy_conformance.cli.options import DEFAULTS
 from mcp_proxy_conformance.cli.run import run
 from mcp_proxy_conformance.gate.inputs import BadInput, Inputs, run_words, with_out
@@ -46,7 +47,7 @@ def _inputs(command: F) -> F:
     return command
 
 
-@click.command()
+@click.command(epilog=examples("gate", "gate --url http://127.0.0.1:8080/mcp --fail-on violated"))
 @_inputs
 @click.option(
     "--out",

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import click
 
+from mcp_proxy_conformance.cli.examples import examples
 from mcp_proxy_conformance.report.outcome import DECLARATION
 from mcp_proxy_conformance.resources import schemas_dir
 from mcp_proxy_conformance.target.description import FILE
 
 
-@click.command()
+@click.command(epilog=examples("init", "init targets/new.toml"))
 @click.argument("path", type=click.Path(path_type=Path), default=FILE)
 def init(path: Path) -> None:
     """Write a commented target file; never over one that is there."""

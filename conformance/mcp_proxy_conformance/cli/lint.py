@@ -10,13 +10,14 @@ import msgspec
 
 from mcp_proxy_conformance.authoring.finding import Unreadable, shown
 from mcp_proxy_conformance.authoring.linting import lint
+from mcp_proxy_conformance.cli.examples import examples
 from mcp_proxy_conformance.report.inert import inert
 from mcp_proxy_conformance.report.outcome import DECLARATION, VIOLATED
 
 _PATH = click.Path(path_type=Path)
 
 
-@click.command("lint")
+@click.command("lint", epilog=examples("lint", "lint my-case.json --json"))
 @click.argument("paths", nargs=-1, type=_PATH)
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of lines.")
 def lint_(*, paths: tuple[Path, ...], as_json: bool) -> None:

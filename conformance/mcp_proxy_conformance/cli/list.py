@@ -1,27 +1,33 @@
-"""`list`: clauses, checks and cases."""
+"""`list`: clauses, checks, cases, profiles and interpretations, for people and as JSON."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+
 import click
 
-from mcp_proxy_conformance.checks_index import cases, checks
-from mcp_proxy_conformance.requirement import catalogue
+from mcp_proxy_conformance import listing
+from mcp_proxy_conformance.cli.examples import examples
+
+WHAT: dict[str, Callable[[], list[listing.Row]]] = {
+    "clauses": listing.clauses,
+    "checks": listing.checks,
+    "cases": listing.cases,
+    "profiles": listing.profiles,
+    "interpretations": listing.interpretations,
+}
 
 
-@click.command("list")
-@click.argument("what", type=click.Choice(["clauses", "checks", "cases"]), default="clauses")
-def list_(what: str) -> None:
-    """List the clauses (default), the checks or the cases, one a line."""
-    if what == "clauses":
-        for clause in catalogue().clauses.values():
-            note = f"  (untested: {clause.untested})" if clause.untested else ""
-            click.echo(f"{clause.judgement}  {clause.id:36} {clause.text}{note}")
-    elif what == "checks":
-        for check in checks():
-            click.echo(
-                f"{check.module}::{check.name}\n    {', '.join(check.clauses)}\n"
-                f"    {check.sentence}"
-            )
+@click.command("list", epilog=examples("list", "list checks", "list cases --json"))
+@click.argument("what", type=click.Choice(list(WHAT)), default="clauses", metavar="[WHAT]")
+@click.option("--json", "as_json", is_flag=True, help="As JSON: schemas/list.schema.json.")
+def list_(*, what: str, as_json: bool) -> None:
+    """List the clauses (default), checks, cases, profiles or interpretations."""
+    rows = WHAT[what]()
+    if as_json:
+        told = {"format": listing.FORMAT, what: [row.members for row in rows]}
+        click.echo(json.dumps(told, indent=1, ensure_ascii=False))
     else:
-        for case in cases():
-            click.echo(f"{case.id:44} {', '.join(case.clauses)}\n    {case.title}")
+        for row in rows:
+            click.echo(row.text)

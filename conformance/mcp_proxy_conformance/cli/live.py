@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
 from typing import Any
 
 import click
 import pytest
 
 from mcp_proxy_conformance.asked import LiveGiven
+from mcp_proxy_conformance.cli.again import again
 from mcp_proxy_conformance.cli.checking import arguments, known, prepared, softened
 from mcp_proxy_conformance.cli.options import DEFAULTS
+from mcp_proxy_conformance.cli.telling import detail_of, tell
 from mcp_proxy_conformance.discovery.presence import cut
 from mcp_proxy_conformance.live.endpoint import BadEndpoint, Endpoint
 from mcp_proxy_conformance.live.live_run import LIVE
@@ -21,7 +22,7 @@ from mcp_proxy_conformance.report.inert import inert
 from mcp_proxy_conformance.report.outcome import FAULT, INTERRUPTED
 from mcp_proxy_conformance.report.progress import Progress
 from mcp_proxy_conformance.report.redaction import Redactor
-from mcp_proxy_conformance.report.terminal import render
+from mcp_proxy_conformance.report.summary import ending
 
 LONGEST = 1200
 JUDGING_S = 10
@@ -39,10 +40,11 @@ def judge_live(endpoint: Endpoint, options: dict[str, Any]) -> int:
     if isinstance(brought, int):
         return brought
     redactor = Redactor(endpoint.secrets)
-    for line in plan(endpoint):
+    detail = detail_of(options)
+    for line in plan(endpoint) if detail != "quiet" else ():
         click.echo(redactor.text(inert(line)), err=True)
     judging = options | {"timeout": endpoint.within_s + JUDGING_S}
-    with Progress(log, sys.stderr) as progress:
+    with Progress(log, sys.stderr, detail) as progress:
         plugins = [progress, LiveGiven(endpoint), brought]
         code = pytest.main(arguments(out, judging), plugins=plugins)
     log.write_text(redactor.text(log.read_text(encoding="utf-8")), encoding="utf-8")
@@ -51,14 +53,16 @@ def judge_live(endpoint: Endpoint, options: dict[str, Any]) -> int:
         click.echo(redactor.text(progress.complaint()), err=True)
         return INTERRUPTED if code == pytest.ExitCode.INTERRUPTED else FAULT
     document = json.loads(report.read_text(encoding="utf-8"))
-    used = document["timing"]["requests"]
-    click.echo(f"{used} of {endpoint.max_requests} requests were used", err=True)
-    click.echo(redactor.text(_told(document, report)))
-    return softened(document["exit"], options["fail_on"])
-
-
-def _told(document: dict[str, Any], report: Path) -> str:
-    """The whole report; of a run that ended before its first check, one sentence."""
+    if detail != "quiet":
+        used = document["timing"]["requests"]
+        click.echo(f"{used} of {endpoint.max_requests} requests were used", err=True)
+    code = softened(document["exit"], options["fail_on"])
     if all(one["check"] == "presence" for one in document["results"]):
-        return cut(" ".join(inert(document["why"]).split()), LONGEST)
-    return render(document, report)
+        told = cut(" ".join(inert(document["why"]).split()), LONGEST)
+        click.echo(
+            redactor.text(told if code == document["exit"] else f"{told}; {ending(document, code)}")
+        )
+    else:
+        repeated = again(click.get_current_context(), redactor.text)
+        tell(document, report, again=repeated, detail=detail, code=code, hidden=redactor.text)
+    return code

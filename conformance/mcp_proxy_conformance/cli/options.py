@@ -1,4 +1,8 @@
-"""The options that every kind of target takes, before or after the kind."""
+"""The options that every kind of target takes, before or after the kind.
+
+Commands are built of these for --help alone, so whatever reads target files is imported by those
+who read one.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +13,19 @@ from typing import Any, TypeVar
 
 import click
 
+from mcp_proxy_conformance.cli.ids import asked_ids, check_names, profile_ids
 from mcp_proxy_conformance.deviations.deviation import FILE as DEVIATIONS
-from mcp_proxy_conformance.target.description import FILE, OPTIONS, kind_in
 
 F = TypeVar("F", bound=Callable[..., Any])
 DEFAULTS: dict[str, Any] = {
     "profile": None,
     "out": Path("mcp-proxy-conformance-out"),
     "timeout": 600.0,
-    "check": None,
+    "check": (),
+    "only": (),
+    "fail_fast": False,
+    "quiet": False,
+    "verbose": False,
     "case": None,
     "examples": None,
     "seed": None,
@@ -33,6 +41,8 @@ DEFAULTS: dict[str, Any] = {
 class Finite(click.FloatRange):
     """A number within bounds; not what compares as within any."""
 
+    name = "number"
+
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         """Refuse NaN."""
         number = super().convert(value, param, ctx)
@@ -42,12 +52,44 @@ class Finite(click.FloatRange):
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _SECONDS = Finite(0, 600)
+
+
+def _some(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
+    """None where an option that may be given several times is not given at all."""
+    del context, parameter
+    return value or None
+
+
 _OF_ANY_RUN = (
     click.option(
         "--out", type=_FOLDER, help="Folder of the report.  [default: mcp-proxy-conformance-out]"
     ),
     click.option("--timeout", type=Finite(1, 86_400), help="Seconds in all.  [default: 600]"),
-    click.option("--check", metavar="NAME", help="Only this check, or this case: a partial run."),
+    click.option(
+        "--only",
+        metavar="ID",
+        multiple=True,
+        callback=_some,
+        shell_complete=asked_ids,
+        help="Only a requirement (FR-006) or a clause (FR-006.cap): a partial run; repeatable.",
+    ),
+    click.option(
+        "--check",
+        metavar="NAME",
+        multiple=True,
+        callback=_some,
+        shell_complete=check_names,
+        help="Only this check, or this case: a partial run; repeatable.",
+    ),
+    click.option(
+        "--fail-fast", is_flag=True, default=None, help="End after the first failure that counts."
+    ),
+    click.option(
+        "--quiet", "-q", is_flag=True, default=None, help="Only failures, and the last line."
+    ),
+    click.option(
+        "--verbose", "-v", is_flag=True, default=None, help="Every check, world and advisory too."
+    ),
     click.option(
         "--deviations",
         type=_FILE,
@@ -65,6 +107,8 @@ _TARGET_FILE = click.option(
 _OF_A_RUN = (
     click.option(
         "--profile",
+        metavar="ID",
+        shell_complete=profile_ids,
         help="The profile of clauses, such as discovery or, in that version, discovery@1."
         "  [default: by kind; discovery+robustness for the reference"
         " and adapters, resilience for loaders, else discovery]",
@@ -142,6 +186,8 @@ def merged(outer: dict[str, Any], inner: dict[str, Any]) -> dict[str, Any]:
 
 def target_options(options: dict[str, Any]) -> dict[str, Any]:
     """Of the merged options those that describe the target, by their names in the target file."""
+    from mcp_proxy_conformance.target.description import OPTIONS  # noqa: PLC0415
+
     told = {name: options.get(name.replace(".", "_")) for name in OPTIONS}
     words = told.get("capabilities")
     if words is not None:
@@ -157,17 +203,21 @@ def target_meant(kind: str | None, file: Path | None) -> tuple[str | None, Path 
         file: The target file named there, None if none is: then one that lies here is used,
             unless it describes another kind.
     """
+    from mcp_proxy_conformance.target.description import FILE  # noqa: PLC0415
+
     if file is None and Path(FILE).exists():
-        file = _found(kind)
+        file = _found(kind, FILE)
     return ("reference" if kind is None and file is None else kind), file
 
 
-def _found(kind: str | None) -> Path | None:
-    told = kind_in(Path(FILE)) if kind is not None else None
+def _found(kind: str | None, here: str) -> Path | None:
+    from mcp_proxy_conformance.target.description import kind_in  # noqa: PLC0415
+
+    told = kind_in(Path(here)) if kind is not None else None
     if told is not None and told != kind:
-        click.echo(f"{FILE} describes a target of kind {told!r}; not used", err=True)
+        click.echo(f"{here} describes a target of kind {told!r}; not used", err=True)
         return None
     if kind == "reference":
         return None
-    click.echo(f"target file: {FILE}", err=True)
-    return Path(FILE)
+    click.echo(f"target file: {here}", err=True)
+    return Path(here)

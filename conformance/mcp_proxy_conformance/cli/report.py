@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 import click
 
+from mcp_proxy_conformance.cli.examples import examples
 from mcp_proxy_conformance.report import badge, comparing, github, html, junit, markdown, sarif
 from mcp_proxy_conformance.report.outcome import DECLARATION
 from mcp_proxy_conformance.report.reading import BadReport, read_report
@@ -28,7 +29,9 @@ COMPARED: dict[str, Callable[[comparing.Reports], str]] = {
 _PATH = click.Path(path_type=Path)
 
 
-@click.command()
+@click.command(
+    epilog=examples("report mcp-proxy-conformance-out/report.json --format html --out report.html")
+)
 @click.argument("files", metavar="FILE...", nargs=-1, type=_PATH)
 @click.option("--compare", is_flag=True, help="Tell several reports beside each other.")
 @click.option(

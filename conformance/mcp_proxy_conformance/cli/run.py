@@ -1,41 +1,28 @@
-"""`run`: judge a target and print the verdict of every clause."""
+"""`run`: judge a target; one command a kind."""
 
 from __future__ import annotations
 
-import gc
-import json
 import shlex
 import sys
 from typing import Any
 
 import click
-import pytest
 
-from mcp_proxy_conformance.cli.checking import (
-    arguments,
-    hide_secrets,
-    known,
-    prepared,
-    softened,
+from mcp_proxy_conformance.cli.complaint import Complaining
+from mcp_proxy_conformance.cli.examples import examples
+from mcp_proxy_conformance.cli.options import merged, run_options
+from mcp_proxy_conformance.report.outcome import BROKEN, DECLARATION
+
+KINDS = {"endpoint": "Look at a live endpoint, and judge what it says of locked tools."}
+"""Those of a module of their own."""
+
+
+@click.group(
+    cls=Complaining,
+    lazily=KINDS,
+    invoke_without_command=True,
+    epilog=examples("run", "run --only FR-006 --fail-fast", "run --target-file proxy.toml --quiet"),
 )
-from mcp_proxy_conformance.cli.endpoint import endpoint
-from mcp_proxy_conformance.cli.options import (
-    merged,
-    run_options,
-    target_meant,
-    target_options,
-)
-from mcp_proxy_conformance.report.outcome import BROKEN, DECLARATION, FAULT, INTERRUPTED
-from mcp_proxy_conformance.report.progress import Progress
-from mcp_proxy_conformance.report.terminal import render
-from mcp_proxy_conformance.resilience import builtin as builtins
-from mcp_proxy_conformance.target.adapter import AdapterError
-from mcp_proxy_conformance.target.description import BadTarget
-
-USAGE_ERROR = 4
-
-
-@click.group(invoke_without_command=True)
 @run_options
 @click.pass_context
 def run(context: click.Context, /, **options: Any) -> None:
@@ -49,7 +36,7 @@ def run(context: click.Context, /, **options: Any) -> None:
         sys.exit(judge(None, merged({}, options)))
 
 
-@run.command()
+@run.command(epilog=examples("run reference --verbose"))
 @run_options
 @click.pass_obj
 def reference(outer: dict[str, Any], /, **options: Any) -> None:
@@ -57,7 +44,7 @@ def reference(outer: dict[str, Any], /, **options: Any) -> None:
     sys.exit(judge("reference", merged(outer, options)))
 
 
-@run.command()
+@run.command(epilog=examples("run mcpproxy --binary ./mcpproxy"))
 @click.option("--binary", metavar="PATH", help="The program; it is never told to go online.")
 @run_options
 @click.pass_obj
@@ -66,7 +53,7 @@ def mcpproxy(outer: dict[str, Any], /, **options: Any) -> None:
     sys.exit(judge("mcpproxy", merged(outer, options)))
 
 
-@run.command()
+@run.command(epilog=examples("run command --settle 2 -- python my_adapter.py"))
 @run_options
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 @click.pass_obj
@@ -79,7 +66,11 @@ def command(outer: dict[str, Any], /, command: tuple[str, ...], **options: Any) 
     sys.exit(judge("command", merged(outer, options)))
 
 
-@run.command()
+@run.command(
+    epilog=examples(
+        "run loader", "run loader --command 'python my_loader.py'", "run loader --builtin mcp-sdk"
+    )
+)
 @click.option("--command", "program", metavar="CMD", help="The program that loads, as one string.")
 @click.option(
     "--builtin",
@@ -119,51 +110,20 @@ def loader(
     sys.exit(judge("loader", given | {"command": words}))
 
 
-run.add_command(endpoint)
-
-
 def judge(kind: str | None, options: dict[str, Any]) -> int:
     """Run the installed checks against a kind of target; returns the exit code."""
-    out = options["out"].resolve()
-    report = out / "report.json"
-    try:
-        log = prepared(out, options["check"])
-    except BadTarget as error:
-        click.echo(str(error), err=True)
-        return DECLARATION
-    brought = known(options["deviations"])
-    if isinstance(brought, int):
-        return brought
-    wanted = [
-        *arguments(out, options), *_target(kind, options),
-        *(["--keep"] if options["keep"] else []),
-        *(["--baseline", str(options["baseline"].resolve())] if options["baseline"] else []),
-        *(["--case", str(options["case"].resolve())] if options["case"] else []),
-        *_given(options, "examples", "seed"),
-    ]  # fmt: skip
-    # Nearly all that a run makes is kept to its end, so looking for garbage finds none.
-    gc.freeze()
-    gc.set_threshold(500_000, 50, 100)
-    with Progress(log, sys.stderr) as progress:
-        code = pytest.main(wanted, plugins=[progress, brought])
-    hide_secrets(out)
-    if code == USAGE_ERROR:
-        click.echo(progress.complaint(), err=True)
-        return DECLARATION
-    if not report.exists():
-        click.echo(f"the run ended without a report; see {progress.log}", err=True)
-        return INTERRUPTED if code == pytest.ExitCode.INTERRUPTED else FAULT
-    document = json.loads(report.read_text(encoding="utf-8"))
-    click.echo(render(document, report))
-    return softened(document["exit"], options["fail_on"])
+    # Judging imports pytest, which --help and completion have no need of.
+    from mcp_proxy_conformance.cli import judging  # noqa: PLC0415
 
-
-def _given(options: dict[str, Any], *names: str) -> list[str]:
-    return [f"--{name}={options[name]}" for name in names if options[name] is not None]
+    return judging.judge(kind, options)
 
 
 def _installed(name: str) -> list[str]:
     """The command of a builtin loader, installed if it is not there yet; ends when it cannot be."""
+    # What installs loaders is of no use to any other kind.
+    from mcp_proxy_conformance.resilience import builtin as builtins  # noqa: PLC0415
+    from mcp_proxy_conformance.target.adapter import AdapterError  # noqa: PLC0415
+
     try:
         chosen = builtins.builtin(name)
         return list(builtins.command(chosen))
@@ -173,11 +133,3 @@ def _installed(name: str) -> list[str]:
     except AdapterError as error:
         click.echo(str(error), err=True)
         sys.exit(BROKEN)
-
-
-def _target(kind: str | None, options: dict[str, Any]) -> list[str]:
-    """The plugin's options that name the target."""
-    kind, file = target_meant(kind, options["target_file"])
-    told = ["--target-options", json.dumps(target_options(options))]
-    told += ["--target", kind] if kind is not None else []
-    return [*told, *(["--target-file", str(file.resolve())] if file is not None else [])]

@@ -15,6 +15,7 @@ from typing import Any
 
 import click
 
+from mcp_proxy_conformance.cli.examples import examples
 from mcp_proxy_conformance.cli.options import described_options, target_meant, target_options
 from mcp_proxy_conformance.report.outcome import (
     BROKEN,
@@ -30,7 +31,9 @@ from mcp_proxy_conformance.target.description import BadTarget, Description, des
 from mcp_proxy_conformance.target.kinds import target_of
 
 
-@click.command()
+@click.command(
+    epilog=examples("selftest --part 1/24", "selftest --only echo", "selftest --target reference")
+)
 @click.option("--full", is_flag=True, help="Every check on every counterexample; orders.")
 @click.option("--only", multiple=True, metavar="ID", help="Only this counterexample or variant.")
 @click.option(

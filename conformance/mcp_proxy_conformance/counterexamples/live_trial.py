@@ -87,8 +87,9 @@ def endpoint_of(started: Started, **members: Any) -> Endpoint:
 
 def tried_live(endpoint: Endpoint, out: Path, check: str | None = None) -> dict[str, Any]:
     """The report of a run of the live checks in this process, or of one of them."""
-    options = DEFAULTS | {"profile": LIVE, "check": check}
-    prepared(out, check)
+    checks = () if check is None else (check,)
+    options = DEFAULTS | {"profile": LIVE, "check": checks}
+    prepared(out, checks)
     wanted = ["-q", "--tb=no", "--no-header", "--capture=no", *arguments(out, options)]
     pytest.main(wanted, plugins=[LiveGiven(endpoint)])
     document: dict[str, Any] = json.loads((out / "report.json").read_text(encoding="utf-8"))

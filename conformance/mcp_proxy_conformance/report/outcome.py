@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -58,7 +59,7 @@ def outcome(
     if run.cut_short and not failed:
         return Outcome("incomplete", INCOMPLETE, f"the run was cut short: {run.cut_short}")
     if run.narrowed and not failed:
-        return Outcome("partial", INCOMPLETE, "a part of the profile was left out")
+        return Outcome("partial", INCOMPLETE, _of_a_part(clauses))
     if failed:
         return Outcome("violated", VIOLATED, f"broken: {', '.join(failed)}")
     if gone := stale(waivers):
@@ -91,6 +92,15 @@ def _deviating(run: Run, excused: list[str], waivers: Sequence[dict[str, Any]]) 
     return Outcome(
         f"passes with {number} {word}", CONFORMANT, f"waived: {', '.join(excused)}{told}"
     )
+
+
+def _of_a_part(clauses: list[dict[str, Any]]) -> str:
+    """What the clauses that were looked at came to."""
+    seen = [one for one in clauses if one["results"]]
+    counts = Counter(one["verdict"] for one in seen if one["judgement"] == "F")
+    told = ", ".join(f"{number} {word}" for word, number in counts.most_common())
+    told = told or ("advisory ones alone" if seen else "none")
+    return f"of the clauses that were asked for: {told}; the rest of the profile was left out"
 
 
 def _last(reason: str) -> str:

@@ -105,6 +105,14 @@ def has_waived(report: dict[str, Any]) -> bool:
     return any(one["verdict"] == "waived" for one in report["clauses"])
 
 
+def requirement_of(clause_id: str) -> str:
+    """The requirement of a clause; of one that another version had, the clause's own id."""
+    try:
+        return catalogue().owner(clause_id).id
+    except UnknownClause:
+        return clause_id
+
+
 def name(result: dict[str, Any]) -> str:
     """The check, with its case in brackets; as `--check` takes it."""
     check: str = result["check"]

@@ -1,0 +1,52 @@
+"""The command line that was given, told again so that one check of it can be run alone."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from mcp_proxy_conformance.cli.complaint import PROGRAM
+
+CHOICES = frozenset({"check", "only", "fail_fast", "quiet", "verbose"})
+"""What chooses or shows less or more, and says nothing of the target."""
+
+
+def again(
+    context: click.Context, hidden: Callable[[str], str] = lambda word: word
+) -> Callable[[str], str]:
+    """What tells the command with `--check` and a name; `hidden` takes credentials out of words."""
+    before, after = [PROGRAM], list[str]()
+    for one in _from_the_top(context):
+        before += [one.command.name or ""] if one.parent is not None else []
+        for parameter, value in _given(one):
+            if isinstance(parameter, click.Argument):
+                after += ["--", *map(str, value)]
+            else:
+                before += _option(parameter, value)
+    first, last = shlex.join(map(hidden, before)), shlex.join(map(hidden, after))
+    return lambda name: f"{first} --check {shlex.quote(name)} {last}".rstrip()
+
+
+def _from_the_top(context: click.Context) -> list[click.Context]:
+    return [*(_from_the_top(context.parent) if context.parent is not None else []), context]
+
+
+def _given(context: click.Context) -> Iterator[tuple[click.Parameter, Any]]:
+    """What stood on the command line, by parameter."""
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        value = context.params.get(parameter.name or "")
+        if source is ParameterSource.COMMANDLINE and parameter.name not in CHOICES and value:
+            yield parameter, value
+
+
+def _option(parameter: click.Parameter, value: Any) -> list[str]:
+    name = parameter.opts[0]
+    if value is True:
+        return [name]
+    several = value if parameter.multiple and isinstance(value, tuple) else (value,)
+    return [word for one in several for word in (name, str(one))]

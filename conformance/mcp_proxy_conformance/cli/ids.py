@@ -1,0 +1,53 @@
+"""Completion of ids: clauses and requirements, checks and cases, profiles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import click
+
+Completer = Callable[[click.Context, click.Parameter, str], list[str]]
+
+
+def _completing(known: Callable[[], Iterable[str]]) -> Completer:
+    def complete(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
+        del context, parameter
+        return [one for one in dict.fromkeys(known()) if one.startswith(begun)]
+
+    return complete
+
+
+# The catalogue and the checks are read when a shell asks, not whenever a command is built.
+def _clauses() -> list[str]:
+    from mcp_proxy_conformance.requirement import catalogue  # noqa: PLC0415
+
+    return list(catalogue().clauses)
+
+
+def _asked() -> list[str]:
+    from mcp_proxy_conformance.requirement import catalogue  # noqa: PLC0415
+
+    owners = [row.id for row in catalogue().requirements if row.clauses]
+    return [*owners, *catalogue().clauses]
+
+
+def _profiles() -> list[str]:
+    from mcp_proxy_conformance.requirement import profiles  # noqa: PLC0415
+
+    return [one.id for one in profiles()]
+
+
+def _names() -> list[str]:
+    from mcp_proxy_conformance.checks_index import names  # noqa: PLC0415
+
+    return list(names())
+
+
+clause_ids = _completing(_clauses)
+"""Ids of clauses."""
+asked_ids = _completing(_asked)
+"""Ids of clauses and of whole requirements, as --only takes them."""
+profile_ids = _completing(_profiles)
+"""Ids of profiles."""
+check_names = _completing(_names)
+"""Names of checks and of cases, as --check takes them."""

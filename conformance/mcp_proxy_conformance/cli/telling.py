@@ -1,0 +1,39 @@
+"""How much of a run the command line tells, and in which colours."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mcp_proxy_conformance.report.colour import wanted
+from mcp_proxy_conformance.report.outcome import DECLARATION
+from mcp_proxy_conformance.report.terminal import Detail, render
+
+
+def detail_of(options: dict[str, Any]) -> Detail:
+    """What --quiet and --verbose ask for; ends the program when both are given."""
+    if options["quiet"] and options["verbose"]:
+        click.echo("--quiet and --verbose contradict each other; leave one out", err=True)
+        sys.exit(DECLARATION)
+    if options["quiet"]:
+        return "quiet"
+    return "verbose" if options["verbose"] else "usual"
+
+
+def tell(
+    document: dict[str, Any],
+    report: Path,
+    *,
+    again: Callable[[str], str],
+    detail: Detail,
+    code: int,
+    hidden: Callable[[str], str] = lambda text: text,
+) -> None:
+    """Print what a run came to, and ends with; `hidden` takes credentials out of it."""
+    colour = wanted(sys.stdout)
+    text = render(document, report, again=again, detail=detail, colour=colour, code=code)
+    click.echo(hidden(text), color=colour)

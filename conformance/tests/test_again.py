@@ -1,0 +1,92 @@
+"""The line that reproduces a result: the same target and options, one check, no credential."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from mcp_proxy_conformance.cli import judging, live, main
+from mcp_proxy_conformance.cli.again import again
+from mcp_proxy_conformance.report.redaction import Redactor
+
+NAME = "test_x[it's a case]"
+AGAIN = "--check 'test_x[it'\"'\"'s a case]'"
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
+    """What runs would tell, and the options they got; nothing is judged."""
+    found: list[tuple[str, Any]] = []
+
+    def judge(kind: str | None, options: dict[str, Any]) -> int:
+        line = again(click.get_current_context())(NAME)
+        found.append((line, (kind, options)))
+        return 0
+
+    def judge_live(endpoint: Any, options: dict[str, Any]) -> int:
+        hidden = Redactor(endpoint.secrets).text
+        found.append((again(click.get_current_context(), hidden)(NAME), options))
+        return 0
+
+    monkeypatch.setattr(judging, "judge", judge)
+    monkeypatch.setattr(live, "judge_live", judge_live)
+    monkeypatch.setattr("mcp_proxy_conformance.cli.endpoint.judge_live", judge_live)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        ("run", f"run {AGAIN}"),
+        ("run -v --only FR-006 --fail-fast --check test_y", f"run {AGAIN}"),
+        ("run reference --soak 40", f"run reference --soak 40.0 {AGAIN}"),
+        ("run --profile discovery mcpproxy --binary './my proxy'",
+         f"run --profile discovery mcpproxy --binary './my proxy' {AGAIN}"),
+        ("run command --settle 2 -- python 'my adapter.py' --fast",
+         f"run command --settle 2.0 {AGAIN} -- python 'my adapter.py' --fast"),
+        ("run loader --command 'python l.py' --timeout-signature a",
+         f"run loader --command 'python l.py' --timeout-signature a {AGAIN}"),
+        ("run endpoint --url http://127.0.0.1:1 --query a --query b",
+         f"run endpoint --url http://127.0.0.1:1 --query a --query b {AGAIN}"),
+        ("run endpoint --url http://127.0.0.1:1 --header 'Authorization: Bearer abcdefgh'",
+         f"run endpoint --url http://127.0.0.1:1 --header '(redacted)' {AGAIN}"),
+    ],
+)  # fmt: skip
+def test_a_command_is_told_again(
+    given: str, line: str, told: list[tuple[str, Any]], tmp_path: Path, monkeypatch: Any
+) -> None:
+    """The kind and the options of the target, quoted for a shell; what only chooses is left out."""
+    monkeypatch.chdir(tmp_path)
+
+    done = CliRunner().invoke(main, shlex.split(given))
+
+    assert done.exit_code == 0, done.output
+    assert told[0][0] == f"mcp-proxy-conformance {line}"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "run --out there reference --soak 40 --seed 3",
+        "run command --capabilities config,user --upstream-transport stdio -- a 'b c' --d",
+        "run --keep loader --tool-prefix x_ --examples 7",
+    ],
+)
+def test_what_is_told_again_means_the_same(
+    given: str, told: list[tuple[str, Any]], tmp_path: Path, monkeypatch: Any
+) -> None:
+    """Given to a shell, the line makes the same options, and the check."""
+    monkeypatch.chdir(tmp_path)
+    CliRunner().invoke(main, shlex.split(given))
+    program, *words = shlex.split(told[0][0])
+
+    CliRunner().invoke(main, words)
+
+    (_, (kind, first)), (_, (same, second)) = told
+    assert (program, kind) == ("mcp-proxy-conformance", same)
+    assert second == first | {"check": (NAME,)}

@@ -1,0 +1,76 @@
+"""Completion in a shell: commands, options, ids of clauses, checks, cases and profiles."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from mcp_proxy_conformance.cli import main
+
+PROGRAM = Path(sys.executable).with_name("mcp-proxy-conformance")
+BASH = """\
+eval "$(mcp-proxy-conformance completion bash)"
+COMP_WORDS=({words})
+COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))
+_mcp_proxy_conformance_completion mcp-proxy-conformance
+printf '%s\\n' "${{COMPREPLY[@]}}"
+"""
+COMPLETED = [
+    (["ex"], {"explain"}),
+    (["run", "com"], {"command"}),
+    (["run", "--fail"], {"--fail-fast"}),
+    (["explain", "FR-006.c"], {"FR-006.cap", "FR-006.callables", "FR-006.callables~bytes"}),
+    (["run", "--only", "FR-01"], {"FR-010", "FR-011", "FR-012", "FR-013", "FR-014"}),
+    (["run", "endpoint", "--check", "limits-11-at-1"], {"limits-11-at-10", "limits-11-at-11"}),
+    (["run", "--check", "test_no_more_lock"], {"test_no_more_locked_tools_come_back"}),
+    (["run", "--profile", "resilience-"], {"resilience-basic"}),
+    (["list", "inter"], {"interpretations"}),
+]
+
+
+def in_shell(*command: str) -> str:
+    """What a shell prints that has the program on its path."""
+    path = f"{PROGRAM.parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=60,
+        env={**os.environ, "PATH": path},
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash here")
+@pytest.mark.parametrize(("words", "completed"), COMPLETED)
+def test_bash_completes(words: list[str], completed: set[str]) -> None:
+    """The words that begin so, and no other; of a long name its beginning will do."""
+    told = in_shell("bash", "-c", BASH.format(words=shlex.join([PROGRAM.name, *words])))
+
+    found = set(told.split())
+
+    assert [one for one in completed if not any(each.startswith(one) for each in found)] == []
+    assert [one for one in found if not one.startswith(words[-1])] == []
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_of_a_shell_is_one_that_it_can_read(shell: str) -> None:
+    """Where the shell is there, it parses the script; elsewhere the script names our program."""
+    script = CliRunner().invoke(main, ["completion", shell]).stdout
+
+    if shutil.which(shell) is not None:
+        in_shell(shell, "-n", "-c", script)
+    assert "_MCP_PROXY_CONFORMANCE_COMPLETE" in script
+    assert PROGRAM.name in script
+
+
+def test_another_shell_is_refused() -> None:
+    """Exit 2, and the shells that there are."""
+    done = CliRunner().invoke(main, ["completion", "tcsh"])
+
+    assert (done.exit_code, "'bash', 'zsh', 'fish'" in done.output) == (2, True)

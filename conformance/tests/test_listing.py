@@ -1,0 +1,53 @@
+"""`list`: what it prints for people, and as JSON with the members of its schema."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+from click.testing import CliRunner
+
+from mcp_proxy_conformance.cli import main
+from mcp_proxy_conformance.cli.list import WHAT
+from mcp_proxy_conformance.resources import schemas_dir
+
+
+def listed(what: str) -> Any:
+    """The rows that `list WHAT --json` prints, seen to keep to the schema."""
+    done = CliRunner().invoke(main, ["list", what, "--json"])
+    document = json.loads(done.stdout)
+    schema = json.loads((schemas_dir() / "list.schema.json").read_text(encoding="utf-8"))
+    jsonschema.validate(document, schema, cls=jsonschema.Draft202012Validator)
+    return document[what]
+
+
+@pytest.mark.parametrize("what", WHAT)
+def test_what_is_listed_for_people_is_listed_as_json(what: str) -> None:
+    """Each row, in the same order, with its id or name in both."""
+    rows = listed(what)
+    lines = iter(CliRunner().invoke(main, ["list", what]).stdout.splitlines())
+
+    names = [row.get("id") or row["name"] for row in rows]
+    missing = [name for name in names if not any(name in line for line in lines)]
+
+    assert rows
+    assert missing == []
+
+
+def test_a_clause_is_listed_with_all_that_a_reader_of_reports_needs() -> None:
+    """Its requirement, source, judgement, and the profiles that it is in."""
+    (cap,) = [row for row in listed("clauses") if row["id"] == "FR-006.cap"]
+
+    assert (cap["requirement"], cap["judgement"]) == ("FR-006", "F")
+    assert cap["source"] == {"text": "discovery-spec", "at": "FR-006"}
+    assert {"discovery", "discovery-live"} >= set(cap["profiles"]) > set()
+
+
+def test_cases_of_proxies_and_of_loaders_are_listed() -> None:
+    """Each with its kind; both can be named with --check."""
+    kinds = {row["id"]: row["kind"] for row in listed("cases")}
+
+    assert kinds["limits-11-at-10"] == "discovery"
+    assert kinds["timeout-late-list"] == "load"

@@ -1,0 +1,157 @@
+"""Reports written by hand, one for each way in which a run can end."""
+
+from __future__ import annotations
+
+from told_runs import CLEAN, ONE, Json, clause, message, report, result
+
+DISAGREES = "the target does not agree with itself; first seen: assert 11 <= 10"
+UNREAD = "unrecognised text, pin it with its class: 'ask the one who knows'"
+
+
+def of(check: str, clauses: list[str], **members: object) -> Json:
+    """A result of a check without cases and messages on these clauses."""
+    return result("fail") | {
+        "check": check, "case": None, "clauses": clauses, "messages": [], **members,
+    }  # fmt: skip
+
+
+def ended(headline: str, code: int, why: str, *clauses: Json, **members: object) -> Json:
+    """A report of a run that ended so, with clauses beside those that every one has."""
+    told = {one["id"]: one for one in (*CLEAN["clauses"], *clauses)}
+    own = {"headline": headline, "exit": code, "why": why, "clauses": list(told.values())}
+    return CLEAN | own | members
+
+
+FORTY = report(*(result("fail", text=f"assert {number} <= 10") for number in range(11, 51)))
+FORTY["clauses"][1]["results"] = 43
+SEVERAL = report(
+    result("fail"),
+    of("test_two_clauses", ["FR-006.cap", "FR-009.note"], reason="assert 'a' == 'b'"),
+    of("test_note", ["FR-009.note"], reason="assert None is not None", evidence=[]),
+)
+SEVERAL["clauses"][1]["results"] = 2
+SEVERAL["clauses"].append(clause("FR-009.note", "F", "fail", "assert 'a' == 'b'") | {"results": 5})
+LENGTHY = report(
+    result("fail")
+    | {
+        "reason": "\n".join(f"line {number}" for number in range(40)),
+        "evidence": [f"at ['disabled'][{number}]: expected 1, observed 2" for number in range(30)],
+        "messages": [f"crowd/{number}" for number in range(20)],
+    }
+)
+LENGTHY["messages"] = {f"crowd/{number}": message("sent", "x" * 5000) for number in range(20)}
+OPEN = ended(
+    "incomplete", 4, "not settled: FR-006.cap, FR-005.class",
+    clause("FR-005.class", "F", "inconclusive", UNREAD),
+    clause("FR-006.cap", "F", "inconclusive", DISAGREES),
+    results=[
+        of("test_words", ["FR-005.class"], verdict="inconclusive", reason=UNREAD, blame=""),
+        of("test_more_words", ["FR-005.class"], verdict="inconclusive", reason=UNREAD, blame=""),
+        of("test_cap", ["FR-006.cap"], verdict="inconclusive", reason=DISAGREES, blame=""),
+    ],
+)  # fmt: skip
+WHY_BROKEN = "the adapter ended with exit code 5:\nTraceback\nboom"
+BROKEN = ended(
+    "target or adapter broke", 3, WHY_BROKEN,
+    clause("FR-006.cap", "F", "error", WHY_BROKEN),
+    results=[
+        of(f"test_{number}", ["FR-006.cap"], verdict="error", reason=WHY_BROKEN, blame="adapter")
+        for number in range(40)
+    ],
+)  # fmt: skip
+PARTIAL = ended(
+    "partial", 4,
+    "of the clauses that were asked for: 1 pass; the rest of the profile was left out",
+    clause("FR-006.fills", "A", "not_applicable", "left out") | {"results": 0},
+    clause("FR-010.inspect", "F", "not_applicable", "left out") | {"results": 0},
+    clause("FR-006.cap", "F", "not_applicable", "left out") | {"results": 0},
+    complete=False,
+)  # fmt: skip
+STOPPED = ONE | {
+    "complete": False,
+    "clauses": [
+        *ONE["clauses"][:2],
+        *(
+            clause(name, "F", "inconclusive", "the run ended before it") | {"results": 0}
+            for name in ("FR-006.window", "FR-010.inspect", "FR-010.sum")
+        ),
+    ],
+}
+LOADER = CLEAN | {
+    "headline": "violated",
+    "exit": 1,
+    "why": "broken: T1.timeout",
+    "profile": {"id": "resilience", "version": 1, "floor": {"capabilities": [], "passes": []}},
+    "target": {"kind": "loader", "version": "", "wire": "", "capabilities": ["classifies"]},
+    "clauses": [
+        clause("T1.timeout", "F", "fail", "status of alpha"),
+        clause("T2.cut", "F", "pass"),
+        clause("R1.once", "F", "not_applicable", "retries is not declared"),
+    ],
+    "results": [
+        of(
+            "test_a_timeout_is_transient",
+            ["T1.timeout"],
+            case="timeout-late-list",
+            stage="loads of timeout",
+            evidence=["observed: 'permanent'", "expected: 'transient'"],
+            reason="at ['status of alpha']: expected 'transient', observed 'permanent'",
+        )
+    ],
+    "messages": {},
+}
+LIVE = ended(
+    "consistent with discovery-live@1", 0, "nothing that was seen speaks against it",
+    profile={"id": "discovery-live", "version": 1, "floor": {"capabilities": [], "passes": []}},
+    target={"kind": "endpoint", "version": "1.2", "wire": "stateless", "capabilities": []},
+)  # fmt: skip
+WAIVER = {
+    "id": "FR-006.cap",
+    "reason": "the limit is mended in the next release",
+    "issue": "https://tracker.invalid/7",
+    "expires": "2027-01-31",
+    "file": "mcp-proxy-conformance-deviations.toml",
+    "line": 4,
+    "state": "used",
+    "results": 1,
+}
+WAIVED = ended(
+    "passes with 1 deviation", 0, "every other clause passes or does not apply",
+    clause("FR-006.cap", "F", "waived", "assert 11 <= 10"),
+    results=[of("test_cap", ["FR-006.cap"], verdict="waived")],
+    waivers=[WAIVER, WAIVER | {"id": "FR-010.sum", "line": 9, "state": "unobserved"}],
+)  # fmt: skip
+ARMED = {
+    "place": "crowd",
+    "stage": "crowd",
+    "armed": {
+        "called": ["forge:list_repos", "forge:delete_repo"],
+        "refused": ["forge:delete_repo"],
+        "skipped": {"mint:add": "approval is not declared"},
+        "unproven": {},
+    },
+}
+TIMED = ONE | {
+    "stages": [ARMED],
+    "results": [*ONE["results"], result("fail", judgement="A"), *CLEAN["results"]],
+    "timing": {
+        "seconds": 2.5,
+        "stages": {"crowd": 0.4},
+        "results": {"test_cap[11]": {"seconds": 0.25}},
+    },
+}
+ENDINGS = {
+    "none": CLEAN,
+    "one": ONE,
+    "several": SEVERAL,
+    "forty": FORTY,
+    "lengthy": LENGTHY,
+    "open": OPEN,
+    "broken": BROKEN,
+    "partial": PARTIAL,
+    "stopped": STOPPED,
+    "loader": LOADER,
+    "live": LIVE,
+    "waived": WAIVED,
+    "timed": TIMED,
+}
