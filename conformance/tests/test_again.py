@@ -69,6 +69,21 @@ def test_a_command_is_told_again(
     assert told[0][0] == f"mcp-proxy-conformance {line}"
 
 
+def test_what_is_no_check_is_seen_again_by_any_run(tmp_path: Path, monkeypatch: Any) -> None:
+    """The first look at a target has a result of its own, and no name that --check takes."""
+    lines = []
+    monkeypatch.chdir(tmp_path)
+
+    def judge(*_: object) -> int:
+        lines.append(again(click.get_current_context())("presence"))
+        return 0
+
+    monkeypatch.setattr(judging, "judge", judge)
+    CliRunner().invoke(main, ["run", "command", "--settle", "1", "--", "a"])
+
+    assert lines == ["mcp-proxy-conformance run command --settle 1.0 -- a"]
+
+
 @pytest.mark.parametrize(
     "given",
     [
