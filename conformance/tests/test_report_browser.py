@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import Any
 
 import pytest
-from browsing import CONTRASTS, FOCUS, NARROW, TOO_WIDE, WIDE, Looking
+from browsing import BROWSER, CONTRASTS, FOCUS, NARROW, TOO_WIDE, WIDE, Looking, program
 from page_runs import FORTY, PAGES, WAIVED
 from playwright.sync_api import Page, expect
 from told_runs import BAD, ONE, report, result
@@ -18,6 +19,17 @@ NO_CLIPBOARD = """
   Object.defineProperty(navigator, "clipboard", { value: undefined });
   document.execCommand = () => WORKS;
 """
+
+
+def test_without_a_browser_these_tests_are_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the name of what is missing; but one that was named is what they need."""
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    monkeypatch.delenv(BROWSER, raising=False)
+    with pytest.raises(pytest.skip.Exception, match="Debian's package is `chromium`"):
+        program()
+
+    monkeypatch.setenv(BROWSER, "/no/such/browser")
+    assert program() == "/no/such/browser"
 
 
 @pytest.mark.parametrize("script", [True, False])

@@ -150,6 +150,16 @@ def test_the_message_that_holds_what_was_observed_is_marked() -> None:
     assert """--data-raw '{"id":1}'""" in page
 
 
+def test_what_was_observed_is_shown_wherever_it_is_in_a_body() -> None:
+    """A little of what stands before it, and the rest after it."""
+    body = "x" * 9000 + "ask the user" + "y" * 9000
+    lines = ["at ['map']: expected '', observed 'ask the user'"]
+    page = html.render(told(said("received", body), evidence=lines))
+
+    assert f"<pre>… {'x' * 300}<mark>ask the user</mark>yyy" in page
+    assert "The rest of the body is not on this page." in page
+
+
 def test_a_call_that_reached_an_upstream_is_told_with_its_way() -> None:
     """The edge behind the target has its own words."""
     sent, reached = said("sent", "{}"), said("received", '{"call":1}', "upstream")

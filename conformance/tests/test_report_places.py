@@ -11,12 +11,15 @@ from xml.etree import ElementTree as ET
 import jsonschema
 import pytest
 from click.testing import CliRunner
+from faulty import with_faults
 from page_runs import DEVIATION, STALE, WAIVED
 from told_runs import CLEAN, HOSTILE, ONE, Json, report, result
 
 from mcp_proxy_conformance.cli import main
+from mcp_proxy_conformance.cli.report import FORMATS
 from mcp_proxy_conformance.report import badge, junit, markdown, sarif
 from mcp_proxy_conformance.resources import schemas_dir
+from mcp_proxy_conformance.target import kinds
 from mcp_proxy_conformance.target.written import Written, written
 
 REAL = "test_discovery_takes_the_flag_wherever_it_is_offered"
@@ -99,6 +102,36 @@ def test_a_run_tells_its_target_file(tmp_path: Path, monkeypatch: pytest.MonkeyP
         jsonschema.validate(one, schema, cls=jsonschema.Draft202012Validator)
     found = [(one["target"]["file"], one["target"]["lines"]) for one in told]
     assert found == [("ci/p.toml", {"kind": 2}), (None, {})]
+
+
+def test_a_waived_failure_of_a_real_run_is_told_where_it_is_waived(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By every format, from the file that the run was given."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(kinds, "REFERENCE", with_faults("listed-flag-breaks"))
+    entry = 'id = "ROB.flag"\nreason = "Since the rewrite."\nissue = "https://issues.example/1"\n'
+    text = f"# ours\n[[deviation]]\n{entry}expires = 2999-01-02\n"
+    Path("ci.toml").write_text(text, encoding="utf-8")
+    asked = ["run", "reference", "--profile", "robustness", "--deviations", "ci.toml"]
+
+    done = CliRunner().invoke(main, [*asked, "--out", "out"])
+    told = {
+        name: CliRunner().invoke(main, ["report", "out/report.json", "--format", name]).stdout
+        for name in FORMATS
+    }
+
+    assert done.exit_code == 0, done.output
+    places = [
+        one["locations"][0]["physicalLocation"]
+        for one in json.loads(told["sarif"])["runs"][0]["results"]
+    ]
+    assert places
+    assert {(one["artifactLocation"]["uri"], one["region"]["startLine"]) for one in places} == {
+        ("ci.toml", 2)
+    }
+    assert all("ci.toml:2" in told[name] for name in ("html", "junit", "markdown"))
+    assert json.loads(told["badge"])["color"] == "yellowgreen"
 
 
 def found_in(told: Json) -> Json:

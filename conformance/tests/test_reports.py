@@ -122,7 +122,7 @@ def test_a_clause_of_another_version_is_still_told() -> None:
     ("code", "color"),
     [
         (0, "brightgreen"), (1, "red"), (2, "lightgrey"), (3, "lightgrey"), (4, "yellow"),
-        (70, "lightgrey"), (130, "lightgrey"),
+        (5, "orange"), (70, "lightgrey"), (130, "lightgrey"),
     ],
 )  # fmt: skip
 def test_a_badge_is_green_of_conformant_runs_alone(code: int, color: str) -> None:

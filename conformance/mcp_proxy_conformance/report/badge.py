@@ -6,15 +6,10 @@ import json
 from typing import Any
 
 from mcp_proxy_conformance.report.inert import inert
-from mcp_proxy_conformance.report.outcome import (
-    CONFORMANT,
-    INCOMPLETE,
-    STALE,
-    VIOLATED,
-)
+from mcp_proxy_conformance.report.outcome import CONFORMANT, INCOMPLETE, STALE, VIOLATED
 from mcp_proxy_conformance.report.retelling import has_waived, profile_of
 
-COLORS = {CONFORMANT: "brightgreen", VIOLATED: "red", STALE: "orange", INCOMPLETE: "yellow"}
+COLORS = {CONFORMANT: "brightgreen", VIOLATED: "red", INCOMPLETE: "yellow", STALE: "orange"}
 OTHER = "lightgrey"
 """Of runs that judged nothing: a declaration, a target or the suite was at fault."""
 DEVIATING = "yellowgreen"

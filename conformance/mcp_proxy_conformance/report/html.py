@@ -10,7 +10,7 @@ from typing import Any, Literal
 from mcp_proxy_conformance.report.evidence import Evidence, read
 from mcp_proxy_conformance.report.exchange import Exchange, exchange
 from mcp_proxy_conformance.report.framing import framed
-from mcp_proxy_conformance.report.outcome import CONFORMANT, INCOMPLETE, VIOLATED
+from mcp_proxy_conformance.report.outcome import CONFORMANT, INCOMPLETE, STALE, VIOLATED
 from mcp_proxy_conformance.report.retelling import (
     OPEN,
     TOLD,
@@ -31,7 +31,12 @@ from mcp_proxy_conformance.report.terminal import VERDICTS
 from mcp_proxy_conformance.requirement import Interpretation
 
 LEFT_OUT = "left out"
-COLOURS = {CONFORMANT: "pass", VIOLATED: "fail", INCOMPLETE: "inconclusive"}
+COLOURS = {
+    CONFORMANT: "pass",
+    VIOLATED: "fail",
+    INCOMPLETE: "inconclusive",
+    STALE: "inconclusive",
+}
 """The verdict whose colours the headline has; of runs that judged nothing those of an error."""
 _PLAIN = re.compile(r"[A-Za-z0-9._~-]{1,80}")
 Group = Literal["open", "waived", "advisory", "settled"]
