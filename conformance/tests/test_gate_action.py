@@ -191,6 +191,39 @@ def test_a_violation_fails_the_job_after_its_reports_are_written(job: Job) -> No
     assert job.summary.startswith("# `violated`")
 
 
+def test_a_known_failure_passes_and_a_stale_one_fails_at_its_line(job: Job) -> None:
+    """By the file of deviations in the working folder, or the one that is named."""
+    entry = (
+        '[[deviation]]\nid = "FR-006.cap"\nreason = "Known, and mended with the next index."\n'
+        'issue = "https://example.com/issues/17"\nexpires = 9999-12-31\n'
+    )
+    (job.workspace / "known.toml").write_text(f"# known\n{entry}", encoding="utf-8")
+    (fault,) = (one for one in faults() if one.id == "cap-lets-one-more")
+    inputs = {"options": "--rate 10000", "deviations": "known.toml"}
+
+    with serving(fault) as url:
+        job.uses({"url": url, **inputs}, only="gate")
+    waived = (job.code, job.outputs["verdict"])
+    with serving(REFERENCE) as url:
+        job.uses({"url": url, **inputs}, only="gate")
+
+    [(level, properties, _)] = commands(job.printed)
+    assert (waived, job.code) == ((0, "passes with 1 deviation"), 5)
+    assert (level, properties["file"], properties["line"]) == ("error", "known.toml", "2")
+
+
+def test_what_is_only_incomplete_passes_when_violations_alone_are_to_fail(job: Job) -> None:
+    """The verdict is still the true one."""
+    inputs = {"target": "reference", "options": QUICK}
+
+    codes = []
+    for fail_on in ("", "incomplete", "violated"):
+        job.uses({**inputs, "fail-on": fail_on}, only="gate")
+        codes.append((job.code, job.outputs["exit-code"], job.outputs["verdict"]))
+
+    assert codes == [(4, "4", "partial"), (4, "4", "partial"), (0, "0", "partial")]
+
+
 def test_the_target_file_of_the_working_folder_says_what_is_judged(job: Job) -> None:
     """Without another input; its paths are those of that folder."""
     inner = job.workspace / "in ner"

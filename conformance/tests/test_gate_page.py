@@ -144,10 +144,8 @@ def boxes_work() -> bool:
     """Whether this machine lets networks, bridges and mounts be made here."""
     if shutil.which("unshare") is None or shutil.which("ip") is None:
         return False
-    trial = (
-        "ip link add b type bridge && ip link add va type veth peer name vb"
-        " && mount -t tmpfs t /mnt"
-    )
+    links = "ip link add b type bridge && ip link add va type veth peer name vb"
+    trial = f"{links} && mount -t tmpfs t /mnt"
     done = subprocess.run([*NAMESPACES, "sh", "-c", trial], capture_output=True, check=False)
     return done.returncode == 0
 

@@ -32,6 +32,18 @@ def test_a_broken_clause_is_an_error_with_its_sentence_and_both_sides() -> None:
     ]
 
 
+def test_a_failure_stands_where_the_target_file_names_the_target() -> None:
+    """By the repository's name of that file."""
+    lines = {"kind": 2, "command": 5, "capabilities": 9}
+    target = ONE["target"] | {"file": "mcp-proxy-conformance.toml", "lines": lines}
+
+    [(_, properties, _)] = commands(github.render(ONE | {"target": target}, "proxy"))
+
+    assert properties == {
+        "file": "proxy/mcp-proxy-conformance.toml", "line": "5", "title": "FR-006.cap"
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("exit_code", "level"), [(0, "notice"), (4, "warning"), (2, "error"), (3, "error")]
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 from mcp_proxy_conformance.report.inert import inert
 from mcp_proxy_conformance.report.outcome import CONFORMANT, INCOMPLETE
-from mcp_proxy_conformance.report.retelling import again, name, sentence
+from mcp_proxy_conformance.report.retelling import Waiver, again, line_of, name, sentence, waivers
 
 MOST, LONGEST = 10, 1500
 """Annotations of a job that are shown, and characters of one."""
@@ -22,7 +22,7 @@ def render(report: dict[str, Any], folder: str = "") -> str:
         report: The document of a run.
         folder: Where the run's working folder lies in the repository, for the names of files.
     """
-    lines = [*_failures(report), *_stale(report["waivers"], folder)] or [_run(report)]
+    lines = [*_failures(report, folder), *_stale(waivers(report), folder)] or [_run(report)]
     if len(lines) > MOST:
         more = f"{len(lines) - MOST + 1} more are in the report."
         lines = [*lines[: MOST - 1], annotation("error", more, title=report["headline"])]
@@ -35,8 +35,13 @@ def annotation(level: str, text: str, **properties: Any) -> str:
     return f"::{level} {','.join(told)}::{_escaped(text, _DATA)}"
 
 
-def _failures(report: dict[str, Any]) -> list[str]:
-    """The clauses that are broken, each with the first result that says so."""
+def _failures(report: dict[str, Any], folder: str) -> list[str]:
+    """The clauses that are broken, each with the first result that says so.
+
+    They stand where the target file says what is judged, if there is one.
+    """
+    target = report["target"]
+    file, lines = target.get("file"), target.get("lines", {})
     failed = [one for one in report["results"] if one["verdict"] == "fail"]
     broken = [
         one["id"]
@@ -44,7 +49,12 @@ def _failures(report: dict[str, Any]) -> list[str]:
         if (one["judgement"], one["verdict"]) == ("F", "fail")
     ]
     return [
-        annotation("error", _told(one, clause), title=clause)
+        annotation(
+            "error",
+            _told(one, clause),
+            **({"file": _file(folder, file), "line": line_of(one, lines)} if file else {}),
+            title=clause,
+        )
         for clause in broken
         for one in [one for one in failed if clause in one["clauses"]][:1]
     ]
@@ -57,19 +67,23 @@ def _told(result: dict[str, Any], clause: str) -> str:
     return "\n".join([_cut("\n".join(lines)), f"Reproduce with: {again(result)}"])
 
 
-def _stale(waivers: list[dict[str, Any]], folder: str) -> list[str]:
+def _stale(known: list[Waiver], folder: str) -> list[str]:
     """The deviations that cover nothing any more, at their lines."""
     return [
         annotation(
             "error",
-            f"{one['id']} passes now; take the deviation out",
-            file=str(PurePosixPath(folder) / one["file"]),
-            line=one["line"],
+            f"{one.id} passes now; take the deviation out",
+            file=_file(folder, one.file),
+            line=one.line,
             title="stale deviation",
         )
-        for one in waivers
-        if one.get("state") == "stale"
+        for one in known
+        if one.state == "stale"
     ]
+
+
+def _file(folder: str, file: str) -> str:
+    return str(PurePosixPath(folder) / file)
 
 
 def _run(report: dict[str, Any]) -> str:

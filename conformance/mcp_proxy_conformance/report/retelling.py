@@ -14,6 +14,8 @@ from mcp_proxy_conformance.requirement import (
     interpretations,
 )
 
+NAMING = ("command", "binary", "kind", "surface")
+"""Members of a target file that say what is judged."""
 OPEN = ("fail", "inconclusive", "error")
 """Verdicts whose results are told one by one."""
 TOLD = (*OPEN, "waived")
@@ -131,6 +133,13 @@ def request(result: dict[str, Any], report: dict[str, Any]) -> str:
     until = len(places) if found is None else places.index(found)
     asked = [messages[place] for place in places[:until] if _is_request(messages[place])]
     return curl(asked[-1]) if asked else ""
+
+
+def line_of(result: dict[str, Any], lines: dict[str, int]) -> int:
+    """Where the target says that it can do what was judged, else where it is named, else 1."""
+    able = any(needs_capability(one) for one in result["clauses"])
+    wanted = ("capabilities", *NAMING) if able else NAMING
+    return next((lines[name] for name in wanted if name in lines), 1)
 
 
 def profile_of(report: dict[str, Any]) -> str:

@@ -12,8 +12,8 @@ from mcp_proxy_conformance.report.outcome import BROKEN, DECLARATION, FAULT, INT
 from mcp_proxy_conformance.report.retelling import (
     Waiver,
     again,
+    line_of,
     name,
-    needs_capability,
     sentence,
     waived_by,
     waivers,
@@ -24,8 +24,6 @@ SCHEMA = (
 )
 UNDONE = (DECLARATION, BROKEN, FAULT, INTERRUPTED)
 """Exit codes of runs that did not judge what they were to judge."""
-NAMING = ("command", "binary", "kind", "surface")
-"""Members of a target file that say what is judged."""
 
 
 def render(report: dict[str, Any]) -> str:
@@ -114,18 +112,11 @@ def _physical(
     if known and known[0].file:
         file, line = known[0].file, known[0].line
     elif file := report["target"].get("file"):
-        line = _line(result, report["target"].get("lines", {}))
+        line = line_of(result, report["target"].get("lines", {}))
     else:
         return {}
     place = {"artifactLocation": {"uri": _uri(file)}, "region": {"startLine": line}}
     return {"physicalLocation": place}
-
-
-def _line(result: dict[str, Any], lines: dict[str, int]) -> int:
-    """Where the target says that it can do what was judged, else where it is named, else 1."""
-    able = any(needs_capability(one) for one in result["clauses"])
-    wanted = ("capabilities", *NAMING) if able else NAMING
-    return next((lines[name] for name in wanted if name in lines), 1)
 
 
 def _uri(file: str) -> str:
