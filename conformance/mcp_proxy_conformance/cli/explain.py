@@ -34,7 +34,13 @@ _PATH = click.Path(dir_okay=False, path_type=Path)
 )
 @click.argument("wanted", metavar="[ID]", default="", shell_complete=asked_ids)
 @click.option("--all", "every", is_flag=True, help="Every requirement.")
-@click.option("--profile", "named", metavar="PROFILE", shell_complete=profile_ids, help="Of --all, what this profile judges.")
+@click.option(
+    "--profile",
+    "named",
+    metavar="PROFILE",
+    shell_complete=profile_ids,
+    help="Of --all, what this profile judges.",
+)
 @click.option(
     "--format",
     "form",
