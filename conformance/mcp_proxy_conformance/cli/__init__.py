@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import sys
+
 import click
 
 from mcp_proxy_conformance.cli.baseline import baseline
@@ -33,6 +36,9 @@ Exit codes:
 @click.version_option(package_name="mcp-proxy-conformance")
 def main() -> None:
     """Check an MCP tool proxy, from outside and on the wire."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # what its encoding lacks must not end the run
+            stream.reconfigure(errors="backslashreplace")
 
 
 main.add_command(run)

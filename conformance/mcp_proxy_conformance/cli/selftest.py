@@ -16,6 +16,7 @@ from typing import Any
 import click
 
 from mcp_proxy_conformance.cli.options import described_options, target_meant, target_options
+from mcp_proxy_conformance.posix import lacking
 from mcp_proxy_conformance.report.outcome import (
     BROKEN,
     CONFORMANT,
@@ -81,6 +82,9 @@ def selftest(
     accused, every check kills what fixtures/proofs.toml lists it with, and the controls behave; 4
     when none of the counterexamples could be seen; 3 when the target cannot be tried; else 1.
     """
+    if why := lacking("the selftest"):
+        click.echo(why, err=True)
+        sys.exit(DECLARATION)
     from mcp_proxy_conformance.counterexamples import (  # noqa: PLC0415
         document,
         gather,
