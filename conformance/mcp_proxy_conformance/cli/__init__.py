@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import platform
+import sys
 from importlib.metadata import version
 
 import click
@@ -75,3 +77,6 @@ def _version(context: click.Context, parameter: click.Parameter, value: bool) ->
 )
 def main() -> None:
     """Check an MCP tool proxy, from outside and on the wire."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # what its encoding lacks must not end the run
+            stream.reconfigure(errors="backslashreplace")

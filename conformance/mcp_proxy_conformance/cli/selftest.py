@@ -17,6 +17,7 @@ import click
 
 from mcp_proxy_conformance.cli.examples import examples
 from mcp_proxy_conformance.cli.options import described_options, target_meant, target_options
+from mcp_proxy_conformance.posix import lacking
 from mcp_proxy_conformance.report.outcome import (
     BROKEN,
     CONFORMANT,
@@ -84,6 +85,9 @@ def selftest(
     accused, every check kills what fixtures/proofs.toml lists it with, and the controls behave; 4
     when none of the counterexamples could be seen; 3 when the target cannot be tried; else 1.
     """
+    if why := lacking("the selftest"):
+        click.echo(why, err=True)
+        sys.exit(DECLARATION)
     from mcp_proxy_conformance.counterexamples import (  # noqa: PLC0415
         document,
         gather,

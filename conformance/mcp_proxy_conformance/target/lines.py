@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from mcp_proxy_conformance.target.process import Process, not_started
+from mcp_proxy_conformance.target.process import Process, expect_groups, not_started
 
 LINE_MAX = 1 << 20
 WAITING_MOST = 8
@@ -29,6 +29,7 @@ class LineProgram(Process):
 
     def __init__(self, command: Sequence[str], *, log: Path) -> None:
         """Start `command` in a group of its own; standard error goes to `log`."""
+        expect_groups()
         with log.open("ab") as sink:
             try:
                 self._child = subprocess.Popen(  # noqa: S603 - the program is the user's own

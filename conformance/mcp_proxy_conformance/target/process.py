@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from mcp_proxy_conformance.posix import lacking
 from mcp_proxy_conformance.target.adapter import TargetNotStarted
 
 LOG_TAIL = 4000
@@ -80,6 +81,7 @@ class Spawned(Process):
 
     def __init__(self, command: Sequence[str], *, env: Mapping[str, str], log: Path) -> None:
         """Start `command` with exactly `env`; standard error goes to `log`, output beside it."""
+        expect_groups()
         with log.open("ab") as sink, output_beside(log).open("ab") as told:
             try:
                 self._child = subprocess.Popen(  # noqa: S603 - the target is the user's own program
@@ -100,6 +102,12 @@ class Spawned(Process):
 
     def _exit(self) -> str:
         return f"ended with exit code {self._child.returncode}"
+
+
+def expect_groups() -> None:
+    """Raise TargetNotStarted where no program can be ended with all that it started."""
+    if why := lacking("a target that is started here"):
+        raise TargetNotStarted(why)
 
 
 def not_started(command: Sequence[str], error: OSError | ValueError) -> TargetNotStarted:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mcp_proxy_conformance.target.adapter import TargetNotStarted
-from mcp_proxy_conformance.target.process import Process, output_beside
+from mcp_proxy_conformance.target.process import Process, expect_groups, output_beside
 
 
 class WarmHost:
@@ -57,6 +57,7 @@ class WarmHost:
             child.communicate()
 
     def _spawn(self, env: Mapping[str, str]) -> subprocess.Popen[str]:
+        expect_groups()
         return subprocess.Popen(  # noqa: S603 - our own reference
             self._command,
             env=dict(env),

@@ -11,6 +11,7 @@ import tempfile
 from collections import deque
 from typing import TYPE_CHECKING
 
+from mcp_proxy_conformance.posix import lacking
 from mcp_proxy_conformance.wire.faults import EXCERPT, Phase, ProtocolFault, Unreachable
 from mcp_proxy_conformance.wire.http import MAX_BODY
 
@@ -35,6 +36,8 @@ class Program:
         self, command: Sequence[str], env: Mapping[str, str], transcript: Transcript
     ) -> None:
         """Start it with exactly `env`; raises Unreachable."""
+        if why := lacking("an endpoint that is started here"):
+            raise Unreachable(PEER, "connect", why, 0.0)
         self._transcript = transcript
         self._unsent = bytearray()
         self._parts: list[bytes] = []

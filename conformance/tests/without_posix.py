@@ -1,0 +1,110 @@
+"""A Python that has lost what only POSIX systems have; then the command line, or every import.
+
+What the standard library and other packages import has been imported before, since they are right
+to look. For imports `sys.platform` tells Windows, too, and there are no local sockets; at run time
+the standard library of this system would miss them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import ctypes
+import importlib
+import json
+import multiprocessing
+import os
+import pkgutil
+import select
+import signal
+import socket
+import sqlite3
+import ssl
+import sys
+import tempfile
+import traceback
+import types
+
+import click
+import deepdiff
+import httptools
+import httpx2
+import hypothesis.strategies
+import jinja2
+import jsonschema
+import msgspec
+import pytest
+import uvicorn.protocols.http.httptools_impl
+
+import mcp_proxy_conformance
+import mcp_proxy_reference
+
+IMPORTED = (
+    *(
+        asyncio,
+        concurrent.futures,
+        ctypes,
+        multiprocessing,
+        sqlite3,
+        ssl,
+        tempfile,
+        click,
+        deepdiff,
+    ),
+    *(httptools, httpx2, hypothesis, jinja2, jsonschema, msgspec, pytest, uvicorn),
+)
+MODULES = (
+    "fcntl",
+    "resource",
+    "pwd",
+    "grp",
+    "termios",
+    "tty",
+    "pty",
+    "syslog",
+    "readline",
+    "curses",
+)
+LOST: dict[types.ModuleType, str] = {
+    os: "fork forkpty killpg setsid getpgid setpgid setpgrp getuid geteuid getgid getegid WNOHANG"
+    " mkfifo chown nice getloadavg uname sched_getaffinity register_at_fork openpty waitid",
+    signal: "SIGKILL SIGCHLD SIGHUP SIGUSR1 SIGUSR2 SIGSTOP SIGCONT SIGPIPE SIGQUIT SIGALRM alarm"
+    " setitimer pthread_sigmask pause",
+    select: "poll epoll",
+}
+
+
+def lose() -> None:
+    """Take it away."""
+    for name in MODULES:
+        sys.modules[name] = None  # type: ignore[assignment]
+    for module, names in LOST.items():
+        for name in names.split():
+            if hasattr(module, name):
+                delattr(module, name)
+
+
+def broken() -> dict[str, str]:
+    """Import every module of both packages; those that cannot be, with the reason."""
+    sys.platform = "win32"
+    del socket.AF_UNIX
+    found: dict[str, str] = {}
+    for package in (mcp_proxy_conformance, mcp_proxy_reference):
+        for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if info.name.endswith("__main__"):
+                continue
+            try:
+                importlib.import_module(info.name)
+            except Exception:  # noqa: BLE001 - whatever it is, it is told
+                found[info.name] = traceback.format_exc(limit=-1)
+    return found
+
+
+if __name__ == "__main__":
+    lose()
+    if sys.argv[1:] == ["import everything"]:
+        sys.stdout.write(json.dumps(broken()))
+    else:
+        from mcp_proxy_conformance.cli import main
+
+        main()
