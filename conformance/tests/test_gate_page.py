@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -90,7 +91,7 @@ def test_the_job_for_gitlab_is_valid(tmp_path: Path) -> None:
 
 @pytest.mark.timeout(LONG_S)
 def test_the_lines_for_any_ci_and_the_job_for_gitlab_judge_the_target(workspace: Path) -> None:
-    """From nothing to a verdict, with the files that the job keeps; the code is the run's."""
+    """From nothing to a verdict, here of one check, with the files that the job keeps."""
     job = ON_GITLAB["conformance"]
     broken = workspace / "broken"
     (broken / "conformance").mkdir(parents=True)
@@ -98,13 +99,12 @@ def test_the_lines_for_any_ci_and_the_job_for_gitlab_judge_the_target(workspace:
     path = f"{broken / '.conformance' / 'bin'}{os.pathsep}{os.environ['PATH']}"
 
     stopped = shell(LINES, broken)
-    passed = shell("\n".join(job["script"]), workspace, PATH=path)
+    one = f"{shlex.join(QUICK)} --fail-on violated"
+    asked = {"PATH": path, "MCP_PROXY_CONFORMANCE_GATE_OPTIONS": one}
+    passed = shell("\n".join(job["script"]), workspace, **asked)
 
     assert (stopped.returncode, "ended with exit code 5" in stopped.stdout) == (3, True)
-    assert (passed.returncode, passed.stdout.splitlines()[-1]) == (
-        0,
-        "conformant: every clause passes or does not apply",
-    )
+    assert (passed.returncode, "partial: a part of the profile" in passed.stdout) == (0, True)
     kept = [*job["artifacts"]["paths"], job["artifacts"]["reports"]["junit"]]
     for place in (broken, workspace):
         assert [name for name in kept if not (place / name).stat().st_size] == []
@@ -114,11 +114,13 @@ def in_boxes(folder: Path, *options: str) -> tuple[int, str]:
     """The page's adapter for containers, with namespaces for the containers; code and last line."""
     (folder / "bin").mkdir()
     (folder / "boxes").mkdir()
-    docker = folder / "bin" / "docker"
-    docker.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{BOXES}" "$@"\n', encoding="utf-8")
-    docker.chmod(0o755)
-    programs = folder / "bin" / "python3"
-    programs.symlink_to(sys.executable)
+    for name, words in {
+        "docker": f'"{sys.executable}" "{BOXES}"',
+        "python3": sys.executable,
+    }.items():
+        program = folder / "bin" / name
+        program.write_text(f'#!/bin/sh\nexec {words} "$@"\n', encoding="utf-8")
+        program.chmod(0o755)
     (folder / "contained.py").write_text(blocks(PAGE, "python")[0], encoding="utf-8")
     (folder / "mcp-proxy-conformance.toml").write_text(blocks(PAGE, "toml")[0], encoding="utf-8")
     suite = [sys.executable, "-m", "mcp_proxy_conformance", "run", *QUICK, *options]
@@ -144,7 +146,7 @@ def boxes_work() -> bool:
     """Whether this machine lets networks, bridges and mounts be made here."""
     if shutil.which("unshare") is None or shutil.which("ip") is None:
         return False
-    links = "ip link add b type bridge && ip link add va type veth peer name vb"
+    links = "ip link add name br9 type bridge && ip link add name v9 type veth peer name c9"
     trial = f"{links} && mount -t tmpfs t /mnt"
     done = subprocess.run([*NAMESPACES, "sh", "-c", trial], capture_output=True, check=False)
     return done.returncode == 0
@@ -155,19 +157,19 @@ def test_a_target_in_a_network_of_its_own_is_judged(tmp_path: Path) -> None:
     """By its mapped port, and with upstreams that it reaches by another name."""
     code, last = in_boxes(tmp_path)
 
-    (result,) = json.loads((tmp_path / "mcp-proxy-conformance-out/report.json").read_bytes())[
-        "results"
-    ]
+    report = json.loads((tmp_path / "mcp-proxy-conformance-out/report.json").read_bytes())
     assert (code, last) == (4, "partial: a part of the profile was left out")
-    assert result["verdict"] == "pass"
+    assert [one["verdict"] for one in report["results"]] == ["pass"]
 
 
 @pytest.mark.skipif(not boxes_work(), reason="no network namespaces can be made here")
 def test_a_target_that_cannot_reach_the_upstreams_is_not_judged(tmp_path: Path) -> None:
-    """Told that they are on the loopback, which is not its own."""
+    """Told that they are on the loopback, which is not its own: nothing passes."""
     host = ["--upstream-host", "127.0.0.1", "--upstream-bind", "127.0.0.1", "--ready", "1"]
 
     code, _ = in_boxes(tmp_path, *host)
 
     report = json.loads((tmp_path / "mcp-proxy-conformance-out/report.json").read_bytes())
-    assert (code in (3, 4), [r for r in report["results"] if r["verdict"] == "pass"]) == (True, [])
+    verdicts = [one["verdict"] for one in report["results"]]
+    assert (code in (3, 4), set(verdicts) <= {"error", "inconclusive"}) == (True, True)
+    assert verdicts != []
