@@ -104,14 +104,14 @@ def test_the_lines_for_any_ci_and_the_job_for_gitlab_judge_the_target(workspace:
     passed = shell("\n".join(job["script"]), workspace, **asked)
 
     assert (stopped.returncode, "ended with exit code 5" in stopped.stdout) == (3, True)
-    assert (passed.returncode, "partial: a part of the profile" in passed.stdout) == (0, True)
+    assert (passed.returncode, "\npartial: " in passed.stdout) == (0, True)
     kept = [*job["artifacts"]["paths"], job["artifacts"]["reports"]["junit"]]
     for place in (broken, workspace):
         assert [name for name in kept if not (place / name).stat().st_size] == []
 
 
-def in_boxes(folder: Path, *options: str) -> tuple[int, str]:
-    """The page's adapter for containers, with namespaces for the containers; code and last line."""
+def in_boxes(folder: Path, *options: str) -> int:
+    """The page's adapter for containers, with namespaces for the containers; the exit code."""
     (folder / "bin").mkdir()
     (folder / "boxes").mkdir()
     for name, words in {
@@ -135,7 +135,7 @@ def in_boxes(folder: Path, *options: str) -> tuple[int, str]:
         },
         capture_output=True, text=True, check=False, timeout=110,
     )  # fmt: skip
-    return done.returncode, done.stdout.splitlines()[-1]
+    return done.returncode
 
 
 NAMESPACES = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
@@ -155,10 +155,10 @@ def boxes_work() -> bool:
 @pytest.mark.skipif(not boxes_work(), reason="no network namespaces can be made here")
 def test_a_target_in_a_network_of_its_own_is_judged(tmp_path: Path) -> None:
     """By its mapped port, and with upstreams that it reaches by another name."""
-    code, last = in_boxes(tmp_path)
+    code = in_boxes(tmp_path)
 
     report = json.loads((tmp_path / "mcp-proxy-conformance-out/report.json").read_bytes())
-    assert (code, last) == (4, "partial: a part of the profile was left out")
+    assert (code, report["headline"]) == (4, "partial")
     assert [one["verdict"] for one in report["results"]] == ["pass"]
 
 
@@ -167,7 +167,7 @@ def test_a_target_that_cannot_reach_the_upstreams_is_not_judged(tmp_path: Path) 
     """Told that they are on the loopback, which is not its own: nothing passes."""
     host = ["--upstream-host", "127.0.0.1", "--upstream-bind", "127.0.0.1", "--ready", "1"]
 
-    code, _ = in_boxes(tmp_path, *host)
+    code = in_boxes(tmp_path, *host)
 
     report = json.loads((tmp_path / "mcp-proxy-conformance-out/report.json").read_bytes())
     verdicts = [one["verdict"] for one in report["results"]]
