@@ -38,13 +38,14 @@ def gap_findings(known: Library) -> Iterator[Finding]:
     of_code = bool(known.of(REQUIREMENTS, own=True) or known.of(RULINGS, own=True))
     for look in GATES:
         for gap in look(known.shipped):
-            fault, _, repair = gap.told.rpartition("; ")
+            fault, _, repair = gap.told.partition("; ")
+            repair = repair or "mend it there"
             places = list(where(known, gap.subject, gap.id))
             for document, line in places:
                 if document.key in known.own:
                     yield finding(document.path, line, fault, repair)
             if not places and of_code:
-                yield finding(*_code(gap.id), fault or gap.told, repair or "mend it there")
+                yield finding(*_code(gap.id), fault, repair)
 
 
 def where(known: Library, noun: str, name: str) -> Iterator[tuple[Document, int]]:

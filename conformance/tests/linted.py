@@ -1,0 +1,25 @@
+"""What the tests of `lint` share: a sound case, and the command."""
+
+from __future__ import annotations
+
+from click.testing import CliRunner
+
+from mcp_proxy_conformance.cli import main
+
+LOAD = "resilience/denied-forbidden.json"
+SOUND = {
+    "id": "own-word",
+    "area": "opt-in",
+    "title": "A case of one's own.",
+    "source": ["FR-001"],
+    "clauses": ["FR-001.reveals-config"],
+    "given": {"stage": "mixed"},
+    "when": {"do": "discover", "query": "pipekan", "include_disabled": True, "limit": 10},
+    "then": {"disabled": {"tuzubak:scrub_latefiro": ["disabled_by_config"]}},
+}
+
+
+def told(*arguments: object) -> tuple[int, str]:
+    """The exit code of `lint`, and all that it prints."""
+    done = CliRunner().invoke(main, ["lint", *map(str, arguments)], catch_exceptions=False)
+    return done.exit_code, done.output

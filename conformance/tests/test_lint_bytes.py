@@ -1,0 +1,61 @@
+"""Whatever a file holds, looking at it ends in findings."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from linted import LOAD, SOUND
+
+from mcp_proxy_conformance.authoring.linting import lint
+from mcp_proxy_conformance.resources import fixtures_dir
+
+SEEDS = [json.dumps(SOUND).encode(), *(path.read_bytes() for path in (
+    fixtures_dir() / LOAD, fixtures_dir() / "stages/scope.json",
+    fixtures_dir() / "proofs.toml", fixtures_dir() / "profiles/robustness.toml",
+    fixtures_dir() / "requirements/robustness.toml",
+))]  # fmt: skip
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda below: st.lists(below, max_size=3) | st.dictionaries(st.text(max_size=6), below),
+    max_leaves=8,
+)
+
+
+@st.composite
+def spliced(draw: st.DrawFn) -> bytes:
+    """A shipped file with some bytes of it replaced."""
+    seed = draw(st.sampled_from(SEEDS))
+    start = draw(st.integers(0, len(seed)))
+    end = draw(st.integers(start, min(len(seed), start + 40)))
+    return seed[:start] + draw(st.binary(max_size=8)) + seed[end:]
+
+
+@st.composite
+def replaced(draw: st.DrawFn) -> bytes:
+    """A sound case with one member that is anything."""
+    document = json.loads(draw(st.sampled_from(SEEDS[:3])))
+    document[draw(st.sampled_from(sorted(document)))] = draw(JSON)
+    return json.dumps(document).encode()
+
+
+@settings(
+    deadline=None, max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    data=st.binary(max_size=60) | spliced() | replaced(), suffix=st.sampled_from(["json", "toml"])
+)
+@example(data=b"[" * 100_000, suffix="json")
+@example(data=b"a = " + b"[" * 100_000, suffix="toml")
+@example(data=b'{"when": 1e999, "given": {"stage": "\\ud800"}}', suffix="json")
+def test_no_bytes_break_it(data: bytes, suffix: str, tmp_path: Path) -> None:
+    """Whatever a file holds ends in findings, each with a place and a repair."""
+    path = tmp_path / f"own-word.{suffix}"
+    path.write_bytes(data)
+
+    findings = lint([path]).findings
+
+    assert [one for one in findings if one.line < 1 or not one.fault or not one.repair] == []
+    assert [one for one in findings if "\n" in one.told()] == []

@@ -1,0 +1,136 @@
+"""Requirements, profiles, interpretations and proofs are looked at in the place of the shipped."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from linted import told
+
+from mcp_proxy_conformance.resources import fixtures_dir
+
+LISTING = "list it in one, or say why it is `untested`"
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of all fixtures."""
+    return Path(shutil.copytree(fixtures_dir(), tmp_path_factory.mktemp("copy") / "fixtures"))
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "said"),
+    [
+        (
+            "requirements/discovery.toml",
+            '[[requirement]]\nid = "FR-006"\n',
+            '[[requirement]]\nid = "FR-001"\n',
+            "the clause FR-001 stands twice; rename",
+        ),
+        (
+            "requirements/discovery.toml",
+            'id = "FR-006.cap"',
+            'id = "FR-007.cap"',
+            "FR-007.cap stands under FR-006; call it FR-006.… or move it",
+        ),
+        (
+            "requirements/discovery.toml",
+            'source = { text = "discovery-spec", at = "FR-006" }',
+            'source = { text = "discovery-spec", at = "FR-066" }',
+            "discovery-spec: There is no place 'FR-066'",
+        ),
+        (
+            "requirements/robustness.toml",
+            'advisory = "A proxy may clean what it passes on to agents."',
+            "",
+            "'advisory' is a required property",
+        ),
+        (
+            "interpretations.toml",
+            'clauses = ["FR-001.accepts", "FR-014.described"]',
+            'clauses = ["FR-001.acepts", "FR-014.described"]',
+            "There is no clause 'FR-001.acepts'; the nearest is 'FR-001.accepts'",
+        ),
+        (
+            "profiles/robustness.toml",
+            '  "ROB.query",',
+            '  "ROB.quer",',
+            "There is no clause 'ROB.quer'",
+        ),
+        (
+            "profiles/robustness.toml",
+            '  "ROB.tools~text",\n',
+            "",
+            "robustness@1 is frozen, and its clauses or its floor have changed",
+        ),
+        (
+            "profiles/robustness.toml",
+            'rulings = ["strange-tools"',
+            'rulings = ["stranger-tools"',
+            "rests on the ruling stranger-tools, and there is none; mend it there",
+        ),
+        (
+            "profiles/robustness.toml",
+            "version = 1",
+            "version = 2",
+            "robustness@1 is frozen, and no file of fixtures/profiles holds it; bring it back as",
+        ),
+        (
+            "profiles/robustness.toml",
+            'passes = ["ROB.query"',
+            'passes = ["ROB.tools~text"',
+            "the floor asks for the advice ROB.tools~text; take it out",
+        ),
+        (
+            "proofs.toml",
+            'test_a_block_names_no_tool = "block-has-an-example"\n',
+            "",
+            "test_a_block_names_no_tool is not in proofs.toml; list a counterexample",
+        ),
+        (
+            "proofs.toml",
+            "test_a_block_names_no_tool =",
+            "test_a_block_names_nothing =",
+            "lost test_a_block_names_nothing, which kills block-has-an-example",
+        ),
+        ("proofs.toml", "[kills]", "[kills", "no TOML"),
+    ],
+)
+def test_a_bent_table_is_told_of(name: str, old: str, new: str, said: str, tree: Path) -> None:
+    """In a copy, which stands in for the file of that name that is shipped."""
+    path = tree / name
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+    try:
+        code, output = told(path, tree / "frozen.toml")
+    finally:
+        path.write_text(text, encoding="utf-8")
+
+    assert (code, said in output) == (1, True), output
+
+
+def test_a_clause_without_a_check_is_told_of_where_it_stands(tree: Path) -> None:
+    """With the repair; and a reason why it is untested mends it."""
+    path = tree / "requirements" / "robustness.toml"
+    text = path.read_text(encoding="utf-8")
+    clause = (
+        '\n[[requirement.clause]]\nid = "ROB.new"\njudgement = "F"\n'
+        'text = "It is new."\nobserved = "Look."\n'
+    )
+    path.write_text(text + clause, encoding="utf-8")
+    code, output = told(path)
+    path.write_text(f'{text}{clause}untested = "Nobody can see it."\n', encoding="utf-8")
+    mended, _ = told(path)
+    path.write_text(text, encoding="utf-8")
+
+    line = text.count("\n") + 3
+    found = [
+        one.partition("robustness.toml:")[2] for one in output.splitlines() if "ROB.new" in one
+    ]
+    assert (code, mended) == (1, 0)
+    assert found == [
+        f'{line}: no check cites ROB.new; write one, or say `untested = "why"`',
+        f"{line}: no profile lists ROB.new in its newest version; {LISTING}",
+    ]
