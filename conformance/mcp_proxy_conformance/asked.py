@@ -31,6 +31,7 @@ from mcp_proxy_conformance.resilience.load_case import read_own as read_case
 from mcp_proxy_conformance.resilience.load_run import LoadRun
 from mcp_proxy_conformance.resilience.loader_target import EXAMPLES, LoaderTarget, program_target
 from mcp_proxy_conformance.run import Run
+from mcp_proxy_conformance.sharding import BadShard, shard_of
 from mcp_proxy_conformance.target.adapter import Target
 from mcp_proxy_conformance.target.description import OF_LOADERS, BadTarget, Description, describe
 from mcp_proxy_conformance.target.kinds import target_of
@@ -63,6 +64,7 @@ def add_options(parser: pytest.Parser) -> None:
     group.addoption("--check", action="append", help="only this check, or this case; repeatable")
     group.addoption("--only", action="append", help="only this requirement or clause; repeatable")
     group.addoption("--fail-fast", action="store_true", help="end after the first failed F check")
+    group.addoption("--shard", help="only one part of several, such as 1/3")
     group.addoption("--case", help="only the load case in this file")
     group.addoption("--examples", type=int, default=EXAMPLES, help="loads to be generated")
     group.addoption("--seed", type=int, default=0, help="what loads are generated from")
@@ -94,14 +96,17 @@ def asked_run(config: pytest.Config, given: Given | None) -> Run | None:
         chosen = judged_by(config, target)
         known = deviations_for(config)
         only_of(config, chosen)
+        shard = shard_of(told) if (told := config.getoption("--shard")) is not None else None
     except json.JSONDecodeError as error:
         raise pytest.UsageError(f"--target-options is no JSON object: {error}") from None
     except (
-        BadTarget, BadBaseline, BadEndpoint, BadLoadCase, BadDeviations, LookupError,
+        BadTarget, BadBaseline, BadEndpoint, BadLoadCase, BadDeviations, BadShard, LookupError,
     ) as error:  # fmt: skip
         raise pytest.UsageError(str(error)) from None
     if isinstance(target, LoaderTarget) != (chosen.folders == LOADERS):
         raise pytest.UsageError(f"the profile {chosen.id} does not judge kind {target.kind!r}")
+    if shard is not None and endpoint is not None:
+        raise pytest.UsageError("an endpoint is asked within one budget: leave --shard out")
     kind = LoadRun if isinstance(target, LoaderTarget) else Run
     return (kind if endpoint is None else partial(LiveRun, endpoint=endpoint))(
         target=target,
@@ -110,6 +115,7 @@ def asked_run(config: pytest.Config, given: Given | None) -> Run | None:
         confirm=given.confirm if given is not None else not config.getoption("--no-confirm"),
         keep=config.getoption("--keep"),
         deviations=known,
+        shard=shard,
     )
 
 

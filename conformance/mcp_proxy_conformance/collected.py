@@ -38,6 +38,11 @@ def clauses_of(item: pytest.Item) -> tuple[str, ...]:
     return tuple(dict.fromkeys(c for mark in item.iter_markers("requirement") for c in mark.args))
 
 
+def address(item: pytest.Item) -> str:
+    """Where a check stands: the name of its file, its own, and that of its case."""
+    return item.nodeid.rpartition("/")[2]
+
+
 def place_of(item: pytest.Item) -> Place | None:
     """Where a check works, from its `on` mark."""
     mark = item.get_closest_marker("on")
@@ -45,5 +50,5 @@ def place_of(item: pytest.Item) -> Place | None:
         return None
     (world,) = mark.args
     fresh = mark.kwargs["fresh"]
-    name = item.nodeid.rpartition("/")[2] if fresh else world.id
+    name = address(item) if fresh else world.id
     return Place(name=name, world=world, fresh=fresh, needs=tuple(mark.kwargs["needs"]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -111,8 +111,8 @@ def _first_line(error: AssertionError) -> str:
     return str(error).partition("\n")[0] or "the check's comparison does not hold"
 
 
-def told(ending: Ending, evidence: tuple[str, ...]) -> str:
-    """The first difference says more than the comparison as it stands in the check."""
+def told(ending: Ending, evidence: Sequence[str]) -> str:
+    """The reason; the first difference says more than the comparison as it stands in the check."""
     return "; ".join(evidence[2:3] or evidence[:2]) or ending.reason
 
 

@@ -17,7 +17,7 @@ from mcp_proxy_conformance.endings import is_advisory, setup_ending, tell_pytest
 from mcp_proxy_conformance.judging import Ending
 from mcp_proxy_conformance.live.environment import URL
 from mcp_proxy_conformance.live.live_bench import ANSWER, ANSWERS
-from mcp_proxy_conformance.report.document import write_report
+from mcp_proxy_conformance.parallel.role import Role, role_of
 from mcp_proxy_conformance.report.inert import inert
 from mcp_proxy_conformance.report.outcome import STALE, Outcome
 from mcp_proxy_conformance.report.progress import heard
@@ -25,7 +25,7 @@ from mcp_proxy_conformance.report.terminal import known_failures
 from mcp_proxy_conformance.resilience.load_run import LoadRun, only_own
 from mcp_proxy_conformance.resources import checks_dir
 from mcp_proxy_conformance.run import Run
-from mcp_proxy_conformance.selecting import arrange, left_out, select
+from mcp_proxy_conformance.selecting import left_out, select, share_out
 from mcp_proxy_conformance.silence import Silence
 from mcp_proxy_conformance.verdict import Blame
 
@@ -35,6 +35,7 @@ BEGAN = pytest.StashKey[float]()
 SILENCE = pytest.StashKey[Silence]()
 WHOLE = pytest.StashKey[bool]()
 REPORT = pytest.StashKey[dict[str, Any]]()
+ROLE = pytest.StashKey[Role]()
 FAULTS: list[str] = []
 
 
@@ -52,11 +53,23 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     config.stash[RUN], config.stash[SILENCE] = run, Silence()
     config.add_cleanup(run.close)
+    _heed_sigterm(config)
+    config.stash[ROLE] = role_of(config, run)
     config.stash[WHOLE] = config.args_source is not pytest.Config.ArgsSource.ARGS
     if config.stash[WHOLE]:
         config.args = [str(checks_dir() / folder) for folder in run.profile.folders]
         config.args_source = pytest.Config.ArgsSource.ARGS
-    signal.signal(signal.SIGTERM, _interrupt)
+
+
+def _heed_sigterm(config: pytest.Config) -> None:
+    """SIGTERM interrupts until the run is over; then it is again what it was."""
+    before = signal.signal(signal.SIGTERM, _interrupt)
+
+    def end() -> None:
+        if signal.getsignal(signal.SIGTERM) is _interrupt:
+            signal.signal(signal.SIGTERM, before)
+
+    config.add_cleanup(end)
 
 
 def _interrupt(number: int, frame: object) -> None:
@@ -83,7 +96,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     select(items, run, config)
     if not config.stash[WHOLE] and given_to(config) is None and left_out(items, run):
         run.narrowed = True
-    arrange(items, given_to(config))
+    share_out(items, run)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -92,10 +105,10 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     run = session.config.stash.get(RUN, None)
     if run is None or session.config.option.collectonly or not session.items:
         return None
-    if run.stopped is None:
-        run.plan([place for item in session.items if (place := place_of(item)) is not None])
-        run.look()
-    return True if run.stopped is not None and _only_ours(session) else None
+    session.config.stash[ROLE].begin(session.items)
+    if run.stopped is None or not _only_ours(session):
+        return None
+    return session.config.stash[ROLE].give_up()
 
 
 def _only_ours(session: pytest.Session) -> bool:
@@ -217,7 +230,7 @@ def pytest_collectreport(report: pytest.CollectReport) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Write the report, whatever the run has come to; then end every target."""
+    """Say what the run has come to, whatever that is; then end every target."""
     run = session.config.stash.get(RUN, None)
     if run is None or session.config.option.collectonly:
         return
@@ -226,9 +239,10 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     if exitstatus == pytest.ExitCode.INTERNAL_ERROR:
         run.faults.append("pytest broke inside; its log says where")
     run.cut_short = str(session.shouldfail or session.shouldstop or "")
-    run.finish()
-    told = session.config.stash[REPORT] = write_report(run)
-    run.close()
+    told = session.config.stash[ROLE].end()
+    if told is None:
+        return
+    session.config.stash[REPORT] = told
     unjudged = run.stopped is not None  # no check has told pytest of it
     if (unjudged or told["exit"] == STALE) and exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED

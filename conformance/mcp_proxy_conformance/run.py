@@ -14,13 +14,14 @@ from typing import Any
 import pytest
 
 from mcp_proxy_conformance.bench import Bench
-from mcp_proxy_conformance.collected import Place, clauses_of, named
+from mcp_proxy_conformance.collected import Place, address, clauses_of, named
 from mcp_proxy_conformance.deviations.deviation import Deviation
 from mcp_proxy_conformance.deviations.waiving import NOT_ASKED, waived
 from mcp_proxy_conformance.discovery import presence
 from mcp_proxy_conformance.discovery.accusation import accused
 from mcp_proxy_conformance.judging import Ending, judge, told, with_log
 from mcp_proxy_conformance.live.endpoint import secrets
+from mcp_proxy_conformance.report.cited import Cited, StageTold, cited
 from mcp_proxy_conformance.report.outcome import (
     BROKEN,
     CONFORMANT,
@@ -30,8 +31,10 @@ from mcp_proxy_conformance.report.outcome import (
 )
 from mcp_proxy_conformance.report.redaction import Redactor
 from mcp_proxy_conformance.requirement import Profile, catalogue
+from mcp_proxy_conformance.sharding import Shard
+from mcp_proxy_conformance.stage_record import StageRecord
 from mcp_proxy_conformance.target.adapter import AdapterError, Target
-from mcp_proxy_conformance.target.pool import Pool, Ready, Wanted
+from mcp_proxy_conformance.target.pool import Pool, Wanted
 from mcp_proxy_conformance.target.started import Started
 from mcp_proxy_conformance.transcript import Message
 from mcp_proxy_conformance.verdict import Misshapen, Result, Unread
@@ -40,16 +43,6 @@ from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 PASS_EXCERPT, PRESENCE_EXCERPT = 4, 8
 SECOND = "#second"
 NOT_DECLARED = "is not declared"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StageRecord:
-    """What the report says of one started stage: `place` names it alone, `name` all of its kind."""
-
-    place: str
-    name: str
-    stage: str
-    ready: Ready
 
 
 @dataclass(slots=True)
@@ -64,15 +57,19 @@ class Run:
     deviations: tuple[Deviation, ...] = ()
     results: list[Result] = field(default_factory=list)
     stages: dict[str, StageRecord] = field(default_factory=dict)
-    messages: dict[str, Message] = field(default_factory=dict)
+    gathered: list[StageTold] = field(default_factory=list)
+    messages: dict[str, Cited] = field(default_factory=dict)
     comparison: tuple[str, Any, Any] | None = None
     faults: list[str] = field(default_factory=list)
     interrupted: bool = False
     cut_short: str = ""
     stopped: Outcome | None = None
     narrowed: bool = False
+    shard: Shard | None = None
+    missing: str = ""
     began: float = field(default_factory=time.monotonic)
     wire: str = ""
+    scratch_name: str = "scratch"
     _uses: Counter[str] = field(default_factory=Counter)
     _current: dict[str, StageRecord] = field(default_factory=dict)
     _pool: Pool | None = None
@@ -83,10 +80,20 @@ class Run:
         return Outcome("conformant", CONFORMANT, "every clause passes or does not apply")
 
     @property
+    def partial(self) -> str:
+        """That a part of the profile was left out, and why; empty where none was."""
+        left_out = "the rest of the profile was left out" if self.narrowed else ""
+        return self.missing or (f"this is the part {self.shard.name}" if self.shard else left_out)
+
+    @property
+    def told_stages(self) -> list[StageTold]:
+        """Every started stage, those that others started for this run included."""
+        return [*self.gathered, *(record.told() for record in self.stages.values())]
+
+    @property
     def credentials(self) -> list[Mapping[str, str]]:
         """Headers by which the target lets somebody in."""
-        every = [record.ready.started.access for record in self.stages.values()]
-        return [headers for one in every for headers in (one.headers, *one.agents.values())]
+        return [headers for one in self.told_stages for headers in one.credentials]
 
     @property
     def requests(self) -> int | None:
@@ -105,7 +112,7 @@ class Run:
     @property
     def scratch(self) -> Path:
         """Where targets keep what they need while they run."""
-        return self.out / "scratch"
+        return self.out / self.scratch_name
 
     @property
     def pool(self) -> Pool:
@@ -138,35 +145,30 @@ class Run:
         if found is None:
             return
         seen = started.transcript.since(0)[-PRESENCE_EXCERPT:]
-        cited = {f"{presence.WORLD.id}/{message.id}": message for message in seen}
-        self.messages |= cited
+        cited_as = {f"{presence.WORLD.id}/{message.id}": message for message in seen}
+        self.messages |= {name: cited(message) for name, message in cited_as.items()}
         if found.violated and "FR-014.described" not in self.profile.clauses:
             return
         if not found.violated:
             self.stopped = Outcome("incomplete", INCOMPLETE, found.why)
             return
         self.stopped = Outcome("violated", VIOLATED, found.why)
-        self.results.append(
-            Result(
-                check="presence",
-                case=None,
-                clauses=("FR-014.described",),
-                judgement="F",
-                verdict="fail",
-                reason=found.why,
-                blame="target",
-                stage=presence.WORLD.id,
-                messages=tuple(cited),
-            )
-        )
+        self.results.append(presence.breach(found.why, presence.WORLD.id, tuple(cited_as)))
 
     def plan(self, places: list[Place]) -> None:
         """What the collected checks will need, in their order."""
-        runnable = [p for p in places if not self.lacking(p)]
-        self._uses = Counter(place.name for place in runnable)
+        self.count(places)
+        self.soon(places)
+
+    def count(self, places: list[Place]) -> None:
+        """How many checks there are for each place: after the last one its target ends."""
+        self._uses = Counter(place.name for place in places if not self.lacking(place))
+
+    def soon(self, places: list[Place]) -> None:
+        """What the next checks need, in their order: it is started ahead."""
         first: dict[str, Wanted] = {}
         slow = self.confirm and not math.isinf(self.target.lasts_s)
-        for at, place in enumerate(runnable):
+        for at, place in enumerate(p for p in places if not self.lacking(p)):
             first.setdefault(place.name, Wanted(place.name, place.world, at))
             if slow and not place.fresh:  # a second one only on demand would keep the run waiting
                 second = place.name + SECOND
@@ -195,6 +197,10 @@ class Run:
             self.stages[name] = self._current[place.name] = current
         return Bench(ready.started, ready.armed)
 
+    def current(self, name: str) -> StageRecord | None:
+        """The stage that checks of the place of that name work on, or worked on last."""
+        return self._current.get(name)
+
     def judged(self, call: Callable[[Bench], Any], bench: Bench, place: Place) -> Ending:
         """How a check ends on that bench, confirmed on a second target where it is shared."""
         second = None if place.fresh or not self.confirm else partial(self.second_bench, place)
@@ -215,8 +221,8 @@ class Run:
     def record(self, item: pytest.Item, place: Place, ending: Ending, *, seconds: float) -> Result:
         """Turn an ending into a result and remember the messages it rests on."""
         clauses = clauses_of(item)
-        ending, cited = self._rests_on(place, ending)
-        self.messages |= cited
+        ending, seen = self._rests_on(place, ending)
+        self.messages |= {name: cited(message) for name, message in seen.items()}
         evidence = self._evidence(ending)
         check, case = named(item)
         result = Result(
@@ -230,8 +236,8 @@ class Run:
             stage=place.world.id or place.name,
             evidence=evidence,
             cut=self._cut(self._current.get(place.name)),
-            messages=tuple(cited),
-            reproduce=item.nodeid.rpartition("/")[2],
+            messages=tuple(seen),
+            reproduce=address(item),
             timing={"seconds": round(seconds, 4)},
         )
         self.results.append(waived(result, self.deviations))

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import msgspec
 import pytest
 
 from mcp_proxy_conformance.asked import given_to, only_of
-from mcp_proxy_conformance.collected import clauses_of, is_named, named, place_of
+from mcp_proxy_conformance.collected import (
+    address,
+    clauses_of,
+    is_named,
+    named,
+    place_of,
+)
 from mcp_proxy_conformance.given import Given
 from mcp_proxy_conformance.requirement import catalogue
 from mcp_proxy_conformance.resilience.load_run import LoadRun
 from mcp_proxy_conformance.run import Run
+from mcp_proxy_conformance.sharding import shared_out
 
 
 def select(items: list[pytest.Item], run: Run, config: pytest.Config) -> None:
-    """Leave the checks of the profile that are asked for; a narrower choice marks the run."""
+    """Leave the checks that are asked for, in the order of the run; a choice marks the run."""
     items[:] = [item for item in items if _in_profile(item, run)]
     for wanted in _choices(run, config):
         run.narrowed = True
@@ -23,6 +31,16 @@ def select(items: list[pytest.Item], run: Run, config: pytest.Config) -> None:
     given = given_to(config)
     if given is not None and given.only:
         items[:] = [item for item in items if _function(item) == given.only]
+    arrange(items, given)
+
+
+def share_out(items: list[pytest.Item], run: Run) -> None:
+    """Leave those of the part that is asked for, which knows the order of the whole run."""
+    if run.shard is not None:
+        places = {one: place.name if (place := place_of(one)) else address(one) for one in items}
+        order = {address(item): name for item, name in places.items()}
+        run.shard = msgspec.structs.replace(run.shard, order=order)
+        items[:] = shared_out(places, run.shard)
 
 
 def left_out(items: list[pytest.Item], run: Run) -> bool:

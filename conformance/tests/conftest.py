@@ -1,10 +1,11 @@
-"""Recordings of the reference, made once for all tests of baselines; a browser for pages."""
+"""What all tests share: recordings of the reference, a browser, failures that can be sent."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from browsing import Looking, browser
@@ -12,11 +13,18 @@ from playwright.sync_api import Browser
 
 from mcp_proxy_conformance.baseline.manifest import Recording
 from mcp_proxy_conformance.baseline.recorder import record
+from mcp_proxy_conformance.parallel.worker import sendable
 from mcp_proxy_conformance.target.embedded import embedded
 from mcp_proxy_reference.changed import Changed
 from mcp_proxy_reference.featureless import FEATURELESS
 
 Recorded = Callable[[Changed], Recording]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_report_to_serializable() -> Generator[None, Any, Any]:
+    """A failure that quotes a hostile target must not break the worker that tells of it."""
+    return sendable((yield))
 
 
 @pytest.fixture(scope="session")

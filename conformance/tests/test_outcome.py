@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
+from mcp_proxy_conformance.report.cited import cited
 from mcp_proxy_conformance.report.document import document
 from mcp_proxy_conformance.report.outcome import outcome
 from mcp_proxy_conformance.requirement import profile
-from mcp_proxy_conformance.run import Run, StageRecord
+from mcp_proxy_conformance.run import Run
+from mcp_proxy_conformance.stage_record import StageRecord
 from mcp_proxy_conformance.target.adapter import Access, Target
 from mcp_proxy_conformance.target.description import Description
 from mcp_proxy_conformance.target.kinds import target_of
@@ -123,7 +125,7 @@ def test_what_the_way_in_carries_is_not_in_the_report() -> None:
         headers=tuple(headers.items()),
     )  # fmt: skip
 
-    told = document(run(stages={"s": record}, messages={"s/1": message}))["messages"]["s/1"]
+    told = document(run(stages={"s": record}, messages={"s/1": cited(message)}))["messages"]["s/1"]
 
     assert told["headers"] == dict.fromkeys(headers, "(redacted)") | {
         "Via": "for (redacted); ok",

@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 from mcp_proxy_conformance.cli.complaint import PROGRAM
 
-CHOICES = frozenset({"check", "only", "fail_fast", "quiet", "verbose"})
+CHOICES = frozenset({"check", "only", "fail_fast", "processes", "quiet", "shard", "verbose"})
 """What chooses or shows less or more, and says nothing of the target."""
 
 

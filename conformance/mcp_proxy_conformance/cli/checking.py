@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,20 @@ def hide_secrets(out: Path) -> None:
         if path.is_file():
             told = path.read_bytes().decode("utf-8", "surrogateescape")
             path.write_bytes(redactor.text(told).encode("utf-8", "surrogateescape"))
+
+
+def in_processes(number: str | None) -> list[str]:
+    """What pytest is given for so many processes; none of it for one run in this process.
+
+    Raises:
+        BadTarget: What starts them is not installed.
+    """
+    if number is None:
+        return []
+    if find_spec("xdist") is None:
+        extra = "pip install 'mcp-proxy-conformance[parallel]'"
+        raise BadTarget(f"-n needs pytest-xdist, which is not installed: {extra}")
+    return ["-p", "xdist.plugin", "-n", number]
 
 
 def _ini(out: Path) -> Path:

@@ -32,6 +32,7 @@ from mcp_proxy_conformance.target.description import BadTarget
 from mcp_proxy_conformance.target.kinds import surface_in
 from mcp_proxy_conformance.wire.dialing import Dialing
 
+ONE_BUDGET = ("processes", "shard")
 TAKEN = (
     "out", "timeout", "check", "only", "fail_fast", "quiet", "verbose", "profile", "target_file",
     "deviations", "fail_on",
@@ -94,7 +95,7 @@ def endpoint(outer: dict[str, Any], /, **given: Any) -> None:
     --listing and --inspect, and no other tool unless --call names one that is listed as locked.
     The plan is printed before the first request. Exit 0 means consistent with the profile.
     """
-    _refuse(outer)
+    _refuse(outer | {name: given[name] for name in ONE_BUDGET if given[name] is not None})
     options = {n: given.get(n) if given.get(n) is not None else outer.get(n) for n in TAKEN}
     url, words = given["url"] or "", _words(given["stdio"])
     lines = [one.partition("=")[2] for one in given["agents"]]
@@ -114,6 +115,11 @@ def endpoint(outer: dict[str, Any], /, **given: Any) -> None:
 
 def _refuse(outer: dict[str, Any]) -> None:
     needless = sorted(n for n, value in outer.items() if value is not None and n not in TAKEN)
+    if set(needless) & set(ONE_BUDGET):
+        click.echo(
+            "`run endpoint` keeps one budget and one rate; leave -n and --shard out", err=True
+        )
+        sys.exit(DECLARATION)
     if needless:
         word = needless[0].removesuffix("_s").replace("upstreams_", "upstream_").replace("_", "-")
         click.echo(f"`run endpoint` starts nothing and takes no --{word}; leave it out", err=True)

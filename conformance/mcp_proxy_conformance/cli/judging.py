@@ -12,7 +12,14 @@ import click
 import pytest
 
 from mcp_proxy_conformance.cli.again import again
-from mcp_proxy_conformance.cli.checking import arguments, hide_secrets, known, prepared, softened
+from mcp_proxy_conformance.cli.checking import (
+    arguments,
+    hide_secrets,
+    in_processes,
+    known,
+    prepared,
+    softened,
+)
 from mcp_proxy_conformance.cli.options import target_meant, target_options
 from mcp_proxy_conformance.cli.telling import detail_of, tell
 from mcp_proxy_conformance.live.endpoint import secrets
@@ -30,6 +37,7 @@ def judge(kind: str | None, options: dict[str, Any]) -> int:
     report = out / "report.json"
     detail = detail_of(options)
     try:
+        processes = in_processes(options["processes"])
         log = prepared(out, options["check"])
     except BadTarget as error:
         click.echo(str(error), err=True)
@@ -38,11 +46,12 @@ def judge(kind: str | None, options: dict[str, Any]) -> int:
     if isinstance(brought, int):
         return brought
     wanted = [
-        *arguments(out, options), *_target(kind, options),
+        *arguments(out, options), *processes, *_target(kind, options),
         *(["--keep"] if options["keep"] else []),
         *(["--baseline", str(options["baseline"].resolve())] if options["baseline"] else []),
         *(["--case", str(options["case"].resolve())] if options["case"] else []),
-        *_given(options, "examples", "seed"),
+        *(["--deviations", str(options["deviations"].resolve())] if options["deviations"] else []),
+        *_given(options, "examples", "seed", "shard"),
     ]  # fmt: skip
     # Nearly all that a run makes is kept to its end, so looking for garbage finds none.
     gc.freeze()

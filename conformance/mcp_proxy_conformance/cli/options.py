@@ -35,7 +35,11 @@ DEFAULTS: dict[str, Any] = {
     "target_file": None,
     "deviations": None,
     "fail_on": "incomplete",
+    "processes": None,
+    "shard": None,
 }
+
+AUTO = "auto"
 
 
 class Finite(click.FloatRange):
@@ -47,6 +51,12 @@ class Finite(click.FloatRange):
         """Refuse NaN."""
         number = super().convert(value, param, ctx)
         return self.fail(f"{value!r} is no number", param, ctx) if math.isnan(number) else number
+
+
+def _processes(context: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    if value is None or value == AUTO or (value.isdecimal() and int(value) > 0):
+        return value
+    raise click.BadParameter(f"{value!r} is neither a number from 1 nor {AUTO}", context, param)
 
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -104,6 +114,10 @@ _OF_ANY_RUN = (
 _TARGET_FILE = click.option(
     "--target-file", type=_FILE, help="What `init` writes; read before the options."
 )
+_NOT_LIVE = (
+    click.option("-n", "--processes", hidden=True, help="Refused: there is one budget."),
+    click.option("--shard", hidden=True, help="Refused: there is one budget."),
+)
 _OF_A_RUN = (
     click.option(
         "--profile",
@@ -126,6 +140,18 @@ _OF_A_RUN = (
         type=click.IntRange(0),
         metavar="S",
         help="What they are generated from; the same give the same.  [default: 0]",
+    ),
+    click.option(
+        "-n",
+        "--processes",
+        callback=_processes,
+        metavar="N|auto",
+        help="Run the checks in so many processes, each with targets of its own.",
+    ),
+    click.option(
+        "--shard",
+        metavar="I/N",
+        help="Only one part of N, a partial run; `report merge` makes one report of all parts.",
     ),
     click.option("--keep", is_flag=True, default=None, help="Keep the targets' scratch folders."),
     click.option(
@@ -163,8 +189,8 @@ def run_options(command: F) -> F:
 
 
 def live_options(command: F) -> F:
-    """Give a command those of them that a live endpoint takes."""
-    return _with(command, (*_OF_ANY_RUN, _TARGET_FILE))
+    """Give a command those of them that a live endpoint takes, or refuses with a sentence."""
+    return _with(command, (*_OF_ANY_RUN, _TARGET_FILE, *_NOT_LIVE))
 
 
 def described_options(command: F) -> F:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
 import click
+import msgspec
 
 from mcp_proxy_conformance.cli.examples import examples
+from mcp_proxy_conformance.cli.telling import tell
 from mcp_proxy_conformance.report import badge, comparing, github, html, junit, markdown, sarif
 from mcp_proxy_conformance.report.outcome import DECLARATION
 from mcp_proxy_conformance.report.reading import BadReport, read_report
@@ -29,8 +32,41 @@ COMPARED: dict[str, Callable[[comparing.Reports], str]] = {
 _PATH = click.Path(path_type=Path)
 
 
-@click.command(
-    epilog=examples("report mcp-proxy-conformance-out/report.json --format html --out report.html")
+class _Telling(click.Group):
+    """A command with files and options of its own, and others beneath it by their names."""
+
+    allow_extra_args = False
+    allow_interspersed_args = True
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **more: Any,
+    ) -> click.Context:
+        """Read the words of a command beneath it, else its own."""
+        if args and args[0] in self.commands:
+            beneath = click.Group(self.name, commands=self.commands)
+            return beneath.make_context(info_name, args, parent, **more)
+        return super().make_context(info_name, args, parent, **more)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As a command does that has none beneath it."""
+        return click.Command.parse_args(self, ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """As such a command."""
+        return click.Command.invoke(self, ctx)
+
+
+@click.group(
+    cls=_Telling,
+    invoke_without_command=True,
+    epilog=examples(
+        "report mcp-proxy-conformance-out/report.json --format html --out report.html",
+        "report merge one/report.json two/report.json --out report.json",
+    ),
 )
 @click.argument("files", metavar="FILE...", nargs=-1, type=_PATH)
 @click.option("--compare", is_flag=True, help="Tell several reports beside each other.")
@@ -44,9 +80,11 @@ _PATH = click.Path(path_type=Path)
 def report(*, files: tuple[Path, ...], compare: bool, wanted: str | None, out: Path | None) -> None:
     """Tell a run again from FILE, the report.json that it wrote.
 
-    With --compare, several: a row for each clause, a column for each report. The same files make
-    the same bytes. Exit 0 when it was made, whatever the verdicts in them; 2 when a file is no
-    report or --out cannot be written.
+    With --compare, several: a row for each clause, a column for each report. `report merge` makes
+    one report of the parts of a run.
+
+    The same files make the same bytes. Exit 0 when it was made, whatever the verdicts in them; 2
+    when a file is no report or --out cannot be written.
     """
     try:
         told = _compared(files, wanted or "html") if compare else _told(files, wanted)
@@ -74,6 +112,46 @@ def _compared(files: tuple[Path, ...], wanted: str) -> str:
     if wanted not in COMPARED:
         _stop(f"--compare makes no {wanted}; give --format {' or '.join(COMPARED)}")
     return COMPARED[wanted]([(str(file), read_report(file)) for file in files])
+
+
+@report.command(epilog=examples("report merge one/report.json two/report.json --out report.json"))
+@click.argument("files", metavar="FILE...", type=_PATH, nargs=-1, required=True)
+@click.option("--out", type=_PATH, required=True, help="The report.json to write.")
+def merge(*, files: tuple[Path, ...], out: Path) -> None:
+    """Make one report of the parts of a run: `run --shard 1/3`, `2/3`, `3/3`.
+
+    They must be parts of one run: of one target and version, one profile, and this version of the
+    suite. With every part there, the report is that of one run; with some it is partial and says
+    which are missing. Runs on other platforms or by other profiles are no parts, and stay apart.
+    Exit: that of the run.
+    """
+    # Merging judges anew, and imports all that a run does; telling a report does not.
+    from mcp_proxy_conformance.report.merging import merged  # noqa: PLC0415
+
+    try:
+        _expect_each_once(files)
+        told = merged({str(file): read_report(file) for file in files})
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_bytes(msgspec.json.format(msgspec.json.encode(told), indent=1))
+    except BadReport as error:
+        _stop(str(error))
+    except OSError as error:
+        _stop(f"{out} cannot be written: {error.strerror}; name another --out")
+    run = f"mcp-proxy-conformance run {told['target']['kind']} --check"
+    tell(
+        told,
+        out,
+        again=lambda name: f"{run} {shlex.quote(name)}",
+        detail="usual",
+        code=told["exit"],
+    )
+    sys.exit(told["exit"])
+
+
+def _expect_each_once(files: tuple[Path, ...]) -> None:
+    twice = next((one for one in files if files.count(one) > 1), None)
+    if twice is not None:
+        raise BadReport(f"{twice} is given twice; give it once")
 
 
 def _stop(sentence: str) -> NoReturn:

@@ -10,6 +10,7 @@ from mcp_proxy_conformance.calling import ABSENT
 from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.surface import FLAG
 from mcp_proxy_conformance.target.started import Started, poll
+from mcp_proxy_conformance.verdict import Result
 from mcp_proxy_conformance.world import Server, Tool, World
 
 SHOWN, LONGEST_NAME = 8, 200
@@ -91,3 +92,18 @@ def _asked(started: Started, query: str, flag: Any = ABSENT) -> Answer:
 
 def _has_section(answer: Answer) -> bool:
     return bool(answer.disabled)
+
+
+def breach(why: str, stage: str, messages: tuple[str, ...] = ()) -> Result:
+    """What is found without any check: a discovery tool that names the flag nowhere."""
+    return Result(
+        check="presence",
+        case=None,
+        clauses=("FR-014.described",),
+        judgement="F",
+        verdict="fail",
+        reason=why,
+        blame="target",
+        stage=stage,
+        messages=messages,
+    )

@@ -9,6 +9,7 @@ from typing import Any
 
 from mcp_proxy_conformance.collected import Place
 from mcp_proxy_conformance.deviations.waiving import NOT_ASKED
+from mcp_proxy_conformance.discovery import presence
 from mcp_proxy_conformance.judging import Ending, attempt
 from mcp_proxy_conformance.live.budget import Budget, Ledger, OverBudget
 from mcp_proxy_conformance.live.endpoint import Endpoint
@@ -30,7 +31,7 @@ from mcp_proxy_conformance.run import Run
 from mcp_proxy_conformance.target.adapter import AdapterError, Target
 from mcp_proxy_conformance.target.written import written
 from mcp_proxy_conformance.transcript import Message
-from mcp_proxy_conformance.verdict import Inconclusive, Result
+from mcp_proxy_conformance.verdict import Inconclusive
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 from mcp_proxy_conformance.world import ToolKey
 
@@ -136,7 +137,7 @@ class LiveRun(Run):
 
     def _end_without_the_flag(self, why: str) -> None:
         self.stopped = Outcome("violated", VIOLATED, why)
-        self.results.append(_presence(why))
+        self.results.append(presence.breach(why, PLACE))
 
     def _survey(self, *, second: bool) -> LiveBench:
         found = self._benches.get(second)
@@ -234,19 +235,6 @@ class LiveRun(Run):
     def close(self) -> None:
         """Every session has ended."""
         self.finish()
-
-
-def _presence(why: str) -> Result:
-    return Result(
-        check="presence",
-        case=None,
-        clauses=("FR-014.described",),
-        judgement="F",
-        verdict="fail",
-        reason=why,
-        blame="target",
-        stage=PLACE,
-    )
 
 
 def _version(talk: Talk) -> str:

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from mcp_proxy_conformance.deviations.waiving import waivers
+from mcp_proxy_conformance.report.cited import Cited, StageTold
 from mcp_proxy_conformance.report.outcome import outcome
 from mcp_proxy_conformance.report.redaction import REDACTED
 from mcp_proxy_conformance.requirement import catalogue
+from mcp_proxy_conformance.sharding import Shard
 from mcp_proxy_conformance.verdict import Result, Verdict, worst
 
 if TYPE_CHECKING:
     from mcp_proxy_conformance.run import Run
-    from mcp_proxy_conformance.transcript import Message
 
 FORMAT = "mcp-proxy-conformance-report/1"
-BODY_MOST = 20_000
 SECRET = frozenset({"authorization", "cookie", "set-cookie", "x-api-key"})
 SECRET_LEAST = 4
 
@@ -43,7 +43,7 @@ def document(run: Run) -> dict[str, Any]:
     clauses = [_clause(run, clause_id) for clause_id in run.profile.clauses]
     told = _waivers(run, clauses)
     result = outcome(run, clauses, told)
-    secrets = _secrets(run)
+    secrets, stages = _secrets(run), run.told_stages
     return {
         "format": FORMAT,
         "suite": {"name": "mcp-proxy-conformance", "version": version("mcp-proxy-conformance")},
@@ -67,15 +67,16 @@ def document(run: Run) -> dict[str, Any]:
         "complete": _is_complete(run),
         "clauses": clauses,
         "results": [_result(one) for one in run.results],
-        "stages": [_stage(record) for record in run.stages.values()],
+        "stages": [_stage(one) for one in stages],
         "messages": {place: _message(one, secrets) for place, one in run.messages.items()},
         "waivers": told,
+        **({} if run.shard is None else {"shard": _shard(run, run.shard)}),
         "timing": {
             "seconds": round(time.monotonic() - run.began, 3),
             "messages": {place: round(one.at, 4) for place, one in run.messages.items()},
             "python": platform.python_version(),
             **({} if run.requests is None else {"requests": run.requests}),
-            "stages": {p: round(s.ready.seconds, 3) for p, s in run.stages.items()},
+            "stages": {one.place: round(one.seconds, 3) for one in stages},
             "results": {
                 f"{one.check}[{one.case}]" if one.case else one.check: one.timing
                 for one in run.results
@@ -85,7 +86,7 @@ def document(run: Run) -> dict[str, Any]:
 
 
 def _is_complete(run: Run) -> bool:
-    return not (run.interrupted or run.narrowed or run.cut_short or run.stopped)
+    return not (run.interrupted or run.partial or run.cut_short or run.stopped)
 
 
 def _waivers(run: Run, clauses: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -102,7 +103,7 @@ def _clause(run: Run, clause_id: str) -> dict[str, Any]:
     for one in found:
         told[one.verdict].append(one.reason)
     untested = catalogue().clause(clause_id).untested
-    missing = "left out" if run.narrowed else "no check saw it"
+    missing = "left out" if run.partial else "no check saw it"
     ended = run.interrupted or bool(run.cut_short) or run.stopped is not None
     if ended:
         missing = "the run ended before it"
@@ -110,7 +111,7 @@ def _clause(run: Run, clause_id: str) -> dict[str, Any]:
     return {
         "id": clause_id,
         "judgement": catalogue().clause(clause_id).judgement,
-        "verdict": verdict or ("not_applicable" if run.narrowed or untested else without),
+        "verdict": verdict or ("not_applicable" if run.partial or untested else without),
         "reason": next(iter(told[verdict]), "") if verdict else untested or missing,
         "results": len(found),
     }
@@ -122,18 +123,22 @@ def _result(one: Result) -> dict[str, Any]:
     return told
 
 
-def _stage(record: Any) -> dict[str, Any]:
-    armed = record.ready.armed
+def _shard(run: Run, shard: Shard) -> dict[str, Any]:
+    """Which part this is, and how it ended, for the report of all parts."""
     return {
-        "place": record.place,
-        "stage": record.stage,
-        "armed": {
-            "called": sorted(map(str, armed.called)),
-            "refused": sorted(map(str, armed.refused)),
-            "skipped": {str(k): v for k, v in sorted(armed.skipped.items())},
-            "unproven": {str(k): v for k, v in sorted(armed.unproven.items())},
-        },
+        "number": shard.number,
+        "of": shard.of,
+        "order": shard.order,
+        "narrowed": run.narrowed,
+        "interrupted": run.interrupted,
+        "cut_short": run.cut_short,
+        "faults": run.faults,
+        "stopped": None if run.stopped is None else msgspec.to_builtins(run.stopped),
     }
+
+
+def _stage(one: StageTold) -> dict[str, Any]:
+    return {"place": one.place, "stage": one.stage, "armed": one.armed}
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,14 +169,13 @@ def _secrets(run: Run) -> Secrets:
     return Secrets(names, tuple(longest_first))
 
 
-def _message(one: Message, secrets: Secrets) -> dict[str, Any]:
-    body = one.raw[:BODY_MOST].decode("utf-8", "backslashreplace")
+def _message(one: Cited, secrets: Secrets) -> dict[str, Any]:
     return {
         "edge": one.edge,
         "direction": one.direction,
         "peer": one.peer,
         "note": one.note,
         "headers": {name: secrets.shown(name, value) for name, value in one.headers},
-        "body": body,
-        "cut": max(0, len(one.raw) - BODY_MOST),
+        "body": one.body,
+        "cut": one.cut,
     }

@@ -58,8 +58,8 @@ def outcome(
         return Outcome("target or adapter broke", BROKEN, errors[0].reason)
     if run.cut_short and not failed:
         return Outcome("incomplete", INCOMPLETE, f"the run was cut short: {run.cut_short}")
-    if run.narrowed and not failed:
-        return Outcome("partial", INCOMPLETE, _of_a_part(clauses))
+    if run.partial and not failed:
+        return Outcome("partial", INCOMPLETE, f"{_of_a_part(clauses)}; {run.partial}")
     if failed:
         return Outcome("violated", VIOLATED, f"broken: {', '.join(failed)}")
     if gone := stale(waivers):
@@ -100,7 +100,7 @@ def _of_a_part(clauses: list[dict[str, Any]]) -> str:
     counts = Counter(one["verdict"] for one in seen if one["judgement"] == "F")
     told = ", ".join(f"{number} {word}" for word, number in counts.most_common())
     told = told or ("advisory ones alone" if seen else "none")
-    return f"of the clauses that were asked for: {told}; the rest of the profile was left out"
+    return f"of the clauses that were asked for: {told}"
 
 
 def _last(reason: str) -> str:

@@ -83,6 +83,11 @@ class Progress:
         """Know how many checks there are."""
         self._all = len(session.items)
 
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
+        """Know how many there are where they are collected in other processes."""
+        self._all = len(ids)
+
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         """Name the check that begins."""
         self._over(f"{self._done}/{self._all} {nodeid.rpartition('::')[2]}")

@@ -156,8 +156,8 @@ class LoadRun(Run):
         signatures = self.loader_target.timeout_signatures
         due = [one for case in cases for one in signed(case, signatures).values()]
         due += self.laws.wanted() if GENERATED.id in wanted else ()
-        first = () if self.narrowed else (WELL,)
-        self.loads.plan([*first, *due], slowest_first=not self.narrowed)
+        first = () if self.partial else (WELL,)
+        self.loads.plan([*first, *due], slowest_first=not self.partial)
 
     def lacking(self, place: Place) -> str | None:
         """The capability that a check needs and the loader does not declare."""

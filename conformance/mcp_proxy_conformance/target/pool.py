@@ -71,8 +71,8 @@ class Pool:
         self._asked = 0
 
     def plan(self, wanted: Sequence[Wanted]) -> None:
-        """The targets in the order in which they will be asked for."""
-        self._queue = list(wanted)
+        """The targets in the order in which they will be asked for, those that are there too."""
+        self._queue = [one for one in wanted if one.place not in self._made]
         self._start_ahead()
 
     def get(self, place: str, world: World, *, shared: bool = True) -> Ready:

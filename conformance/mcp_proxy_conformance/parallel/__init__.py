@@ -1,0 +1,1 @@
+"""One run in several processes: each has targets of its own, one writes the report."""

@@ -1,0 +1,40 @@
+"""A pytest plugin: `--target reference` is the reference in this process, with a fault or none.
+
+`BENT` names the fault, `FATAL` a check that ends the process it runs in; with `FATAL_ONCE`, a file
+that is not there, the first time only.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from mcp_proxy_conformance.target import kinds
+from mcp_proxy_conformance.target.adapter import Target
+from mcp_proxy_conformance.target.embedded import embedded
+from mcp_proxy_reference.changed import Changed
+from mcp_proxy_reference.faults import faults
+
+UNCHANGED = Changed(id="unchanged", text="The reference itself.")
+
+
+def _reference() -> Target:
+    fault = os.environ.get("BENT")
+    return embedded(next((one for one in faults() if one.id == fault), UNCHANGED), settle_s=0.1)
+
+
+kinds._reference = _reference
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> None:
+    """Nobody can be told of such an end."""
+    if getattr(item, "originalname", None) != os.environ.get("FATAL"):
+        return
+    once = os.environ.get("FATAL_ONCE")
+    if once is None or not Path(once).exists():
+        Path(once or os.devnull).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
