@@ -130,7 +130,7 @@ def test_the_sentences_of_commands_are_told_without_their_modules() -> None:
     assert [one for one in KINDS.values() if one not in run.get_help(click.Context(run))] == []
 
 
-@pytest.mark.parametrize("words", ["--help", "--version", "list", "explain FR-006.cap", "run -h"])
+@pytest.mark.parametrize("words", ["--help", "--version", "list", "list checks --json", "run -h"])
 def test_what_only_tells_something_imports_little(words: str) -> None:
     """Neither pytest nor what runs a target or draws a page."""
     code = f"""import sys

@@ -11,6 +11,8 @@ from click.core import ParameterSource
 
 from mcp_proxy_conformance.cli.complaint import PROGRAM
 
+TOP = "main"
+"""The name of the whole; `gate` begins one command below."""
 CHOICES = frozenset({"check", "only", "fail_fast", "processes", "quiet", "shard", "verbose"})
 """What chooses or shows less or more, and says nothing of the target."""
 
@@ -24,7 +26,7 @@ def again(
     """
     before, after = [PROGRAM], list[str]()
     for one in _from_the_top(context):
-        before += [one.command.name or ""] if one.parent is not None else []
+        before += [name] if (name := one.command.name or "") != TOP else []
         for parameter, value in _given(one):
             if isinstance(parameter, click.Argument):
                 after += ["--", *map(str, value)]

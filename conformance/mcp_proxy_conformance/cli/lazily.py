@@ -29,7 +29,7 @@ class LazyGroup(click.Group):
         """The command; its module is imported the first time."""
         if cmd_name in self.lazily and cmd_name not in self.commands:
             module = import_module(f"mcp_proxy_conformance.cli.{cmd_name}")
-            found = vars(module).get(cmd_name) or vars(module)[f"{cmd_name}_"]
+            found = vars(module).get(f"{cmd_name}_") or vars(module)[cmd_name]
             self.add_command(found, cmd_name)
         return super().get_command(ctx, cmd_name)
 
