@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from mcp_proxy_conformance import checks_index, requirement
+from mcp_proxy_conformance import checks_index, interpretation, requirement
 from mcp_proxy_conformance.resilience.load_case import load_cases
 
 FORMAT = "mcp-proxy-conformance-list/1"
@@ -83,7 +83,7 @@ def interpretations() -> list[Row]:
                 "suite": one.suite,
             },
         )
-        for one in requirement.interpretations()
+        for one in interpretation.interpretations()
     ]
 
 

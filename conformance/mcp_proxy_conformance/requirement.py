@@ -1,4 +1,4 @@
-"""The requirement catalogue, profiles and interpretations, and how a check cites them."""
+"""The requirement catalogue and the profiles, and how a check cites them."""
 
 from __future__ import annotations
 
@@ -186,29 +186,6 @@ class Profile(_Row, frozen=True, kw_only=True):
         )
 
 
-class Interpretation(_Row, frozen=True, kw_only=True):
-    """A ruling on a sentence that can be read in more than one way.
-
-    `no_variant` says why no variant of the reference takes the other reading; `later` holds only
-    while its clauses have no checks.
-    """
-
-    id: str
-    clauses: tuple[str, ...]
-    source: Source
-    question: str
-    readings: tuple[str, ...]
-    ruling: str
-    suite: str
-    no_variant: str | None = None
-
-
-class Interpretations(_Row, frozen=True, kw_only=True, rename={"rows": "interpretation"}):
-    """The rows of a register."""
-
-    rows: tuple[Interpretation, ...]
-
-
 @cache
 def catalogue() -> Catalogue:
     """Return the requirements of every file in fixtures/requirements, in order of file name."""
@@ -260,13 +237,6 @@ def versions() -> tuple[Profile, ...]:
     files = sorted((fixtures_dir() / "profiles").glob("*.toml"))
     rows = [msgspec.toml.decode(file.read_bytes(), type=Profile) for file in files]
     return tuple(sorted(rows, key=lambda one: (one.id, one.version)))
-
-
-@cache
-def interpretations() -> tuple[Interpretation, ...]:
-    """Return the interpretation register."""
-    data = (fixtures_dir() / "interpretations.toml").read_bytes()
-    return msgspec.toml.decode(data, type=Interpretations).rows
 
 
 def requirement(*ids: str) -> Callable[[_Check], _Check]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mcp_proxy_conformance import requirement
+from mcp_proxy_conformance import interpretation, requirement
 from mcp_proxy_conformance.authoring.source_places import PLACES, SPECIFIED
 from mcp_proxy_conformance.resources import fixtures_dir
 
@@ -38,7 +38,7 @@ REGISTER = toml("interpretations.toml")["interpretation"]
 def test_no_id_stands_twice() -> None:
     """Requirements, clauses and interpretations each have ids of their own."""
     facets = [clause.id for row in ROWS for clause in row.clauses]
-    ids = facets + [row.id for row in ROWS] + [row.id for row in requirement.interpretations()]
+    ids = facets + [row.id for row in ROWS] + [row.id for row in interpretation.interpretations()]
 
     doubled = [name for name, count in Counter(ids).items() if count > 1]
 

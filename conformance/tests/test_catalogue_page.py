@@ -14,8 +14,9 @@ from markdown_it import MarkdownIt
 from mcp_proxy_conformance.authoring.catalogue_page import page
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.counterexamples.gate import shipped
+from mcp_proxy_conformance.interpretation import interpretations
 from mcp_proxy_conformance.report.markup import prose
-from mcp_proxy_conformance.requirement import catalogue, interpretations, profile
+from mcp_proxy_conformance.requirement import catalogue, profile
 
 DATA = shipped()
 PAGE = page(DATA)

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from mcp_proxy_conformance.authoring.explained import Explained, asked, explained, requirements
 from mcp_proxy_conformance.counterexamples.gate import Shipped
+from mcp_proxy_conformance.interpretation import Interpretation
 from mcp_proxy_conformance.report.markdown import code
 from mcp_proxy_conformance.report.markup import prose
-from mcp_proxy_conformance.requirement import Interpretation, Profile, Requirement, Source
+from mcp_proxy_conformance.requirement import Profile, Requirement, Source
 
 MEANING = {"F": "a breach fails the target", "A": "advisory: a breach is reported, never counted"}
 

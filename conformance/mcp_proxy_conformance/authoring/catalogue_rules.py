@@ -10,10 +10,10 @@ from mcp_proxy_conformance.authoring.finding import Finding
 from mcp_proxy_conformance.authoring.frozen import fingerprint
 from mcp_proxy_conformance.authoring.library import Library
 from mcp_proxy_conformance.authoring.source_places import PLACES
+from mcp_proxy_conformance.interpretation import Interpretation
 from mcp_proxy_conformance.requirement import (
     Catalogue,
     Clause,
-    Interpretation,
     Profile,
     Requirement,
     Source,

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from mcp_proxy_conformance.case import Case
 from mcp_proxy_conformance.checks_index import Check
 from mcp_proxy_conformance.counterexamples.gate import LIVE, Shipped
+from mcp_proxy_conformance.interpretation import Interpretation
 from mcp_proxy_conformance.requirement import (
     Clause,
-    Interpretation,
     Profile,
     Requirement,
     Source,

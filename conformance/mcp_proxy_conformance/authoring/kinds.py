@@ -8,7 +8,8 @@ from typing import Any
 
 from mcp_proxy_conformance.case import Case
 from mcp_proxy_conformance.counterexamples.proofs import Proofs
-from mcp_proxy_conformance.requirement import Catalogue, Interpretations, Profile
+from mcp_proxy_conformance.interpretation import Interpretations
+from mcp_proxy_conformance.requirement import Catalogue, Profile
 from mcp_proxy_conformance.resilience.load_case import LoadCase
 from mcp_proxy_conformance.world import World
 

@@ -12,15 +12,8 @@ from mcp_proxy_conformance.checks_index import Check, cases, checks
 from mcp_proxy_conformance.counterexamples.gather import JUDGING
 from mcp_proxy_conformance.counterexamples.proofs import PROOFS, live_proofs, proofs
 from mcp_proxy_conformance.counterexamples.wire import WIRE_FAULTS
-from mcp_proxy_conformance.requirement import (
-    Clause,
-    Interpretation,
-    Profile,
-    catalogue,
-    interpretations,
-    profile,
-    versions,
-)
+from mcp_proxy_conformance.interpretation import Interpretation, interpretations
+from mcp_proxy_conformance.requirement import Clause, Profile, catalogue, profile, versions
 from mcp_proxy_conformance.resilience.load_case import LoadCase, load_cases
 
 TWICE = 2

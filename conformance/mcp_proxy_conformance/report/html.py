@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from mcp_proxy_conformance.interpretation import Interpretation
 from mcp_proxy_conformance.report.evidence import Evidence, read
 from mcp_proxy_conformance.report.exchange import Exchange, exchange
 from mcp_proxy_conformance.report.framing import framed
@@ -28,7 +29,6 @@ from mcp_proxy_conformance.report.retelling import (
     waivers,
 )
 from mcp_proxy_conformance.report.terminal import VERDICTS
-from mcp_proxy_conformance.requirement import Interpretation
 
 LEFT_OUT = "left out"
 COLOURS = {

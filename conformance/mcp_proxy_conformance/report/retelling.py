@@ -5,14 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from mcp_proxy_conformance.interpretation import Interpretation, interpretations
 from mcp_proxy_conformance.report.curl import curl, quoted
 from mcp_proxy_conformance.report.evidence import guilty
-from mcp_proxy_conformance.requirement import (
-    Interpretation,
-    UnknownClause,
-    catalogue,
-    interpretations,
-)
+from mcp_proxy_conformance.requirement import UnknownClause, catalogue
 
 NAMING = ("command", "binary", "kind", "surface")
 """Members of a target file that say what is judged."""
