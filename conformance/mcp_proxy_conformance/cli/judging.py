@@ -50,7 +50,7 @@ def judge(kind: str | None, options: dict[str, Any]) -> int:
         *(["--keep"] if options["keep"] else []),
         *(["--baseline", str(options["baseline"].resolve())] if options["baseline"] else []),
         *(["--case", str(options["case"].resolve())] if options["case"] else []),
-        *(["--deviations", str(options["deviations"].resolve())] if options["deviations"] else []),
+        *(["--deviations", str(options["deviations"])] if options["deviations"] else []),
         *_given(options, "examples", "seed", "shard"),
     ]  # fmt: skip
     # Nearly all that a run makes is kept to its end, so looking for garbage finds none.
