@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Literal
 
@@ -63,6 +64,12 @@ def judge(
         return _verdict("unrecognised", "not one of the six status words", (status,))
     if len(text) > LONGEST_READ:
         return _verdict("unrecognised", f"longer than {LONGEST_READ} characters")
+    return _read(text, status)
+
+
+@lru_cache(maxsize=1024)
+def _read(text: str, status: str) -> TextJudgement:
+    """Reading takes longer than asking, and targets say the same again and again."""
     return _JUDGES[status](Reading(text))
 
 
