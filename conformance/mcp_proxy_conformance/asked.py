@@ -5,14 +5,19 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mcp_proxy_conformance.baseline.manifest import BadBaseline, read
 from mcp_proxy_conformance.baseline.recorder import STAGE
+from mcp_proxy_conformance.case import BadCase
+from mcp_proxy_conformance.case import read_own as read_discovery_case
+from mcp_proxy_conformance.discovery.laws.world_run import WorldRun
 from mcp_proxy_conformance.given import Given
 from mcp_proxy_conformance.live.endpoint import BadEndpoint, Endpoint
 from mcp_proxy_conformance.live.environment import in_environment
@@ -52,9 +57,9 @@ def add_options(parser: pytest.Parser) -> None:
     group.addoption("--profile", help="the profile of clauses, or several: discovery+robustness")
     group.addoption("--out", default="mcp-proxy-conformance-out", help="folder of the report")
     group.addoption("--check", help="only this check, or this case")
-    group.addoption("--case", help="only the load case in this file")
-    group.addoption("--examples", type=int, default=EXAMPLES, help="loads to be generated")
-    group.addoption("--seed", type=int, default=0, help="what loads are generated from")
+    group.addoption("--case", help="only the case in this file")
+    group.addoption("--examples", type=int, help="loads or worlds to be generated")
+    group.addoption("--seed", type=int, default=0, help="what they are generated from")
     group.addoption("--keep", action="store_true", help="keep the targets' scratch folders")
     group.addoption("--no-confirm", action="store_true", help="do not confirm shared failures")
 
@@ -80,20 +85,37 @@ def asked_run(config: pytest.Config, given: Given | None) -> Run | None:
         else:
             return None
         chosen = judged_by(config, target)
+        laws = {} if endpoint or isinstance(target, LoaderTarget) else _of_laws(config, given)
     except json.JSONDecodeError as error:
         raise pytest.UsageError(f"--target-options is no JSON object: {error}") from None
-    except (BadTarget, BadBaseline, BadEndpoint, BadLoadCase, LookupError) as error:
+    except (BadTarget, BadBaseline, BadEndpoint, BadCase, BadLoadCase, LookupError) as error:
         raise pytest.UsageError(str(error)) from None
     if isinstance(target, LoaderTarget) != (chosen.folders == LOADERS):
         raise pytest.UsageError(f"the profile {chosen.id} does not judge kind {target.kind!r}")
-    kind = LoadRun if isinstance(target, LoaderTarget) else Run
-    return (kind if endpoint is None else partial(LiveRun, endpoint=endpoint))(
+    kind: Callable[..., Run] = LoadRun
+    if endpoint is not None:
+        kind = partial(LiveRun, endpoint=endpoint)
+    elif not isinstance(target, LoaderTarget):
+        kind = partial(WorldRun, **laws)
+    return kind(
         target=target,
         profile=chosen,
         out=Path(config.getoption("--out")).resolve(),
         confirm=given.confirm if given is not None else not config.getoption("--no-confirm"),
         keep=config.getoption("--keep"),
     )
+
+
+def _of_laws(config: pytest.Config, given: Given | None) -> dict[str, Any]:
+    """What a run of a proxy is told of its laws, and its own case; raises BadCase."""
+    if given is not None:
+        return {"examples": given.examples, "again": given.confirm}
+    file = config.getoption("--case")
+    return {
+        "examples": config.getoption("--examples"),
+        "seed": config.getoption("--seed"),
+        "own": read_discovery_case(Path(file)) if file else None,
+    }
 
 
 def described(config: pytest.Config) -> Target:
@@ -142,11 +164,13 @@ def asked_for(config: pytest.Config, target: Target) -> Target:
     """The target with what the options ask for besides; raises BadBaseline and BadLoadCase."""
     target = replace(target, soak_s=config.getoption("--soak") or target.soak_s)
     if isinstance(target, LoaderTarget):
-        given = {name: config.getoption(f"--{name}") for name in ("examples", "seed")}
-        file = config.getoption("--case")
-        return replace(target, **given, case=read_case(Path(file)) if file else None)
-    if config.getoption("--case"):
-        raise BadLoadCase("--case is about loaders: `run loader --case FILE`")
+        file, count = config.getoption("--case"), config.getoption("--examples")
+        return replace(
+            target,
+            examples=EXAMPLES if count is None else count,
+            seed=config.getoption("--seed"),
+            case=read_case(Path(file)) if file else None,
+        )
     folder = config.getoption("--baseline")
     if folder is None:
         return target

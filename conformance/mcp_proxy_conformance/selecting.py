@@ -8,6 +8,7 @@ import pytest
 
 from mcp_proxy_conformance.asked import given_to
 from mcp_proxy_conformance.collected import clauses_of, is_named, named, place_of
+from mcp_proxy_conformance.discovery.laws.world_run import WorldRun
 from mcp_proxy_conformance.given import Given
 from mcp_proxy_conformance.resilience.load_run import LoadRun
 from mcp_proxy_conformance.run import Run
@@ -31,6 +32,8 @@ def _choices(run: Run, config: pytest.Config) -> list[Callable[[pytest.Item], bo
         choices.append(lambda item: is_named(item, check))
     if isinstance(run, LoadRun) and (own := run.loader_target.case) is not None:
         choices.append(lambda item: named(item)[1] == own.id)
+    if isinstance(run, WorldRun) and (mine := run.own) is not None:
+        choices.append(lambda item: named(item)[1] == mine[0].id)
     given = given_to(config)
     if given is not None and (cited := given.clauses) is not None:
         choices.append(lambda item: bool(cited.intersection(clauses_of(item))))

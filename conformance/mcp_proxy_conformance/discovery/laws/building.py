@@ -13,6 +13,8 @@ from mcp_proxy_conformance.state import ToolState, after, initial
 from mcp_proxy_conformance.target.adapter import LOCK_CAPABILITY
 from mcp_proxy_conformance.world import LockKind, Server, Step, Tool, ToolKey, World
 
+States = dict[ToolKey, ToolState]
+APPROVABLE = (ToolState(), ToolState(approval="pending"), ToolState(approval="changed"))
 LONGEST = 40
 """Letters of the names of server and tool together, as everywhere in the suite."""
 
@@ -66,6 +68,60 @@ def _schema(canary: str) -> dict[str, Any]:
     return {"type": "object", "properties": {canary: {"type": "string"}}}
 
 
+def is_sensible(world: World) -> bool:
+    """Whether each step does something that is legal, and can be proven, where it stands."""
+    states = initial(world)
+    for step in world.steps:
+        if not _is_fit(world, states, step):
+            return False
+        states = after(world, [step], states)
+    return True
+
+
+def _is_fit(world: World, states: States, step: Step) -> bool:
+    if step.restart is not None:
+        return any(state.callable for state in states.values())
+    if step.ask is not None or step.refresh is not None or step.call is not None:
+        return step.call is None or ToolKey(step.server, step.call) in states
+    if step.lock in ("quarantine", "server") or step.unlock in ("quarantine", "server"):
+        return _fits_server(states, step)
+    if step.add is not None:
+        return is_open(states, step.server)
+    names = step.tools or (step.change or "",)
+    keys = [ToolKey(step.server, name) for name in names]
+    if not keys or not is_open(states, step.server) or not set(keys) <= states.keys():
+        return False
+    if step.change is not None:
+        return states[keys[0]].approval is None and not world.server(step.server).trusted
+    if step.unlock == "approval":
+        return all(states[key] in APPROVABLE for key in keys)
+    kind = step.lock or step.unlock
+    return all(fits(states[key], kind, lift=step.lock is None) for key in keys)
+
+
+def _fits_server(states: States, step: Step) -> bool:
+    own = [state for key, state in states.items() if key.server == step.server]
+    off, held = any(one.server_off for one in own), any(one.quarantined for one in own)
+    if step.lock == "quarantine":
+        return not off and not held
+    if step.unlock == "quarantine":
+        return held and not off
+    return off if step.unlock == "server" else bool(own) and not off
+
+
+def fits(state: ToolState, kind: LockKind | None, *, lift: bool) -> bool:
+    """Whether a lock by config or user can be laid on such a tool, or lifted from it."""
+    if kind == "user":
+        return state == ToolState(user=True) if lift else state.callable
+    return state.config if lift else not state.config
+
+
+def is_open(states: States, server: str) -> bool:
+    """Whether the server is on and not in quarantine."""
+    own = [state for key, state in states.items() if key.server == server]
+    return not any(state.server_off or state.quarantined for state in own)
+
+
 class Builder:
     """Takes acts on a world of these servers, as far as the target declares to know them."""
 
@@ -92,7 +148,7 @@ class Builder:
         return Plan(world, tuple(sorted({*looks, len(steps)})))
 
     def act(self, act: Act) -> bool:
-        """Whether the act was taken: it stands for one step, or for several that belong together."""
+        """Whether the act was taken: as one step, or as several that belong together."""
         server = self.world.servers[act.server % len(self.world.servers)]
         keys = [one for one in self.states if one.server == server.name]
         chosen = list(dict.fromkeys(keys[number % len(keys)] for number in act.tools))
@@ -127,8 +183,8 @@ class Builder:
         """Lay or lift a lock where that is sure to be legal, and can be proven (section 0)."""
         kind: LockKind = "config" if do.endswith("config") else "user"
         lift = do.startswith("un")
-        fit = [key for key in keys if self._is_open(server) and self._fits(key, kind, lift=lift)]
-        if not fit or LOCK_CAPABILITY[kind] not in self._can:
+        fit = [key for key in keys if fits(self.states[key], kind, lift=lift)]
+        if not fit or LOCK_CAPABILITY[kind] not in self._can or not is_open(self.states, server):
             return
         names = tuple(key.tool for key in fit)
         if lift:
@@ -136,43 +192,27 @@ class Builder:
         else:
             self._take(Step(lock=kind, server=server, tools=names))
 
-    def _fits(self, key: ToolKey, kind: LockKind, *, lift: bool) -> bool:
-        state = self.states[key]
-        if kind == "user":
-            return state == ToolState(user=True) if lift else state.callable
-        return state.config if lift else not state.config
-
     def _refreshed(self, server: str) -> list[Step]:
         """What is unlocked may have to be looked for again (ruling back-without-refresh)."""
         return [Step(refresh=server)] if "refresh" in self._can else []
 
-    def _is_open(self, server: str) -> bool:
-        """Whether the server is on and not in quarantine."""
-        own = [state for key, state in self.states.items() if key.server == server]
-        return not any(state.server_off or state.quarantined for state in own)
-
     def _switch(self, do: str, server: str) -> None:
         kind: LockKind = "quarantine" if do in ("quarantine", "release") else "server"
-        own = [state for key, state in self.states.items() if key.server == server]
-        off, held = any(one.server_off for one in own), any(one.quarantined for one in own)
-        fits = {
-            "quarantine": not off and not held, "release": held and not off,
-            "off": not off, "on": off,
-        }  # fmt: skip
-        if not fits[do] or LOCK_CAPABILITY[kind] not in self._can:
-            return
-        if do in ("quarantine", "off"):
-            self._take(Step(lock=kind, server=server))
-        else:
-            self._take(Step(unlock=kind, server=server), *self._refreshed(server))
+        step = (
+            Step(lock=kind, server=server)
+            if do in ("quarantine", "off")
+            else Step(unlock=kind, server=server)
+        )
+        if _fits_server(self.states, step) and LOCK_CAPABILITY[kind] in self._can:
+            self._take(step, *(self._refreshed(server) if step.unlock else []))
 
     def _renew(self, do: str, server: Server, key: ToolKey) -> None:
         """A new text or tool, or an approval: of untrusted servers, where they can be reached."""
         known = {"approval", "refresh"} <= set(self._can) and not server.trusted
-        if not known or not self._is_open(server.name):
+        if not known or not is_open(self.states, server.name):
             return
         state = self.states[key]
-        if do == "approve" and state in (ToolState(approval="pending"), ToolState(approval="changed")):
+        if do == "approve" and state in APPROVABLE[1:]:
             approved = Step(unlock="approval", server=server.name, tools=(key.tool,))
             self._take(approved, *self._refreshed(server.name))
         elif do == "change" and state.approval is None and not key.tool.startswith("new_"):

@@ -45,8 +45,10 @@ def counts(look: Look, found: Findings) -> None:
                 _server(look, found, entries[name], alive=alive)
         for name in {key.server for key in look.bench.locked(quarantined=True)} & set(entries):
             callables = block(entries[name]).get("callable", 0)
-            found.truth(["FR-010.quarantined"], LISTING, callables, holds=not callables, counts=alive,
-                        wanted=f"no callable tool of {name}, in quarantine")  # fmt: skip
+            found.truth(
+                ["FR-010.quarantined"], LISTING, callables, holds=not callables, counts=alive,
+                wanted=f"no callable tool of {name}, in quarantine",
+            )  # fmt: skip
     except Misshapen as error:
         found.truth(["FR-010.block"], LISTING, str(error), holds=False, wanted="a block of counts")
         return
@@ -95,11 +97,12 @@ def _surplus(look: Look, entry: ServerEntry) -> bool:
     return any(told.get(word, 0) > most[word] for word in USERS)
 
 
-def _inspected(
-    look: Look, found: Findings, entries: Any, servers: tuple[str, ...]
-) -> None:
+def _inspected(look: Look, found: Findings, entries: Any, servers: tuple[str, ...]) -> None:
     """The view of one server shows the block of the listing."""
-    if look.bench.surface.inspect is None or "inspect" not in look.bench.started.target.capabilities:
+    if (
+        look.bench.surface.inspect is None
+        or "inspect" not in look.bench.started.target.capabilities
+    ):
         return
     for name in servers:
         if name in entries:

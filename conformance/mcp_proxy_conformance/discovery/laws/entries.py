@@ -105,8 +105,10 @@ def remedies(look: Look, found: Findings) -> None:
             again = repeated(every, entry.members)
             policy = ["SC-003.discovery"] if entry.status == POLICY else []
             extra = ["FR-003.members"] if again and set(entry.members) - {*MEMBERS} else []
-            found.truth(["FR-005.once", *policy, *extra], one.of, list(again), holds=not again,
-                        wanted="no remedy in an entry", topic=f"remedies in {entry.name}")  # fmt: skip
+            found.truth(
+                ["FR-005.once", *policy, *extra], one.of, list(again), holds=not again,
+                wanted="no remedy in an entry", topic=f"remedies in {entry.name}",
+            )  # fmt: skip
 
 
 def _classed(look: Look, found: Findings, one: Told, status: str, text: str) -> None:
@@ -167,7 +169,9 @@ def _entries(look: Look) -> Iterator[tuple[Told, Entry, ToolKey]]:
 
 def _is_hidden(state: ToolState) -> bool:
     """Whether what the tool's server says of it may be told by nobody (section 3)."""
-    return state.approval is not None or (is_withheld(state) and not state.config and not state.user)
+    return state.approval is not None or (
+        is_withheld(state) and not state.config and not state.user
+    )
 
 
 def _in_entries(one: Told, words: list[str]) -> bool:
@@ -178,5 +182,3 @@ def _in_entries(one: Told, words: list[str]) -> bool:
 def _form(entry: Entry) -> str:
     form = entry.name.replace(entry.key.tool, "{tool}")
     return form.replace(entry.key.server, "{server}") if entry.key.server else form
-
-

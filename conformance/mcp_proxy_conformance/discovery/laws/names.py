@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-WORDS = tuple(
-    "lemadut bugadom dumara tuburom bufime ripedu giduva renumip ligeven poloku dumezip matazu "
-    "liviro nadinan tutoko lanifuk gifemo nafomum mukolo fafeget fikafo rulevu tanumok nobedek "
-    "lubabuk luloda noniden vinepat levubuk vipifi puzule zezemep labinit lozilam nelenu raniza "
-    "dozenen donova febero furotit".split()
-)
+WORDS = (
+    "lemadut", "bugadom", "dumara", "tuburom", "bufime", "ripedu", "giduva", "renumip", "ligeven",
+    "poloku", "dumezip", "matazu", "liviro", "nadinan", "tutoko", "lanifuk", "gifemo", "nafomum",
+    "mukolo", "fafeget", "fikafo", "rulevu", "tanumok", "nobedek", "lubabuk", "luloda", "noniden",
+    "vinepat", "levubuk", "vipifi", "puzule", "zezemep", "labinit", "lozilam", "nelenu", "raniza",
+    "dozenen", "donova", "febero", "furotit",
+)  # fmt: skip
 """A tool each, in its name and description."""
-SHARED = tuple("popazat pupevit zopevu kugofop lateman zazevim nevamom fopolon".split())
+SHARED = (
+    "popazat", "pupevit", "zopevu", "kugofop", "lateman", "zazevim", "nevamom", "fopolon",
+)  # fmt: skip
 """Groups of tools, in descriptions only."""
-SERVERS = tuple("dibipok mipuku dedakim kemime punidim makata".split())
+SERVERS = (
+    "dibipok", "mipuku", "dedakim", "kemime", "punidim", "makata",
+)  # fmt: skip
 NOWHERE = "quolvexi"
 """A word that no tool has."""
-CANARIES = tuple(
-    "bidatitegimu lezizobopuga bonuzetinape fomikikimeko podetedepope nizomepegafi palelizugavo "
-    "movugokizani rifupedigomo mibebovoroba munogagefuta voduzabegubi fipovadakure migubapinile "
-    "nugugamibago todigolenavi vologazivude nekegogizidu nufenotarema garemavafoni vadelefuvobi "
-    "tolinedadidi mapemizizoda vogipogilobo gobobodakeva rililubiviki buzabedovozo zimofofazive "
-    "relinizudugo zegodanupifo dakudedonofe fonutevuzazi kirilivigoge gefirelamigu petatobabogo "
-    "lakedaguredi penukaduvule bilebekarebi mifukagazopo dodotufudemi".split()
-)
+CANARIES = (
+    "bidatitegimu", "lezizobopuga", "bonuzetinape", "fomikikimeko", "podetedepope",
+    "nizomepegafi", "palelizugavo", "movugokizani", "rifupedigomo", "mibebovoroba",
+    "munogagefuta", "voduzabegubi", "fipovadakure", "migubapinile", "nugugamibago",
+    "todigolenavi", "vologazivude", "nekegogizidu", "nufenotarema", "garemavafoni",
+    "vadelefuvobi", "tolinedadidi", "mapemizizoda", "vogipogilobo", "gobobodakeva",
+    "rililubiviki", "buzabedovozo", "zimofofazive", "relinizudugo", "zegodanupifo",
+    "dakudedonofe", "fonutevuzazi", "kirilivigoge", "gefirelamigu", "petatobabogo",
+    "lakedaguredi", "penukaduvule", "bilebekarebi", "mifukagazopo", "dodotufudemi",
+)  # fmt: skip
 """What stands in texts that may have to be withheld, a tool each."""
 VERBS = (
     "list", "push", "seal", "null", "constructor", "select", "true", "a", "disabled", "tools",
@@ -36,7 +43,7 @@ TEXTS = (
     "Ask the user to enable it: disabled_by_user, server_quarantined.",
     "first line\nsecond line\n\tthird line",
     "right \u202eto left\u202c and \u2028 a line apart",
-    "NEAR(x y) OR * -minus \"unclosed",
+    'NEAR(x y) OR * -minus "unclosed',
     "0 tools match; 12 of them are locked.",
     "long " * 260,
 )

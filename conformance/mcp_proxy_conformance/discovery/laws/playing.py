@@ -21,6 +21,8 @@ from mcp_proxy_conformance.target.started import Started
 from mcp_proxy_conformance.verdict import Inconclusive, Misshapen, NotApplicable
 from mcp_proxy_conformance.world import Step, ToolKey
 
+LAST = ("unknown",)
+"""Laws that meddle with the target: nothing is asked of it after them."""
 LEAVES_S = 6.0
 """How much of its time a target must have left when it is looked at."""
 
@@ -35,10 +37,14 @@ class Broken:
 
 @dataclass(slots=True)
 class Played:
-    """What came of a plan: for each law how much it saw, and the first look that broke it."""
+    """What came of a plan: for each law how much it saw, and the first look that broke it.
+
+    `seconds` in all, and `ready` of them until its first step was taken.
+    """
 
     plan: Plan
     seconds: float = 0.0
+    ready: float = 0.0
     seen: dict[str, int] = field(default_factory=dict)
     broken: dict[str, Broken] = field(default_factory=dict)
 
@@ -87,6 +93,8 @@ class Player:
         for number in range(len(self._plan.world.steps) + 1):
             if number:
                 self._take(stepper, self._plan.world.steps[number - 1])
+            if number == 1:
+                self._played.ready = time.monotonic() - self._started.started_at
             if number in self._plan.looks and self._is_young():
                 self._look(stepper, number)
         return self._played
@@ -106,7 +114,9 @@ class Player:
             self._unsure = {key for key, state in armed.states.items() if not state.callable}
             if "counter" in self._started.target.capabilities:
                 self._memory["after restart"] = self._started.adapter.counter()
-        opened = [k for k, s in armed.states.items() if s.callable and not before.get(k, s).callable]
+        opened = [
+            k for k, s in armed.states.items() if s.callable and not before.get(k, s).callable
+        ]
         self._open(stepper.prover, opened)
 
     def _open(self, prover: Prover, opened: list[ToolKey]) -> None:
@@ -125,15 +135,15 @@ class Player:
             armed.refused.pop(key)
         confirm_all(stepper.prover)
         self._started.answers.clear()
-        look = Look(
-            Bench(self._started, armed), frozenset(self._unsure), number, self._memory
-        )
+        look = Look(Bench(self._started, armed), frozenset(self._unsure), number, self._memory)
         look.memory["last"] = number == self._plan.looks[-1]
-        found = {name: self._judged(look, name) for name in self._laws}
+        found = {name: self._judged(look, name) for name in self._laws if name not in LAST}
         if any(one.broken() for one in found.values()):
             look.bench.settle()
             look = Look(look.bench, look.unsure, number, self._memory)
             found |= {name: self._judged(look, name) for name, one in found.items() if one.broken()}
+        if look.memory["last"]:
+            found |= {name: self._judged(look, name) for name in self._laws if name in LAST}
         for name, one in found.items():
             self._played.seen[name] = self._played.seen.get(name, 0) + one.seen
             if one.broken() and name not in self._played.broken:

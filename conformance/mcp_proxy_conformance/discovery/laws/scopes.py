@@ -51,12 +51,15 @@ def _default(look: Look, found: Findings, one: Told, flagged: Told, agent: str) 
                 wanted="no name from beyond the scope")  # fmt: skip
     note = one.answer.note
     if not flagged.answer.disabled:
-        found.truth(["FR-007.note"], one.of, note, holds=not note, wanted="no note of other servers")
+        found.truth(
+            ["FR-007.note"], one.of, note, holds=not note, wanted="no note of other servers"
+        )
         return
     scope = look.bench.world.agents[agent]
     query = one.of.query or ""
-    locked = [k for k in look.bench.states if not look.bench.states[k].callable
-              and (look.bench.tools[k].holds(query) or k in look.bench.armed.shown.get(query, ()))]  # fmt: skip
+    shown = look.bench.armed.shown.get(query, ())
+    locked = [k for k, state in look.bench.states.items() if not state.callable
+              and (look.bench.tools[k].holds(query) or k in shown)]  # fmt: skip
     own = max(sum(key.server in scope for key in locked), len(flagged.answer.disabled))
     numbers = numbers_in(note or "")
     wrong = [n for n in numbers if min(numbers) > own and n <= len(locked)]
@@ -210,5 +213,3 @@ def _numbers(value: Any) -> Iterator[tuple[str, int]]:
     elif isinstance(value, list):
         for inner in value:
             yield from _numbers(inner)
-
-

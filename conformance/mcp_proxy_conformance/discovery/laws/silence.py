@@ -1,4 +1,4 @@
-"""Laws of default answers: nothing of locked tools but a note, which comes exactly when it is due."""
+"""Laws of default answers: nothing of locked tools but a note, exactly when it is due."""
 
 from __future__ import annotations
 

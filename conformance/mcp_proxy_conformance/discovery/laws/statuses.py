@@ -40,7 +40,7 @@ def revealed(look: Look, found: Findings) -> None:
         seen, allowed = one.answer.status(key), _allowed(look, key)
         crowded = seen == NOWHERE and len(one.answer.disabled) >= max(1, min(most, LOCKED_CAP))
         if not crowded:
-            _judge(look, found, one, key, seen, allowed)
+            _judge(look, found, one, key, seen=seen, allowed=allowed)
 
 
 def by_group(look: Look, found: Findings) -> None:
@@ -61,7 +61,8 @@ def by_group(look: Look, found: Findings) -> None:
         if len(one.answer.disabled) >= max(most, 1) or len(due) > most:
             continue
         for key in due:
-            _judge(look, found, one, key, one.answer.status(key), _allowed(look, key))
+            seen = one.answer.status(key)
+            _judge(look, found, one, key, seen=seen, allowed=_allowed(look, key))
 
 
 def listed(look: Look, found: Findings) -> None:
@@ -71,7 +72,7 @@ def listed(look: Look, found: Findings) -> None:
             key = look.named(entry)
             if key in look.proven:
                 allowed = _allowed(look, key) - {NOWHERE}
-                _judge(look, found, one, key, entry.status, allowed)
+                _judge(look, found, one, key, seen=entry.status, allowed=allowed)
             elif key in look.free:
                 found.truth(["FR-004.follows-state"], one.of, entry.status, holds=False,
                             wanted=f"{key} not among the locked, for it is callable")  # fmt: skip
@@ -153,9 +154,8 @@ def _allowed(look: Look, key: ToolKey) -> frozenset[str]:
     return allowed | {UNKNOWN} | ({NOWHERE} if withheld else set())
 
 
-def _judge(
-    look: Look, found: Findings, one: Told, key: ToolKey, seen: str, allowed: frozenset[str]
-) -> None:
+def _judge(look: Look, found: Findings, one: Told, key: ToolKey, *, seen: str,
+           allowed: frozenset[str]) -> None:  # fmt: skip
     clauses = _broken(look.bench.states[key], seen)
     found.truth(clauses, one.of, seen, holds=seen in allowed,
                 wanted=f"{' or '.join(sorted(allowed))} for {key}",

@@ -42,7 +42,10 @@ def _kinds(can: Collection[str]) -> Plan:
         Server(name=SERVERS[3], tools=tuple(_tools(25, mixed, none))),
         Server(name=SERVERS[4], tools=tuple(_tools(27, mixed, mixed))),
     ]
-    agents = {"north": (SERVERS[0], SERVERS[4]), "south": (SERVERS[1], SERVERS[4])}
+    agents: dict[str, tuple[str, ...]] = {
+        "north": (SERVERS[0], SERVERS[4]),
+        "south": (SERVERS[1], SERVERS[4]),
+    }
     acts = (
         Act(do="user", server=0, tools=(0, 1, 2, 3, 4, 13)),
         Act(do="user", server=1, tools=(0, 1, 4)),

@@ -14,7 +14,7 @@ from mcp_proxy_conformance.discovery.laws.names import NOWHERE, SERVERS, SHARED,
 from mcp_proxy_conformance.discovery.laws.tours import tours
 from mcp_proxy_conformance.world import Server
 
-MOST_SERVERS, MOST_TOOLS, MOST_ACTS, MOST_LOOKS = 6, 30, 8, 3
+MOST_SERVERS, MOST_TOOLS, MOST_ACTS, MOST_LOOKS = 6, 30, 12, 2
 FIRST = 3
 """So many acts are taken before the first look."""
 LIMITS = (0, 1, 2, 5, 9, 10, 11, 50, 100)
@@ -49,7 +49,7 @@ def _recipes() -> st.SearchStrategy[Recipe]:
     groups = st.lists(st.integers(0, 3), max_size=2)
     tools = st.tuples(st.integers(0, len(VERBS) - 1), st.integers(0, len(TEXTS) - 1), groups)
     servers = st.builds(
-        ServerRecipe, st.sampled_from(KINDS), st.lists(tools, min_size=1, max_size=12)
+        ServerRecipe, st.sampled_from(KINDS), st.lists(tools, min_size=1, max_size=8)
     )
     several = st.lists(st.integers(0, 11), min_size=1, max_size=8).map(tuple)
     acts = st.builds(
@@ -64,7 +64,7 @@ def _recipes() -> st.SearchStrategy[Recipe]:
     return st.builds(
         Recipe,
         servers=st.lists(servers, min_size=1, max_size=MOST_SERVERS),
-        acts=st.lists(acts, min_size=2, max_size=MOST_ACTS),
+        acts=st.lists(acts, min_size=5, max_size=MOST_ACTS),
         scopes=st.lists(scopes, max_size=2),
         requests=st.lists(asked, min_size=1, max_size=3),
     )
