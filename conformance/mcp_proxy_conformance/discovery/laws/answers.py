@@ -91,8 +91,8 @@ def callables(look: Look, found: Findings) -> None:
 
 def unasked(look: Look, found: Findings) -> None:
     """Where nothing is locked nothing is listed as locked; and no tool to a query it never met."""
-    armed = look.bench.armed
-    fullest = max(armed.shown.values(), key=len, default=())
+    shown = look.memory.get("shown", {})
+    fullest = max(shown.values(), key=len, default=())
     first = {ToolKey(s.name, tool.name) for s in look.bench.world.servers for tool in s.tools}
     for one in look.every(True):
         query = one.of.query or ""
@@ -102,12 +102,12 @@ def unasked(look: Look, found: Findings) -> None:
                 ["FR-002.no-locks-no-change"], one.of, listed, holds=not listed,
                 wanted="no locked tool", counts=bool(one.answer.tools),
             )  # fmt: skip
-        if len(armed.shown.get(query, fullest)) >= len(fullest):
+        if len(shown.get(query, fullest)) >= len(fullest):
             continue  # it may have found more than it listed
         strays = [
             str(key)
             for key in one.answer.statuses()
-            if key in first and key not in armed.shown[query] and query != key.tool
+            if key in first and key not in shown[query] and query != key.tool
             and _is_indexed(look, key) and look.is_own(key)
         ]  # fmt: skip
         found.truth(

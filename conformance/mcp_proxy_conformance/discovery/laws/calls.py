@@ -10,6 +10,7 @@ from mcp_proxy_conformance.discovery.laws.look import Findings, Look
 from mcp_proxy_conformance.discovery.locked import own_query
 from mcp_proxy_conformance.discovery.rejections import own_words, read_as_policy, rejection
 from mcp_proxy_conformance.discovery.surface import FLAG
+from mcp_proxy_conformance.proving import SHOW_LIMIT
 from mcp_proxy_conformance.state import ToolState
 from mcp_proxy_conformance.verdict import Inconclusive
 from mcp_proxy_conformance.world import ToolKey
@@ -30,14 +31,14 @@ def unreached(look: Look, found: Findings) -> None:
     """However a locked tool is called, and whatever was asked before, its upstream counts none."""
     bench = look.bench
     ways = range(len(bench.surface.calls))
-    for at, key in enumerate(look.keys):
+    turn = slice(None) if look.memory["last"] else slice(look.number % 2, None, 2)
+    for at, key in enumerate(look.keys[turn]):
         acts: list[Callable[[], object]] = [
             lambda key=key, turn=turn: _close_call(look, key, turn)  # type: ignore[misc]
             for turn in range(IN_A_ROW)
         ]
         every = ways if look.memory["last"] else [(look.number + at) % len(ways)]
         acts += [lambda key=key, way=way: bench.call(key, surface=way) for way in every]  # type: ignore[misc]
-        acts.append(lambda key=key: look.own(key))  # type: ignore[misc]
         acts.append(lambda key=key: look.ask(key.tool, flag=True, anew=True))  # type: ignore[misc]
         acts.append(lambda key=key: bench.call(key))  # type: ignore[misc]
         _count(bench, found, key, None, acts)
@@ -68,25 +69,20 @@ def _count(
 
 def kept(look: Look, found: Findings) -> None:
     """Being listed and being refused changes no lock: statuses and callable tools stay."""
-    before = {key: _status(look, key) for key in look.keys}
-    for key in look.keys:
+    before = {key: one.answer.status(key) for key in look.keys
+              if (one := look.own(key)) and one.answer.error is None}  # fmt: skip
+    for key in before:
         look.bench.call(key)
-    for key in look.keys:
-        after = _status(look, key)
-        again = look.ask(own_query(look.bench, key), flag=True, limit=100)
+    for key, status in before.items():
+        again = look.ask(own_query(look.bench, key), flag=True, limit=SHOW_LIMIT, anew=True)
+        after = "" if again is None else again.answer.status(key)
         of = again.of if again is not None else _calling(key)
-        clauses = ["FR-011.not-unlocked"]
-        found.truth(clauses, of, after, holds=after == before[key],
-                    wanted=f"{before[key]} for {key}, as before it was called")  # fmt: skip
+        found.truth(["FR-011.not-unlocked"], of, after, holds=after == status,
+                    wanted=f"{status} for {key}, as before it was called")  # fmt: skip
     for key in look.free[:IN_A_ROW]:
         reached = look.bench.call(key).reached
         found.truth(["FR-011.not-unlocked"], _calling(key), reached, holds=reached,
                     wanted="a callable tool is reached still", counts=bool(look.keys))  # fmt: skip
-
-
-def _status(look: Look, key: ToolKey) -> str:
-    one = look.ask(own_query(look.bench, key), flag=True, limit=100, anew=True)
-    return "" if one is None or one.answer.error is not None else one.answer.status(key)
 
 
 def policy(look: Look, found: Findings) -> None:

@@ -40,8 +40,9 @@ def counts(look: Look, found: Findings) -> None:
     try:
         entries = look.bench.list().servers
         alive = any(isinstance(entry.counts, dict) and entry.counts for entry in entries.values())
+        doubtful = {key.server for key in look.unsure}
         for name in servers:
-            if name in entries:
+            if name in entries and name not in doubtful:
                 _server(look, found, entries[name], alive=alive)
         for name in {key.server for key in look.bench.locked(quarantined=True)} & set(entries):
             callables = block(entries[name]).get("callable", 0)
@@ -122,6 +123,8 @@ def counter(look: Look, found: Findings) -> None:
     if "after restart" in look.memory:
         seen = look.memory.pop("after restart")
         found.truth(["FR-013.counts"], LISTING, seen, holds=seen == 0, wanted="0 after a restart")
+    if not look.memory["last"]:
+        return
     query = look.bench.world.requests[0]["query"] if look.bench.world.requests else "quolvexi"
     told = [read()]
     for flag, word in ((True, query), (ABSENT, query), (False, query), (True, "quolvexi"),

@@ -85,9 +85,9 @@ class Player:
     def play(self) -> Played:
         """Take every step, and look after those that the plan says."""
         stepper = proven(self._started)
-        for request in self._plan.world.requests:
-            if request["query"] not in stepper.armed.shown:
-                stepper.prover.note_shown(request["query"], stepper.prover.ask(request["query"]))
+        for query in dict.fromkeys(one["query"] for one in self._plan.world.requests):
+            stepper.prover.note_shown(query, stepper.prover.ask(query))  # all are callable by now
+            self._memory.setdefault("shown", {})[query] = stepper.armed.shown[query]
         for step in denials(self._started.world):
             stepper.take(step)
         for number in range(len(self._plan.world.steps) + 1):

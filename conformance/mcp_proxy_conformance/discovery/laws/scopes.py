@@ -79,9 +79,10 @@ def listings(look: Look, found: Findings) -> None:
         if any(name in listing.servers for name in outside):
             continue  # it shows them, and may (ruling scope-of-listing)
         text = str(listing.reply.error or "\n".join(listing.reply.texts))
-        states = [s for k, s in look.bench.states.items() if k.server not in outside]
-        more = [f"{word}: {n}" for word, n in _numbers_told(view, listing)
-                if n > sum(_may_count(state, word) for state in states)]  # fmt: skip
+        own = {k: s for k, s in look.bench.states.items() if k.server not in outside}
+        most = {word: sum(k in look.unsure or _may_count(s, word) for k, s in own.items())
+                for word in STATUSES}  # fmt: skip
+        more = [f"{word}: {n}" for word, n in _numbers_told(view, listing) if n > most[word]]
         told = _names_in(look, agent, text, "") + more
         found.truth(["FR-007.listing"], When(do="list", agent=agent), told, holds=not told,
                     wanted="nothing from beyond the scope")  # fmt: skip
