@@ -11,7 +11,7 @@ from mcp_proxy_conformance.discovery.laws.building import Plan, is_sensible, rep
 from mcp_proxy_conformance.world import Server, Step, Tool, World
 
 FirstBroken = Callable[[Sequence[Plan]], Plan | None]
-TRIED = 8
+TRIED = 4
 """Plans that are played in one round."""
 
 

@@ -81,7 +81,7 @@ def _due(look: Look, found: Findings, one: Told, flagged: Told, fullest: int) ->
     rest = {name: value for name, value in one.answer.body.items() if name != member}
     single = len(lines) == 1 and not repeated([note], rest)
     found.truth(["FR-009.one-line"], one.of, note, holds=single, wanted="a single line, once")
-    if numbers_in(note):
+    if numbers_in(note) and one.limit is None:
         _counted(look, found, one, fullest)
     missing = _missing(flagged.answer)
     found.truth(["SC-002.two-steps"], flagged.of, missing, holds=not missing,

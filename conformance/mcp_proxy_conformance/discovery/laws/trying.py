@@ -64,12 +64,15 @@ class Laws:
     @cached_property
     def played(self) -> list[Played]:
         """Every world, played on a target of its own, as many at once as the target allows."""
-        first = self._crew.submit(self._play, self._plans(0)[0]).result()
+        first = self._plans(0)
+        jobs = [self._crew.submit(self._play, plan) for plan in first]
         examples = self._asked.examples
         if examples is None:
-            examples = SLOW if first.ready > SLOW_S else QUICK
-        jobs = [self._crew.submit(self._play, plan) for plan in self._plans(examples)[1:]]
-        return [first, *(job.result() for job in jobs)]
+            examples = SLOW if jobs[0].result().ready > SLOW_S else QUICK
+        jobs += [
+            self._crew.submit(self._play, plan) for plan in self._plans(examples)[len(first) :]
+        ]
+        return [job.result() for job in jobs]
 
     def _plans(self, examples: int) -> list[Plan]:
         return generated(examples, self._asked.seed, self._target.capabilities)
@@ -117,12 +120,15 @@ class Laws:
             raise Inconclusive("no generated world showed what the law is about")
         return Sides({"worlds": len(self.played)}, {"worlds": len(self.played)})
 
-    def _seen_again(self, name: str, plan: Plan, first: dict[str, Any]) -> dict[str, Any]:
+    def _seen_again(
+        self, name: str, plan: Plan, first: dict[str, Any], laws: Sequence[str] = ()
+    ) -> dict[str, Any]:
         """What is seen on the same paths each time, on fresh targets."""
-        jobs = self._again.get(repr(plan))
-        if jobs is None:
-            jobs = [self._crew.submit(self._play, plan) for _ in range(CONFIRMED)]
-            self._again[repr(plan)] = jobs
+        place = f"{plan} {laws}"
+        if place not in self._again:
+            jobs = [self._crew.submit(self._play, plan, laws) for _ in range(CONFIRMED)]
+            self._again[place] = jobs
+        jobs = self._again[place]
         found = [job.result().of(name) for job in jobs]
         return {
             path: seen
@@ -135,7 +141,7 @@ class Laws:
         began = time.monotonic()
 
         def first_broken(several: Sequence[Plan]) -> Plan | None:
-            jobs = [self._crew.submit(self._play, one) for one in several]
+            jobs = [self._crew.submit(self._play, one, [name]) for one in several]
             played = [job.result() for job in jobs]
             broken = [one.plan for one in played if accused & _clauses(one.of(name))]
             return min(broken, key=size, default=None)
@@ -144,15 +150,16 @@ class Laws:
         of = self._subject(name, plan, common)
         small = shrunk(plan, _steps_of(of), first_broken, until)
         self._left = max(0.0, self._left - (time.monotonic() - began))
-        played = self._play(small)
-        again = self._seen_again(name, small, played.of(name))
-        if accused & _clauses(again):
-            return self._told(name, again, played)
-        played = self._again[repr(plan)][0].result()
+        if small != plan:
+            played = self._play(small, [name])
+            again = self._seen_again(name, small, played.of(name), [name])
+            if accused & _clauses(again):
+                return self._told(name, again, played)
+        played = self._again[f"{plan} {()}"][0].result()
         return self._told(name, common, played)
 
     def _subject(self, name: str, plan: Plan, common: dict[str, Any]) -> When:
-        played = self._again[repr(plan)][0].result()
+        played = self._again[f"{plan} {()}"][0].result()
         return played.broken[name].findings.of[next(iter(common))]
 
     def _told(self, name: str, broken: dict[str, Any], played: Played) -> Sides:
