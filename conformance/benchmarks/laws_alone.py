@@ -56,11 +56,12 @@ def tried(trial: Trial, examples: int) -> Told:
 
 
 def of_discovery(trial: Trial) -> bool:
-    """Whether it breaks a clause of discovery that convicts, or is a fair proxy."""
+    """Whether it breaks a clause of discovery that convicts in any run, or is a fair proxy."""
     if trial.kind == "variant":
         return not trial.loads
-    firm = [one for one in profile("discovery").clauses if catalogue().clause(one).judgement == "F"]
-    return trial.kind == "fault" and bool(set(trial.clauses) & set(firm))
+    known = [catalogue().clause(one) for one in profile("discovery").clauses]
+    firm = {one.id for one in known if one.judgement == "F" and one.asked_by is None}
+    return trial.kind == "fault" and bool(set(trial.clauses) & firm)
 
 
 def main() -> int:

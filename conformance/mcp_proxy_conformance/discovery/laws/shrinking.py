@@ -41,10 +41,17 @@ def size(plan: Plan) -> tuple[int, int, int, int]:
 
 
 def _rounds(plan: Plan, instead: Sequence[Step]) -> Iterator[list[Plan]]:
-    for candidates in (_looks(plan, instead), _worlds(plan)):
+    for candidates in (_alone(plan), _looks(plan, instead), _worlds(plan)):
         fit = [one for one in candidates if size(one) < size(plan) and is_sensible(one.world)]
         for at in range(0, len(fit), TRIED):
             yield fit[at : at + TRIED]
+
+
+def _alone(plan: Plan) -> Iterator[Plan]:
+    """One server of several, looked at in the end; it may well be all that it takes."""
+    names = [one.name for one in plan.world.servers]
+    last = Plan(plan.world, plan.looks[-1:])
+    yield from (_kept(last, [name]) for name in names if len(names) > 1)
 
 
 def _looks(plan: Plan, instead: Sequence[Step]) -> Iterator[Plan]:
