@@ -21,6 +21,7 @@ from mcp_proxy_conformance.counterexamples.forking import forked
 from mcp_proxy_conformance.counterexamples.gather import trials
 from mcp_proxy_conformance.counterexamples.matrix import Trial
 from mcp_proxy_conformance.counterexamples.warming import warm
+from mcp_proxy_conformance.discovery.laws.law import LAWS
 from mcp_proxy_conformance.discovery.laws.playing import play
 from mcp_proxy_conformance.discovery.laws.worlds import generated
 from mcp_proxy_conformance.requirement import catalogue, profile
@@ -37,18 +38,22 @@ class Told:
 
 
 def tried(trial: Trial, examples: int) -> Told:
-    """Play the worlds until a law convicts by a clause that is broken; all of them on fair ones."""
-    target = trial.target()
+    """Play the worlds until a law convicts by a clause that is broken; all of them on fair ones.
+
+    On a counterexample each law of its clauses is tried, on fair ones every law.
+    """
+    target, cited = trial.target(), set(trial.clauses)
+    laws = [name for name, law in LAWS.items() if trial.kind == "variant" or cited & {*law.clauses}]
     accused: dict[str, str] = {}
     try:
         with tempfile.TemporaryDirectory() as scratch:
-            for plan in generated(examples, 0, target.capabilities):
-                played = play(target, plan, Path(scratch))
+            for plan in generated(examples, 0, target.capabilities) if laws else ():
+                played = play(target, plan, Path(scratch), laws)
                 for law in played.broken:
                     for path in played.of(law):
                         firm = [c for c in against(path) if catalogue().clause(c).judgement == "F"]
                         accused |= {one: path for one in firm if one not in accused}
-                if trial.kind == "fault" and accused.keys() & set(trial.clauses):
+                if trial.kind == "fault" and accused.keys() & cited:
                     break
     finally:
         target.close()

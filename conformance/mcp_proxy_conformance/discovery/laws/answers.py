@@ -35,8 +35,7 @@ def capped(look: Look, found: Findings) -> None:
             counts=len(_locked_matches(look, one)) > most,
         )  # fmt: skip
     crowds = [one for one in look.requests(True) if len(_locked_matches(look, one)) > LOCKED_CAP]
-    for one in [] if "odd limits" in look.memory else crowds[:1]:
-        look.memory["odd limits"] = True
+    for one in crowds[:1] if look.memory["last"] else ():
         for limit in ODD_LIMITS:
             odd = look.ask(one.of.query or "", flag=True, limit=limit, anew=True)
             count = 0 if odd is None else len(odd.answer.disabled)

@@ -109,6 +109,7 @@ class Player:
             for tool in step.tools:
                 armed.entries.pop(ToolKey(step.server, tool), None)
         before = dict(armed.states)
+        self._memory.pop("after restart", None)
         stepper.take(step)
         if step.restart:
             self._unsure = {key for key, state in armed.states.items() if not state.callable}

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +35,13 @@ SLOW_S = 2.0
 class Asked:
     """What is asked of the laws: how many worlds are generated, None by the target's speed.
 
-    `again`: whether a breach is to be seen again, and shrunk.
+    `again`: whether a breach is to be seen again, and shrunk; `apart`: each law looks alone.
     """
 
     examples: int | None = None
     seed: int = 0
     again: bool = True
+    apart: bool = False
 
 
 class Laws:
@@ -57,22 +58,36 @@ class Laws:
         self._asked = asked
         self._crew = ThreadPoolExecutor(target.ahead, thread_name_prefix="laws")
         self._again: dict[str, list[Future[Played]]] = {}
+        self._played: dict[tuple[str, ...], list[Played]] = {}
         self._left = SHRINK_ALL_S
         self.evidence: tuple[str, ...] = ()
         self.basis: tuple[str, ...] = ()
 
-    @cached_property
-    def played(self) -> list[Played]:
-        """Every world, played on a target of its own, as many at once as the target allows."""
-        first = self._plans(0)
-        jobs = [self._crew.submit(self._play, plan) for plan in first]
-        examples = self._asked.examples
-        if examples is None:
-            examples = SLOW if jobs[0].result().ready > SLOW_S else QUICK
-        jobs += [
-            self._crew.submit(self._play, plan) for plan in self._plans(examples)[len(first) :]
-        ]
-        return [job.result() for job in jobs]
+    def played(self, name: str) -> list[Played]:
+        """Every world, played on a target of its own, as many at once as the target allows.
+
+        All laws look at the same; where few are asked for each looks alone.
+        """
+        laws = (name,) if self._asked.apart else ()
+        if laws not in self._played:
+            first = self._plans(0)
+            jobs = [self._crew.submit(self._play, plan, laws) for plan in first]
+            examples = self._asked.examples
+            if examples is None:
+                examples = SLOW if jobs[0].result().ready > SLOW_S else QUICK
+            more = self._plans(examples)[len(first) :]
+            jobs += [self._crew.submit(self._play, plan, laws) for plan in more]
+            self._played[laws] = [job.result() for job in jobs]
+        return self._played[laws]
+
+    def _first_broken(self, name: str) -> list[Played]:
+        """The worlds until one breaks the law: enough where nothing is to be seen again."""
+        laws = (name,) if self._asked.apart else ()
+        done = self._played.setdefault(laws, [])
+        plans = self._plans(self._asked.examples or 0)
+        while len(done) < len(plans) and not any(name in one.broken for one in done):
+            done.append(self._play(plans[len(done)], laws))
+        return done
 
     def _plans(self, examples: int) -> list[Plan]:
         return generated(examples, self._asked.seed, self._target.capabilities)
@@ -84,12 +99,12 @@ class Laws:
         except AdapterError:
             return play(self._target, plan, self._scratch, laws)
 
-    def _basis(self, name: str) -> str:
+    def _basis(self, name: str, played: Sequence[Played]) -> str:
         """Worlds, their seed, and how much the law saw in them."""
-        seen = sum(one.seen.get(name, 0) for one in self.played)
-        looks = sum(len(one.plan.looks) for one in self.played)
+        seen = sum(one.seen.get(name, 0) for one in played)
+        looks = sum(len(one.plan.looks) for one in played)
         return (
-            f"{len(self.played)} worlds generated from seed {self._asked.seed}, {looks} looks, "
+            f"{len(played)} worlds generated from seed {self._asked.seed}, {looks} looks, "
             f"{seen} observations"
         )
 
@@ -100,8 +115,9 @@ class Laws:
             Inconclusive: A breach is not seen again, or what the law is about was not seen at all.
         """
         self.evidence, self.basis = (), ()
-        self.basis = (self._basis(name),)
-        wrong = [one for one in self.played if name in one.broken]
+        every = self.played(name) if self._asked.again else self._first_broken(name)
+        self.basis = (self._basis(name, every),)
+        wrong = [one for one in every if name in one.broken]
         plans = sorted((one.plan.upto(one.broken[name].look) for one in wrong), key=size)
         if not self._asked.again:
             for one in wrong[:1]:
@@ -116,9 +132,9 @@ class Laws:
                 "the target does not agree with itself, it is not deterministic: "
                 f"{in_words(plans[0])}"
             )
-        if not sum(one.seen.get(name, 0) for one in self.played):
+        if not sum(one.seen.get(name, 0) for one in every):
             raise Inconclusive("no generated world showed what the law is about")
-        return Sides({"worlds": len(self.played)}, {"worlds": len(self.played)})
+        return Sides({"worlds": len(every)}, {"worlds": len(every)})
 
     def _seen_again(
         self, name: str, plan: Plan, first: dict[str, Any], laws: Sequence[str] = ()
@@ -172,17 +188,14 @@ class Laws:
         if made is not None and (not self._asked.again or self._shows(made)):
             lines.append(f"run it again: the same command and --case {shlex.quote(str(made))}")
         elif made is not None:
+            count = len(self.played(name)) - len(self._plans(0))
             lines.append(
                 f"seen after all that the laws ask, not by {made.name} alone: run it again with "
-                f"--seed {self._asked.seed} --examples {self._number}"
+                f"--seed {self._asked.seed} --examples {count}"
             )
         self.evidence = tuple(lines)
         expected = findings.sides.expected
         return Sides(broken, {path: expected[path] for path in broken})
-
-    @property
-    def _number(self) -> int:
-        return len(self.played) - len(self._plans(0))
 
     def _shows(self, path: Path) -> bool:
         """Whether the written case by itself shows the breach, on a fresh target."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from mcp_proxy_conformance.discovery.laws.trying import Laws
 
 GENERATED = World(servers=(), id="generated worlds")
+FEW = 3
 
 
 class LawBench:
@@ -50,6 +51,7 @@ class WorldRun(Run):
     seed: int = 0
     again: bool = True
     own: tuple[Case, World] | None = None
+    _few: bool = False
     _laws: Laws | None = field(default=None)
 
     @property
@@ -59,12 +61,13 @@ class WorldRun(Run):
             # hypothesis takes a third of a second to import, and only laws need it
             from mcp_proxy_conformance.discovery.laws.trying import Asked, Laws  # noqa: PLC0415
 
-            asked = Asked(examples=self.examples, seed=self.seed, again=self.again)
+            asked = Asked(examples=self.examples, seed=self.seed, again=self.again, apart=self._few)
             self._laws = Laws(self.target, self.scratch, self.out, asked)
         return self._laws
 
     def plan(self, places: list[Place]) -> None:
-        """What checks need that are not of laws."""
+        """What checks need that are not of laws; a few laws are looked at each by itself."""
+        self._few = sum(one.name == GENERATED.id for one in places) <= FEW
         Run.plan(self, [one for one in places if one.name != GENERATED.id])
 
     def bench(self, place: Place) -> Any:
