@@ -32,7 +32,7 @@ def capped(look: Look, found: Findings) -> None:
         count = len(one.answer.disabled)
         found.truth(
             ["FR-006.cap"], one.of, count, holds=count <= most, wanted=f"{most} entries at most",
-            counts=len(_locked_matches(look, one)) > most,
+            counts=look.is_alive and len(_locked_matches(look, one)) > most,
         )  # fmt: skip
     crowds = [one for one in look.requests(True) if len(_locked_matches(look, one)) > LOCKED_CAP]
     for one in crowds[:1] if look.memory["last"] else ():
@@ -111,7 +111,7 @@ def unasked(look: Look, found: Findings) -> None:
         ]  # fmt: skip
         found.truth(
             ["FR-002.no-locks-no-change", "FR-009.silent"], one.of, strays, holds=not strays,
-            wanted="no tool that it did not list while callable", counts=bool(look.keys),
+            wanted="no tool that it did not list while callable", counts=look.is_alive,
         )  # fmt: skip
 
 

@@ -87,7 +87,7 @@ def canaries(look: Look, found: Findings) -> None:
         told = sorted(word for word in planted if word in text)
         among = ["FR-003.withheld", "FR-003.members"] if told and _in_entries(one, told) else []
         found.truth(["FR-003.canary", *among], one.of, told, holds=not told,
-                    wanted="no word of a withheld text")  # fmt: skip
+                    counts=look.is_alive, wanted="no word of a withheld text")  # fmt: skip
 
 
 def remedies(look: Look, found: Findings) -> None:

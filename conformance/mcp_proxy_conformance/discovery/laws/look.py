@@ -166,6 +166,11 @@ class Look:
         own = [one for key in self.keys if (one := self.own(key, flag=flag)) is not None]
         return [*self.requests(flag), *(one for one in own if one.answer.error is None)]
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether the flag reveals anything: else what it does not do proves nothing."""
+        return any(one.answer.disabled for one in self.every(True))
+
     def same(self, one: Told, *, flag: Any, limit: Any = None) -> Told | None:
         """The answer to the same request with another flag."""
         wanted = one.limit if limit is None else limit

@@ -6,7 +6,7 @@ from mcp_proxy_conformance.bench import ABSENT
 from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.laws.look import Findings, Look, Told
 from mcp_proxy_conformance.discovery.locked import repeated
-from mcp_proxy_conformance.discovery.notes import counts_right, leads_on, numbers_allowed
+from mcp_proxy_conformance.discovery.note_numbers import counts_right, leads_on, numbers_allowed
 from mcp_proxy_conformance.discovery.numbers import numbers_in
 from mcp_proxy_conformance.discovery.remediation_words import is_english
 from mcp_proxy_conformance.discovery.surface import STATUSES
@@ -24,14 +24,14 @@ def silent(look: Look, found: Findings) -> None:
             sections = sorted({names.disabled, names.remediation} & set(one.answer.body))
             filled = ["FR-001.default-off"] if one.answer.disabled else []
             found.truth(["FR-002.no-section", *filled], one.of, sections, holds=not sections,
-                        wanted="no section for locked tools", counts=bool(look.keys))  # fmt: skip
+                        wanted="no section for locked tools", counts=look.is_alive)  # fmt: skip
             text = one.answer.text_without_echo()
             told = sorted(w for w in words if w in text and w not in (one.of.query or ""))
             noted = ["FR-009.no-entries"] if not one.answer.tools else []
             listed = ["FR-001.default-off"] if one.answer.disabled else []
             found.truth(
                 ["FR-002.no-locked-names", *noted, *listed], one.of, told, holds=not told,
-                wanted="no word of a locked tool", counts=bool(look.keys),
+                wanted="no word of a locked tool", counts=look.is_alive,
             )  # fmt: skip
             _unowned(look, found, one)
 
@@ -43,7 +43,8 @@ def _unowned(look: Look, found: Findings, one: Told) -> None:
             forms = [f"{key.server}{sign}{key.tool}" for sign in (":", "__", "/", ".")]
             told = [form for form in forms if form in one.answer.reply.text]
             found.truth(["FR-002.no-locked-names", "FR-009.no-entries"], one.of, told,
-                        holds=not told, wanted="no address of a locked tool")  # fmt: skip
+                        holds=not told, counts=look.is_alive,
+                        wanted="no address of a locked tool")  # fmt: skip
 
 
 def noted(look: Look, found: Findings) -> None:

@@ -26,8 +26,8 @@ REVEALS = {
 }
 """What is broken when the flag does not reveal a tool under that lock alone."""
 UNKNOWN = "disabled_unknown"
-TIMES, STEADY = 7, 1
-"""How often a tool is asked for in a row, and how many of the tools."""
+TIMES = 7
+"""How often a tool is asked for in a row."""
 
 
 def revealed(look: Look, found: Findings) -> None:
@@ -83,7 +83,7 @@ def listed(look: Look, found: Findings) -> None:
                      for clause in _as_callable(look.bench.states[key], flag)}  # fmt: skip
             found.truth(
                 kinds or ["FR-004.follows-state"], one.of, sorted(callables), holds=not callables,
-                wanted="no locked tool among the callable", counts=bool(look.keys),
+                wanted="no locked tool among the callable", counts=look.is_alive,
             )  # fmt: skip
 
 
@@ -102,8 +102,8 @@ def follows(look: Look, found: Findings) -> None:
 def steady(look: Look, found: Findings) -> None:
     """Asked for again and again, by whomever, a tool has one status."""
     first = look.number % max(1, len(look.keys))
-    chosen = [*look.keys[first:], *look.keys[:first]][:STEADY]
-    for key in chosen:
+    both = [k for k in look.keys if look.bench.states[k] == ToolState(config=True, user=True)]
+    for key in dict.fromkeys([*look.keys[first:][:1], *both[:1]]):
         seen = []
         agents = [one for one in look.narrow if key.server in look.bench.world.agents[one]]
         for turn in range(TIMES):
