@@ -20,6 +20,9 @@ def accepts(look: Look, found: Findings) -> None:
         limit = ABSENT if one.limit is None else one.limit
         with_flag = look.ask(one.of.query or "", flag=True, limit=limit, agent=one.of.agent)
         error = "no answer of its form" if with_flag is None else with_flag.answer.error
+        member = look.bench.surface.members.tools
+        if with_flag and error is None and member in one.answer.body:
+            error = None if member in with_flag.answer.body else f"no member {member!r}"
         of = with_flag.of if with_flag is not None else one.of
         holds = error is None
         found.truth(["FR-001.accepts"], of, error, holds=holds, wanted="answered")

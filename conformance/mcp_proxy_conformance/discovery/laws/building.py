@@ -53,14 +53,15 @@ def a_tool(number: int, verb: str, text: str, groups: Sequence[int], *, planted:
     shared = tuple(dict.fromkeys(SHARED[one] for one in groups))
     said = " ".join([word.capitalize(), *shared, *([canary] if planted else [])])
     description = f"{said}. {text}".strip()
-    name = f"{verb}_{word}"
+    name = f"{verb}_{word}" if verb else word
     return Tool(
-        name=name if len(name) <= LONGEST - max(map(len, SERVERS)) else f"a_{word}",
+        name=name if len(name) <= LONGEST - max(map(len, SERVERS)) else word,
         description=description,
         word=word,
         groups=shared,
         canaries=(canary,),
         input_schema=_schema(canary) if planted else {"type": "object"},
+        annotations={"title": canary} if planted else None,
     )
 
 
@@ -215,7 +216,7 @@ class Builder:
         if do == "approve" and state in APPROVABLE[1:]:
             approved = Step(unlock="approval", server=server.name, tools=(key.tool,))
             self._take(approved, *self._refreshed(server.name))
-        elif do == "change" and state.approval is None and not key.tool.startswith("new_"):
+        elif do == "change" and state.approval is None and key in initial(self.world):
             self._take(_changed(self.world_tool(key), server.name), Step(refresh=server.name))
         elif do == "add" and len(self._taken) < len(CANARIES) - 1:
             new, sibling = self._new(), self._new()
@@ -226,7 +227,7 @@ class Builder:
     def _new(self) -> Tool:
         number = next(at for at in range(len(CANARIES)) if WORDS[at] not in self._taken)
         self._taken.add(WORDS[number])
-        return a_tool(number, "new", "", (), planted=True)
+        return a_tool(number, "", "", (), planted=True)
 
 
 def _changed(tool: Tool, server: str) -> Step:

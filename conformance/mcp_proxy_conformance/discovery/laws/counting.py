@@ -95,7 +95,8 @@ def _surplus(look: Look, entry: ServerEntry) -> bool:
     """Whether more tools are counted under a user's reason than may have it."""
     states, told = states_of(look.bench, entry.name), tally(entry)
     most = {word: sum(word in counted_as(state) for state in states) for word in USERS}
-    return any(told.get(word, 0) > most[word] for word in USERS)
+    numbers = {word: n for word in USERS if isinstance(n := told.get(word, 0), int)}
+    return any(number > most[word] for word, number in numbers.items())
 
 
 def _inspected(look: Look, found: Findings, entries: Any, servers: tuple[str, ...]) -> None:

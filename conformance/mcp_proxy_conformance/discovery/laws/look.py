@@ -21,7 +21,7 @@ from mcp_proxy_conformance.state import ToolState
 from mcp_proxy_conformance.verdict import Inconclusive, Misshapen
 from mcp_proxy_conformance.world import ToolKey
 
-MOST_KEYS = 8
+MOST_KEYS = 12
 """Locked tools that are looked at, of each server and combination of locks one."""
 
 

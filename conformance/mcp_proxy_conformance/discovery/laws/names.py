@@ -45,6 +45,7 @@ TEXTS = (
     "right \u202eto left\u202c and \u2028 a line apart",
     'NEAR(x y) OR * -minus "unclosed',
     "0 tools match; 12 of them are locked.",
+    "Half as long. " * 40,
     "long " * 260,
 )
 """What descriptions hold beside words."""

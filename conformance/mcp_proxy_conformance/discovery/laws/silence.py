@@ -19,19 +19,20 @@ def silent(look: Look, found: Findings) -> None:
     names = look.bench.surface.members
     words = {word for key in look.proven if look.is_own(key)
              for one in [look.bench.tools[key]] for word in (one.word, *one.canaries)}  # fmt: skip
+    alive = look.is_alive  # asked with the flag first: that may stick
     for flag in (ABSENT, False):
         for one in look.every(flag) if flag is ABSENT else look.requests(flag):
             sections = sorted({names.disabled, names.remediation} & set(one.answer.body))
             filled = ["FR-001.default-off"] if one.answer.disabled else []
             found.truth(["FR-002.no-section", *filled], one.of, sections, holds=not sections,
-                        wanted="no section for locked tools", counts=look.is_alive)  # fmt: skip
+                        wanted="no section for locked tools", counts=alive)  # fmt: skip
             text = one.answer.text_without_echo()
             told = sorted(w for w in words if w in text and w not in (one.of.query or ""))
             noted = ["FR-009.no-entries"] if not one.answer.tools else []
             listed = ["FR-001.default-off"] if one.answer.disabled else []
             found.truth(
                 ["FR-002.no-locked-names", *noted, *listed], one.of, told, holds=not told,
-                wanted="no word of a locked tool", counts=look.is_alive,
+                wanted="no word of a locked tool", counts=alive,
             )  # fmt: skip
             _unowned(look, found, one)
 
@@ -49,10 +50,10 @@ def _unowned(look: Look, found: Findings, one: Told) -> None:
 
 def noted(look: Look, found: Findings) -> None:
     """The note stands where nothing callable came back and the flag would reveal something."""
+    sections = [(one, look.same(one, flag=True, limit=SHOW_LIMIT)) for one in _defaults(look)]
     for of, why in look.misshapen.items():
         if look.bench.surface.members.note in why and of.include_disabled is None:
             found.truth(["FR-009.one-line"], of, why, holds=False, wanted="one note, a string")
-    sections = [(one, look.same(one, flag=True, limit=SHOW_LIMIT)) for one in _defaults(look)]
     fullest = max((len(told.answer.disabled) for _, told in sections if told), default=0)
     for one, flagged in sections:
         if flagged is None:
@@ -102,7 +103,8 @@ def _defaults(look: Look) -> list[Told]:
     """Default answers, some at limit 1 and some of the form with false."""
     usual = look.every(ABSENT)
     tight = [look.same(one, flag=ABSENT, limit=1) for one in usual if one.limit is None][:3]
-    return [*usual, *(one for one in tight if one is not None)]
+    said_no = list(look.requests(False))[:2]
+    return [*usual, *(one for one in tight if one is not None), *said_no]
 
 
 def _missing(answer: Answer) -> list[str]:

@@ -23,19 +23,19 @@ def tours(can: Collection[str]) -> list[Plan]:
 def _tools(first: int, *groups: Sequence[int], planted: bool = True, text: int = 1) -> list[Tool]:
     """Tools of those groups, numbered from the first on."""
     return [
-        a_tool(first + at, "a", TEXTS[(text + at) % 5], own, planted=planted)
+        a_tool(first + at, "", TEXTS[(text + at) % len(TEXTS)], own, planted=planted)
         for at, own in enumerate(groups)
     ]
 
 
 def _kinds(can: Collection[str]) -> Plan:
     """Each kind of lock, alone and beside others, one after the other and lifted again."""
-    crowd, few, mixed, none = (0,), (1,), (2,), ()
+    crowd, few, both, mixed, none = (0,), (1,), (0, 1), (2,), ()
     servers = [
         Server(name=SERVERS[0], tools=tuple(_tools(0, *[crowd] * 13, mixed, mixed, none))),
         Server(
             name=SERVERS[1],
-            tools=tuple(_tools(16, few, few, few, mixed, none, none, planted=False)),
+            tools=tuple(_tools(16, few, both, both, mixed, none, none, planted=False)),
             trusted="approval" not in can,
         ),
         Server(name=SERVERS[2], tools=tuple(_tools(22, crowd, mixed, none))),
@@ -47,13 +47,18 @@ def _kinds(can: Collection[str]) -> Plan:
         "south": (SERVERS[1], SERVERS[4]),
     }
     acts = (
+        Act(do="user", server=1, tools=(0, 1, 2, 4)),
+        Act(do="user", server=2, tools=(2,)),
+        None,
         Act(do="user", server=0, tools=(0, 1, 2, 3, 4, 13)),
-        Act(do="user", server=1, tools=(0, 1, 4)),
+        Act(do="config", server=0, tools=(5, 6, 7, 8, 9, 10, 11, 12)),
+        None,
+        Act(do="unuser", server=2, tools=(2,)),
         Act(do="add", server=1),
         None,
         Act(do="change", server=1, tools=(1,)),
         Act(do="change", server=1, tools=(5,)),
-        Act(do="config", server=0, tools=(4, 5, 6, 7, 8, 9, 10, 11, 12)),
+        Act(do="config", server=0, tools=(4,)),
         Act(do="config", server=1, tools=(2, 4, 5)),
         Act(do="config", server=2, tools=(0,)),
         Act(do="user", server=2, tools=(1,)),
@@ -69,17 +74,18 @@ def _kinds(can: Collection[str]) -> Plan:
 def _lists(can: Collection[str]) -> Plan:
     """Lists of the operator, pages, standard streams, and a name that two servers have."""
     allow = {"config", "allow_list"} <= set(can)
-    tools = [_tools(at, (0,), (2,), ()) for at in (0, 3, 6, 9)]
+    tools = [_tools(at, (0,), (2,), (), planted=at != 3) for at in (0, 3, 6, 9)]  # noqa: PLR2004
     tools[1][0] = structs.replace(tools[0][0], description=f"{tools[0][0].description} Also here.")
     servers = [
         Server(name=SERVERS[0], tools=tuple(tools[0]), deny=tuple(
             one.name for one in tools[0][:2]) if "config" in can else ()),
-        Server(name=SERVERS[1], tools=tuple(tools[1]),
+        Server(name=SERVERS[1], tools=tuple(tools[1]), trusted="approval" not in can,
                allow=tuple(one.name for one in tools[1]) if allow else None),
         Server(name=SERVERS[2], tools=tuple(tools[2]), page_size=1),
         Server(name=SERVERS[3], tools=tuple(tools[3]), transport="stdio"),
     ]  # fmt: skip
     acts = (
+        Act(do="change", server=1, tools=(2,)),
         Act(do="config", server=1, tools=(1,)),
         Act(do="config", server=2, tools=(1,)),
         Act(do="user", server=2, tools=(2,)),
@@ -103,8 +109,14 @@ def _again(can: Collection[str]) -> Plan:
             trusted="approval" not in can,
         ),
         Server(name=SERVERS[2], tools=tuple(_tools(5, (2,), (2,)))),
+        Server(
+            name=SERVERS[3],
+            tools=tuple(_tools(30, (2,), (), planted=False)),
+            trusted="approval" not in can,
+        ),
     ]
     acts = (
+        Act(do="change", server=3, tools=(0,)),
         Act(do="user", server=0, tools=(0, 2)),
         Act(do="config", server=0, tools=(1,)),
         Act(do="change", server=1, tools=(0,)),
@@ -122,7 +134,11 @@ def _again(can: Collection[str]) -> Plan:
         Act(do="unconfig", server=2, tools=(0,)),
         Act(do="user", server=2, tools=(1,)),
         None,
+        Act(do="unconfig", server=0, tools=(0,)),
+        Act(do="ask", server=0, tools=(0,), flag=True),
         Act(do="restart"),
+        None,
+        Act(do="unuser", server=2, tools=(1,)),
         None,
     )
     return _taken(Builder(servers, {"north": (SERVERS[0],)}, can), acts, (CROWD, FEW, MIXED))

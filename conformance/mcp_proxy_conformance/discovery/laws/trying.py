@@ -26,7 +26,7 @@ from mcp_proxy_conformance.world import Step, key
 SHRINK_S, SHRINK_ALL_S = 8.0, 20.0
 CONFIRMED, LOOKED_AT = 2, 2
 """How often a breach is seen again before it counts, and of how many worlds that is tried."""
-QUICK, SLOW = 8, 4
+QUICK, SLOW = 6, 4
 SLOW_S = 2.0
 """How many worlds are generated, and what a target takes to its first step that gets few."""
 

@@ -110,7 +110,7 @@ def built(recipe: Recipe, can: Collection[str]) -> Plan:
 
 
 def _servers(recipes: Iterable[ServerRecipe], can: Collection[str]) -> Iterable[Server]:
-    number = 0
+    number, verbs = 0, dict.fromkeys(VERBS)
     for name, recipe in zip(SERVERS, recipes, strict=False):
         if number >= MOST_TOOLS:
             return
@@ -119,7 +119,13 @@ def _servers(recipes: Iterable[ServerRecipe], can: Collection[str]) -> Iterable[
             kind = "trusted"
         room = MOST_TOOLS - number
         tools = tuple(
-            a_tool(number + at, VERBS[verb], TEXTS[text], groups, planted=kind != "untrusted")
+            a_tool(
+                number + at,
+                _first_use(verbs, verb),
+                TEXTS[text],
+                groups,
+                planted=kind != "untrusted",
+            )
             for at, (verb, text, groups) in enumerate(recipe.tools[:room])
         )
         number += len(tools)
@@ -133,6 +139,12 @@ def _servers(recipes: Iterable[ServerRecipe], can: Collection[str]) -> Iterable[
             allow=known if kind == "allow" and {"config", "allow_list"} <= set(can) else None,
             page_size=2 if kind == "pages" else 0,
         )
+
+
+def _first_use(verbs: dict[str, None], number: int) -> str:
+    """The verb, if no tool has it yet: a name is to be the query of one tool only."""
+    verb = VERBS[number]
+    return verb if verbs.pop(verb, 0) is None else ""
 
 
 def _requests(told: Sequence[tuple[str, int, int]], builder: Builder) -> Iterable[dict[str, Any]]:

@@ -156,7 +156,7 @@ def _discovered(world: World, states: States, of: When) -> Then:
     limit = of.limit if isinstance(of.limit, (int, float)) else None
     if not of.include_disabled:
         return _default(locked, free, of)
-    full = len(locked) > cap(limit) or limit is not None
+    full = len(locked) > cap(limit) or (limit is not None and limit < len(hit))
     allowed = {
         str(key): tuple(sorted(allowed_statuses(states[key]) | ({NOWHERE} if full else set())))
         for key in locked
