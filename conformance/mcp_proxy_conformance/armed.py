@@ -31,11 +31,14 @@ class Armed:
     unproven: dict[ToolKey, str] = field(default_factory=dict)
 
     def samples(self) -> tuple[ToolKey, ...]:
-        """Up to six refused tools: three locked by config alone, three by the user alone."""
+        """Up to six refused tools: three locked by config alone, three by the user alone.
+
+        Where there is none, three with other locks.
+        """
         found: list[ToolKey] = []
         for pure in (ToolState(config=True), ToolState(user=True)):
             found += sorted(k for k in self.refused if self.states[k] == pure)[:3]
-        return tuple(found)
+        return tuple(found or sorted(self.refused)[:3])
 
 
 def sampled(world: World) -> tuple[ToolKey, ...]:

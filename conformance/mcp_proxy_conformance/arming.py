@@ -9,11 +9,20 @@ from mcp_proxy_conformance.proving import Prover
 from mcp_proxy_conformance.state import ToolState
 from mcp_proxy_conformance.stepping import Stepper
 from mcp_proxy_conformance.target.started import Started
-from mcp_proxy_conformance.world import Step
+from mcp_proxy_conformance.world import Step, World
 
 
 def arm(started: Started) -> Armed:
     """Prove a started world, then take its steps; slow targets are polled, never waited for."""
+    stepper = proven(started)
+    for step in (*denials(started.world), *started.world.steps):
+        stepper.take(step)
+    confirm_all(stepper.prover)
+    return stepper.armed
+
+
+def proven(started: Started) -> Stepper:
+    """Prove a started world while nothing is locked yet; its steps are still to be taken."""
     prover = Prover(started)
     armed = prover.armed
     _lift_initial_denials(prover)
@@ -21,15 +30,13 @@ def arm(started: Started) -> Armed:
     for key in prover.sample:
         if key in armed.states and armed.states[key].callable:
             prover.expect_call(key)
-    stepper = Stepper(prover)
-    for server in started.world.servers:
-        if server.deny:
-            stepper.take(Step(lock="config", server=server.name, tools=server.deny))
-    for step in started.world.steps:
-        stepper.take(step)
-    _confirm_all(prover)
-    started.settled_from = time.monotonic()
-    return armed
+    return Stepper(prover)
+
+
+def denials(world: World) -> list[Step]:
+    """The steps that lay the deny lists of the start again, which were lifted to prove them."""
+    lists = {server.name: server.deny for server in world.servers if server.deny}
+    return [Step(lock="config", server=name, tools=tools) for name, tools in lists.items()]
 
 
 def _lift_initial_denials(prover: Prover) -> None:
@@ -47,8 +54,11 @@ def _lift_initial_denials(prover: Prover) -> None:
     prover.armed.refused.clear()
 
 
-def _confirm_all(prover: Prover) -> None:
-    """Every sampled locked tool is refused and its upstream counter stands still."""
+def confirm_all(prover: Prover) -> None:
+    """Every sampled locked tool is refused and its upstream counter stands still.
+
+    From then on claims have the settle time.
+    """
     armed = prover.armed
     for key in prover.sample:
         state = armed.states.get(key)
@@ -59,3 +69,4 @@ def _confirm_all(prover: Prover) -> None:
             prover.expect_refusal(key)
         else:
             armed.unproven[key] = "it was never callable on this target"
+    prover.started.settled_from = time.monotonic()

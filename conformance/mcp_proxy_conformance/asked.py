@@ -5,16 +5,21 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mcp_proxy_conformance.baseline.manifest import BadBaseline, read
 from mcp_proxy_conformance.baseline.recorder import STAGE
+from mcp_proxy_conformance.case import BadCase
+from mcp_proxy_conformance.case import read_own as read_discovery_case
 from mcp_proxy_conformance.deviations.deviation import BadDeviations, Brought, Deviation
 from mcp_proxy_conformance.deviations.reading import read_named
+from mcp_proxy_conformance.discovery.laws.world_run import WorldRun
 from mcp_proxy_conformance.given import Given
 from mcp_proxy_conformance.live.endpoint import BadEndpoint, Endpoint
 from mcp_proxy_conformance.live.environment import in_environment
@@ -65,9 +70,9 @@ def add_options(parser: pytest.Parser) -> None:
     group.addoption("--only", action="append", help="only this requirement or clause; repeatable")
     group.addoption("--fail-fast", action="store_true", help="end after the first failed F check")
     group.addoption("--shard", help="only one part of several, such as 1/3")
-    group.addoption("--case", help="only the load case in this file")
-    group.addoption("--examples", type=int, default=EXAMPLES, help="loads to be generated")
-    group.addoption("--seed", type=int, default=0, help="what loads are generated from")
+    group.addoption("--case", help="only the case in this file")
+    group.addoption("--examples", type=int, help="loads or worlds to be generated")
+    group.addoption("--seed", type=int, default=0, help="what they are generated from")
     group.addoption("--deviations", help="the file of known failures")
     group.addoption("--keep", action="store_true", help="keep the targets' scratch folders")
     group.addoption("--no-confirm", action="store_true", help="do not confirm shared failures")
@@ -97,18 +102,24 @@ def asked_run(config: pytest.Config, given: Given | None) -> Run | None:
         known = deviations_for(config)
         only_of(config, chosen)
         shard = shard_of(told) if (told := config.getoption("--shard")) is not None else None
+        laws = {} if endpoint or isinstance(target, LoaderTarget) else _of_laws(config, given)
     except json.JSONDecodeError as error:
         raise pytest.UsageError(f"--target-options is no JSON object: {error}") from None
     except (
-        BadTarget, BadBaseline, BadEndpoint, BadLoadCase, BadDeviations, BadShard, LookupError,
+        BadTarget, BadBaseline, BadEndpoint, BadCase, BadLoadCase, BadDeviations, BadShard,
+        LookupError,
     ) as error:  # fmt: skip
         raise pytest.UsageError(str(error)) from None
     if isinstance(target, LoaderTarget) != (chosen.folders == LOADERS):
         raise pytest.UsageError(f"the profile {chosen.id} does not judge kind {target.kind!r}")
     if shard is not None and endpoint is not None:
         raise pytest.UsageError("an endpoint is asked within one budget: leave --shard out")
-    kind = LoadRun if isinstance(target, LoaderTarget) else Run
-    return (kind if endpoint is None else partial(LiveRun, endpoint=endpoint))(
+    kind: Callable[..., Run] = LoadRun
+    if endpoint is not None:
+        kind = partial(LiveRun, endpoint=endpoint)
+    elif not isinstance(target, LoaderTarget):
+        kind = partial(WorldRun, **laws)
+    return kind(
         target=target,
         profile=chosen,
         out=Path(config.getoption("--out")).resolve(),
@@ -132,6 +143,18 @@ def deviations_for(config: pytest.Config) -> tuple[Deviation, ...]:
         return ()
     file = config.getoption("--deviations")
     return read_named(Path(file) if file else None)
+
+
+def _of_laws(config: pytest.Config, given: Given | None) -> dict[str, Any]:
+    """What a run of a proxy is told of its laws, and its own case; raises BadCase."""
+    if given is not None:
+        return {"examples": given.examples, "again": given.confirm}
+    file = config.getoption("--case")
+    return {
+        "examples": config.getoption("--examples"),
+        "seed": config.getoption("--seed"),
+        "own": read_discovery_case(Path(file)) if file else None,
+    }
 
 
 def described(config: pytest.Config) -> Target:
@@ -198,11 +221,13 @@ def asked_for(config: pytest.Config, target: Target) -> Target:
     """The target with what the options ask for besides; raises BadBaseline and BadLoadCase."""
     target = replace(target, soak_s=config.getoption("--soak") or target.soak_s)
     if isinstance(target, LoaderTarget):
-        given = {name: config.getoption(f"--{name}") for name in ("examples", "seed")}
-        file = config.getoption("--case")
-        return replace(target, **given, case=read_case(Path(file)) if file else None)
-    if config.getoption("--case"):
-        raise BadLoadCase("--case is about loaders: `run loader --case FILE`")
+        file, count = config.getoption("--case"), config.getoption("--examples")
+        return replace(
+            target,
+            examples=EXAMPLES if count is None else count,
+            seed=config.getoption("--seed"),
+            case=read_case(Path(file)) if file else None,
+        )
     folder = config.getoption("--baseline")
     if folder is None:
         return target

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 
 from mcp_proxy_conformance.requirement import catalogue
 from mcp_proxy_conformance.resources import fixtures_dir
-from mcp_proxy_conformance.stage import stage
+from mcp_proxy_conformance.stage import BadStage, stage
 from mcp_proxy_conformance.world import World
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ class Then(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     described: tuple[str, ...] = ()
     remediation_keys: Literal["as statuses"] | tuple[str, ...] | None = None
     remediation_class: tuple[str, ...] = ()
+    as_without_flag: bool | None = None
     note: Literal["due", "absent", "any"] = "any"
     note_count: Bounds | None = None
     counts: dict[str, dict[str, int | tuple[int, ...]] | None] | None = None
@@ -120,6 +122,43 @@ def cases() -> tuple[Case, ...]:
         except msgspec.ValidationError as error:
             raise BadCase(f"{path.name}: {error}; see schemas/case.schema.json") from None
     return tuple(found)
+
+
+def read_own(path: Path) -> tuple[Case, World]:
+    """Read a case of one's own and its stage, which lies beside it or is a known one.
+
+    Raises:
+        BadCase: One of them cannot be read, or the case is of an area that has no check.
+    """
+    try:
+        case = msgspec.json.decode(path.read_bytes(), type=Case)
+        beside = path.with_name(f"{case.given.stage}.json")
+        world = (
+            msgspec.json.decode(beside.read_bytes(), type=World)
+            if beside.is_file()
+            else stage(case.given.stage)
+        )
+    except OSError as error:
+        raise BadCase(f"cannot read {path}: {error.strerror}; name another file") from None
+    except (msgspec.MsgspecError, BadStage) as error:
+        raise BadCase(f"{path.name}: {error}; see schemas/case.schema.json") from None
+    areas = sorted({one.area for one in cases()})
+    if case.area not in areas:
+        raise BadCase(f"{path.name}: no check is of area {case.area!r}; {', '.join(areas)} are")
+    unknown = [one for one in case.clauses if one not in catalogue().clauses]
+    if unknown:
+        raise BadCase(f"{path.name}: there is no clause {unknown[0]}; see the catalogue")
+    return case, world
+
+
+def own_case(metafunc: pytest.Metafunc, own: tuple[Case, World]) -> None:
+    """Try the check of that case's area with it, in place of the cases that are shipped."""
+    marks = metafunc.definition.own_markers
+    for at, mark in enumerate(marks):
+        if mark.name == "parametrize" and mark.args[0] == "case" and mark.args[1]:
+            first = mark.args[1][0].values[0]
+            if isinstance(first, Case) and first.area == own[0].area:
+                marks[at] = pytest.mark.parametrize("case", [parameter(*own)]).mark
 
 
 def each_case(area: str) -> pytest.MarkDecorator:

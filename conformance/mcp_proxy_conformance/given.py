@@ -15,7 +15,8 @@ class Given:
     all. `until`: the run stops at the first failure of an F check that cites one of these. `first`:
     the check that runs before the others; `only`: the one that runs; `without`: checks, each with
     its case or None, that do not. `backwards`: the checks run in reverse order. `confirm`: failures
-    on shared stages are confirmed, as in a run.
+    on shared stages are confirmed, and those of laws seen again, as in a run. `examples`: how many
+    worlds are generated beside those that every run tries.
     """
 
     target: Target
@@ -27,3 +28,4 @@ class Given:
     without: frozenset[tuple[str, str | None]] = frozenset()
     backwards: bool = False
     confirm: bool = False
+    examples: int = 0

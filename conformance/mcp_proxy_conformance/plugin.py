@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from mcp_proxy_conformance.asked import add_options, asked_run, given_to
+from mcp_proxy_conformance.case import own_case
 from mcp_proxy_conformance.collected import clauses_of, named, place_of
 from mcp_proxy_conformance.deviations.waiving import stray
+from mcp_proxy_conformance.discovery.laws.world_run import WorldRun
 from mcp_proxy_conformance.endings import is_advisory, setup_ending, tell_pytest, tell_waived
 from mcp_proxy_conformance.judging import Ending
 from mcp_proxy_conformance.live.environment import URL
@@ -83,6 +85,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     run = metafunc.config.stash.get(RUN, None)
     if isinstance(run, LoadRun) and (own := run.loader_target.case) is not None:
         only_own(metafunc, own)
+    elif isinstance(run, WorldRun) and run.own is not None:
+        own_case(metafunc, run.own)
 
 
 @pytest.hookimpl(tryfirst=True)

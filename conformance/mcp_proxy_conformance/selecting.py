@@ -15,6 +15,7 @@ from mcp_proxy_conformance.collected import (
     named,
     place_of,
 )
+from mcp_proxy_conformance.discovery.laws.world_run import WorldRun
 from mcp_proxy_conformance.given import Given
 from mcp_proxy_conformance.requirement import catalogue
 from mcp_proxy_conformance.resilience.load_run import LoadRun
@@ -59,6 +60,8 @@ def _choices(run: Run, config: pytest.Config) -> list[Callable[[pytest.Item], bo
         choices.append(lambda item: bool(only.intersection(clauses_of(item))))
     if isinstance(run, LoadRun) and (own := run.loader_target.case) is not None:
         choices.append(lambda item: named(item)[1] == own.id)
+    if isinstance(run, WorldRun) and (mine := run.own) is not None:
+        choices.append(lambda item: named(item)[1] == mine[0].id)
     given = given_to(config)
     if given is not None and (cited := given.clauses) is not None:
         choices.append(lambda item: bool(cited.intersection(clauses_of(item))))

@@ -68,7 +68,7 @@ def _step(world: World, step: Step, states: dict[ToolKey, ToolState]) -> dict[To
         old = states[name]
         fresh = world.server(step.server).trusted or old.approval is not None
         return {name: old if fresh else replace(old, approval="changed")}
-    if step.refresh is not None:
+    if step.refresh is not None or step.changes_nothing:
         return {}
     kind, on = (step.lock, True) if step.lock else (step.unlock, False)
     touched = {

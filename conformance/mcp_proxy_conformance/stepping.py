@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from typing import Any
 
 import msgspec
 
@@ -14,6 +15,8 @@ from mcp_proxy_conformance.target.started import poll
 from mcp_proxy_conformance.world import Step, ToolKey
 
 AGAIN_S = 0.3
+RETRIED = 3
+"""Callable tools that are waited for after a restart."""
 
 
 class Stepper:
@@ -53,7 +56,9 @@ class Stepper:
 
     def _take(self, step: Step) -> None:
         before = dict(self.armed.states)
-        if step.add is not None or step.change is not None:
+        if step.changes_nothing:
+            self._use(step)
+        elif step.add is not None or step.change is not None:
             self.started.change_upstream(step)
             self._unseen.setdefault(step.server, []).append(step)
         elif step.refresh is not None:
@@ -72,10 +77,26 @@ class Stepper:
         elif step.unlock is not None:
             self._confirm_open(step)
 
+    def _use(self, step: Step) -> None:
+        """Ask, call, or restart and wait until what is callable is reached again."""
+        if step.ask is not None:
+            told = {"include_disabled": step.include_disabled, "limit": step.limit}
+            given: dict[str, Any] = {name: one for name, one in told.items() if one is not None}
+            self.started.discover(step.ask, agent=step.agent, **given)
+        elif step.call is not None:
+            self.started.call(ToolKey(step.server, step.call), agent=step.agent)
+        else:
+            self.started.restart()
+            free = [key for key in self.armed.called if self.armed.states[key].callable]
+            for key in free[:RETRIED]:
+                self.prover.expect_call(key)
+
     def _lacking(self, step: Step) -> str | None:
         """The capability that a step needs and the target does not declare."""
         kind = step.lock or step.unlock
-        if kind is not None:
+        if step.changes_nothing:
+            needed = ["restart"] if step.restart else ["agents"] if step.agent else []
+        elif kind is not None:
             needed = [LOCK_CAPABILITY[kind]]
         else:
             trusted = self.prover.world.server(step.server or step.refresh or "").trusted
@@ -84,6 +105,8 @@ class Stepper:
         return next((word for word in needed if word not in declared), None)
 
     def _touched(self, step: Step) -> list[ToolKey]:
+        if step.changes_nothing:
+            return []
         if not step.tools and (step.lock or step.unlock):
             return [key for key in self.prover.tools if key.server == step.server]
         if step.refresh is not None:

@@ -9,6 +9,7 @@ import msgspec
 LockKind = Literal["config", "user", "approval", "quarantine", "server"]
 """How a tool is locked; approval is only ever unlocked, quarantine and server take no tools."""
 
+VERBS = ("lock", "unlock", "add", "change", "refresh", "ask", "call", "restart")
 CONFIG: LockKind = "config"
 USER: LockKind = "user"
 
@@ -67,24 +68,40 @@ class Server(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One thing done after start: exactly one of lock, unlock, add, change or refresh."""
+    """One thing done after start: exactly one of lock, unlock, add, change, refresh and so on.
+
+    `ask` is a query, sent with what else is given of a request; `call` is a tool of `server`;
+    neither of the two is judged.
+    """
 
     lock: LockKind | None = None
     unlock: LockKind | None = None
     add: Tool | None = None
     change: str | None = None
     refresh: str | None = None
+    ask: str | None = None
+    call: str | None = None
+    restart: bool | None = None
     server: str = ""
     tools: tuple[str, ...] = ()
     description: str | None = None
     input_schema: dict[str, Any] | None = None
+    include_disabled: bool | None = None
+    limit: int | None = None
+    agent: str | None = None
 
     def __post_init__(self) -> None:
-        verbs = [self.lock, self.unlock, self.add, self.change, self.refresh]
+        verbs = [getattr(self, verb) for verb in VERBS]
         if sum(verb is not None for verb in verbs) != 1:
-            raise ValueError("a step is exactly one of lock, unlock, add, change, refresh")
-        if self.refresh is None and not self.server:
+            raise ValueError(f"a step is exactly one of {', '.join(VERBS)}")
+        alone = self.refresh is not None or (self.changes_nothing and self.call is None)
+        if not self.server and not alone:
             raise ValueError("a step names its server")
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether no lock, tool or server is touched."""
+        return self.ask is not None or self.call is not None or self.restart is not None
 
 
 class World(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

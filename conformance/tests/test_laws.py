@@ -14,13 +14,11 @@ from click.testing import CliRunner
 from jsonschema import Draft202012Validator
 
 from mcp_proxy_conformance.checks_index import checks
+from mcp_proxy_conformance.cited_path import against
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.counterexamples.trial import tried
 from mcp_proxy_conformance.discovery.expectation import Sides
 from mcp_proxy_conformance.given import Given
-from mcp_proxy_conformance.resilience.laws.blame import (
-    against,
-)
 from mcp_proxy_conformance.resilience.laws.law import LAWS, Declared
 from mcp_proxy_conformance.resilience.laws.trying import Laws
 from mcp_proxy_conformance.resilience.laws.worlds import WORDS

@@ -128,12 +128,12 @@ _OF_A_RUN = (
         " and adapters, resilience for loaders, else discovery]",
     ),
     *_OF_ANY_RUN,
-    click.option("--case", type=_FILE, help="Only the load case in this JSON file; of a loader."),
+    click.option("--case", type=_FILE, help="Only the case in this JSON file."),
     click.option(
         "--examples",
         type=click.IntRange(1, 100_000),
         metavar="N",
-        help="How many loads are generated; of a loader.  [default: 30]",
+        help="How many loads or worlds are generated.  [default: 30 loads; worlds by speed]",
     ),
     click.option(
         "--seed",

@@ -33,6 +33,7 @@ SPEAKS: Mapping[str, tuple[str, ...]] = {
         "FR-001.default-off", "FR-001.server-off", "FR-002.", "FR-004.", "FR-006.callables",
         "FR-007.hidden", "FR-009.silent",
     ),
+    "bytes of": ("FR-002.",),
     "description of": ("FR-003.",),
     "remediation keys": ("FR-005.keys", "FR-002.", "FR-001.default-off", "FR-007.hidden"),
     "remediation of": ("FR-005.class", "SC-003.discovery"),

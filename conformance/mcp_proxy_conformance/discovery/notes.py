@@ -1,8 +1,8 @@
-"""When the note of a default answer is owed, and which numbers it may tell: FR-009."""
+"""When the note of a default answer is owed: FR-009."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -10,17 +10,11 @@ import pytest
 
 from mcp_proxy_conformance.bench import ABSENT, Bench
 from mcp_proxy_conformance.discovery.answer import Answer
-from mcp_proxy_conformance.discovery.numbers import numbers_in
 from mcp_proxy_conformance.discovery.onlookers import onlookers
-from mcp_proxy_conformance.discovery.surface import FLAG
 from mcp_proxy_conformance.oracle import must_have_note
 from mcp_proxy_conformance.stage import stage
-from mcp_proxy_conformance.state import ToolState
 from mcp_proxy_conformance.verdict import Inconclusive, NotApplicable
-from mcp_proxy_conformance.world import ToolKey, World
-
-INDEXED = (ToolState(config=True), ToolState(user=True), ToolState(config=True, user=True))
-"""The locks whose tools stay in the search index, so that their number can be known."""
+from mcp_proxy_conformance.world import World
 
 
 def queries_of(world: World) -> tuple[str, ...]:
@@ -84,29 +78,3 @@ def owed_everywhere(bench: Bench, queries: Iterable[str]) -> dict[str, Answer]:
             answers = owed(view, queries, limit)
             found |= {f"{query} {place}": answer for query, answer in answers.items()}
     return found
-
-
-def leads_on(answer: Answer) -> bool:
-    """Whether the answer's note names the flag."""
-    return FLAG in (answer.note or "")
-
-
-def numbers_allowed(bench: Bench, query: str) -> tuple[set[int], int]:
-    """The numbers of locked matches that the flag shows, and the least that a note may tell.
-
-    A target may count what one answer would show or all there is, and what it lists whatever
-    the query or not: hence up to four numbers where the section has room for all.
-    """
-    sections = [bench.revealed(query, limit=100), bench.revealed(query)]
-    indexed = [_indexed(bench, section) for section in sections]
-    return {*map(len, sections), *indexed}, min(indexed)
-
-
-def counts_right(note: str, numbers: Collection[int], least: int, *, full: bool) -> bool:
-    """Whether one numeral of the note is right; `full` when there may be more than is shown."""
-    told = numbers_in(note)
-    return any(number >= least if full else number in numbers for number in told)
-
-
-def _indexed(bench: Bench, section: Iterable[ToolKey]) -> int:
-    return sum(bench.states.get(key) in INDEXED for key in section)

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
-from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.bench import ABSENT, Bench
 from mcp_proxy_conformance.case import Case, cases
 from mcp_proxy_conformance.discovery.agents import everywhere
 from mcp_proxy_conformance.discovery.expectation import Sides, lay_out
+from mcp_proxy_conformance.discovery.forms import unequal
 from mcp_proxy_conformance.discovery.offered import elsewhere
 from mcp_proxy_conformance.verdict import Inconclusive, NotApplicable
 from mcp_proxy_conformance.world import key
@@ -32,6 +34,8 @@ def looked_at(case: Case, bench: Bench) -> Sides:
     first place has the controls, and the clauses of that place have checks of their own.
     """
     sides = lay_out(case, bench)
+    if case.then.as_without_flag:
+        compare_forms(case, bench, sides)
     others = views(case, bench)
     if others:
         second = others[_turn(case) % len(others)]
@@ -41,6 +45,28 @@ def looked_at(case: Case, bench: Bench) -> Sides:
                 place = f"{path} ({second.name})"
                 sides.observed[place], sides.expected[place] = told.observed[path], expected
     return sides
+
+
+def compare_forms(case: Case, bench: Bench, sides: Sides) -> None:
+    """The request without its flag: the same bytes where that is false, else the same callables."""
+    when = case.when
+    view = bench if when.agent is None else bench.as_agent(when.agent)
+    limit: dict[str, Any] = (
+        {"limit": when.limit} if isinstance(when.limit, (int, float, str)) else {}
+    )
+    if when.include_disabled:
+        usual, flagged = (
+            [
+                str(k)
+                for k in view.discover(when.query or "", include_disabled=f, **limit).callables()
+            ]
+            for f in (ABSENT, True)
+        )
+        sides.truth("callable: in order", flagged, holds=flagged == usual, wanted=str(usual))
+    else:
+        unlike = unequal(view, [{"query": when.query, **limit}])
+        told = [repr(one) for several in unlike.values() for one in several]
+        sides.truth("bytes of the flag's false form", told, holds=not told, wanted="as without it")
 
 
 def views(case: Case, bench: Bench) -> list[View]:

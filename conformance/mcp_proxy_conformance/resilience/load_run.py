@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mcp_proxy_conformance.case import parameter
+from mcp_proxy_conformance.cited_path import against
 from mcp_proxy_conformance.collected import Place
 from mcp_proxy_conformance.discovery.accusation import accused
 from mcp_proxy_conformance.discovery.expectation import Sides
@@ -18,7 +19,6 @@ from mcp_proxy_conformance.report.outcome import BROKEN, Outcome
 from mcp_proxy_conformance.resilience.controls import WELL
 from mcp_proxy_conformance.resilience.declared import overtaken, signed
 from mcp_proxy_conformance.resilience.judged import judged, spoken_against
-from mcp_proxy_conformance.resilience.laws.blame import SAYS, against
 from mcp_proxy_conformance.resilience.load_case import Given, LoadCase, load_cases
 from mcp_proxy_conformance.resilience.loader_target import LoaderTarget
 from mcp_proxy_conformance.resilience.loading import FIRST_S
@@ -213,7 +213,7 @@ class LoadRun(Run):
 
 
 def _spoken_against(path: str) -> tuple[str, ...]:
-    return against(path) if path.startswith(SAYS) else spoken_against(path)
+    return against(path) or spoken_against(path)
 
 
 def each_load(area: str) -> pytest.MarkDecorator:

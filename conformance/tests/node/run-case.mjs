@@ -61,7 +61,15 @@ async function arm(world, cases) {
     for (const { when } of arrives ? cases : []) if (when.query) await show(when.query);
   }
 
-  async function take({ lock, unlock, add, change, refresh, server = refresh, tools, ...texts }) {
+  async function take(step) {
+    const { ask, call, restart, agent, limit } = step;
+    if (restart) throw new Error('this runner cannot start a proxy again');
+    if (ask !== undefined) return find(ask, { agent, limit, [FLAG]: step[FLAG] });
+    if (call) return world.put({ do: 'call', tool: `${step.server}:${call}`, agent });
+    return lay(step);
+  }
+
+  async function lay({ lock, unlock, add, change, refresh, server = refresh, tools, ...texts }) {
     const { trusted = true } = servers.find(({ name }) => name === server);
     if (add || change) { // the proxy sees it only after the refresh
       const tool = add ?? { ...world.tool(`${server}:${change}`), ...texts };
@@ -151,6 +159,10 @@ const JUDGES = {
     const seen = Object.keys(remediation);
     return [['', same(seen, wanted === 'as statuses' ? statusesOf(disabled) : wanted), seen]];
   },
+  as_without_flag: ({ tools, text, usual }, _, { when }) => {
+    const [seen, wanted] = when[FLAG] ? [keysOf(tools), keysOf(usual.tools)] : [text, usual.text];
+    return [['', isDeepStrictEqual(seen, wanted), seen]];
+  },
   remediation_class: ({ remediation }) => [['', null, remediation]],
   note: ({ note, disabled }, wanted) => {
     const due = () => Boolean(note?.includes(FLAG) && numbersIn(note).length && !disabled.length);
@@ -188,6 +200,7 @@ async function judge(world, one) {
     if (then.note_count) { // it may count withheld tools that are listed whatever the query
       answer.unasked = withheld((await world.put({ ...when, [FLAG]: true, limit: 100 })).disabled).length;
     }
+    if (then.as_without_flag) answer.usual = await world.put({ ...when, [FLAG]: undefined });
     return Object.entries(then).flatMap(([member, wanted]) => (
       JUDGES[member](answer, wanted, one, world).map(([path, holds, seen]) => {
         const word = holds === null ? 'skip' : holds ? 'ok' : 'FAIL';

@@ -10,16 +10,9 @@ import msgspec
 import pytest
 
 from mcp_proxy_conformance.bench import Bench
-from mcp_proxy_conformance.discovery.calibration import (
-    FALSE,
-    Difference,
-    Exact,
-    absent_against_false,
-    differences,
-)
-from mcp_proxy_conformance.discovery.echo import without_flag
+from mcp_proxy_conformance.discovery.calibration import differences
+from mcp_proxy_conformance.discovery.forms import asked, unequal
 from mcp_proxy_conformance.discovery.offered import elsewhere
-from mcp_proxy_conformance.discovery.surface import FLAG
 from mcp_proxy_conformance.requirement import requirement
 from mcp_proxy_conformance.stage import on, stage
 from mcp_proxy_conformance.verdict import NotApplicable
@@ -29,46 +22,8 @@ ALONE, CROWD, MIXED = stage("alone"), stage("crowd"), stage("mixed")
 PLAIN, SCOPE = stage("plain"), stage("scope")
 UNLOCKED = msgspec.structs.replace(PLAIN, id="plain-unlocked", steps=())
 REQUESTS = tuple(request for request in PLAIN.requests if "agent" not in request)
-OPTED_IN = "with the flag"
 FORGE = world(server("forge", tool("zorvik_list"), tool("mobel_drop")))
 DROPPED = ToolKey("forge", "mobel_drop")
-
-
-def asked(bench: Bench, request: Mapping[str, Any], form: str, *, apart: bool = False) -> Exact:
-    """The exact answer to one request in that form; `apart` in a session of its own."""
-    arguments = {bench.surface.query: request["query"]}
-    arguments |= {bench.surface.limit: request["limit"]} if "limit" in request else {}
-    arguments |= {FLAG: False} if form == FALSE else {}
-    arguments |= {FLAG: True} if form == OPTED_IN else {}
-    client = bench.started.client(bench.agent, bench.endpoint)
-    if not apart:
-        reply = client.call_tool(bench.surface.discovery_tool, arguments)
-    else:
-        with client.sibling() as own:
-            reply = own.call_tool(bench.surface.discovery_tool, arguments)
-    told = Exact.of(reply)
-    parts = {name: without_flag(part, arguments) for name, part in told.parts()}
-    return Exact(result=parts["result"], text=parts["text"])
-
-
-def unequal(
-    bench: Bench, requests: Iterable[Mapping[str, Any]], *, apart: bool = False
-) -> dict[str, tuple[Difference, ...]]:
-    """The requests whose answers differ between absent and false, and where.
-
-    Each is asked with the flag first: what that may leave behind shows in both forms or in none.
-    """
-    requests = list(requests)
-    for request in requests:
-        asked(bench, request, OPTED_IN)
-    compared = {
-        str(dict(request)): absent_against_false(
-            lambda form, request=request: asked(bench, request, form, apart=apart),  # type: ignore[misc]
-            bench.cut,
-        )
-        for request in requests
-    }
-    return {request: found for request, found in compared.items() if found}
 
 
 def answered(bench: Bench, requests: Iterable[Mapping[str, Any]]) -> int:

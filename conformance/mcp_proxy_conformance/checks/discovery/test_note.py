@@ -7,10 +7,8 @@ from typing import Any
 from mcp_proxy_conformance.bench import Bench
 from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.locked import repeated
+from mcp_proxy_conformance.discovery.note_numbers import counts_right, leads_on, numbers_allowed
 from mcp_proxy_conformance.discovery.notes import (
-    counts_right,
-    leads_on,
-    numbers_allowed,
     on_stages_of_locked_tools,
     owed,
     owed_everywhere,

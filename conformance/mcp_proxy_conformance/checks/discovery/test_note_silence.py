@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from mcp_proxy_conformance.bench import Bench
-from mcp_proxy_conformance.discovery.notes import leads_on, owed, queries_of
+from mcp_proxy_conformance.discovery.note_numbers import leads_on
+from mcp_proxy_conformance.discovery.notes import owed, queries_of
 from mcp_proxy_conformance.oracle import may_have_note
 from mcp_proxy_conformance.requirement import requirement
 from mcp_proxy_conformance.stage import on, stage

@@ -8,7 +8,8 @@ import pytest
 
 from mcp_proxy_conformance.bench import ABSENT, Bench
 from mcp_proxy_conformance.discovery.answer import Answer
-from mcp_proxy_conformance.discovery.notes import leads_on, on_stages_of_locked_tools, owed
+from mcp_proxy_conformance.discovery.note_numbers import leads_on
+from mcp_proxy_conformance.discovery.notes import on_stages_of_locked_tools, owed
 from mcp_proxy_conformance.discovery.surface import FLAG, STATUSES
 from mcp_proxy_conformance.oracle import LOCKED_CAP, is_withheld
 from mcp_proxy_conformance.requirement import requirement

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mcp_proxy_conformance.discovery.answer import Answer
-from mcp_proxy_conformance.discovery.notes import counts_right
+from mcp_proxy_conformance.discovery.note_numbers import counts_right
 from mcp_proxy_conformance.discovery.numbers import numbers_in
 from mcp_proxy_conformance.live.leaks import leaks
 from mcp_proxy_conformance.live.live_bench import ANSWER, ANSWERS, LiveBench

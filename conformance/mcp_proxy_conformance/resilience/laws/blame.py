@@ -18,8 +18,6 @@ from mcp_proxy_conformance.resilience.walk import (
 )
 
 Topic = Literal["status", "attempts"]
-SAYS = "law "
-"""How a path begins that names the clauses that a difference breaks."""
 NOTIFICATION = "notifications/initialized"
 SECOND = 2
 CUTS = ("reset", "close", "cut_json", "cut_sse")
@@ -43,11 +41,6 @@ class Blame:
 
     topic: Topic
     clauses: tuple[str, ...]
-
-
-def against(path: str) -> tuple[str, ...]:
-    """The clauses that a path of a law names."""
-    return tuple(path.removeprefix(SAYS).partition(":")[0].split(", "))
 
 
 def clauses_of(one: Behaviour, timeout_s: float) -> Clauses:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
+from mcp_proxy_conformance.cited_path import path_of
 from mcp_proxy_conformance.discovery.expectation import Sides
 from mcp_proxy_conformance.resilience.declared import are_tools_of
-from mcp_proxy_conformance.resilience.laws.blame import SAYS, Topic, blamed, is_open
+from mcp_proxy_conformance.resilience.laws.blame import Topic, blamed, is_open
 from mcp_proxy_conformance.resilience.laws.worlds import case_of, once
 from mcp_proxy_conformance.resilience.load_case import Behaviour, LoadCase, Server, healed
 from mcp_proxy_conformance.resilience.loading import Loaded, Outcome
@@ -65,7 +66,7 @@ def _in_words(one: Behaviour) -> str:
 
 
 def _path(clauses: Sequence[str], topic: str, server_id: str) -> str:
-    return f"{SAYS}{', '.join(clauses)}: {topic} of {server_id}"
+    return path_of(clauses, f"{topic} of {server_id}")
 
 
 def _each(case: LoadCase, loaded: Loaded) -> Iterator[tuple[Server, Outcome]]:

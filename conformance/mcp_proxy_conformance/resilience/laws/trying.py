@@ -11,8 +11,9 @@ from typing import Any
 
 import msgspec
 
+from mcp_proxy_conformance.cited_path import against
 from mcp_proxy_conformance.discovery.expectation import Sides
-from mcp_proxy_conformance.resilience.laws.blame import against, shown
+from mcp_proxy_conformance.resilience.laws.blame import shown
 from mcp_proxy_conformance.resilience.laws.law import LAWS, Declared, Law, told
 from mcp_proxy_conformance.resilience.laws.shrinking import shrunk, size
 from mcp_proxy_conformance.resilience.laws.worlds import generated

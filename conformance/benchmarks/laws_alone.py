@@ -1,0 +1,109 @@
+"""What the laws of discovery find out with no other check beside them.
+
+`python laws_alone.py` tries them on every counterexample of discovery, one process each, and on
+every fair variant, and prints one line of JSON: how many are killed, which survive, and which fair
+ones are accused. It ends with 1 when fewer than 85 of 100 are killed, or a fair one is accused.
+`--only ID` tries those alone, `--examples N` generates more worlds, `--part I/N` tries every Nth.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from mcp_proxy_conformance.cited_path import against
+from mcp_proxy_conformance.counterexamples.forking import forked
+from mcp_proxy_conformance.counterexamples.gather import trials
+from mcp_proxy_conformance.counterexamples.matrix import Trial
+from mcp_proxy_conformance.counterexamples.warming import warm
+from mcp_proxy_conformance.discovery.laws.law import LAWS
+from mcp_proxy_conformance.discovery.laws.playing import play
+from mcp_proxy_conformance.discovery.laws.worlds import generated
+from mcp_proxy_conformance.requirement import catalogue, profile
+
+LEAST, LIMIT_S = 0.85, 240.0
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the laws said of one changed proxy: the clauses they accuse it by, and a path."""
+
+    clauses: tuple[str, ...]
+    path: str = ""
+
+
+def tried(trial: Trial, examples: int) -> Told:
+    """Play the worlds until a law convicts by a clause that is broken; all of them on fair ones.
+
+    On a counterexample each law of its clauses is tried, on fair ones every law.
+    """
+    target, cited = trial.target(), set(trial.clauses)
+    laws = [name for name, law in LAWS.items() if trial.kind == "variant" or cited & {*law.clauses}]
+    accused: dict[str, str] = {}
+    try:
+        with tempfile.TemporaryDirectory() as scratch:
+            for plan in generated(examples, 0, target.capabilities) if laws else ():
+                played = play(target, plan, Path(scratch), laws)
+                for law in played.broken:
+                    for path in played.of(law):
+                        firm = [c for c in against(path) if catalogue().clause(c).judgement == "F"]
+                        accused |= {one: path for one in firm if one not in accused}
+                if trial.kind == "fault" and accused.keys() & cited:
+                    break
+    finally:
+        target.close()
+    return Told(tuple(sorted(accused)), next(iter(accused.values()), ""))
+
+
+def of_discovery(trial: Trial) -> bool:
+    """Whether it breaks a clause of discovery that convicts in any run, or is a fair proxy."""
+    if trial.kind == "variant":
+        return not trial.loads
+    known = [catalogue().clause(one) for one in profile("discovery").clauses]
+    firm = {one.id for one in known if one.judgement == "F" and one.asked_by is None}
+    return trial.kind == "fault" and bool(set(trial.clauses) & firm)
+
+
+def main() -> int:
+    """Try them, and print what came of it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--examples", type=int, default=6)
+    parser.add_argument("--only", action="append", default=[])
+    parser.add_argument("--part", default="1/1")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--kind", choices=["fault", "variant"])
+    given = parser.parse_args()
+    number, parts = map(int, given.part.split("/"))
+    chosen = [one for one in trials() if of_discovery(one)]
+    chosen = [one for one in chosen if given.kind in (None, one.kind)]
+    chosen = [one for one in chosen if not given.only or one.changed.id in given.only]
+    chosen = chosen[number - 1 :: parts]
+    warm(reference=True)
+    killed, survived, accused, broken = 0, {}, {}, {}
+    with tempfile.TemporaryDirectory() as folder:
+        work = partial(tried, examples=given.examples)
+        for done in forked(work, chosen, Path(folder), at_once=given.jobs, limit_s=LIMIT_S):
+            trial, name = done.job, done.job.changed.id
+            if done.value is None:
+                broken[name] = done.failure
+            elif trial.kind == "variant" and done.value.clauses:
+                accused[name] = [*done.value.clauses, done.value.path]
+            elif trial.kind == "fault" and set(done.value.clauses) & set(trial.clauses):
+                killed += 1
+            elif trial.kind == "fault":
+                survived[name] = [*trial.clauses, "|", *done.value.clauses]
+            sys.stderr.write(f"{name} {done.seconds:.1f} {done.value or done.failure}\n")
+    faults = sum(one.kind == "fault" for one in chosen)
+    told = {"faults": faults, "killed": killed, "survived": survived, "accused": accused,
+            "broken": broken}  # fmt: skip
+    print(json.dumps(told))
+    return int(bool(accused or broken) or killed < LEAST * faults)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,236 @@
+"""A world built act by act; an act that would prove nothing where it stands is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec import structs
+
+from mcp_proxy_conformance.discovery.laws.names import CANARIES, SERVERS, SHARED, WORDS
+from mcp_proxy_conformance.state import ToolState, after, initial
+from mcp_proxy_conformance.target.adapter import LOCK_CAPABILITY
+from mcp_proxy_conformance.world import LockKind, Server, Step, Tool, ToolKey, World
+
+States = dict[ToolKey, ToolState]
+APPROVABLE = (ToolState(), ToolState(approval="pending"), ToolState(approval="changed"))
+LONGEST = 40
+"""Letters of the names of server and tool together, as everywhere in the suite."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Act:
+    """One thing done in a world: what, at which server, and at which of its tools, by number."""
+
+    do: str
+    server: int = 0
+    tools: tuple[int, ...] = (0,)
+    flag: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A world, and after how many of its steps the laws are looked at."""
+
+    world: World
+    looks: tuple[int, ...]
+
+    def upto(self, count: int) -> Plan:
+        """The same until that look."""
+        world = replaced(self.world, steps=self.world.steps[:count])
+        return Plan(world, tuple(one for one in self.looks if one <= count))
+
+
+def replaced(world: World, **members: Any) -> World:
+    """The world with other members."""
+    return structs.replace(world, **members)
+
+
+def a_tool(number: int, verb: str, text: str, groups: Sequence[int], *, planted: bool) -> Tool:
+    """The tool of that number: a word of its own, and a planted word where one may be withheld."""
+    word, canary = WORDS[number], CANARIES[number]
+    shared = tuple(dict.fromkeys(SHARED[one] for one in groups))
+    said = " ".join([word.capitalize(), *shared, *([canary] if planted else [])])
+    description = f"{said}. {text}".strip()
+    name = f"{verb}_{word}" if verb else word
+    return Tool(
+        name=name if len(name) <= LONGEST - max(map(len, SERVERS)) else word,
+        description=description,
+        word=word,
+        groups=shared,
+        canaries=(canary,),
+        input_schema=_schema(canary) if planted else {"type": "object"},
+        annotations={"title": canary} if planted else None,
+    )
+
+
+def _schema(canary: str) -> dict[str, Any]:
+    return {"type": "object", "properties": {canary: {"type": "string"}}}
+
+
+def is_sensible(world: World) -> bool:
+    """Whether each step does something that is legal, and can be proven, where it stands."""
+    states = initial(world)
+    for step in world.steps:
+        if not _is_fit(world, states, step):
+            return False
+        states = after(world, [step], states)
+    return True
+
+
+def _is_fit(world: World, states: States, step: Step) -> bool:
+    if step.restart is not None:
+        return any(state.callable for state in states.values())
+    if step.ask is not None or step.refresh is not None or step.call is not None:
+        return step.call is None or ToolKey(step.server, step.call) in states
+    if step.lock in ("quarantine", "server") or step.unlock in ("quarantine", "server"):
+        return _fits_server(states, step)
+    if step.add is not None:
+        return is_open(states, step.server)
+    names = step.tools or (step.change or "",)
+    keys = [ToolKey(step.server, name) for name in names]
+    if not keys or not is_open(states, step.server) or not set(keys) <= states.keys():
+        return False
+    if step.change is not None:
+        return states[keys[0]].approval is None and not world.server(step.server).trusted
+    if step.unlock == "approval":
+        return all(states[key] in APPROVABLE for key in keys)
+    kind = step.lock or step.unlock
+    return all(fits(states[key], kind, lift=step.lock is None) for key in keys)
+
+
+def _fits_server(states: States, step: Step) -> bool:
+    own = [state for key, state in states.items() if key.server == step.server]
+    off, held = any(one.server_off for one in own), any(one.quarantined for one in own)
+    if step.lock == "quarantine":
+        return not off and not held
+    if step.unlock == "quarantine":
+        return held and not off
+    return off if step.unlock == "server" else bool(own) and not off
+
+
+def fits(state: ToolState, kind: LockKind | None, *, lift: bool) -> bool:
+    """Whether a lock by config or user can be laid on such a tool, or lifted from it."""
+    if kind == "user":
+        return state == ToolState(user=True) if lift else state.callable
+    return state.config if lift else not state.config
+
+
+def is_open(states: States, server: str) -> bool:
+    """Whether the server is on and not in quarantine."""
+    own = [state for key, state in states.items() if key.server == server]
+    return not any(state.server_off or state.quarantined for state in own)
+
+
+class Builder:
+    """Takes acts on a world of these servers, as far as the target declares to know them."""
+
+    def __init__(
+        self, servers: Iterable[Server], agents: dict[str, tuple[str, ...]], can: Collection[str]
+    ) -> None:
+        """Begins with the approval of what untrusted servers have from the start."""
+        self._can = can
+        self.steps: list[Step] = []
+        self.world = World(
+            servers=tuple(servers), agents=agents if "agents" in can else {}, id="law", version=1
+        )
+        self._taken = {one.word for one in self.world.tools().values()}
+        self.states = initial(self.world)
+        for one in self.world.servers:
+            if not one.trusted and "approval" in can:
+                names = tuple(tool.name for tool in one.tools)
+                self._take(Step(unlock="approval", server=one.name, tools=names))
+
+    def plan(self, looks: Iterable[int], requests: Iterable[dict[str, Any]]) -> Plan:
+        """What was built; it is looked at after so many steps, and at the end."""
+        steps = tuple(self.steps)
+        world = replaced(self.world, steps=steps, requests=tuple(requests))
+        return Plan(world, tuple(sorted({*looks, len(steps)})))
+
+    def act(self, act: Act) -> bool:
+        """Whether the act was taken: as one step, or as several that belong together."""
+        server = self.world.servers[act.server % len(self.world.servers)]
+        keys = [one for one in self.states if one.server == server.name]
+        chosen = list(dict.fromkeys(keys[number % len(keys)] for number in act.tools))
+        before = len(self.steps)
+        if act.do in ("config", "user", "unconfig", "unuser"):
+            self._lock(act.do, server.name, chosen)
+        elif act.do in ("quarantine", "release", "off", "on"):
+            self._switch(act.do, server.name)
+        elif act.do in ("add", "change", "approve"):
+            self._renew(act.do, server, chosen[0])
+        elif act.do == "ask":
+            query = chosen[0].tool if act.flag is None else self.world_tool(chosen[0]).word
+            self._take(Step(ask=query, include_disabled=act.flag))
+        elif act.do == "call":
+            self._take(Step(call=chosen[0].tool, server=server.name))
+        elif act.do == "restart" and "restart" in self._can and self._free():
+            self._take(Step(restart=True))
+        return len(self.steps) > before
+
+    def world_tool(self, key: ToolKey) -> Tool:
+        """The tool of that name, those that were added included."""
+        return replaced(self.world, steps=tuple(self.steps)).tools()[key]
+
+    def _free(self) -> list[ToolKey]:
+        return [key for key, state in self.states.items() if state.callable]
+
+    def _take(self, *steps: Step) -> None:
+        self.steps += steps
+        self.states = after(self.world, steps, self.states)
+
+    def _lock(self, do: str, server: str, keys: Sequence[ToolKey]) -> None:
+        """Lay or lift a lock where that is sure to be legal, and can be proven (section 0)."""
+        kind: LockKind = "config" if do.endswith("config") else "user"
+        lift = do.startswith("un")
+        fit = [key for key in keys if fits(self.states[key], kind, lift=lift)]
+        if not fit or LOCK_CAPABILITY[kind] not in self._can or not is_open(self.states, server):
+            return
+        names = tuple(key.tool for key in fit)
+        if lift:
+            self._take(Step(unlock=kind, server=server, tools=names), *self._refreshed(server))
+        else:
+            self._take(Step(lock=kind, server=server, tools=names))
+
+    def _refreshed(self, server: str) -> list[Step]:
+        """What is unlocked may have to be looked for again (ruling back-without-refresh)."""
+        return [Step(refresh=server)] if "refresh" in self._can else []
+
+    def _switch(self, do: str, server: str) -> None:
+        kind: LockKind = "quarantine" if do in ("quarantine", "release") else "server"
+        step = (
+            Step(lock=kind, server=server)
+            if do in ("quarantine", "off")
+            else Step(unlock=kind, server=server)
+        )
+        if _fits_server(self.states, step) and LOCK_CAPABILITY[kind] in self._can:
+            self._take(step, *(self._refreshed(server) if step.unlock else []))
+
+    def _renew(self, do: str, server: Server, key: ToolKey) -> None:
+        """A new text or tool, or an approval: of untrusted servers, where they can be reached."""
+        known = {"approval", "refresh"} <= set(self._can) and not server.trusted
+        if not known or not is_open(self.states, server.name):
+            return
+        state = self.states[key]
+        if do == "approve" and state in APPROVABLE[1:]:
+            approved = Step(unlock="approval", server=server.name, tools=(key.tool,))
+            self._take(approved, *self._refreshed(server.name))
+        elif do == "change" and state.approval is None and key in initial(self.world):
+            self._take(_changed(self.world_tool(key), server.name), Step(refresh=server.name))
+        elif do == "add" and len(self._taken) < len(CANARIES) - 1:
+            new, sibling = self._new(), self._new()
+            self._take(Step(add=new, server=server.name), Step(add=sibling, server=server.name))
+            self._take(Step(refresh=server.name))
+            self._take(Step(unlock="approval", server=server.name, tools=(sibling.name,)))
+
+    def _new(self) -> Tool:
+        number = next(at for at in range(len(CANARIES)) if WORDS[at] not in self._taken)
+        self._taken.add(WORDS[number])
+        return a_tool(number, "", "", (), planted=True)
+
+
+def _changed(tool: Tool, server: str) -> Step:
+    (canary,) = tool.canaries
+    text = f"{tool.word.capitalize()} anew, {canary}."
+    return Step(change=tool.name, server=server, description=text, input_schema=_schema(canary))

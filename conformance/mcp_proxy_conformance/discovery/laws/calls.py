@@ -1,0 +1,137 @@
+"""Laws of calls: no locked tool is ever reached, no lock is moved, and a refusal says why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.case import When
+from mcp_proxy_conformance.discovery.laws.look import Findings, Look
+from mcp_proxy_conformance.discovery.locked import own_query
+from mcp_proxy_conformance.discovery.rejections import own_words, read_as_policy, rejection
+from mcp_proxy_conformance.discovery.surface import FLAG
+from mcp_proxy_conformance.proving import SHOW_LIMIT
+from mcp_proxy_conformance.state import ToolState
+from mcp_proxy_conformance.verdict import Inconclusive
+from mcp_proxy_conformance.world import ToolKey
+
+IN_A_ROW = 3
+CONFIG, USER = ToolState(config=True), ToolState(user=True)
+POINTING = (CONFIG, USER, ToolState(config=True, user=True))
+OTHERS = (
+    USER, ToolState(approval="pending"), ToolState(approval="changed"), ToolState(quarantined=True),
+)  # fmt: skip
+
+
+def _calling(key: ToolKey, agent: str | None = None) -> When:
+    return When(do="call", tool=str(key), agent=agent)
+
+
+def unreached(look: Look, found: Findings) -> None:
+    """However a locked tool is called, and whatever was asked before, its upstream counts none."""
+    bench = look.bench
+    ways = range(len(bench.surface.calls))
+    turn = slice(None) if look.memory["last"] else slice(look.number % 2, None, 2)
+    for at, key in enumerate(look.keys[turn]):
+        acts: list[Callable[[], object]] = [
+            lambda key=key, turn=turn: _close_call(look, key, turn)  # type: ignore[misc]
+            for turn in range(IN_A_ROW)
+        ]
+        every = ways if look.memory["last"] else [(look.number + at) % len(ways)]
+        acts += [lambda key=key, way=way: bench.call(key, surface=way) for way in every]  # type: ignore[misc]
+        acts.append(lambda key=key: look.ask(key.tool, flag=True, anew=True))  # type: ignore[misc]
+        acts.append(lambda key=key: bench.call(key))  # type: ignore[misc]
+        _count(bench, found, key, None, acts)
+        for agent in look.narrow:
+            view = bench.as_agent(agent)
+            _count(bench, found, key, agent, [lambda key=key, view=view: view.call(key)])  # type: ignore[misc]
+
+
+def _close_call(look: Look, key: ToolKey, turn: int) -> None:
+    """A call of the tool, at times right after one of a callable tool of its server."""
+    beside = [one for one in look.free if one.server == key.server]
+    if beside and turn == IN_A_ROW - 1:
+        look.bench.call(beside[0])
+    look.bench.call(key)
+
+
+def _count(
+    bench: Bench, found: Findings, key: ToolKey, agent: str | None,
+    acts: list[Callable[[], object]],
+) -> None:  # fmt: skip
+    before = bench.upstream_calls(key)
+    for act in acts:
+        act()
+    reached = bench.upstream_calls(key) - before
+    is_open = reached and all(bench.call(key).reached for _ in range(IN_A_ROW))
+    clauses = ["FR-011.never-reaches", *(["FR-011.not-unlocked"] if is_open else [])]
+    found.truth(clauses, _calling(key, agent), reached, holds=not reached,
+                wanted="0 calls at the upstream", topic="calls that got through")  # fmt: skip
+
+
+def kept(look: Look, found: Findings) -> None:
+    """Being listed and being refused changes no lock: statuses and callable tools stay."""
+    before = {key: one.answer.status(key) for key in look.keys
+              if (one := look.own(key)) and one.answer.error is None}  # fmt: skip
+    for key in before:
+        look.bench.call(key)
+    for key, status in before.items():
+        again = look.ask(own_query(look.bench, key), flag=True, limit=SHOW_LIMIT, anew=True)
+        after = "" if again is None else again.answer.status(key)
+        of = again.of if again is not None else _calling(key)
+        found.truth(["FR-011.not-unlocked"], of, after, holds=after == status,
+                    wanted=f"{status} for {key}, as before it was called")  # fmt: skip
+    for key in look.free[:IN_A_ROW]:
+        reached = look.bench.call(key).reached
+        found.truth(["FR-011.not-unlocked"], _calling(key), reached, holds=reached,
+                    wanted="a callable tool is reached still", counts=bool(look.keys))  # fmt: skip
+
+
+def policy(look: Look, found: Findings) -> None:
+    """The refusal of a denied tool says operator policy, and nothing of what lifts other locks."""
+    denied = [key for key in look.keys if _is_denied(look.bench.states[key])]
+    try:
+        outcomes = read_as_policy(look.bench, denied) if denied else {}
+    except Inconclusive:
+        return
+    for key in denied:
+        outcome = outcomes[str(key)]
+        if outcome != "unrecognised":
+            found.truth(
+                ["FR-008.config", "SC-003.rejection"], _calling(key), outcome,
+                holds=outcome == "conveys", wanted="operator policy", topic="refusal",
+            )  # fmt: skip
+
+
+def distinct(look: Look, found: Findings) -> None:
+    """No other refusal has the words of one for config alone."""
+    pure = [key for key in look.keys if look.bench.states[key] == CONFIG]
+    others = [key for key in look.keys if look.bench.states[key] in OTHERS]
+    if not pure or not others:
+        return
+    try:
+        words = {own_words(look.bench, key) for key in pure}
+        for key in others:
+            said = own_words(look.bench, key)
+            found.truth(["FR-008.distinct"], _calling(key), said, holds=said not in words,
+                        wanted="other words than for a config lock")  # fmt: skip
+    except Inconclusive:
+        return
+
+
+def pointing(look: Look, found: Findings) -> None:
+    """Each refusal of a config or user lock names the flag or the discovery tool."""
+    words = (FLAG, look.bench.surface.discovery_tool)
+    for key in look.keys:
+        if look.bench.states[key] in POINTING:
+            try:
+                texts = [rejection(look.bench, key).text for _ in range(2)]
+            except Inconclusive:
+                continue
+            mute = [text for text in texts if not any(word in text for word in words)]
+            found.truth(["FR-008.pointer"], _calling(key), mute, holds=not mute,
+                        wanted=f"one of {', '.join(words)}")  # fmt: skip
+
+
+def _is_denied(state: ToolState) -> bool:
+    return state.config and not state.quarantined and not state.server_off

@@ -1,0 +1,177 @@
+"""Playing a plan on a fresh target: its steps are taken, and looked at by every law."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mcp_proxy_conformance.arming import confirm_all, denials, proven
+from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.discovery.laws import scopes
+from mcp_proxy_conformance.discovery.laws.building import Plan
+from mcp_proxy_conformance.discovery.laws.law import LAWS
+from mcp_proxy_conformance.discovery.laws.look import Findings, Look
+from mcp_proxy_conformance.proving import Prover
+from mcp_proxy_conformance.stepping import Stepper
+from mcp_proxy_conformance.target.adapter import Refused, Target, Unsupported
+from mcp_proxy_conformance.target.started import Started
+from mcp_proxy_conformance.verdict import Inconclusive, Misshapen, NotApplicable
+from mcp_proxy_conformance.world import Step, ToolKey
+
+LAST = ("unknown",)
+"""Laws that meddle with the target: nothing is asked of it after them."""
+LEAVES_S = 6.0
+"""How much of its time a target must have left when it is looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """What a law found wrong: where it was looked, and by path what was seen and was due."""
+
+    look: int
+    findings: Findings
+
+
+@dataclass(slots=True)
+class Played:
+    """What came of a plan: for each law how much it saw, and the first look that broke it.
+
+    `seconds` in all, and `ready` of them until its first step was taken.
+    """
+
+    plan: Plan
+    seconds: float = 0.0
+    ready: float = 0.0
+    seen: dict[str, int] = field(default_factory=dict)
+    broken: dict[str, Broken] = field(default_factory=dict)
+
+    def of(self, law: str) -> dict[str, Any]:
+        """What was seen on each path that breaks that law."""
+        return self.broken[law].findings.broken() if law in self.broken else {}
+
+
+def play(target: Target, plan: Plan, scratch: Path, laws: Collection[str] = ()) -> Played:
+    """Start a target in the plan's world and take its steps; only those laws if any is named.
+
+    Raises:
+        AdapterError: It does not start, or a step cannot be taken.
+    """
+    began = time.monotonic()
+    started = Started(target, plan.world, scratch)
+    try:
+        with started.expected_alive():
+            played = Player(started, plan, laws or LAWS).play()
+    finally:
+        started.close()
+    played.seconds = time.monotonic() - began
+    return played
+
+
+class Player:
+    """Takes the steps of one plan on one started target."""
+
+    def __init__(self, started: Started, plan: Plan, laws: Iterable[str]) -> None:
+        """Nothing is proven yet."""
+        self._started = started
+        self._plan = plan
+        self._laws = tuple(laws)
+        self._played = Played(plan)
+        self._memory: dict[Any, Any] = {}
+        self._unsure: set[ToolKey] = set()
+
+    def play(self) -> Played:
+        """Take every step, and look after those that the plan says."""
+        stepper = proven(self._started)
+        for query in dict.fromkeys(one["query"] for one in self._plan.world.requests):
+            stepper.prover.note_shown(query, stepper.prover.ask(query))  # all are callable by now
+            self._memory.setdefault("shown", {})[query] = stepper.armed.shown[query]
+        for step in denials(self._started.world):
+            stepper.take(step)
+        for number in range(len(self._plan.world.steps) + 1):
+            if number:
+                self._take(stepper, self._plan.world.steps[number - 1])
+            if number == 1:
+                self._played.ready = time.monotonic() - self._started.started_at
+            if number in self._plan.looks and self._is_young():
+                self._look(stepper, number)
+        return self._played
+
+    def _is_young(self) -> bool:
+        age = time.monotonic() - self._started.started_at
+        return age < self._started.target.lasts_s - LEAVES_S
+
+    def _take(self, stepper: Stepper, step: Step) -> None:
+        armed = stepper.armed
+        if step.unlock == "approval":
+            for tool in step.tools:
+                armed.entries.pop(ToolKey(step.server, tool), None)
+        before = dict(armed.states)
+        self._memory.pop("after restart", None)
+        stepper.take(step)
+        if step.restart:
+            self._unsure = {key for key, state in armed.states.items() if not state.callable}
+            if "counter" in self._started.target.capabilities:
+                self._memory["after restart"] = self._started.adapter.counter()
+        opened = [
+            k for k, s in armed.states.items() if s.callable and not before.get(k, s).callable
+        ]
+        self._open(stepper.prover, opened)
+
+    def _open(self, prover: Prover, opened: list[ToolKey]) -> None:
+        """What a step has unlocked is reached again, or nothing is said of it."""
+        armed = prover.armed
+        self._unsure.difference_update(opened)
+        for key in opened:
+            armed.refused.pop(key, None)
+            armed.unproven.pop(key, None)
+            if not prover.expect_call(key):
+                armed.unproven[key] = "unlocked, but no call reaches the upstream"
+
+    def _look(self, stepper: Stepper, number: int) -> None:
+        armed = stepper.armed
+        for key in [k for k in armed.refused if k not in armed.states or armed.states[k].callable]:
+            armed.refused.pop(key)
+        confirm_all(stepper.prover)
+        self._started.answers.clear()
+        look = Look(Bench(self._started, armed), frozenset(self._unsure), number, self._memory)
+        look.memory["last"] = number == self._plan.looks[-1]
+        found = {name: self._judged(look, name) for name in self._laws if name not in LAST}
+        if any(one.broken() for one in found.values()):
+            look.bench.settle()
+            look = Look(look.bench, look.unsure, number, self._memory)
+            found |= {name: self._judged(look, name) for name, one in found.items() if one.broken()}
+        if look.memory["last"]:
+            found |= {name: self._judged(look, name) for name in self._laws if name in LAST}
+        for name, one in found.items():
+            self._played.seen[name] = self._played.seen.get(name, 0) + one.seen
+            if one.broken() and name not in self._played.broken:
+                self._played.broken[name] = Broken(number, one)
+        self._remember(look, number)
+
+    def _judged(self, look: Look, name: str) -> Findings:
+        found = Findings()
+        for judge in LAWS[name].judges:
+            try:
+                judge(look, found)
+            except (Inconclusive, NotApplicable, Refused, Unsupported, Misshapen):
+                continue  # what could not be looked at is not counted as seen
+        return found
+
+    def _remember(self, look: Look, number: int) -> None:
+        """What agents are told before steps beyond their scope, once nothing moves any more."""
+        look.memory["own before"] = look.memory["bytes before"] = []
+        following = [one for one in self._plan.looks if one > number]
+        steps = self._plan.world.steps[number : following[0]] if following else ()
+        agents = self._started.world.agents
+        apart = [name for name, scope in agents.items() if steps and _lies_beyond(steps, scope)]
+        if apart:
+            look.bench.settle()
+            scopes.remember(look, apart)
+
+
+def _lies_beyond(steps: Iterable[Step], scope: Collection[str]) -> bool:
+    touched = {step.server or step.refresh for step in steps if not step.changes_nothing}
+    return not touched & set(scope) and not any(step.restart for step in steps)

@@ -1,0 +1,158 @@
+"""What every run tries, however few worlds are generated: each law has something to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from msgspec import structs
+
+from mcp_proxy_conformance.discovery.laws.building import Act, Builder, Plan, a_tool
+from mcp_proxy_conformance.discovery.laws.names import NOWHERE, SERVERS, SHARED, TEXTS
+from mcp_proxy_conformance.world import Server, Tool
+
+CROWD, FEW, MIXED = SHARED[:3]
+"""Words of many tools that are all locked, of three of them, and of locked ones and others."""
+
+
+def tours(can: Collection[str]) -> list[Plan]:
+    """The worlds that are laid by hand, for a target that can do so much."""
+    return [_kinds(can), _lists(can), _again(can)]
+
+
+def _tools(first: int, *groups: Sequence[int], planted: bool = True, text: int = 1) -> list[Tool]:
+    """Tools of those groups, numbered from the first on."""
+    return [
+        a_tool(first + at, "", TEXTS[(text + at) % len(TEXTS)], own, planted=planted)
+        for at, own in enumerate(groups)
+    ]
+
+
+def _kinds(can: Collection[str]) -> Plan:
+    """Each kind of lock, alone and beside others, one after the other and lifted again."""
+    crowd, few, both, mixed, none = (0,), (1,), (0, 1), (2,), ()
+    servers = [
+        Server(name=SERVERS[0], tools=tuple(_tools(0, *[crowd] * 13, mixed, mixed, none))),
+        Server(
+            name=SERVERS[1],
+            tools=tuple(_tools(16, few, both, both, mixed, none, none, planted=False)),
+            trusted="approval" not in can,
+        ),
+        Server(name=SERVERS[2], tools=tuple(_tools(22, crowd, mixed, none))),
+        Server(name=SERVERS[3], tools=tuple(_tools(25, mixed, none))),
+        Server(name=SERVERS[4], tools=tuple(_tools(27, mixed, mixed))),
+    ]
+    agents: dict[str, tuple[str, ...]] = {
+        "north": (SERVERS[0], SERVERS[4]),
+        "south": (SERVERS[1], SERVERS[4]),
+    }
+    acts = (
+        Act(do="user", server=1, tools=(0, 1, 2, 4)),
+        Act(do="user", server=2, tools=(2,)),
+        None,
+        Act(do="user", server=0, tools=(0, 1, 2, 3, 4, 13)),
+        Act(do="config", server=0, tools=(5, 6, 7, 8, 9, 10, 11, 12)),
+        None,
+        Act(do="unuser", server=2, tools=(2,)),
+        Act(do="add", server=1),
+        None,
+        Act(do="change", server=1, tools=(1,)),
+        Act(do="change", server=1, tools=(5,)),
+        Act(do="config", server=0, tools=(4,)),
+        Act(do="config", server=1, tools=(2, 4, 5)),
+        Act(do="config", server=2, tools=(0,)),
+        Act(do="user", server=2, tools=(1,)),
+        None,
+        Act(do="quarantine", server=2),
+        Act(do="config", server=3, tools=(0,)),
+        Act(do="off", server=3),
+        None,
+    )
+    return _taken(Builder(servers, agents, can), acts, (CROWD, FEW, MIXED))
+
+
+def _lists(can: Collection[str]) -> Plan:
+    """Lists of the operator, pages, standard streams, and a name that two servers have."""
+    allow = {"config", "allow_list"} <= set(can)
+    tools = [_tools(at, (0,), (2,), (), planted=at != 3) for at in (0, 3, 6, 9)]  # noqa: PLR2004
+    tools[1][0] = structs.replace(tools[0][0], description=f"{tools[0][0].description} Also here.")
+    servers = [
+        Server(name=SERVERS[0], tools=tuple(tools[0]), deny=tuple(
+            one.name for one in tools[0][:2]) if "config" in can else ()),
+        Server(name=SERVERS[1], tools=tuple(tools[1]), trusted="approval" not in can,
+               allow=tuple(one.name for one in tools[1]) if allow else None),
+        Server(name=SERVERS[2], tools=tuple(tools[2]), page_size=1),
+        Server(name=SERVERS[3], tools=tuple(tools[3]), transport="stdio"),
+    ]  # fmt: skip
+    acts = (
+        Act(do="change", server=1, tools=(2,)),
+        Act(do="config", server=1, tools=(1,)),
+        Act(do="config", server=2, tools=(1,)),
+        Act(do="user", server=2, tools=(2,)),
+        Act(do="config", server=3, tools=(0,)),
+        Act(do="user", server=3, tools=(1,)),
+        None,
+        Act(do="config", server=1, tools=(0, 1, 2)),
+        Act(do="unconfig", server=0, tools=(0, 1)),
+        None,
+    )
+    return _taken(Builder(servers, {}, can), acts, (CROWD, MIXED))
+
+
+def _again(can: Collection[str]) -> Plan:
+    """Locks that come, are asked for, go, come again, and outlive a restart."""
+    servers = [
+        Server(name=SERVERS[0], tools=tuple(_tools(20, (0,), (0,), (2,), ()))),
+        Server(
+            name=SERVERS[1],
+            tools=tuple(_tools(10, (1,), (2,), (), planted=False)),
+            trusted="approval" not in can,
+        ),
+        Server(name=SERVERS[2], tools=tuple(_tools(5, (2,), (2,)))),
+        Server(
+            name=SERVERS[3],
+            tools=tuple(_tools(30, (2,), (), planted=False)),
+            trusted="approval" not in can,
+        ),
+    ]
+    acts = (
+        Act(do="change", server=3, tools=(0,)),
+        Act(do="user", server=0, tools=(0, 2)),
+        Act(do="config", server=0, tools=(1,)),
+        Act(do="change", server=1, tools=(0,)),
+        Act(do="user", server=1, tools=(1,)),
+        Act(do="quarantine", server=2),
+        None,
+        Act(do="unuser", server=0, tools=(0,)),
+        Act(do="unconfig", server=0, tools=(1,)),
+        Act(do="approve", server=1, tools=(0,)),
+        Act(do="release", server=2),
+        Act(do="config", server=2, tools=(0,)),
+        None,
+        Act(do="user", server=0, tools=(0,)),
+        Act(do="config", server=0, tools=(0, 1)),
+        Act(do="unconfig", server=2, tools=(0,)),
+        Act(do="user", server=2, tools=(1,)),
+        None,
+        Act(do="unconfig", server=0, tools=(0,)),
+        Act(do="ask", server=0, tools=(0,), flag=True),
+        Act(do="restart"),
+        None,
+        Act(do="unuser", server=2, tools=(1,)),
+        None,
+    )
+    return _taken(Builder(servers, {"north": (SERVERS[0],)}, can), acts, (CROWD, FEW, MIXED))
+
+
+def _taken(builder: Builder, acts: Sequence[Act | None], words: Sequence[str]) -> Plan:
+    """The acts taken, looked at wherever one is None."""
+    looks = [len(builder.steps)]
+    for act in acts:
+        if act is None:
+            looks.append(len(builder.steps))
+        else:
+            builder.act(act)
+    requests: list[dict[str, Any]] = [{"query": word} for word in (*words, NOWHERE)]
+    requests += [{"query": words[0], "limit": limit} for limit in (1, 5, 100)]
+    requests += [{"query": word, "agent": one} for one in builder.world.agents for word in words]
+    return builder.plan(looks, requests)

@@ -1,0 +1,229 @@
+"""A law tried on every played world: what breaks it is seen again, shrunk and written down."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from mcp_proxy_conformance.case import When
+from mcp_proxy_conformance.cited_path import against
+from mcp_proxy_conformance.discovery.expectation import Sides
+from mcp_proxy_conformance.discovery.laws.building import Plan
+from mcp_proxy_conformance.discovery.laws.playing import Played, play
+from mcp_proxy_conformance.discovery.laws.shrinking import shrunk, size
+from mcp_proxy_conformance.discovery.laws.worlds import generated
+from mcp_proxy_conformance.discovery.laws.writing import FOLDER, in_words, shows, written
+from mcp_proxy_conformance.target.adapter import AdapterError, Target
+from mcp_proxy_conformance.verdict import Inconclusive
+from mcp_proxy_conformance.world import Step, key
+
+SHRINK_S, SHRINK_ALL_S = 8.0, 20.0
+CONFIRMED, LOOKED_AT = 2, 2
+"""How often a breach is seen again before it counts, and of how many worlds that is tried."""
+QUICK, SLOW = 6, 4
+SLOW_S = 2.0
+"""How many worlds are generated, and what a target takes to its first step that gets few."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked of the laws: how many worlds are generated, None by the target's speed.
+
+    `again`: whether a breach is to be seen again, and shrunk; `apart`: each law looks alone.
+    """
+
+    examples: int | None = None
+    seed: int = 0
+    again: bool = True
+    apart: bool = False
+
+
+class Laws:
+    """The played worlds of one run.
+
+    Of the law asked for last `evidence` tells of its breach, `basis` what the verdict rests on.
+    """
+
+    def __init__(self, target: Target, scratch: Path, out: Path, asked: Asked) -> None:
+        """Nothing is generated or started yet."""
+        self._target = target
+        self._scratch = scratch
+        self._out = out
+        self._asked = asked
+        self._crew = ThreadPoolExecutor(target.ahead, thread_name_prefix="laws")
+        self._again: dict[str, list[Future[Played]]] = {}
+        self._played: dict[tuple[str, ...], list[Played]] = {}
+        self._left = SHRINK_ALL_S
+        self.evidence: tuple[str, ...] = ()
+        self.basis: tuple[str, ...] = ()
+
+    def played(self, name: str) -> list[Played]:
+        """Every world, played on a target of its own, as many at once as the target allows.
+
+        All laws look at the same; where few are asked for each looks alone.
+        """
+        laws = (name,) if self._asked.apart else ()
+        if laws not in self._played:
+            first = self._plans(0)
+            jobs = [self._crew.submit(self._play, plan, laws) for plan in first]
+            examples = self._asked.examples
+            if examples is None:
+                examples = SLOW if jobs[0].result().ready > SLOW_S else QUICK
+            more = self._plans(examples)[len(first) :]
+            jobs += [self._crew.submit(self._play, plan, laws) for plan in more]
+            self._played[laws] = [job.result() for job in jobs]
+        return self._played[laws]
+
+    def _first_broken(self, name: str) -> list[Played]:
+        """The worlds until one breaks the law: enough where nothing is to be seen again."""
+        laws = (name,) if self._asked.apart else ()
+        done = self._played.setdefault(laws, [])
+        plans = self._plans(self._asked.examples or 0)
+        while len(done) < len(plans) and not any(name in one.broken for one in done):
+            done.append(self._play(plans[len(done)], laws))
+        return done
+
+    def _plans(self, examples: int) -> list[Plan]:
+        return generated(examples, self._asked.seed, self._target.capabilities)
+
+    def _play(self, plan: Plan, laws: Sequence[str] = ()) -> Played:
+        """Played, and once more on another target when the first does not come up."""
+        try:
+            return play(self._target, plan, self._scratch, laws)
+        except AdapterError:
+            return play(self._target, plan, self._scratch, laws)
+
+    def _basis(self, name: str, played: Sequence[Played]) -> str:
+        """Worlds, their seed, and how much the law saw in them."""
+        seen = sum(one.seen.get(name, 0) for one in played)
+        looks = sum(len(one.plan.looks) for one in played)
+        return (
+            f"{len(played)} worlds generated from seed {self._asked.seed}, {looks} looks, "
+            f"{seen} observations"
+        )
+
+    def sides(self, name: str) -> Sides:
+        """What the smallest world says that breaks the law; of none, how many were tried.
+
+        Raises:
+            Inconclusive: A breach is not seen again, or what the law is about was not seen at all.
+        """
+        self.evidence, self.basis = (), ()
+        every = self.played(name) if self._asked.again else self._first_broken(name)
+        self.basis = (self._basis(name, every),)
+        wrong = [one for one in every if name in one.broken]
+        plans = sorted((one.plan.upto(one.broken[name].look) for one in wrong), key=size)
+        if not self._asked.again:
+            for one in wrong[:1]:
+                return self._told(name, one.of(name), one)
+        for plan in plans[:LOOKED_AT]:
+            first = next(one for one in wrong if _begins(one.plan, plan))
+            common = self._seen_again(name, plan, first.of(name))
+            if common:
+                return self._smallest(name, plan, common)
+        if plans:
+            raise Inconclusive(
+                "the target does not agree with itself, it is not deterministic: "
+                f"{in_words(plans[0])}"
+            )
+        if not sum(one.seen.get(name, 0) for one in every):
+            raise Inconclusive("no generated world showed what the law is about")
+        return Sides({"worlds": len(every)}, {"worlds": len(every)})
+
+    def _seen_again(
+        self, name: str, plan: Plan, first: dict[str, Any], laws: Sequence[str] = ()
+    ) -> dict[str, Any]:
+        """What is seen on the same paths each time, on fresh targets."""
+        place = f"{plan} {laws}"
+        if place not in self._again:
+            jobs = [self._crew.submit(self._play, plan, laws) for _ in range(CONFIRMED)]
+            self._again[place] = jobs
+        jobs = self._again[place]
+        found = [job.result().of(name) for job in jobs]
+        return {
+            path: seen
+            for path, seen in first.items()
+            if all(path in one and one[path] == seen for one in found)
+        }
+
+    def _smallest(self, name: str, plan: Plan, common: dict[str, Any]) -> Sides:
+        accused = _clauses(common)
+        began = time.monotonic()
+
+        def first_broken(several: Sequence[Plan]) -> Plan | None:
+            jobs = [self._crew.submit(self._play, one, [name]) for one in several]
+            played = [job.result() for job in jobs]
+            broken = [one.plan for one in played if accused & _clauses(one.of(name))]
+            return min(broken, key=size, default=None)
+
+        until = began + min(SHRINK_S, self._left)
+        of = self._subject(name, plan, common)
+        small = shrunk(plan, _steps_of(of), first_broken, until)
+        self._left = max(0.0, self._left - (time.monotonic() - began))
+        if small != plan:
+            played = self._play(small, [name])
+            again = self._seen_again(name, small, played.of(name), [name])
+            if accused & _clauses(again):
+                return self._told(name, again, played)
+        played = self._again[f"{plan} {()}"][0].result()
+        return self._told(name, common, played)
+
+    def _subject(self, name: str, plan: Plan, common: dict[str, Any]) -> When:
+        played = self._again[f"{plan} {()}"][0].result()
+        return played.broken[name].findings.of[next(iter(common))]
+
+    def _told(self, name: str, broken: dict[str, Any], played: Played) -> Sides:
+        """The breach, its world in words, and the case that was written for it."""
+        findings = played.broken[name].findings
+        plan = played.plan.upto(played.broken[name].look)
+        path = next(iter(broken))  # a tool's own query comes before others
+        made = written(plan, findings.of[path], _clauses(broken), self._out / FOLDER)
+        lines = [in_words(plan)]
+        if made is not None and (not self._asked.again or self._shows(made)):
+            lines.append(f"run it again: the same command and --case {shlex.quote(str(made))}")
+        elif made is not None:
+            count = len(self.played(name)) - len(self._plans(0))
+            lines.append(
+                f"seen after all that the laws ask, not by {made.name} alone: run it again with "
+                f"--seed {self._asked.seed} --examples {count}"
+            )
+        self.evidence = tuple(lines)
+        expected = findings.sides.expected
+        return Sides(broken, {path: expected[path] for path in broken})
+
+    def _shows(self, path: Path) -> bool:
+        """Whether the written case by itself shows the breach, on a fresh target."""
+        return self._crew.submit(partial(shows, path, self._target, self._scratch)).result()
+
+    def close(self) -> None:
+        """Nothing is played any more; targets end with what is played on them."""
+        self._crew.shutdown(wait=True, cancel_futures=True)
+
+
+def _begins(plan: Plan, other: Plan) -> bool:
+    """Whether the other is that plan until one of its looks."""
+    return plan.upto(other.looks[-1]) == other
+
+
+def _clauses(broken: dict[str, Any]) -> set[str]:
+    return {clause for path in broken for clause in against(path)}
+
+
+def _steps_of(of: When) -> list[Step]:
+    """The request as steps, in both forms, and the call: what an earlier look may have left."""
+    if of.do == "call":
+        tool = key(of.tool or "")
+        return [
+            Step(call=tool.tool, server=tool.server),
+            Step(ask=tool.tool, include_disabled=True),
+        ]
+    if of.do == "list" or not isinstance(of.query, str):
+        return []
+    forms = [of.include_disabled, None if of.include_disabled else True]
+    return [Step(ask=of.query, include_disabled=form) for form in forms]

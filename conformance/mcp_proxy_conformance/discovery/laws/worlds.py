@@ -1,0 +1,169 @@
+"""Worlds whose servers, tools, locks, agents and requests are generated, in any sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import hypothesis
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+
+from mcp_proxy_conformance.discovery.laws.building import Act, Builder, Plan, a_tool
+from mcp_proxy_conformance.discovery.laws.names import NOWHERE, SERVERS, SHARED, TEXTS, VERBS
+from mcp_proxy_conformance.discovery.laws.tours import tours
+from mcp_proxy_conformance.world import Server
+
+MOST_SERVERS, MOST_TOOLS, MOST_ACTS, MOST_LOOKS = 6, 30, 12, 2
+FIRST = 3
+"""So many acts are taken before the first look."""
+LIMITS = (0, 1, 2, 5, 9, 10, 11, 50, 100)
+KINDS = ("trusted", "trusted", "untrusted", "untrusted", "allow", "deny", "pages", "stdio")
+DEEDS = (
+    "config", "user", "user", "config", "quarantine", "off", "change", "add", "unconfig", "unuser",
+    "approve", "release", "on", "ask", "call", "restart",
+)  # fmt: skip
+
+
+ASKED = ("group", "group", "word", "name", "words", "nowhere")
+"""What requests ask for; those of several words have signs that searches may take for more."""
+
+
+class ServerRecipe(NamedTuple):
+    """What a server is made from: its kind, and for each tool its verb, text and groups."""
+
+    kind: str
+    tools: list[tuple[int, int, list[int]]]
+
+
+class Recipe(NamedTuple):
+    """What a world is made from."""
+
+    servers: list[ServerRecipe]
+    acts: list[Act]
+    scopes: list[list[int]]
+    requests: list[tuple[str, int, int]]
+
+
+def _recipes() -> st.SearchStrategy[Recipe]:
+    groups = st.lists(st.integers(0, 3), max_size=2)
+    tools = st.tuples(st.integers(0, len(VERBS) - 1), st.integers(0, len(TEXTS) - 1), groups)
+    servers = st.builds(
+        ServerRecipe, st.sampled_from(KINDS), st.lists(tools, min_size=1, max_size=8)
+    )
+    several = st.lists(st.integers(0, 11), min_size=1, max_size=8).map(tuple)
+    acts = st.builds(
+        Act,
+        do=st.sampled_from(DEEDS),
+        server=st.integers(0, MOST_SERVERS - 1),
+        tools=several,
+        flag=st.sampled_from([None, True, False]),
+    )
+    scopes = st.lists(st.integers(0, MOST_SERVERS - 1), min_size=1, max_size=2)
+    asked = st.tuples(st.sampled_from(ASKED), st.integers(0, 40), st.sampled_from(range(9)))
+    return st.builds(
+        Recipe,
+        servers=st.lists(servers, min_size=1, max_size=MOST_SERVERS),
+        acts=st.lists(acts, min_size=5, max_size=MOST_ACTS),
+        scopes=st.lists(scopes, max_size=2),
+        requests=st.lists(asked, min_size=1, max_size=3),
+    )
+
+
+def generated(examples: int, seed: int, can: Collection[str]) -> list[Plan]:
+    """The tours and so many generated worlds; the same ones for the same seed."""
+    found = list(tours(can))
+    seen: set[str] = set()
+
+    @hypothesis.seed(seed)
+    @settings(
+        max_examples=max(examples, 1),
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @hypothesis.given(_recipes())
+    def keep(recipe: Recipe) -> None:
+        if len(seen) < examples and repr(recipe) not in seen:
+            seen.add(repr(recipe))
+            found.append(built(recipe, can))
+
+    keep()
+    return found
+
+
+def built(recipe: Recipe, can: Collection[str]) -> Plan:
+    """The world of a recipe for a target that can do so much."""
+    servers = list(_servers(recipe.servers, can))
+    names = [one.name for one in servers]
+    agents = {
+        name: tuple(dict.fromkeys(names[at % len(names)] for at in scope))
+        for name, scope in zip(("north", "south"), recipe.scopes, strict=False)
+    }
+    builder, looks = Builder(servers, agents, can), []
+    for number, act in enumerate(recipe.acts, 1):
+        if builder.act(act) and number >= FIRST and act.do not in ("ask", "call"):
+            looks.append(len(builder.steps))
+    requests = list(_requests(recipe.requests, builder))
+    return builder.plan(looks[-MOST_LOOKS:], [*requests, *_scoped(requests, agents)])
+
+
+def _servers(recipes: Iterable[ServerRecipe], can: Collection[str]) -> Iterable[Server]:
+    number, verbs = 0, dict.fromkeys(VERBS)
+    for name, recipe in zip(SERVERS, recipes, strict=False):
+        if number >= MOST_TOOLS:
+            return
+        kind = recipe.kind
+        if kind == "untrusted" and "approval" not in can:
+            kind = "trusted"
+        room = MOST_TOOLS - number
+        tools = tuple(
+            a_tool(
+                number + at,
+                _first_use(verbs, verb),
+                TEXTS[text],
+                groups,
+                planted=kind != "untrusted",
+            )
+            for at, (verb, text, groups) in enumerate(recipe.tools[:room])
+        )
+        number += len(tools)
+        known = tuple(one.name for one in tools)
+        yield Server(
+            name=name,
+            tools=tools,
+            trusted=kind != "untrusted",
+            transport="stdio" if kind == "stdio" else "http",
+            deny=known[:1] if kind == "deny" and "config" in can else (),
+            allow=known if kind == "allow" and {"config", "allow_list"} <= set(can) else None,
+            page_size=2 if kind == "pages" else 0,
+        )
+
+
+def _first_use(verbs: dict[str, None], number: int) -> str:
+    """The verb, if no tool has it yet: a name is to be the query of one tool only."""
+    verb = VERBS[number]
+    return verb if verbs.pop(verb, 0) is None else ""
+
+
+def _requests(told: Sequence[tuple[str, int, int]], builder: Builder) -> Iterable[dict[str, Any]]:
+    tools = list(builder.world.tools().values())
+    groups = [one for tool in tools for one in tool.groups] or [SHARED[0]]
+    for kind, at, limit in told:
+        tool = tools[at % len(tools)]
+        query = {
+            "group": groups[at % len(groups)],
+            "word": tool.word,
+            "name": tool.name,
+            "words": f'"{tool.word} OR {groups[at % len(groups)]}* -',
+            "nowhere": NOWHERE,
+        }[kind]
+        yield {"query": query} | ({"limit": LIMITS[limit]} if LIMITS[limit] else {})
+
+
+def _scoped(
+    requests: Sequence[dict[str, Any]], agents: dict[str, tuple[str, ...]]
+) -> Iterable[dict[str, Any]]:
+    """The first request of all, by each agent."""
+    return [requests[0] | {"agent": name} for name in agents]

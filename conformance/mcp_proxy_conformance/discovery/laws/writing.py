@@ -1,0 +1,235 @@
+"""A breach of a law as a JSON case and its stage, ready for fixtures/, and in words."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from mcp_proxy_conformance.arming import arm
+from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.case import Bounds, Case, Given, Rejection, Then, When, read_own
+from mcp_proxy_conformance.discovery.laws.building import Plan, replaced
+from mcp_proxy_conformance.discovery.views import looked_at
+from mcp_proxy_conformance.oracle import ABSENT as NOWHERE
+from mcp_proxy_conformance.oracle import (
+    CALLABLE,
+    allowed_statuses,
+    cap,
+    counted_as,
+    is_withheld,
+)
+from mcp_proxy_conformance.state import ToolState, after, initial
+from mcp_proxy_conformance.target.adapter import Target
+from mcp_proxy_conformance.target.started import Started
+from mcp_proxy_conformance.verdict import Inconclusive, Misshapen, NotApplicable
+from mcp_proxy_conformance.world import Step, ToolKey, World
+
+FOLDER = "laws"
+AREA = "law"
+LETTERS = "abcdefghijklmnop"
+States = Mapping[ToolKey, ToolState]
+
+
+def written(plan: Plan, of: When, clauses: Collection[str], folder: Path) -> Path | None:
+    """Write what the source allows for that request in that world; None where a case cannot tell.
+
+    Returns:
+        The path of the case; its stage lies beside it.
+    """
+    world = replaced(plan.world, requests=(), id="", about="")
+    then = _then(world, of)
+    if then is None:
+        return None
+    digest = hashlib.sha256(msgspec.json.encode([world, of])).hexdigest()[:12]
+    stage = "law" + "".join(LETTERS[int(digit, 16)] for digit in digest)
+    case = Case(
+        id=f"law-{digest}",
+        area=AREA,
+        title="What is answered keeps to the laws of discovery.",
+        source=tuple(dict.fromkeys(one.partition(".")[0] for one in sorted(clauses))),
+        clauses=tuple(sorted(clauses)),
+        given=Given(stage=stage),
+        when=of,
+        then=then,
+    )
+    about = f"A generated world: {in_words(plan)}."
+    folder.mkdir(parents=True, exist_ok=True)
+    _write(folder / f"{stage}.json", replaced(world, id=stage, version=1, about=about))
+    _write(folder / f"{case.id}.json", case)
+    return folder / f"{case.id}.json"
+
+
+def shows(path: Path, target: Target, scratch: Path) -> bool:
+    """Whether the written case fails on a fresh target by itself."""
+    case, world = read_own(path)
+    started = Started(target, world, scratch)
+    try:
+        bench = Bench(started, arm(started))
+        sides = looked_at(case, bench)
+        if sides.observed != sides.expected:
+            bench.settle()
+            sides = looked_at(case, bench)
+    except (Inconclusive, NotApplicable):
+        return False
+    except Misshapen:
+        return True
+    finally:
+        started.close()
+    return sides.observed != sides.expected
+
+
+def in_words(plan: Plan) -> str:
+    """A plan as a literal, as worlds are laid in checks."""
+    servers = [_server(plan.world, one.name) for one in plan.world.servers]
+    agents = [f"{name} sees {', '.join(own)}" for name, own in plan.world.agents.items()]
+    steps = [_step(step) for step in plan.world.steps]
+    return "; ".join([f"world({', '.join(servers)})", *agents, *steps])
+
+
+def _server(world: World, name: str) -> str:
+    server = world.server(name)
+    tools = [f"tool({tool.name!r})" for tool in server.tools]
+    kinds = {
+        "trusted=False": not server.trusted,
+        f"deny={list(server.deny)}": bool(server.deny),
+        "allow=[...]": server.allow is not None,
+        f"transport={server.transport!r}": server.transport != "http",
+        f"page_size={server.page_size}": bool(server.page_size),
+    }
+    told = [word for word, holds in kinds.items() if holds]
+    return f"server({', '.join([repr(name), *tools, *told])})"
+
+
+def _step(step: Step) -> str:
+    verb = next(one for one in ("lock", "unlock", "add", "change", "refresh", "ask", "call",
+                                "restart") if getattr(step, one) is not None)  # fmt: skip
+    what = getattr(step, verb)
+    if verb == "add":
+        return f"add {step.server}:{step.add.name if step.add else ''}"
+    if verb == "ask":
+        flag = "" if step.include_disabled is None else f" with the flag {step.include_disabled}"
+        return f"ask {what!r}{flag}"
+    if verb in ("change", "call"):
+        return f"{verb} {step.server}:{what}"
+    if verb in ("refresh", "restart"):
+        return f"{verb} {what}" if verb == "refresh" else verb
+    tools = f"{step.server}:{' '.join(step.tools)}" if step.tools else step.server
+    return f"{verb} by {what} {tools}"
+
+
+def _then(world: World, of: When) -> Then | None:
+    start = initial(world)
+    states = after(world, world.steps, start)
+    if of.do == "list":
+        counts = dict(_counts(world, states)) if of.agent is None else {}
+        return Then(counts=counts) if counts else None
+    if of.do == "call":
+        return Then(rejection=_rejection(states[_key(of)])) if _key(of) in states else None
+    return _discovered(world, states, of)
+
+
+def _key(of: When) -> ToolKey:
+    server, _, tool = (of.tool or "").partition(":")
+    return ToolKey(server, tool)
+
+
+def _rejection(state: ToolState) -> Rejection:
+    """What the refusal must say: of config alone it is certain."""
+    pure = state in (ToolState(config=True), ToolState(user=True))
+    return Rejection(
+        reaches_upstream=False,
+        is_class="disabled_by_config" if state == ToolState(config=True) else None,
+        points_to_flag=True if pure else None,
+    )
+
+
+def _discovered(world: World, states: States, of: When) -> Then:
+    scope = world.agents.get(of.agent or "", tuple(one.name for one in world.servers))
+    query, tools = of.query or "", world.tools()
+    hit = [k for k in states if tools[k].holds(query) and k.server in scope]
+    locked = [key for key in hit if not states[key].callable]
+    free = [key for key in hit if states[key].callable]
+    limit = of.limit if isinstance(of.limit, (int, float)) else None
+    if not of.include_disabled:
+        return _default(locked, free, of)
+    full = len(locked) > cap(limit) or (limit is not None and limit < len(hit))
+    allowed = {
+        str(key): tuple(sorted(allowed_statuses(states[key]) | ({NOWHERE} if full else set())))
+        for key in locked
+        if _is_exact(tools[key].name, states[key], query)
+    }
+    allowed |= {str(key): (NOWHERE,) for key in free}
+    return Then(
+        disabled=allowed or None,
+        disabled_only=not full and of.agent is None,
+        disabled_count=Bounds(max=cap(limit)),
+        withheld=tuple(str(key) for key in locked if _is_shut(states[key])),
+        described=() if full else tuple(
+            str(key) for key in locked
+            if not is_withheld(states[key]) and not states[key].server_off
+        ),
+        remediation_keys="as statuses",
+        as_without_flag=bool(free) or None,
+    )  # fmt: skip
+
+
+def _is_exact(name: str, state: ToolState, query: str) -> bool:
+    """What is withheld is found by its exact name only (section 0)."""
+    return query == name or not (is_withheld(state) or state.server_off)
+
+
+def _is_shut(state: ToolState) -> bool:
+    return state == ToolState(quarantined=True) or state.approval is not None
+
+
+def _default(locked: list[ToolKey], free: list[ToolKey], of: When) -> Then:
+    """Nothing of the locked tools but a note where no tool is callable."""
+    return Then(
+        disabled_count=Bounds(max=0),
+        remediation_keys=(),
+        note="absent" if free or not locked else "due" if of.agent is None else "any",
+        as_without_flag=None if of.include_disabled is None else True,
+    )
+
+
+def _counts(world: World, states: States) -> Iterator[tuple[str, dict[str, Any] | None]]:
+    """By server that is on and not in quarantine: each word's least and most, or no block."""
+    for server in world.servers:
+        own = [state for key, state in states.items() if key.server == server.name]
+        if any(state.server_off or state.quarantined for state in own):
+            continue
+        if all(state.callable for state in own):
+            yield server.name, None
+            continue
+        words = [counted_as(state) for state in own]
+        told: dict[str, Any] = {}
+        for word in sorted({CALLABLE}.union(*words)):
+            least = sum(one == {word} for one in words)
+            most = sum(word in one for one in words)
+            told[word] = least if least == most else tuple(range(least, most + 1))
+        yield server.name, told
+
+
+def _write(path: Path, value: msgspec.Struct) -> None:
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(lean(value)), indent=2) + b"\n")
+
+
+def lean(value: Any) -> Any:
+    """Plain data without the members that have their default."""
+    if isinstance(value, msgspec.Struct):
+        told = {}
+        for one in msgspec.structs.fields(value):
+            own = getattr(value, one.name)
+            default = one.default
+            if default is msgspec.NODEFAULT and one.default_factory is not msgspec.NODEFAULT:
+                default = one.default_factory()
+            if own is not msgspec.UNSET and (one.required or own != default):
+                told[one.encode_name] = lean(own)
+        return told
+    if isinstance(value, dict):
+        return {name: lean(one) for name, one in value.items()}
+    return [lean(one) for one in value] if isinstance(value, (list, tuple)) else value
