@@ -33,6 +33,10 @@ TIMES = 7
 def revealed(look: Look, found: Findings) -> None:
     """Each locked tool is told, for its own query, by a word that its locks allow."""
     flagged = [(key, one) for key in look.keys if (one := look.own(key)) is not None]
+    for key in look.keys:
+        scoped = [name for name in look.narrow if key.server in look.bench.world.agents[name]]
+        if scoped and (one := look.own(key, agent=scoped[0])) is not None:
+            flagged.append((key, one))
     most = max((len(one.answer.disabled) for _, one in flagged), default=0)
     for key, one in flagged:
         if one.answer.error is not None:

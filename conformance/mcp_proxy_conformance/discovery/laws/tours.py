@@ -32,7 +32,7 @@ def _kinds(can: Collection[str]) -> Plan:
     """Each kind of lock, alone and beside others, one after the other and lifted again."""
     crowd, few, both, mixed, none = (0,), (1,), (0, 1), (2,), ()
     servers = [
-        Server(name=SERVERS[0], tools=tuple(_tools(0, *[crowd] * 13, mixed, mixed, none))),
+        Server(name=SERVERS[0], tools=tuple(_tools(0, *[crowd] * 13, mixed, mixed, none, text=5))),
         Server(
             name=SERVERS[1],
             tools=tuple(_tools(16, few, both, both, mixed, none, none, planted=False)),
@@ -65,6 +65,7 @@ def _kinds(can: Collection[str]) -> Plan:
         None,
         Act(do="quarantine", server=2),
         Act(do="config", server=3, tools=(0,)),
+        Act(do="user", server=3, tools=(1,)),
         Act(do="off", server=3),
         None,
     )
@@ -133,6 +134,7 @@ def _again(can: Collection[str]) -> Plan:
         Act(do="config", server=0, tools=(0, 1)),
         Act(do="unconfig", server=2, tools=(0,)),
         Act(do="user", server=2, tools=(1,)),
+        Act(do="quarantine", server=3),
         None,
         Act(do="unconfig", server=0, tools=(0,)),
         Act(do="ask", server=0, tools=(0,), flag=True),
