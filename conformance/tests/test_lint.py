@@ -127,7 +127,7 @@ STATUS = "discovery/remediation-both.json"
         (
             "stages/mixed.json",
             lambda c: c["steps"].append({"lock": "user", "server": "nowhere", "tools": ["a"]}),
-            "there is no server 'nowhere'; name a server and tools of this stage",
+            "there is no server 'nowhere'; name what this stage has",
         ),
         (
             "stages/scope.json",

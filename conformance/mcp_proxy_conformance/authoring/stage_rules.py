@@ -27,7 +27,7 @@ def stage_findings(document: Document) -> Iterator[Finding]:
     world: World = document.value
     strangers = [(n, told) for n, one in enumerate(world.steps) if (told := _stranger(world, one))]
     for number, told in strangers:
-        yield document.found(("steps", number), told, "name a server and tools of this stage")
+        yield document.found(("steps", number), told, "name what this stage has")
     for place, name, servers in _beyond(world):
         yield document.found(place, f"there is no server {name!r}", f"name one of {servers}")
     if strangers:
@@ -39,12 +39,17 @@ def stage_findings(document: Document) -> Iterator[Finding]:
 
 
 def _stranger(world: World, step: Step) -> str:
+    """Of what a step names, what the stage has not; empty when it has all of it."""
+    if step.agent is not None and step.agent not in world.agents:
+        return f"there is no agent {step.agent!r}"
+    if step.ask is not None or step.restart is not None:
+        return ""
     name = step.refresh or step.server
     server = next((one for one in world.servers if one.name == name), None)
     if server is None:
         return f"there is no server {name!r}"
     there = {one.tool for one in world.tools() if one.server == name}
-    wanted = [*step.tools, *([step.change] if step.change else [])]
+    wanted = [*step.tools, *filter(None, (step.change, step.call))]
     return next((f"{name} has no tool {tool!r}" for tool in wanted if tool not in there), "")
 
 
