@@ -1,9 +1,10 @@
 """What the laws of discovery find out with no other check beside them.
 
 `python laws_alone.py` tries them on every counterexample of discovery, one process each, and on
-every fair variant, and prints one line of JSON: how many are killed, which survive, and which fair
-ones are accused. It ends with 1 when fewer than 85 of 100 are killed, or a fair one is accused.
-`--only ID` tries those alone, `--examples N` generates more worlds, `--part I/N` tries every Nth.
+every fair variant, and prints one line of JSON: how many are killed, which survive (`unlisted`:
+those that laws_alone.toml gives no reason for), and which fair ones are accused. It ends with 1
+when fewer than 85 of 100 are killed, or a fair one is accused. `--only ID` tries those alone,
+`--examples N` generates more worlds, `--part I/N` tries every Nth.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import argparse
 import json
 import sys
 import tempfile
+import tomllib
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -27,6 +29,8 @@ from mcp_proxy_conformance.discovery.laws.worlds import generated
 from mcp_proxy_conformance.requirement import catalogue, profile
 
 LEAST, LIMIT_S = 0.85, 240.0
+LISTED = Path(__file__).with_suffix(".toml")
+"""Those that were seen to survive, each with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +103,12 @@ def main() -> int:
                 survived[name] = [*trial.clauses, "|", *done.value.clauses]
             sys.stderr.write(f"{name} {done.seconds:.1f} {done.value or done.failure}\n")
     faults = sum(one.kind == "fault" for one in chosen)
-    told = {"faults": faults, "killed": killed, "survived": survived, "accused": accused,
-            "broken": broken}  # fmt: skip
+    listed = tomllib.loads(LISTED.read_text(encoding="utf-8"))["survivors"]
+    unlisted = sorted(survived.keys() - listed.keys())
+    told = {
+        "faults": faults, "killed": killed, "survived": survived, "unlisted": unlisted,
+        "accused": accused, "broken": broken,
+    }  # fmt: skip
     print(json.dumps(told))
     return int(bool(accused or broken) or killed < LEAST * faults)
 
