@@ -18,8 +18,8 @@ from mcp_proxy_conformance.verdict import NotApplicable
 from mcp_proxy_conformance.world import ToolKey
 
 REVEALS = {
-    ToolState(config=True): ("FR-001.reveals-config", "FR-001.by-description"),
-    ToolState(user=True): ("FR-001.reveals-user", "FR-001.by-description"),
+    ToolState(config=True): ("FR-001.reveals-config",),
+    ToolState(user=True): ("FR-001.reveals-user",),
     ToolState(approval="pending"): ("FR-001.reveals-pending",),
     ToolState(approval="changed"): ("FR-001.reveals-changed",),
     ToolState(quarantined=True): ("FR-001.reveals-quarantined",),
@@ -66,7 +66,8 @@ def by_group(look: Look, found: Findings) -> None:
             continue
         for key in due:
             seen = one.answer.status(key)
-            _judge(look, found, one, key, seen=seen, allowed=_allowed(look, key))
+            found.truth(["FR-001.by-description"], one.of, seen, holds=seen != NOWHERE,
+                        wanted=f"{key} listed", topic=f"whether {key} is listed")  # fmt: skip
 
 
 def listed(look: Look, found: Findings) -> None:
@@ -187,4 +188,4 @@ def _as_callable(state: ToolState, flag: object) -> set[str]:
     found = {"FR-004.follows-state"}
     found |= {"FR-001.default-off"} if flag is ABSENT else set()
     found |= {"FR-001.server-off"} if state.server_off else set()
-    return found | {clause for clause in REVEALS.get(state, ()) if "description" not in clause}
+    return found | {*REVEALS.get(state, ())}
