@@ -153,6 +153,8 @@ def read_own(path: Path) -> tuple[Case, World]:
 
 def own_case(metafunc: pytest.Metafunc, own: tuple[Case, World]) -> None:
     """Try the check of that case's area with it, in place of the cases that are shipped."""
+    import pytest  # noqa: PLC0415 - as in each_case
+
     marks = metafunc.definition.own_markers
     for at, mark in enumerate(marks):
         if mark.name == "parametrize" and mark.args[0] == "case" and mark.args[1]:

@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from jsonschema import Draft202012Validator
 
 from mcp_proxy_conformance.case import BadCase, When, read_own
 from mcp_proxy_conformance.checks_index import checks
 from mcp_proxy_conformance.cited_path import against
+from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.counterexamples.trial import tried
 from mcp_proxy_conformance.discovery.laws.building import Plan, is_sensible
 from mcp_proxy_conformance.discovery.laws.law import LAWS
@@ -244,3 +246,20 @@ def test_a_case_of_ones_own_that_cannot_be_used_is_told(
 
     with pytest.raises(BadCase, match=said):
         read_own(path)
+
+
+def test_a_run_tries_a_case_of_ones_own_and_nothing_else(tmp_path: Path) -> None:
+    """A written case and its stage, by the command that the evidence tells; others are left out."""
+    plan = generated(0, 0, CAPABILITIES)[1]
+    word = next(iter(plan.world.tools().values())).word
+    of = When(do="discover", query=word, include_disabled=True, limit=100)
+    path = written(plan, of, {"FR-004.precedence"}, tmp_path / "laws")
+
+    done = CliRunner().invoke(
+        main, ["run", "reference", "--case", str(path), "--out", str(tmp_path / "out")]
+    )
+
+    report = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
+    told = [(one["case"], one["verdict"]) for one in report["results"]]
+    assert path is not None
+    assert (told, done.exit_code) == ([(path.stem, "pass")], report["exit"])
