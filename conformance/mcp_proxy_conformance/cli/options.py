@@ -108,7 +108,8 @@ _OF_ANY_RUN = (
     click.option(
         "--fail-on",
         type=click.Choice(["violated", "incomplete"]),
-        help="`violated`: what would end with 4 ends with 0.  [default: incomplete]",
+        help="`violated`: what would end with 4 ends with 0, unless it judged nothing."
+        "  [default: incomplete]",
     ),
 )
 _TARGET_FILE = click.option(
