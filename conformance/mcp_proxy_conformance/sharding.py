@@ -8,6 +8,9 @@ from typing import TypeVar
 import msgspec
 
 T = TypeVar("T", bound=Hashable)
+SHOWN = 40
+MOST = 4
+"""Digits of a number in the name of a part: no run has so many checks."""
 START = 20
 """To start a target costs about as much as so many checks on one that is there."""
 
@@ -32,9 +35,10 @@ class Shard(msgspec.Struct, frozen=True, kw_only=True):
 def shard_of(told: str) -> Shard:
     """The part that is written like 1/3; raises BadShard."""
     number, slash, of = told.partition("/")
-    numbers = [int(one) for one in (number, of) if one.isascii() and one.isdecimal()]
+    words = [one for one in (number, of) if one.isascii() and one.isdecimal()]
+    numbers = [int(one) for one in words if len(one) <= MOST]
     if not slash or len(numbers) != len((number, of)) or not 1 <= numbers[0] <= numbers[1]:
-        raise BadShard(f"--shard {told!r} is no part; write 1/3 for the first of three")
+        raise BadShard(f"--shard {told[:SHOWN]!r} is no part; write 1/3 for the first of three")
     return Shard(number=numbers[0], of=numbers[1])
 
 

@@ -250,6 +250,24 @@ def test_nothing_but_incompleteness_is_softened(write: Write, broken: Any) -> No
     assert codes == [1, 2, 3, 5]
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--check", "test_any_text_can_be_a_query[of-no-case]"),
+        ("--check", "test_any_text_can_be_a_query", "--profile", "discovery"),
+        ("--shard", "500/500"),
+        ("--shard", "500/500", "-n", "2"),
+    ],
+)
+def test_a_run_that_judged_nothing_passes_no_gate(write: Write, options: tuple[str, ...]) -> None:
+    """Exit 4, also for those who ask for violations alone."""
+    del write
+    done, report = run(*options, "--fail-on", "violated")
+
+    assert (done.exit_code, report["results"]) == (4, [])
+    assert "; exit 4; report: " in last(done)
+
+
 def test_a_loader_has_known_failures_too(write: Write, tmp_path: Path) -> None:
     """One that drops tools breaks two clauses, which are waived, and nothing else."""
     program = tmp_path / "loader.py"

@@ -206,7 +206,10 @@ def test_a_worker_whose_targets_do_not_start_is_told_of(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("reference", "-n", "0"), "'0' is neither a number from 1 nor auto"),
+        (("reference", "-n", "0"), "'0' is neither a number from 1 to 9999 nor auto"),
+        (("reference", "-n", "9" * 5000), "is neither a number from 1 to 9999 nor auto"),
+        (("reference", "--shard", f"1/{'9' * 5000}"), "write 1/3 for the first of three"),
+        (("reference", "--shard", "1/3000000000"), "write 1/3 for the first of three"),
         (("endpoint", "--url", "http://127.0.0.1:1/mcp", "-n", "2"), "one budget and one rate"),
         (("-n", "2", "endpoint", "--url", "http://127.0.0.1:1/mcp"), "one budget and one rate"),
         (("loader", "-n", "2"), "leave -n out"),

@@ -183,6 +183,46 @@ def test_a_missing_part_is_named(tmp_path: Path) -> None:
     assert (code, told.startswith("partial: "), "missing parts: 2/2" in told) == (4, True, True)
 
 
+WAIVER = {
+    "id": "FR-006.cap", "reason": "Known.", "issue": "https://example.com/1", "line": 1,
+    "expires": "2026-99-99", "file": "known.toml", "state": "used", "results": 1,
+}  # fmt: skip
+
+
+def without(told: dict[str, Any], member: str) -> dict[str, Any]:
+    """The object without one of its members."""
+    return {name: one for name, one in told.items() if name != member}
+
+
+@pytest.mark.parametrize(
+    ("members", "words"),
+    [
+        ({"profile": without(PART["profile"], "name")}, "a.json does not say profile.name;"),
+        ({"target": without(PART["target"], "file")}, "a.json does not say target.file;"),
+        ({"shard": PART["shard"] | {"of": 10**12}}, "says that it is the part 1/1000000000000;"),
+        ({"shard": PART["shard"] | {"number": 3}}, "says that it is the part 3/2;"),
+        ({"waivers": [WAIVER]}, "it cannot be merged: "),
+    ],
+)
+def test_a_part_that_does_not_say_what_parts_say_is_refused(
+    members: dict[str, Any], words: str, tmp_path: Path
+) -> None:
+    """Exit 2 and one sentence, though it keeps to the schema."""
+    code, told = merge(tmp_path, PART | members)
+
+    assert (code, words in told) == (2, True), told
+
+
+@pytest.mark.parametrize("odd", ["soon", [1], -1, 1e300, None, {"crowd/7": "soon", "crowd": []}])
+def test_times_of_any_form_are_merged(odd: Any, tmp_path: Path) -> None:
+    """What no schema says cannot end the command."""
+    timing = dict.fromkeys(("seconds", "messages", "stages", "results"), odd)
+
+    code, told = merge(tmp_path, PART | {"timing": timing}, SECOND | {"timing": timing})
+
+    assert (code, told.startswith("incomplete: ")) == (4, True), told
+
+
 def test_how_a_part_ended_is_how_the_run_did(tmp_path: Path) -> None:
     """An interruption, and a fault that no check tells of, outrank what the others found."""
     interrupted = SECOND | {"shard": SECOND["shard"] | {"interrupted": True}}

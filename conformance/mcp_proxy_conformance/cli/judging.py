@@ -68,7 +68,7 @@ def judge(kind: str | None, options: dict[str, Any]) -> int:
     document = json.loads(report.read_text(encoding="utf-8"))
     words = options.get("command") or ()
     hidden = Redactor(secrets("", [], os.environ, words)).text
-    code = softened(document["exit"], options["fail_on"])
+    code = softened(document, options["fail_on"])
     repeated = again(click.get_current_context(), hidden)
     tell(document, report, again=repeated, detail=detail, code=code)
     return code

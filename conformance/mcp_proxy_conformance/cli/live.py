@@ -56,7 +56,7 @@ def judge_live(endpoint: Endpoint, options: dict[str, Any]) -> int:
     if detail != "quiet":
         used = document["timing"]["requests"]
         click.echo(f"{used} of {endpoint.max_requests} requests were used", err=True)
-    code = softened(document["exit"], options["fail_on"])
+    code = softened(document, options["fail_on"])
     if all(one["check"] == "presence" for one in document["results"]):
         told = cut(" ".join(inert(document["why"]).split()), LONGEST)
         click.echo(

@@ -7,6 +7,7 @@ who read one.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -40,6 +41,8 @@ DEFAULTS: dict[str, Any] = {
 }
 
 AUTO = "auto"
+SHOWN = 40
+_NUMBER = re.compile("[1-9][0-9]{0,3}")
 
 
 class Finite(click.FloatRange):
@@ -54,9 +57,10 @@ class Finite(click.FloatRange):
 
 
 def _processes(context: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    if value is None or value == AUTO or (value.isdecimal() and int(value) > 0):
+    if value is None or value == AUTO or _NUMBER.fullmatch(value):
         return value
-    raise click.BadParameter(f"{value!r} is neither a number from 1 nor {AUTO}", context, param)
+    told = f"{value[:SHOWN]!r} is neither a number from 1 to 9999 nor {AUTO}"
+    raise click.BadParameter(told, context, param)
 
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -108,7 +112,8 @@ _OF_ANY_RUN = (
     click.option(
         "--fail-on",
         type=click.Choice(["violated", "incomplete"]),
-        help="`violated`: what would end with 4 ends with 0.  [default: incomplete]",
+        help="`violated`: what would end with 4 ends with 0, unless it judged nothing."
+        "  [default: incomplete]",
     ),
 )
 _TARGET_FILE = click.option(

@@ -25,6 +25,8 @@ from mcp_proxy_conformance.verdict import Result
 
 Json = dict[str, Any]
 _NUMBERED = re.compile(r" [0-9]+$")
+MOST_PARTS, LONGEST = 9999, 1e9
+"""Parts of a run, and seconds of anything in it."""
 BEFORE = -1
 """The place in the order of what is found before any check."""
 ALIKE: Mapping[str, tuple[str, ...]] = {
@@ -47,18 +49,34 @@ def merged(documents: Mapping[str, Json]) -> Json:
         BadReport: They are not parts of one run, or one part is there twice.
     """
     for name, one in documents.items():
-        if "shard" not in one:
-            raise BadReport(f"{name} is of no part of a run; make parts with `run --shard 1/3`")
+        _expect_part(name, one)
     _expect_one_run(documents)
     parts = {one["shard"]["number"]: one for one in documents.values()}
     ordered = [parts[number] for number in sorted(parts)]
-    run = _run(ordered[0])
-    gather(run, [_share(one) for one in ordered])
+    try:
+        run = _run(ordered[0])
+        gather(run, [_share(one) for one in ordered])
+    except (UnknownProfile, msgspec.ValidationError) as error:
+        raise BadReport(f"it cannot be merged: {error}") from None
     run.missing = _missing(sorted(parts), ordered[0]["shard"]["of"])
     told = document(run)
-    seconds = [one["timing"].get("seconds", 0) for one in ordered]
+    seconds = [_seconds(one["timing"].get("seconds")) for one in ordered]
     told["timing"] |= {"seconds": max(seconds), "parts": seconds}
     return told
+
+
+def _expect_part(name: str, one: Json) -> None:
+    """Raise BadReport for what is no part, or does not say what parts have in common."""
+    part = one.get("shard")
+    if part is None:
+        raise BadReport(f"{name} is of no part of a run; make parts with `run --shard 1/3`")
+    if not part["number"] <= part["of"] <= MOST_PARTS:
+        told = f"{part['number']}/{part['of']}"
+        raise BadReport(f"{name} says that it is the part {told}; let `run --shard` write it again")
+    for group, member in ALIKE.values():
+        if member not in one[group]:
+            told = f"{name} does not say {group}.{member}"
+            raise BadReport(f"{told}; let `run --shard` write it again")
 
 
 def _expect_one_run(documents: Mapping[str, Json]) -> None:
@@ -94,17 +112,13 @@ def _run(one: Json) -> Run:
     def none() -> Any:
         raise AdapterError("a report starts nothing")
 
-    told = one["target"]
-    try:
-        judged_by = profile(one["profile"]["name"])
-    except UnknownProfile as error:
-        raise BadReport(f"it cannot be merged: {error}") from None
+    told, judged_by = one["target"], profile(one["profile"]["name"])
     target = Target(
         kind=told["kind"],
         make=none,
         capabilities=frozenset(told["capabilities"]),
         version=told["version"],
-        file=Written(told["file"], told["lines"]) if told["file"] is not None else None,
+        file=Written(told["file"], told.get("lines", {})) if told["file"] is not None else None,
     )
     known = msgspec.convert(one["waivers"], type=tuple[Deviation, ...])
     return Run(target=target, profile=judged_by, out=Path(), deviations=known)
@@ -138,12 +152,12 @@ def _share(one: Json) -> Share:
 
 def _result(told: Json, timing: Json) -> Result:
     name = f"{told['check']}[{told['case']}]" if told["case"] else told["check"]
-    seconds = timing.get("results", {}).get(name, {})
-    return msgspec.convert(told | {"timing": seconds}, type=Result)
+    spent = _group(timing, "results").get(name)
+    return msgspec.convert(told | {"timing": spent if isinstance(spent, dict) else {}}, type=Result)
 
 
 def _stage(told: Json, name: str, timing: Json) -> StageTold:
-    seconds = timing.get("stages", {}).get(told["place"], 0.0)
+    seconds = _seconds(_group(timing, "stages").get(told["place"]))
     return StageTold(
         place=told["place"], name=name, stage=told["stage"], armed=told["armed"], seconds=seconds
     )
@@ -151,5 +165,17 @@ def _stage(told: Json, name: str, timing: Json) -> StageTold:
 
 def _cited(name: str, one: Json) -> Cited:
     """A message; its credentials were taken out when the part was told."""
-    told, at = one["messages"][name], one["timing"].get("messages", {}).get(name, 0.0)
+    told, at = one["messages"][name], _seconds(_group(one["timing"], "messages").get(name))
     return msgspec.convert(told | {"headers": [*told["headers"].items()], "at": at}, type=Cited)
+
+
+def _group(timing: Json, name: str) -> Json:
+    """One group of times; whatever their schema leaves open may be in their place."""
+    told = timing.get(name)
+    return told if isinstance(told, dict) else {}
+
+
+def _seconds(told: Any) -> float:
+    """Seconds; none where the report has no number that can be."""
+    number = isinstance(told, (int, float)) and not isinstance(told, bool)
+    return told if number and 0 <= told < LONGEST else 0.0
