@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -17,8 +18,9 @@ from mcp_proxy_conformance.live.first_look import Offered, first_look
 from mcp_proxy_conformance.live.live_bench import ANSWERS, UNSEEN, LiveBench
 from mcp_proxy_conformance.live.movements import movements
 from mcp_proxy_conformance.live.rejected import Rejected, call
-from mcp_proxy_conformance.live.survey import itinerary, survey
+from mcp_proxy_conformance.live.survey import itinerary, survey, words_of
 from mcp_proxy_conformance.live.talk import Talk, messages_of
+from mcp_proxy_conformance.live.waking import await_tools
 from mcp_proxy_conformance.report.outcome import (
     BROKEN,
     CONFORMANT,
@@ -144,12 +146,20 @@ class LiveRun(Run):
         if found is None:
             assert self._offered is not None
             again = itinerary(self._benches[False].seen) if second else None
+            if self.endpoint.stdio and not second:
+                self._await_tools()
             seen = survey(self._talks, self._offered.tools, again)
             if not second:
                 self._call()
             found = LiveBench(self.endpoint, self._offered.tool, seen, self._calls)
             self._benches[second] = found
         return found
+
+    def _await_tools(self) -> None:
+        assert self._offered is not None
+        with suppress(OverBudget):  # the survey says so as well
+            main = self._talks[""]
+            await_tools(main, words_of(main, self._offered.tools))
 
     def _call(self) -> None:
         for key in self.endpoint.call:

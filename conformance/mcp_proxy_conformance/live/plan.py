@@ -14,6 +14,7 @@ from mcp_proxy_conformance.live.survey import (
     SHARED,
     TIGHT,
 )
+from mcp_proxy_conformance.live.waking import ASKED, TURNS
 
 OPENING = 3
 
@@ -30,6 +31,9 @@ def plan(endpoint: Endpoint) -> list[str]:
         (names * len(ALONE), f"{surface.discovery_tool} for {names} locked tools alone"),
         (len(TIGHT), f"{surface.discovery_tool} at small limits"),
     ]
+    if endpoint.stdio:
+        until = "until a program that was just started knows its tools"
+        kinds.insert(1, (ASKED * TURNS, f"{surface.discovery_tool}, {until}"))
     if endpoint.listing:
         kinds.append((2 + names, f"{surface.listing.tool}, and for the locked tools once more"))
     if endpoint.listing and surface.inspect is not None:

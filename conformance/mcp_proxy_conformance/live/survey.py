@@ -107,7 +107,7 @@ def survey(
     """
     seen, main = Survey(), talks[""]
     try:
-        words = _words(main, tools, again)
+        words = words_of(main, tools) if again is None else Words(again.searched, verbs=())
         while len(seen.searched) < SEARCHES and (word := words.next()) is not None:
             seen.searched.append(main.ask(word, "W"))
             for entry in entries_of(seen.searched[-1]) if again is None else ():
@@ -136,10 +136,9 @@ def itinerary(seen: Survey) -> Itinerary:
     )
 
 
-def _words(main: Talk, tools: Iterable[Mapping[str, object]], again: Itinerary | None) -> Words:
+def words_of(main: Talk, tools: Iterable[Mapping[str, object]]) -> Words:
+    """The words to ask for: those that the user named, then what tools/list tells."""
     endpoint = main.endpoint
-    if again is not None:
-        return Words(again.searched, verbs=())
     words = Words([*endpoint.queries, *(k.tool for k in (*endpoint.expect, *endpoint.call))])
     for tool in tools:
         words.hear(tool.get("name"), tool.get("description"))
