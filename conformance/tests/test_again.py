@@ -49,6 +49,8 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
          f"run --profile discovery mcpproxy --binary './my proxy' {AGAIN}"),
         ("run command --settle 2 -- python 'my adapter.py' --fast",
          f"run command --settle 2.0 {AGAIN} -- python 'my adapter.py' --fast"),
+        ("run command --capabilities '' --settle 0 -- a",
+         f"run command --capabilities '' --settle 0.0 {AGAIN} -- a"),
         ("run loader --command 'python l.py' --timeout-signature a",
          f"run loader --command 'python l.py' --timeout-signature a {AGAIN}"),
         ("run endpoint --url http://127.0.0.1:1 --query a --query b",

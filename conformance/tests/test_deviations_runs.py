@@ -15,6 +15,7 @@ import jsonschema
 import pytest
 from click.testing import CliRunner, Result
 from faulty import with_faults
+from told_runs import report, result
 
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.counterexamples.live_trial import endpoint_of, seeded, tried_live
@@ -212,6 +213,23 @@ def test_a_file_that_is_begun_from_a_report_makes_its_run_pass(write: Write, bro
 
 
 @pytest.mark.parametrize(
+    ("name", "line"), [(FILE, "run"), ("my known.toml", "run --deviations 'my known.toml'")]
+)
+def test_what_begins_a_file_says_how_a_run_reads_it(
+    write: Write, tmp_path: Path, name: str, line: str
+) -> None:
+    """One of another name is read by runs that name it alone."""
+    del write
+    path = tmp_path / "report.json"
+    path.write_text(json.dumps(report(result("fail"))), encoding="utf-8")
+
+    done = CliRunner().invoke(main, ["deviations", "init", str(path), "--out", name])
+
+    told = f"{name}: fill in each reason and issue, then: mcp-proxy-conformance {line}\n"
+    assert (done.exit_code, done.output) == (0, told)
+
+
+@pytest.mark.parametrize(
     ("options", "exit_code", "line"),
     [
         ([], 4, "exit 4"),
@@ -382,6 +400,7 @@ PLUGIN = """
 import sys
 sys.path.append({tests!r})
 from faulty import with_faults
+from told_runs import report, result
 from mcp_proxy_conformance.target import kinds
 kinds.REFERENCE = with_faults(*{names})
 """

@@ -50,7 +50,8 @@ def _given(context: click.Context) -> Iterator[tuple[click.Parameter, Any]]:
     for parameter in context.command.params:
         source = context.get_parameter_source(parameter.name or "")
         value = context.params.get(parameter.name or "")
-        if source is ParameterSource.COMMANDLINE and parameter.name not in CHOICES and value:
+        is_given = value is not None and value is not False and value != ()  # 0 and "" are given
+        if source is ParameterSource.COMMANDLINE and parameter.name not in CHOICES and is_given:
             yield parameter, value
 
 

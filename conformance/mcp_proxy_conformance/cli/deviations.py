@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from datetime import date, datetime, timedelta
 from pathlib import Path
@@ -58,7 +59,9 @@ def init(report: Path, out: Path, expires: datetime | None) -> None:
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
         _stop(f"{out} cannot be written: {why}; name another --out")
-    click.echo(f"{out}: fill in each reason and issue, then: mcp-proxy-conformance run")
+    named = "" if out == Path(FILE) else f" --deviations {shlex.quote(str(out))}"
+    told = f"{out}: fill in each reason and issue, then: mcp-proxy-conformance run{named}"
+    click.echo(inert(told))
 
 
 @deviations.command(epilog=examples("deviations check known.toml"))
