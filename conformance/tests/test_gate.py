@@ -117,6 +117,16 @@ def test_other_cis_are_told_nothing_by_the_way(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_no_exit_code_is_told_that_the_gate_does_not_end_with(tmp_path: Path) -> None:
+    """A summary that cannot be written makes it another one."""
+    files = {"GITHUB_OUTPUT": "outputs", "GITHUB_STEP_SUMMARY": "no folder/summary"}
+    job = Job.of({name: str(tmp_path / file) for name, file in files.items()}, tmp_path)
+
+    with pytest.raises(OSError, match="no folder"):
+        job.tell(0, ONE, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize(("working", "folder"), [("w", "."), ("w/in", "in"), ("elsewhere", "")])
 def test_files_are_named_as_the_repository_does(tmp_path: Path, working: str, folder: str) -> None:
     """From the top of the workspace; outside of it as they are."""

@@ -86,6 +86,16 @@ def test_a_stale_deviation_is_told_at_its_line(folder: str, file: str) -> None:
     assert text == "FR-006.cap passes now; take the deviation out"
 
 
+@pytest.mark.parametrize("exit_code", [2, 3, 70, 130])
+def test_a_stale_deviation_does_not_hide_how_the_run_ended(exit_code: int) -> None:
+    """What outranks it is told first."""
+    told = CLEAN | {"exit": exit_code, "headline": "a headline", "waivers": [STALE]}
+
+    found = commands(github.render(told))
+
+    assert [one["title"] for _, one, _ in found] == ["a headline", "stale deviation"]
+
+
 def test_hostile_words_are_one_command() -> None:
     """Line breaks and percent signs of a target come out as they went in."""
     [(level, _, text)] = commands(github.render(BAD))

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
-from told_runs import CLEAN
+from told_runs import CLEAN, ONE
 
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.parallel.gathering import gather
@@ -221,6 +221,17 @@ def test_times_of_any_form_are_merged(odd: Any, tmp_path: Path) -> None:
     code, told = merge(tmp_path, PART | {"timing": timing}, SECOND | {"timing": timing})
 
     assert (code, told.startswith("incomplete: ")) == (4, True), told
+
+
+def test_a_failure_of_merged_parts_is_seen_again_by_the_command_of_a_part(tmp_path: Path) -> None:
+    """A report does not know what its target was started with."""
+    (tmp_path / "a.json").write_text(json.dumps(PART | {"results": ONE["results"]}))
+    words = ["report", "merge", str(tmp_path / "a.json"), "--out", str(tmp_path / "merged.json")]
+
+    told = CliRunner().invoke(main, words).output
+
+    line = "the command of any part without --shard, with --check 'test_cap[11]'"
+    assert f"Reproduce with: {line}\n" in told
 
 
 def test_how_a_part_ended_is_how_the_run_did(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +13,7 @@ import msgspec
 from mcp_proxy_conformance.cli.examples import examples
 from mcp_proxy_conformance.cli.telling import tell
 from mcp_proxy_conformance.report import badge, comparing, github, html, junit, markdown, sarif
+from mcp_proxy_conformance.report.curl import quoted
 from mcp_proxy_conformance.report.outcome import DECLARATION
 from mcp_proxy_conformance.report.reading import BadReport, read_report
 
@@ -137,11 +137,10 @@ def merge(*, files: tuple[Path, ...], out: Path) -> None:
         _stop(str(error))
     except OSError as error:
         _stop(f"{out} cannot be written: {error.strerror}; name another --out")
-    run = f"mcp-proxy-conformance run {told['target']['kind']} --check"
     tell(
         told,
         out,
-        again=lambda name: f"{run} {shlex.quote(name)}",
+        again=lambda name: f"the command of any part without --shard, with --check {quoted(name)}",
         detail="usual",
         code=told["exit"],
     )

@@ -51,10 +51,10 @@ class Job:
         Raises:
             OSError: A file of the job cannot be written.
         """
-        if self.output is not None:
-            _append(self.output, as_outputs(outputs_of(code, report, out)))
         if self.summary is not None:
             _append(self.summary, summary_of(code, report))
+        if self.output is not None:  # at last: an exit code is told when nothing can change it
+            _append(self.output, as_outputs(outputs_of(code, report, out)))
         if not self.annotated:
             return ""
         return _unreported(code) if report is None else github.render(report, self.folder)

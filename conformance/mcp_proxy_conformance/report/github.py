@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from mcp_proxy_conformance.report.inert import inert
-from mcp_proxy_conformance.report.outcome import CONFORMANT, INCOMPLETE
+from mcp_proxy_conformance.report.outcome import CONFORMANT, INCOMPLETE, STALE, VIOLATED
 from mcp_proxy_conformance.report.retelling import Waiver, again, line_of, name, sentence, waivers
 
 MOST, LONGEST = 10, 1500
@@ -16,13 +16,15 @@ _PROPERTY = _DATA | str.maketrans({":": "%3A", ",": "%2C"})
 
 
 def render(report: dict[str, Any], folder: str = "") -> str:
-    """A line for each clause that convicts and each stale deviation; if none, one for the run.
+    """A line for each clause that convicts and each stale deviation; and one for another end.
 
     Args:
         report: The document of a run.
         folder: Where the run's working folder lies in the repository, for the names of files.
     """
-    lines = [*_failures(report, folder), *_stale(waivers(report), folder)] or [_run(report)]
+    lines = [*_failures(report, folder), *_stale(waivers(report), folder)]
+    if not lines or report["exit"] not in (CONFORMANT, VIOLATED, STALE):
+        lines = [_run(report), *lines]
     if len(lines) > MOST:
         more = f"{len(lines) - MOST + 1} more are in the report."
         lines = [*lines[: MOST - 1], annotation("error", more, title=report["headline"])]
