@@ -79,6 +79,18 @@ def test_shares_come_together_in_the_order_of_the_run() -> None:
     assert [one.place for one in run.told_stages] == ["crowd", "crowd 2"]
 
 
+def test_a_share_that_becomes_whole_while_it_is_looked_for_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its name changes between the look into the folder and the look into the share."""
+    writer = Writer(tmp_path, "gw0")
+    writer.write(Began(7))
+    writer.close()
+    monkeypatch.setattr(Path, "glob", lambda folder, _: [folder / "gw0.part"])
+
+    assert {name: one.pid for name, one in shares_in(tmp_path).items()} == {"gw0": 7}
+
+
 def test_a_check_that_two_workers_ran_counts_once() -> None:
     """As the first of them has it."""
     run = empty_run()

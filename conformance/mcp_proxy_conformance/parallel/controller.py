@@ -121,7 +121,9 @@ class Controller:
         run = self._run
         if self._reason:
             run.interrupted, run.cut_short = False, run.cut_short or self._reason
+        own = bool(run.faults) and not run.interrupted  # then workers were interrupted by this one
         seen = gather(run, list(shares_in(self._folder).values()))
+        run.interrupted = run.interrupted and not own
         missing = len(self._ids) - len(seen)
         ended = run.interrupted or run.cut_short or run.stopped
         if self._lost and not ended and (missing or not self._ids):

@@ -88,7 +88,15 @@ class Writer:
 def shares_in(folder: Path) -> dict[str, Share]:
     """Every share by its name, those that still grow or were broken off included."""
     paths = sorted(path for path in folder.glob("*") if path.suffix in (GROWING, WHOLE))
-    return {path.stem: _read(path.read_bytes().split(b"\n")) for path in paths}
+    return {path.stem: _read(_told(path).split(b"\n")) for path in paths}
+
+
+def _told(path: Path) -> bytes:
+    """What is in a share, which may have become whole since its name was read."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return path.with_suffix(WHOLE).read_bytes()
 
 
 def _read(lines: Iterable[bytes]) -> Share:
