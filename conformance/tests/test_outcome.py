@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from mcp_proxy_conformance.cli.checking import softened
 from mcp_proxy_conformance.report.cited import cited
 from mcp_proxy_conformance.report.document import document
 from mcp_proxy_conformance.report.outcome import outcome
@@ -131,3 +132,14 @@ def test_what_the_way_in_carries_is_not_in_the_report() -> None:
         "Via": "for (redacted); ok",
         "Accept": "text/plain",
     }
+
+
+@pytest.mark.parametrize(("headline", "complete", "code"), [
+    ("incomplete", True, 0), ("partial", False, 0), ("incomplete", False, 4),
+])  # fmt: skip
+def test_a_run_that_was_cut_short_passes_no_gate(headline: str, complete: bool, code: int) -> None:
+    """Whatever was seen until then; what is merely open, or was not asked for, may pass."""
+    clauses = [{"judgement": "F", "verdict": "pass"}]
+    report = {"exit": 4, "headline": headline, "complete": complete, "clauses": clauses}
+
+    assert softened(report, "violated") == code

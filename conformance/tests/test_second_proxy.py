@@ -22,7 +22,7 @@ def run(
     """The exit code and the report of a run."""
     command = [sys.executable, "-m", "mcp_proxy_conformance", "run", "command", *options]
     done = subprocess.run(
-        [*command, "--target-file", target, "--out", out, "--", NODE, program],
+        [*command, "--examples=1", "--target-file", target, "--out", out, "--", NODE, program],
         capture_output=True,
         text=True,
         check=False,

@@ -103,7 +103,7 @@ def test_it_prints_what_each_row_came_to(tmp_path: Path) -> None:
 
 def test_in_full_all_killers_are_told_and_who_is_needed(tmp_path: Path) -> None:
     """One counterexample has a single killer, one has several; one cannot be tried."""
-    chosen = ("counts-zeros", "false-spaced", "spec-dropped-in-time")
+    chosen = ("opt-ins-logged", "false-spaced", "spec-dropped-in-time")
 
     done, document = selftest(
         tmp_path / "self.json", "--full", *(f"--only={name}" for name in chosen)
@@ -112,13 +112,13 @@ def test_in_full_all_killers_are_told_and_who_is_needed(tmp_path: Path) -> None:
     validate(document)
     rows = {row["id"]: row for row in document["rows"]}
     assert {name: row["cell"] for name, row in rows.items()} == {
-        "counts-zeros": "killed",
+        "opt-ins-logged": "killed",
         "false-spaced": "killed",
         "spec-dropped-in-time": "needs --soak",
     }
     assert done.returncode == 0
     assert len(rows["false-spaced"]["by"]) > 1
-    assert document["alone"] == rows["counts-zeros"]["by"]
+    assert document["alone"] == rows["opt-ins-logged"]["by"]
     assert document["spare"] == sorted(rows["false-spaced"]["by"])
 
 

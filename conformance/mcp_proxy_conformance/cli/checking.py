@@ -86,13 +86,19 @@ def known(file: Path | None) -> Brought | int:
 
 
 def softened(report: dict[str, Any], fail_on: str) -> int:
-    """The exit code that --fail-on makes of the report's own; what judged nothing never passes."""
+    """The exit code that --fail-on makes of the report's own.
+
+    What judged nothing never passes, nor a run that was cut short, by its time or by its target.
+    """
     code: int = report["exit"]
+    ended = report["headline"] == "incomplete" and not report["complete"]
     seen = any(
         one["judgement"] == "F" and one["verdict"] in ("pass", "waived")
         for one in report["clauses"]
     )
-    return CONFORMANT if code == INCOMPLETE and fail_on == "violated" and seen else code
+    return (
+        CONFORMANT if code == INCOMPLETE and fail_on == "violated" and seen and not ended else code
+    )
 
 
 def hide_secrets(out: Path) -> None:

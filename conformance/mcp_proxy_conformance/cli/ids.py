@@ -18,12 +18,6 @@ def _completing(known: Callable[[], Iterable[str]]) -> Completer:
 
 
 # The catalogue and the checks are read when a shell asks, not whenever a command is built.
-def _clauses() -> list[str]:
-    from mcp_proxy_conformance.requirement import catalogue  # noqa: PLC0415
-
-    return list(catalogue().clauses)
-
-
 def _asked() -> list[str]:
     from mcp_proxy_conformance.requirement import catalogue  # noqa: PLC0415
 
@@ -43,7 +37,6 @@ def _names() -> list[str]:
     return list(names())
 
 
-clause_ids = _completing(_clauses)
 """Ids of clauses."""
 asked_ids = _completing(_asked)
 """Ids of clauses and of whole requirements, as --only takes them."""

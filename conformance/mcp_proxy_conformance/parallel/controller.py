@@ -19,7 +19,7 @@ from xdist.workermanage import WorkerController
 from mcp_proxy_conformance.parallel.gathering import gather
 from mcp_proxy_conformance.parallel.scheduling import StageScheduling
 from mcp_proxy_conformance.parallel.share import GROWING, shares_in
-from mcp_proxy_conformance.parallel.worker import SHARES, STOPPED
+from mcp_proxy_conformance.parallel.worker import SHARES, STOPPED, WORKERS
 from mcp_proxy_conformance.report.document import write_report
 from mcp_proxy_conformance.resources import checks_dir
 from mcp_proxy_conformance.run import Run
@@ -54,7 +54,7 @@ class Controller:
         """Remove what workers leave, credentials included."""
         shutil.rmtree(self._folder, ignore_errors=True)
         if not self._run.keep:
-            for path in self._run.out.glob("scratch-*"):
+            for path in self._run.out.glob(f"{WORKERS}*"):
                 shutil.rmtree(path, ignore_errors=True)
 
     def begin(self, items: Sequence[pytest.Item]) -> None:

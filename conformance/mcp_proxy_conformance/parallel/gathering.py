@@ -9,6 +9,7 @@ import msgspec
 
 from mcp_proxy_conformance.parallel.share import Ended, Found, Share
 from mcp_proxy_conformance.report.cited import StageTold
+from mcp_proxy_conformance.report.outcome import WORST_FIRST
 from mcp_proxy_conformance.run import Run
 
 
@@ -49,7 +50,8 @@ def _end(run: Run, ended: Ended) -> None:
     run.interrupted |= ended.interrupted
     run.cut_short = run.cut_short or ended.cut_short
     run.faults += [fault for fault in ended.faults if fault not in run.faults]
-    run.stopped = ended.stopped or run.stopped
+    stops = [one for one in (run.stopped, ended.stopped) if one is not None]
+    run.stopped = min(stops, key=lambda one: WORST_FIRST.index(one.exit), default=None)
 
 
 class _Names:

@@ -16,7 +16,9 @@ from mcp_proxy_conformance.report.cited import StageTold
 from mcp_proxy_conformance.report.outcome import Outcome
 from mcp_proxy_conformance.run import Run
 
-SHARES, STOPPED = "shares", "stopped.json"
+SHARES, STOPPED = ".shares-of-workers", "stopped.json"
+WORKERS = ".scratch-of-worker-"
+"""Nobody else names a folder so: what stands in the output folder is removed with the run."""
 """The folder beside the report that shares lie in; in it, why no check is run."""
 
 
@@ -26,7 +28,7 @@ class Worker:
     def __init__(self, run: Run, config: Any) -> None:
         """Begin the share that bears the worker's name."""
         name = config.workerinput["workerid"]
-        run.scratch_name = f"scratch-{name}"
+        run.scratch_name = f"{WORKERS}{name}"
         self._run, self._plugins = run, config.pluginmanager
         self._at: dict[pytest.Item, int] = {}
         self._told: dict[str, StageTold] = {}

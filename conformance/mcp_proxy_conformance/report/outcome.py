@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 CONFORMANT, VIOLATED, DECLARATION, BROKEN, INCOMPLETE, STALE = 0, 1, 2, 3, 4, 5
 FAULT, INTERRUPTED = 70, 130
+WORST_FIRST = (
+    INTERRUPTED, FAULT, DECLARATION, BROKEN, VIOLATED, STALE, INCOMPLETE, CONFORMANT,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,7 @@ def outcome(
         return Outcome("interrupted", INTERRUPTED, "the run was interrupted; the report is partial")
     if run.faults:
         return Outcome("fault of the suite", FAULT, run.faults[0])
-    if run.stopped is not None:
+    if run.stopped is not None and not (failed and run.stopped.exit == INCOMPLETE):
         return run.stopped
     if "suite" in blamed:
         first = next(one for one in errors if one.blame == "suite")
