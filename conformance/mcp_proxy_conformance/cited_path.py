@@ -12,11 +12,8 @@ def path_of(clauses: Iterable[str], topic: str) -> str:
     return f"{SAYS}{', '.join(clauses)}: {topic}"
 
 
-def against(path: str) -> tuple[str, ...]:
-    """The clauses that a path of a law names; none of another path."""
-    return tuple(path.removeprefix(SAYS).partition(":")[0].split(", ")) if is_cited(path) else ()
-
-
-def is_cited(path: str) -> bool:
-    """Whether it is a law's."""
-    return path.startswith(SAYS)
+def against(path: object) -> tuple[str, ...]:
+    """The clauses that a path of a law names; none of another path, whatever that is."""
+    if not isinstance(path, str) or not path.startswith(SAYS):
+        return ()
+    return tuple(path.removeprefix(SAYS).partition(":")[0].split(", "))

@@ -203,6 +203,12 @@ def test_a_check_cites_what_its_law_can_convict_of() -> None:
     assert cited == {frozenset(law.clauses) for law in LAWS.values()}
 
 
+def test_what_another_check_compares_accuses_by_no_law() -> None:
+    """Its comparison may be by tools instead of texts."""
+    assert (against(ToolKey("forge", "delete_repo")), against("tools")) == ((), ())
+    assert against("law FR-006.cap, FR-002.none: entries") == ("FR-006.cap", "FR-002.none")
+
+
 def test_a_run_says_the_same_twice_and_tells_its_seed(tmp_path: Path) -> None:
     """The same verdicts by the same clauses, and what they rest on."""
     found = []
