@@ -30,6 +30,7 @@ from mcp_proxy_conformance.resources import schemas_dir
 from mcp_proxy_conformance.target.adapter import CAPABILITIES
 from mcp_proxy_conformance.target.embedded import embedded
 from mcp_proxy_conformance.verdict import Inconclusive
+from mcp_proxy_conformance.world import ToolKey
 from mcp_proxy_reference.changed import Changed, Fresh
 from mcp_proxy_reference.facts import Facts, Status
 from mcp_proxy_reference.policy import cap, classify, locked_entry
