@@ -33,7 +33,9 @@ KINDS: dict[str, tuple[tuple[str, ...], str]] = {
     "an adapter": (
         (*PYTEST, "--target=command", "--target-options", ADAPTER, "-k", FEW), ""
     ),
-    "a fault": ((*RUN, "reference", "--out=out", "--examples=1"), "cap-lets-one-more"),
+    "a fault": (
+        (*RUN, "reference", "--profile=robustness", "--out=out"), "quote-ends-the-search"
+    ),
 }  # fmt: skip
 """How a target is judged, and its fault; those that have one live in the process of the checks."""
 
