@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import tempfile
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
@@ -25,6 +26,15 @@ Recorded = Callable[[Changed], Recording]
 def pytest_report_to_serializable() -> Generator[None, Any, Any]:
     """A failure that quotes a hostile target must not break the worker that tells of it."""
     return sendable((yield))
+
+
+@pytest.fixture(autouse=True)
+def _signals() -> Iterator[None]:
+    """A run that was interrupted ignores signals from then on; the tests after it must not."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture(scope="session")

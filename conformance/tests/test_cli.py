@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
+import living
 import pytest
 from click.testing import CliRunner, Result
 
@@ -144,20 +144,7 @@ def test_an_interrupted_run_ends_its_targets_and_reports(
     report = json.loads((log.parent / "report.json").read_bytes())
     assert (run.returncode, report["exit"], report["complete"]) == (130, 130, False)
     assert told.decode().splitlines()[-1].startswith("interrupted: ")
-    assert left_behind(tmp_path) == []
-
-
-def left_behind(folder: Path) -> list[str]:
-    """The command lines of living processes that name the folder."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words = entry.read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
-        except OSError:
-            continue
-        if str(folder) in words and entry.parent.name != str(os.getpid()):
-            found.append(words)
-    return found
+    assert living.naming(tmp_path) == []
 
 
 def test_list_and_explain_tell_what_there_is() -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import living
 import pytest
 from click.testing import CliRunner
 
@@ -76,19 +77,6 @@ def untimed(told: Any) -> Any:
         one["messages"] = sorted({name.rpartition("/")[0] for name in one["messages"]})
     told["messages"] = sorted({name.rpartition("/")[0] for name in told["messages"]})
     return told
-
-
-def alive(folder: Path) -> list[str]:
-    """The command lines of living processes that name the folder."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words = entry.read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
-        except OSError:
-            continue
-        if str(folder) in words:
-            found.append(words)
-    return found
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -160,7 +148,7 @@ def test_a_check_that_ends_every_worker_is_a_fault_of_the_suite(tmp_path: Path) 
     assert (came.returncode, told["headline"]) == (70, "fault of the suite")
     assert FATAL in told["why"]
     assert told["results"]
-    assert alive(tmp_path) == []
+    assert living.naming(tmp_path) == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -187,7 +175,7 @@ def test_an_interrupted_run_ends_its_workers_and_reports(
     assert (run.returncode, found["exit"], found["complete"]) == (130, 130, False)
     assert found["results"]
     assert told.decode().splitlines()[-1].startswith("interrupted: ")
-    assert alive(tmp_path) == []
+    assert living.naming(tmp_path) == []
     assert not shares.exists()
 
 

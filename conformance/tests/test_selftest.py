@@ -62,7 +62,7 @@ def test_a_job_that_breaks_hangs_or_dies_costs_nothing_but_its_row(tmp_path: Pat
     assert "ValueError: boom" in found["raises"].failure
     assert found["dies"].failure == "its process ended with 9"
     assert found["hangs"].failure.startswith("it was not done after")
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 30
 
 
 def test_a_job_that_is_late_may_end_what_it_started(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
@@ -12,6 +11,7 @@ import time
 from pathlib import Path
 
 import jsonschema
+import living
 import pytest
 
 from mcp_proxy_conformance.resources import schemas_dir
@@ -89,24 +89,14 @@ def test_an_interrupted_selftest_ends_its_targets(tmp_path: Path) -> None:
         stderr=subprocess.DEVNULL,
     )
     deadline = time.monotonic() + 40
-    while not at_work(tmp_path):
+    while not living.naming(tmp_path):
         assert time.monotonic() < deadline
         time.sleep(0.05)
 
     run.send_signal(signal.SIGTERM)
     run.wait(timeout=40)
 
-    assert (run.returncode, at_work(tmp_path), list(tmp_path.iterdir())) == (130, [], [])
-
-
-def at_work(folder: Path) -> list[str]:
-    """The command lines of living processes that name the folder."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError):
-            words = entry.read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
-            found += [words] if str(folder) in words else []
-    return found
+    assert (run.returncode, living.naming(tmp_path), list(tmp_path.iterdir())) == (130, [], [])
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from mcp_proxy_conformance.authoring.corpus import Corpus
 from mcp_proxy_conformance.authoring.documents import Document
 from mcp_proxy_conformance.authoring.finding import Finding
-from mcp_proxy_conformance.authoring.library import Library
 from mcp_proxy_conformance.case import Case
 from mcp_proxy_conformance.oracle import (
     ABSENT,
@@ -60,7 +60,7 @@ class Asked:
         }
 
 
-def case_findings(document: Document, known: Library) -> Iterator[Finding]:
+def case_findings(document: Document, known: Corpus) -> Iterator[Finding]:
     """All that is wrong with a case that keeps to its schema."""
     case: Case = document.value
     world = known.stages.get(case.given.stage)

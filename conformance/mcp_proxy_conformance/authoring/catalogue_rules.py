@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from mcp_proxy_conformance.authoring.corpus import Corpus
 from mcp_proxy_conformance.authoring.documents import Document
 from mcp_proxy_conformance.authoring.finding import Finding
 from mcp_proxy_conformance.authoring.frozen import fingerprint
-from mcp_proxy_conformance.authoring.library import Library
 from mcp_proxy_conformance.authoring.source_places import PLACES
 from mcp_proxy_conformance.interpretation import Interpretation
 from mcp_proxy_conformance.requirement import (
@@ -23,7 +23,7 @@ from mcp_proxy_conformance.requirement import (
 Place = tuple[str | int, ...]
 
 
-def requirement_findings(document: Document, known: Library) -> Iterator[Finding]:
+def requirement_findings(document: Document, known: Corpus) -> Iterator[Finding]:
     """All that is wrong with a catalogue that keeps to its schema."""
     value: Catalogue = document.value
     explained = {name for row in known.shipped.rulings for name in row.clauses}
@@ -40,7 +40,7 @@ def requirement_findings(document: Document, known: Library) -> Iterator[Finding
 
 
 def _clause(
-    document: Document, at: Place, clause: Clause, row: Requirement, known: Library
+    document: Document, at: Place, clause: Clause, row: Requirement, known: Corpus
 ) -> Iterator[Finding]:
     if clause.source is not None:
         yield from _source(document, at, clause.source)
@@ -58,7 +58,7 @@ def _clause(
             yield document.found((*at, "id"), told, repair)
 
 
-def _proved(document: Document, at: Place, row: Requirement, known: Library) -> Iterator[Finding]:
+def _proved(document: Document, at: Place, row: Requirement, known: Corpus) -> Iterator[Finding]:
     for name in row.proved_by:
         clause = known.catalogue.clauses.get(name)
         place = (*at, "proved_by")
@@ -76,7 +76,7 @@ def _source(document: Document, at: Place, source: Source) -> Iterator[Finding]:
 
 
 def ruling_findings(
-    document: Document, rows: Iterable[Interpretation], known: Library
+    document: Document, rows: Iterable[Interpretation], known: Corpus
 ) -> Iterator[Finding]:
     """All that is wrong with interpretations that keep to their schema."""
     for number, row in enumerate(rows):
@@ -88,7 +88,7 @@ def ruling_findings(
                 yield document.found((*at, "clauses"), told, "name one that there is")
 
 
-def profile_findings(document: Document, known: Library) -> Iterator[Finding]:
+def profile_findings(document: Document, known: Corpus) -> Iterator[Finding]:
     """All that is wrong with a profile that keeps to its schema."""
     value: Profile = document.value
     if document.path.stem not in (value.id, value.name):
@@ -112,7 +112,7 @@ def profile_findings(document: Document, known: Library) -> Iterator[Finding]:
         yield document.found(("version",), fault, repair)
 
 
-def frozen_findings(document: Document, known: Library) -> Iterator[Finding]:
+def frozen_findings(document: Document, known: Corpus) -> Iterator[Finding]:
     """All that is wrong with a list of frozen profiles that keeps to its schema."""
     there = [one.name for one in known.profiles]
     for name in document.data["frozen"]:
@@ -121,7 +121,7 @@ def frozen_findings(document: Document, known: Library) -> Iterator[Finding]:
             yield document.found(("frozen", name), told, f"bring it back as {name}.toml")
 
 
-def _floor(document: Document, value: Profile, known: Library) -> Iterator[Finding]:
+def _floor(document: Document, value: Profile, known: Corpus) -> Iterator[Finding]:
     for name in value.floor.passes:
         clause = known.catalogue.clauses.get(name)
         at: Place = ("floor", "passes", name)
@@ -135,7 +135,7 @@ def _floor(document: Document, value: Profile, known: Library) -> Iterator[Findi
             yield document.found(at, told, "take it out of the floor")
 
 
-def doubled(known: Library) -> Iterator[tuple[str, str]]:
+def doubled(known: Corpus) -> Iterator[tuple[str, str]]:
     """Ids that stand twice, each with what it is the id of."""
     rows = known.catalogue.requirements
     ids = [clause.id for row in rows for clause in row.clauses]

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from mcp_proxy_conformance.authoring.corpus import Corpus
 from mcp_proxy_conformance.authoring.documents import Document
 from mcp_proxy_conformance.authoring.finding import Finding, finding
 from mcp_proxy_conformance.authoring.kinds import (
@@ -16,7 +17,6 @@ from mcp_proxy_conformance.authoring.kinds import (
     REQUIREMENTS,
     RULINGS,
 )
-from mcp_proxy_conformance.authoring.library import Library
 from mcp_proxy_conformance.authoring.lines import JsonLines
 from mcp_proxy_conformance.counterexamples import gate
 from mcp_proxy_conformance.counterexamples.gate import GATES
@@ -33,7 +33,7 @@ OF = {
 """In which kinds of files a subject is named, or would be."""
 
 
-def gap_findings(known: Library) -> Iterator[Finding]:
+def gap_findings(known: Corpus) -> Iterator[Finding]:
     """Every gap that is about a file that is asked about; about code, where ids are looked at."""
     of_code = bool(known.of(REQUIREMENTS, own=True) or known.of(RULINGS, own=True))
     for look in GATES:
@@ -48,7 +48,7 @@ def gap_findings(known: Library) -> Iterator[Finding]:
                 yield finding(*_code(gap.id), fault, repair)
 
 
-def where(known: Library, noun: str, name: str) -> Iterator[tuple[Document, int]]:
+def where(known: Corpus, noun: str, name: str) -> Iterator[tuple[Document, int]]:
     """The documents that name something of that noun, each with the line."""
     for kind in OF.get(noun, ()):
         for document in known.of(kind):

@@ -14,6 +14,7 @@ from mcp_proxy_conformance.authoring.catalogue_rules import (
     requirement_findings,
     ruling_findings,
 )
+from mcp_proxy_conformance.authoring.corpus import Corpus, corpus, installed
 from mcp_proxy_conformance.authoring.documents import Document, read
 from mcp_proxy_conformance.authoring.finding import Finding, Unreadable, finding
 from mcp_proxy_conformance.authoring.gaps import gap_findings, where
@@ -27,7 +28,6 @@ from mcp_proxy_conformance.authoring.kinds import (
     RULINGS,
     STAGE,
 )
-from mcp_proxy_conformance.authoring.library import Library, installed, library
 from mcp_proxy_conformance.authoring.load_rules import load_findings
 from mcp_proxy_conformance.authoring.stage_rules import stage_findings
 from mcp_proxy_conformance.requirement import unknown
@@ -67,7 +67,7 @@ def lint(paths: Sequence[Path]) -> Linted:
             over.append(path)
         else:
             found.append(told)
-    known = library(documents)
+    known = corpus(documents)
     for one in documents:
         if one.is_sound:
             found += _own(one, known)
@@ -102,7 +102,7 @@ def _walked(folder: Path) -> list[Path]:
     )
 
 
-def _own(document: Document, known: Library) -> Iterator[Finding]:
+def _own(document: Document, known: Corpus) -> Iterator[Finding]:
     value, kind = document.value, document.kind
     if kind in NAMED and value.id != document.path.stem:
         told = f"the file of {value.id!r} is called {document.path.name}"
@@ -125,7 +125,7 @@ def _own(document: Document, known: Library) -> Iterator[Finding]:
         yield from frozen_findings(document, known)
 
 
-def _cited(document: Document, known: Library) -> Iterator[Finding]:
+def _cited(document: Document, known: Corpus) -> Iterator[Finding]:
     """A case's clauses are known and of one judgement, and a check takes up its area."""
     value, clauses = document.value, known.catalogue.clauses
     for number, name in enumerate(value.clauses):
@@ -142,7 +142,7 @@ def _cited(document: Document, known: Library) -> Iterator[Finding]:
         yield document.found(("area",), told, f"name one of {', '.join(sorted(areas))}")
 
 
-def _shared(documents: Sequence[Document], known: Library) -> Iterator[Finding]:
+def _shared(documents: Sequence[Document], known: Corpus) -> Iterator[Finding]:
     """What only shows in all data together, where it is about one of these documents."""
     for noun, name in doubled(known):
         for document, line in where(known, noun, name):

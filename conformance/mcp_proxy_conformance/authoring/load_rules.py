@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from mcp_proxy_conformance.authoring.corpus import Corpus
 from mcp_proxy_conformance.authoring.documents import Document
 from mcp_proxy_conformance.authoring.finding import Finding
-from mcp_proxy_conformance.authoring.library import Library
 from mcp_proxy_conformance.requirement import Catalogue
 from mcp_proxy_conformance.resilience.load_case import (
     Expected,
@@ -23,7 +23,7 @@ SLOW, TIMELY = 2.0, 0.5
 """Of a timeout: a late answer is at least so far away, a timely one comes in half of it."""
 
 
-def load_findings(document: Document, known: Library) -> Iterator[Finding]:
+def load_findings(document: Document, known: Corpus) -> Iterator[Finding]:
     """All that is wrong with a load case that keeps to its schema."""
     case: LoadCase = document.value
     broken = list(faults(case, known.catalogue))
@@ -99,7 +99,7 @@ def _worlds(case: LoadCase, document: Document) -> Wrong:
         for step, one in enumerate(server.script):
             if one.do == "slow" and TIMELY < (one.seconds or 0) / server.timeout_s < SLOW:
                 place = ("given", "servers", number, "script", step)
-                fault = "whether this answer is late depends on the machine"
+                fault = "whether this answer is late depends on how fast things go"
                 yield place, fault, "make it half of the timeout, or twice"
     tools = Counter(tool for server in case.servers() for tool in server.tools)
     for name in [tool for tool, count in tools.items() if count > 1]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 import pytest
 
@@ -12,6 +10,7 @@ from mcp_proxy_conformance.bench import Bench
 from mcp_proxy_conformance.discovery.agents import beyond, names_beyond, scoped
 from mcp_proxy_conformance.discovery.answer import Listing, read_listing
 from mcp_proxy_conformance.discovery.rejections import own_words, status_of_lock, tells_reason
+from mcp_proxy_conformance.discovery.status_numbers import outside_entries, status_numbers
 from mcp_proxy_conformance.discovery.surface import STATUSES
 from mcp_proxy_conformance.requirement import requirement
 from mcp_proxy_conformance.stage import on, stage
@@ -35,7 +34,11 @@ def test_a_listing_that_leaves_a_server_out_tells_no_counts_of_it(bench: Bench, 
 
     _applies(not _shown(listing, agent), "the listing shows servers beyond the agent's scope")
     own = _own_locked(bench, agent)
-    more = [f"{word}: {n}" for word, n in _counts_outside(view, listing) if n > own[word]]
+    more = [
+        f"{word}: {n}"
+        for word, n in outside_entries(listing, view.surface.members)
+        if n > own[word]
+    ]
     more += [f"{word} at an own server: {n}" for word, n in _counts_inside(listing, own)]
     assert names_beyond(SCOPE, agent, _told(listing)) + more == []
 
@@ -116,22 +119,4 @@ def _own_locked(bench: Bench, agent: str) -> dict[str, int]:
 def _counts_inside(listing: Listing, own: Mapping[str, int]) -> list[tuple[str, int]]:
     """The numbers in blocks of the listing that are higher than all of the agent's own tools."""
     blocks = [block for name in listing.servers if isinstance(block := listing.counts(name), dict)]
-    return [(word, n) for block in blocks for word, n in _numbers(block) if n > own[word]]
-
-
-def _counts_outside(view: Bench, listing: Listing) -> Iterator[tuple[str, int]]:
-    """Every number that bears a status word outside the entries of the listing."""
-    if listing.servers:
-        body: dict[str, Any] = json.loads(listing.reply.text)
-        yield from _numbers({k: v for k, v in body.items() if k != view.surface.members.servers})
-
-
-def _numbers(value: Any) -> Iterator[tuple[str, int]]:
-    if isinstance(value, dict):
-        for name, inner in value.items():
-            if name in STATUSES and isinstance(inner, int):
-                yield name, inner
-            yield from _numbers(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _numbers(inner)
+    return [(word, n) for block in blocks for word, n in status_numbers(block) if n > own[word]]

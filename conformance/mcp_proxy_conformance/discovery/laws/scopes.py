@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -13,6 +12,7 @@ from mcp_proxy_conformance.discovery.answer import Listing, read_listing
 from mcp_proxy_conformance.discovery.laws.look import Findings, Look, Told
 from mcp_proxy_conformance.discovery.numbers import numbers_in
 from mcp_proxy_conformance.discovery.rejections import own_words, tells_reason
+from mcp_proxy_conformance.discovery.status_numbers import outside_entries, status_numbers
 from mcp_proxy_conformance.discovery.surface import STATUSES
 from mcp_proxy_conformance.oracle import counted_as, is_withheld
 from mcp_proxy_conformance.proving import SHOW_LIMIT
@@ -199,18 +199,5 @@ def _listing(view: Bench) -> Listing:
 def _numbers_told(view: Bench, listing: Listing) -> Iterator[tuple[str, int]]:
     """Every number that bears a status word, in the listing's blocks and outside its entries."""
     for name in listing.servers:
-        yield from _numbers(listing.counts(name))
-    if listing.servers:
-        body: dict[str, Any] = json.loads(listing.reply.text)
-        yield from _numbers({k: v for k, v in body.items() if k != view.surface.members.servers})
-
-
-def _numbers(value: Any) -> Iterator[tuple[str, int]]:
-    if isinstance(value, dict):
-        for name, inner in value.items():
-            if name in STATUSES and isinstance(inner, int):
-                yield name, inner
-            yield from _numbers(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _numbers(inner)
+        yield from status_numbers(listing.counts(name))
+    yield from outside_entries(listing, view.surface.members)

@@ -6,12 +6,12 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import hypothesis
-from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
 from mcp_proxy_conformance.discovery.laws.building import Act, Builder, Plan, a_tool
 from mcp_proxy_conformance.discovery.laws.names import NOWHERE, SERVERS, SHARED, TEXTS, VERBS
 from mcp_proxy_conformance.discovery.laws.tours import tours
+from mcp_proxy_conformance.generating import generating
 from mcp_proxy_conformance.world import Server
 
 MOST_SERVERS, MOST_TOOLS, MOST_ACTS, MOST_LOOKS = 6, 30, 12, 2
@@ -75,14 +75,7 @@ def generated(examples: int, seed: int, can: Collection[str]) -> list[Plan]:
     found = list(tours(can))
     seen: set[str] = set()
 
-    @hypothesis.seed(seed)
-    @settings(
-        max_examples=max(examples, 1),
-        database=None,
-        deadline=None,
-        phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
+    @generating(examples, seed)
     @hypothesis.given(_recipes())
     def keep(recipe: Recipe) -> None:
         if len(seen) < examples and repr(recipe) not in seen:

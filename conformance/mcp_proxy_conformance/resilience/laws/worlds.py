@@ -9,9 +9,9 @@ from typing import Literal
 
 import hypothesis
 import msgspec
-from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
+from mcp_proxy_conformance.generating import generating
 from mcp_proxy_conformance.resilience.laws.blame import is_open
 from mcp_proxy_conformance.resilience.load_case import (
     Attempts,
@@ -133,14 +133,7 @@ def generated(examples: int, seed: int, reads: Reads) -> list[LoadCase]:
     whole = st.sampled_from([[one] for one in connections()])
     scripts = st.integers(1, RARELY).flatmap(lambda n: whole if n == RARELY else several)
 
-    @hypothesis.seed(seed)
-    @settings(
-        max_examples=max(examples, 1),
-        database=None,
-        deadline=None,
-        phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
+    @generating(examples, seed)
     @hypothesis.given(
         st.lists(scripts, min_size=1, max_size=len(NAMES)), st.integers(1, MOST_ATTEMPTS)
     )

@@ -30,7 +30,7 @@ from mcp_proxy_conformance.world import World
 
 
 @dataclass(frozen=True)
-class Library:
+class Corpus:
     """Every document by kind and name; `own` are those that are asked about."""
 
     documents: Mapping[tuple[str, str], Document]
@@ -95,13 +95,13 @@ class Library:
         )
 
 
-def library(own: Iterable[Document]) -> Library:
+def corpus(own: Iterable[Document]) -> Corpus:
     """The installed documents, overlaid by these."""
     mine = {one.key: one for one in own}
     read_already = {one.path.absolute() for one in mine.values()}
     others = [path for path in installed() if path.absolute() not in read_already]
     there = {one.key: one for path in others if (one := _known(path)) is not None}
-    return Library(documents={**there, **mine}, own=frozenset(mine))
+    return Corpus(documents={**there, **mine}, own=frozenset(mine))
 
 
 def installed() -> list[Path]:
