@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import tomllib
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from told_runs import BAD, CLEAN, HOSTILE, ONE, report, result
+from known_failures import command
 
-from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.deviations import deviation, reading
 from mcp_proxy_conformance.deviations.deviation import BadDeviations, Deviation, Fault
 from mcp_proxy_conformance.deviations.reading import read
-from mcp_proxy_conformance.deviations.writing import begun, broken
 
 DAY = date(2026, 11, 22)
+KNOWN = Path("known.toml")
 CAP = """\
 [[deviation]]
 id = "FR-006.cap"
@@ -30,31 +26,30 @@ expires = 2026-11-22
 """
 
 
-@pytest.fixture
-def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The place of a file in the folder where one is."""
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test has a working folder of its own."""
     monkeypatch.chdir(tmp_path)
-    return Path("known.toml")
 
 
-def said(file: Path, text: str | bytes) -> list[str]:
+def said(text: str | bytes) -> list[str]:
     """What is wrong with a file that holds this."""
-    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    KNOWN.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(BadDeviations) as refused:
-        read(file, DAY)
+        read(KNOWN, DAY)
     return str(refused.value).splitlines()
 
 
-def test_an_entry_is_read_with_the_line_of_its_header(file: Path) -> None:
+def test_an_entry_is_read_with_the_line_of_its_header() -> None:
     """Whatever looks like one in a comment or in a text of several lines is none."""
     odd = (
         '# [[deviation]]\n[["deviation"]] # "\nid = "ROB.query" # [[deviation]]\n'
         "reason = '''\n[[deviation]]\nid = 1\n''''\nissue = \"https://example.com/#\\\"\"\n"
         "expires = 2027-01-01\n\r\n"
     )
-    file.write_text(odd + CAP, encoding="utf-8", newline="")
+    KNOWN.write_text(odd + CAP, encoding="utf-8", newline="")
 
-    found = read(file, DAY)
+    found = read(KNOWN, DAY)
 
     assert [(one.id, one.line, one.file) for one in found] == [
         ("ROB.query", 2, "known.toml"),
@@ -71,11 +66,11 @@ def test_an_entry_is_read_with_the_line_of_its_header(file: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "deviation = []\n"])
-def test_a_file_may_name_no_failure(file: Path, text: str) -> None:
+def test_a_file_may_name_no_failure(text: str) -> None:
     """There is nothing wrong with that."""
-    file.write_text(text, encoding="utf-8")
+    KNOWN.write_text(text, encoding="utf-8")
 
-    assert read(file, DAY) == ()
+    assert read(KNOWN, DAY) == ()
 
 
 def swapped(old: str, new: str) -> str:
@@ -116,31 +111,31 @@ def swapped(old: str, new: str) -> str:
     ],
 )
 def test_what_does_not_keep_to_the_form_is_told_with_its_line(
-    file: Path, text: str | bytes, line: int, words: str
+    text: str | bytes, line: int, words: str
 ) -> None:
     """One sentence: the place, what is wrong, the repair; the exit code is that of bad usage."""
-    (told,) = said(file, text)
+    (told,) = said(text)
 
     assert told.startswith(f"known.toml:{line}: {words}")
-    assert run("deviations", "check", str(file)).exit_code == 2
+    assert command("deviations", "check", str(KNOWN)).exit_code == 2
 
 
 @pytest.mark.parametrize(
     "reason",
     ["", " ", "...", "TODO", "tbd", "TODO: say why", "FIXME later", "reason", "?!", "None."],
 )
-def test_a_reason_that_says_nothing_is_none(file: Path, reason: str) -> None:
+def test_a_reason_that_says_nothing_is_none(reason: str) -> None:
     """Whatever stands there until somebody fills it in."""
-    told = said(file, swapped("One too many since the rewrite.", reason))
+    told = said(swapped("One too many since the rewrite.", reason))
 
     assert told == ["known.toml:3: reason says nothing; say why this failure is known and stays"]
 
 
-def test_a_reason_may_speak_of_what_is_to_be_done(file: Path) -> None:
+def test_a_reason_may_speak_of_what_is_to_be_done() -> None:
     """Only one that begins with such a word is a placeholder."""
-    file.write_text(swapped("One too many", "Ordered todo lists break"), encoding="utf-8")
+    KNOWN.write_text(swapped("One too many", "Ordered todo lists break"), encoding="utf-8")
 
-    assert len(read(file, DAY)) == 1
+    assert len(read(KNOWN, DAY)) == 1
 
 
 @pytest.mark.parametrize(
@@ -157,13 +152,13 @@ def test_a_reason_may_speak_of_what_is_to_be_done(file: Path) -> None:
     ],
 )
 def test_an_id_that_names_nothing_that_counts_is_told_with_the_nearest(
-    file: Path, wanted: str, words: str
+    wanted: str, words: str
 ) -> None:
     """It is an exit code of its own: the file keeps to its form."""
-    (told,) = said(file, swapped("FR-006.cap", wanted))
+    (told,) = said(swapped("FR-006.cap", wanted))
 
     assert told.startswith(f"known.toml:2: {words}")
-    assert run("deviations", "check", str(file)).exit_code == 5
+    assert command("deviations", "check", str(KNOWN)).exit_code == 5
 
 
 @pytest.mark.parametrize(
@@ -179,19 +174,19 @@ def test_an_id_that_names_nothing_that_counts_is_told_with_the_nearest(
         "[remediation-both]",
     ],
 )
-def test_clauses_checks_and_cases_of_every_profile_can_be_named(file: Path, wanted: str) -> None:
+def test_clauses_checks_and_cases_of_every_profile_can_be_named(wanted: str) -> None:
     """As the report and `list` name them."""
-    file.write_text(swapped("FR-006.cap", wanted), encoding="utf-8")
+    KNOWN.write_text(swapped("FR-006.cap", wanted), encoding="utf-8")
 
-    assert [one.id for one in read(file, DAY)] == [wanted]
+    assert [one.id for one in read(KNOWN, DAY)] == [wanted]
 
 
-def test_an_entry_holds_to_the_end_of_its_day(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_entry_holds_to_the_end_of_its_day(monkeypatch: pytest.MonkeyPatch) -> None:
     """The day after, in UTC, it has expired, which is told with its line and is exit 5."""
-    file.write_text(CAP, encoding="utf-8")
-    held = read(file, date(2026, 11, 22))
+    KNOWN.write_text(CAP, encoding="utf-8")
+    held = read(KNOWN, date(2026, 11, 22))
     monkeypatch.setattr(reading, "today", lambda: date(2026, 11, 23))
-    done = run("deviations", "check", str(file))
+    done = command("deviations", "check", str(KNOWN))
 
     assert len(held) == 1
     assert (done.exit_code, done.output) == (
@@ -214,27 +209,26 @@ def test_the_day_is_that_of_utc(monkeypatch: pytest.MonkeyPatch) -> None:
     assert deviation.today() == DAY
 
 
-def test_everything_that_is_wrong_is_told_at_once(file: Path) -> None:
+def test_everything_that_is_wrong_is_told_at_once() -> None:
     """A line for each fault; a malformed entry outranks an expired one."""
     told = said(
-        file,
         swapped("2026-11-22", "2020-01-01") + CAP.replace("cap", "caps").replace("https", "http s"),
     )
 
     assert [one.partition(": ")[0] for one in told] == ["known.toml:5", "known.toml:9"]
-    assert run("deviations", "check", str(file)).exit_code == 2
+    assert command("deviations", "check", str(KNOWN)).exit_code == 2
 
 
-def test_of_a_file_that_is_something_else_not_everything_is_told(file: Path) -> None:
+def test_of_a_file_that_is_something_else_not_everything_is_told() -> None:
     """Where nothing is right, the first faults are enough, and they are told soon."""
-    told = said(file, "".join(f"x{number} = 1\n" for number in range(50_000)))
+    told = said("".join(f"x{number} = 1\n" for number in range(50_000)))
 
     assert (told[0], len(told)) == ("known.toml:1: there is no 'x0'; known: deviation", 20)
 
 
-def test_a_file_that_is_not_there_or_no_file_is_told(file: Path) -> None:
+def test_a_file_that_is_not_there_or_no_file_is_told() -> None:
     """What the system says, and the repair."""
-    for name in (str(file), ".", "a\0b"):
+    for name in (str(KNOWN), ".", "a\0b"):
         with pytest.raises(BadDeviations, match=r"cannot be read: .+; name another file, or let"):
             read(Path(name), DAY)
 
@@ -256,107 +250,14 @@ def test_a_file_that_is_not_there_or_no_file_is_told(file: Path) -> None:
         max_size=12,
     ).map(lambda parts: "".join(parts).encode())
 )  # fmt: skip
-def test_no_bytes_break_the_reader(tmp_path: Path, raw: bytes) -> None:
+def test_no_bytes_break_the_reader(raw: bytes) -> None:
     """Each file is read, or refused with at least one line that names a line of it."""
-    file = tmp_path / "any.toml"
-    file.write_bytes(raw)
+    KNOWN.write_bytes(raw)
 
     wrong: tuple[Fault, ...] = ()
     try:
-        read(file, DAY)
+        read(KNOWN, DAY)
     except BadDeviations as error:
         wrong = error.faults or (Fault(file="", line=0, text="none is told"),)
 
     assert [str(one) for one in wrong if not 1 <= one.line <= raw.count(b"\n") + 1] == []
-
-
-def run(*arguments: str) -> Result:
-    """A command in this process."""
-    return CliRunner().invoke(main, arguments)
-
-
-def written(folder: Path, document: dict[str, Any]) -> str:
-    """The report as a file."""
-    path = folder / "report.json"
-    path.write_text(json.dumps(document), encoding="utf-8")
-    return str(path)
-
-
-def test_a_file_is_begun_from_a_report_and_refused_until_it_is_filled_in(
-    tmp_path: Path, file: Path
-) -> None:
-    """An entry a clause, told why in a comment; each gap is named with its line."""
-    begun_at = run("deviations", "init", written(tmp_path, ONE), "--out", str(file),
-                   "--expires", "2999-12-31")  # fmt: skip
-    text = file.read_text(encoding="utf-8")
-    checked = run("deviations", "check", str(file))
-
-    assert begun_at.exit_code == 0
-    assert tomllib.loads(text) == {
-        "deviation": [
-            {"id": "FR-006.cap", "reason": "", "issue": "", "expires": date(2999, 12, 31)}
-        ]
-    }
-    assert "\n# assert 11 <= 10\n" in text
-    assert (checked.exit_code, checked.output.splitlines()) == (
-        2,
-        [
-            "known.toml:7: reason says nothing; say why this failure is known and stays",
-            "known.toml:8: issue is no link; give the http(s) address of the issue",
-        ],
-    )
-
-
-def test_a_file_that_is_there_is_not_written_over(tmp_path: Path, file: Path) -> None:
-    """Exit 2, and every byte of it stays."""
-    file.write_text(CAP, encoding="utf-8")
-
-    done = run("deviations", "init", written(tmp_path, ONE), "--out", str(file))
-
-    assert (done.exit_code, done.output) == (
-        2,
-        "known.toml exists; name another --out, or move it away\n",
-    )
-    assert file.read_text(encoding="utf-8") == CAP
-
-
-@pytest.mark.parametrize(
-    ("document", "more", "words"),
-    [
-        (CLEAN, [], "has no failure that can be waived; no file is needed"),
-        (report(result("fail") | {"check": "presence"}), [], "has no failure that can be waived"),
-        ({}, [], "is not of the format"),
-        (ONE, ["--expires", "2020-01-01"], "--expires 2020-01-01 is past; give a day to come"),
-        (ONE, ["--expires", "soon"], "'soon'"),
-        (ONE, ["--out", "/dev/null/x"], "/dev/null/x cannot be written"),
-    ],
-)
-def test_nothing_is_begun_where_nothing_can_be(
-    tmp_path: Path, file: Path, document: dict[str, Any], more: list[str], words: str
-) -> None:
-    """Exit 2 and one sentence."""
-    out = [] if "--out" in more else ["--out", str(file)]
-    done = run("deviations", "init", written(tmp_path, document), *out, *more)
-
-    assert (done.exit_code, words in done.output, file.exists()) == (2, True, False)
-
-
-def test_what_a_target_said_stays_a_comment() -> None:
-    """No line break, no control character and no quote of it gets out of its place."""
-    text = begun(broken(BAD) | {HOSTILE: HOSTILE}, DAY)
-
-    assert [set(one) for one in tomllib.loads(text)["deviation"]] == [
-        {"id", "reason", "issue", "expires"}
-    ] * 2
-
-
-def test_a_sound_file_is_counted(file: Path) -> None:
-    """Exit 0, how many there are, and when the first expires."""
-    file.write_text(swapped("2026-11-22", "2999-01-02"), encoding="utf-8")
-
-    done = run("deviations", "check", str(file))
-
-    assert (done.exit_code, done.output) == (
-        0,
-        "known.toml: deviations: 1, the first until 2999-01-02\n",
-    )
