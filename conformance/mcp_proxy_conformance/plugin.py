@@ -16,6 +16,7 @@ from mcp_proxy_conformance.collected import clauses_of, named, place_of
 from mcp_proxy_conformance.deviations.waiving import stray
 from mcp_proxy_conformance.discovery.laws.world_run import WorldRun
 from mcp_proxy_conformance.endings import is_advisory, setup_ending, tell_pytest, tell_waived
+from mcp_proxy_conformance.interrupting import INTERRUPTION, heed
 from mcp_proxy_conformance.judging import Ending
 from mcp_proxy_conformance.live.environment import URL
 from mcp_proxy_conformance.live.live_bench import ANSWER, ANSWERS
@@ -55,28 +56,12 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     config.stash[RUN], config.stash[SILENCE] = run, Silence()
     config.add_cleanup(run.close)
-    _heed_sigterm(config)
+    heed(config, signal.SIGTERM)
     config.stash[ROLE] = role_of(config, run)
     config.stash[WHOLE] = config.args_source is not pytest.Config.ArgsSource.ARGS
     if config.stash[WHOLE]:
         config.args = [str(checks_dir() / folder) for folder in run.profile.folders]
         config.args_source = pytest.Config.ArgsSource.ARGS
-
-
-def _heed_sigterm(config: pytest.Config) -> None:
-    """SIGTERM interrupts until the run is over; then it is again what it was."""
-    before = signal.signal(signal.SIGTERM, _interrupt)
-
-    def end() -> None:
-        if signal.getsignal(signal.SIGTERM) is _interrupt:
-            signal.signal(signal.SIGTERM, before)
-
-    config.add_cleanup(end)
-
-
-def _interrupt(number: int, frame: object) -> None:
-    del number, frame
-    raise KeyboardInterrupt
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -183,6 +168,7 @@ def pytest_runtest_makereport(
     place = place_of(item)
     if run is None or place is None:
         return report
+    item.config.stash[INTERRUPTION].again()
     if call.when == "teardown" and run.lacking(place) is None:
         run.done_with(place)
     if not clauses_of(item):  # a check of somebody's own, which pytest alone tells of

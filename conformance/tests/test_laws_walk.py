@@ -131,18 +131,18 @@ def test_the_blame_is_laid_on_the_clause(
 
 
 def test_hundreds_of_servers_are_loaded_in_bounded_time_and_space() -> None:
-    """The benchmark's own word, of one round."""
+    """The benchmark's own word, of two rounds: what happens once may be a busy machine's."""
     program = Path(__file__).parents[1] / "benchmarks" / "many_servers.py"
 
     done = subprocess.run(
-        [sys.executable, str(program), "--rounds", "1"],
+        [sys.executable, str(program), "--rounds", "2"],
         capture_output=True,
         check=False,
         timeout=100,
     )
 
     figures = json.loads(done.stdout)
-    assert (done.returncode, figures["servers"], figures["wrong"]) == (0, 200, [])
+    assert (done.returncode, figures["servers"], figures["wrong"]) == (0, 200, {})
     assert set(figures["statuses"]) == set(WORDS)
 
 

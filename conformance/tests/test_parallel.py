@@ -179,6 +179,21 @@ def test_an_interrupted_run_ends_its_workers_and_reports(
     assert not shares.exists()
 
 
+@pytest.mark.parametrize("more", [(), ("-n", "2")])
+def test_an_interruption_that_nobody_heard_of_ends_the_run(
+    more: tuple[str, ...], tmp_path: Path
+) -> None:
+    """What was lost inside of a check is raised again after it; that check has no result."""
+    command = (*RUN, "reference", "--profile=robustness", "--out=out", *more)
+
+    came = done(tmp_path, command, environment(DEAF=FATAL))
+
+    told = report(tmp_path)
+    assert (told["complete"], told["results"] != []) == (False, True)
+    assert came.returncode == told["exit"] == 130
+    assert FATAL not in {one["check"] for one in told["results"]}
+
+
 def test_a_worker_whose_targets_do_not_start_is_told_of(tmp_path: Path) -> None:
     """Its checks are errors of the adapter, those of the other worker are what they are."""
     adapter = tmp_path / "adapter.py"

@@ -3,7 +3,12 @@
 import re
 from functools import cache
 
-from mcp_proxy_conformance.discovery.remediation_words import MASKED_NAME, alternatives, words
+from mcp_proxy_conformance.discovery.remediation_words import (
+    MASKED_NAME,
+    Phrases,
+    alternatives,
+    words,
+)
 
 _PLACEHOLDER = re.compile(r"<([a-z_]+)>")
 _FRAGMENTS = {
@@ -229,6 +234,21 @@ HARMLESS = re.compile(
     r"(?:needs?|needed|wants?|wanted|wish|requires?|required|necessary|desired|likes?)\b"
     r"|\b(?:exists?|found|present|available|matches),? but\b"
 )
+
+
+TURNED_ON = ("turn", "switch", "flip", "toggle")
+
+
+@cache
+def _words_of(kind: str) -> Phrases:
+    """What every act of a kind is told with, one of them at least."""
+    listed = [getattr(words(), f"{kind}_{form}") for form in ("verbs", "participles", "stems")]
+    return (*sum(listed, ()), *(TURNED_ON if kind == "enable" else ()))
+
+
+def may_tell(clause: str, kind: str) -> bool:
+    """Whether an act of that kind can be found at all: patterns are dear to compile."""
+    return any(word in clause for word in _words_of(kind))
 
 
 def of_kind(template: str, kind: str) -> str:

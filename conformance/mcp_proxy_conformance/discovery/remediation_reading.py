@@ -78,9 +78,13 @@ class Reading:
 
 
 def _deeds(clause: str, templates: Phrases) -> Iterator[Deed]:
+    told = [kind for kind in KINDS if grammar.may_tell(clause, kind)]
     for template in templates:
         for kind in KINDS:
-            for found in pattern(grammar.of_kind(template, kind)).finditer(clause):
+            filled = grammar.of_kind(template, kind)
+            if filled != template and kind not in told:
+                continue
+            for found in pattern(filled).finditer(clause):
                 breath = re.split(
                     r", |\b(?:so|therefore|hence|because|but) ", clause[: found.start(1)]
                 )

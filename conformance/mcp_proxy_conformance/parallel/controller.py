@@ -16,6 +16,7 @@ import pytest
 from xdist.dsession import Interrupted
 from xdist.workermanage import WorkerController
 
+from mcp_proxy_conformance.interrupting import AGAIN_S
 from mcp_proxy_conformance.parallel.gathering import gather
 from mcp_proxy_conformance.parallel.scheduling import StageScheduling
 from mcp_proxy_conformance.parallel.share import GROWING, shares_in
@@ -104,12 +105,16 @@ class Controller:
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
         """Interrupt the workers that go on, and wait until their targets have ended."""
-        for share in self._growing().values():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(share, signal.SIGTERM)
-        deadline = time.monotonic() + PATIENCE_S
-        while self._growing() and time.monotonic() < deadline:
+        now = told = time.monotonic()
+        deadline = now + PATIENCE_S
+        while (growing := self._growing()) and now < deadline:
+            if now >= told:
+                told = now + AGAIN_S + EVERY_S
+                for share in growing.values():
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(share, signal.SIGTERM)
             time.sleep(EVERY_S)
+            now = time.monotonic()
 
     def _growing(self) -> dict[str, int]:
         """The process ids of the workers that have not ended, by their names."""

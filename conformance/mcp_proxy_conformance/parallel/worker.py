@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from mcp_proxy_conformance.collected import Place, place_of
+from mcp_proxy_conformance.interrupting import heed
 from mcp_proxy_conformance.parallel.share import Began, Collected, Ended, Found, Writer
 from mcp_proxy_conformance.report.cited import StageTold
 from mcp_proxy_conformance.report.outcome import Outcome
@@ -34,8 +35,7 @@ class Worker:
         self._told: dict[str, StageTold] = {}
         self._writer = Writer(run.out / SHARES, name)
         self._writer.write(Began(os.getpid()))
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, _interrupt_once)
+        heed(config, signal.SIGINT, signal.SIGTERM)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
@@ -116,14 +116,6 @@ class _InVain:
     def pytest_runtest_protocol(self) -> bool:
         """It is done."""
         return True
-
-
-def _interrupt_once(number: int, frame: object) -> None:
-    """A terminal's signal comes to every process, and once more from the one that reports."""
-    del number, frame
-    for one in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(one, signal.SIG_IGN)
-    raise KeyboardInterrupt
 
 
 def sendable(value: Any) -> Any:

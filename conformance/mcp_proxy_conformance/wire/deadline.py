@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import select
 import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import socket
-
-    from _typeshed import WriteableBuffer
 
 
 class Overdue(TimeoutError):
@@ -46,7 +43,7 @@ class Deadline:
 
 
 class DeadlineSocket:
-    """What `http.client` needs of a socket, under a deadline that each request sets anew."""
+    """A connected socket under a deadline that each request sets anew."""
 
     def __init__(self, sock: socket.socket, deadline: Deadline) -> None:
         self._sock = sock
@@ -63,18 +60,12 @@ class DeadlineSocket:
         self._sock.settimeout(self.deadline.left())
         self._sock.sendall(data)
 
-    def makefile(self, mode: str) -> io.BufferedReader:
-        """A buffered reader of its own for one response."""
-        if mode != "rb":
-            raise ValueError(mode)
-        return io.BufferedReader(_Reader(self))
-
-    def recv_into(self, buffer: bytearray | memoryview) -> int:
-        """Receive what there is before the deadline."""
+    def recv(self, most: int) -> bytes:
+        """Receive what there is before the deadline; nothing at the end of the connection."""
         self._sock.settimeout(self.deadline.left())
-        count = self._sock.recv_into(buffer)
-        self.received += count
-        return count
+        data = self._sock.recv(most)
+        self.received += len(data)
+        return data
 
     def stale(self) -> bool:
         """Whether an idle connection was closed, or spoke out of turn."""
@@ -88,14 +79,3 @@ class DeadlineSocket:
         """Close it, whatever its state."""
         with contextlib.suppress(OSError):
             self._sock.close()
-
-
-class _Reader(io.RawIOBase):
-    def __init__(self, sock: DeadlineSocket) -> None:
-        self._sock = sock
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: WriteableBuffer) -> int:
-        return self._sock.recv_into(memoryview(buffer))

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import base64
-import http.client
 import socket
 import ssl
 import urllib.request
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urljoin, urlsplit
 
 from mcp_proxy_conformance.wire.deadline import DeadlineSocket
+from mcp_proxy_conformance.wire.response import Response
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,7 +64,7 @@ class Dialing:
         return Proxy(host=place.hostname, port=place.port or 80, authorization=authorization)
 
     def connect(self, url: str, proxy: Proxy | None, deadline: Deadline) -> socket.socket:
-        """A socket to that URL's host; raises OSError."""
+        """A socket to that URL's host; raises OSError, or NotHttp from a proxy."""
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port or PORTS[parts.scheme]
         place = (host, port) if proxy is None else (proxy.host, proxy.port)
@@ -111,14 +112,13 @@ def origin(url: str) -> tuple[str, str, int]:
 
 
 def _tunnel(sock: socket.socket, host: str, port: int, proxy: Proxy, deadline: Deadline) -> None:
-    """Have the proxy pass bytes on to that host; raises OSError."""
+    """Have the proxy pass bytes on to that host; raises OSError, NotHttp."""
     place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     head = [f"CONNECT {place} HTTP/1.1", f"Host: {place}"]
     if proxy.authorization:
         head.append(f"Proxy-Authorization: {proxy.authorization}")
     reader = DeadlineSocket(sock, deadline)
     reader.sendall("\r\n".join([*head, "", ""]).encode("latin-1"))
-    response = http.client.HTTPResponse(reader, method="CONNECT")  # type: ignore[arg-type]
-    response.begin()
-    if response.status != http.client.OK:
-        raise ConnectionError(f"the proxy refuses to connect (HTTP {response.status})")
+    status = Response(reader).status
+    if status != HTTPStatus.OK:
+        raise ConnectionError(f"the proxy refuses to connect (HTTP {status})")

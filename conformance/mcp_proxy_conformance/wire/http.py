@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import socket
 import ssl
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from urllib.parse import urlsplit
 from mcp_proxy_conformance.wire.deadline import Deadline, DeadlineSocket
 from mcp_proxy_conformance.wire.dialing import DIRECT, Dialing, within_origin
 from mcp_proxy_conformance.wire.faults import Phase, ProtocolFault, Unreachable
+from mcp_proxy_conformance.wire.response import Closed, NotHttp, Response
 from mcp_proxy_conformance.wire.sse import Event, EventReader
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ _REASONS: tuple[tuple[type[OSError], str], ...] = (
     (TimeoutError, "no answer in time"),
     (socket.gaierror, "the name cannot be resolved"),
     (ConnectionRefusedError, "the connection was refused"),
-    (http.client.RemoteDisconnected, "the connection was closed"),
+    (Closed, "the connection was closed"),
     (ConnectionResetError, "the connection was reset"),
 )
 
@@ -186,16 +186,16 @@ class Http:
                     continue
                 reason = _reason(error)
                 raise Unreachable(self.url, self._phase, reason, deadline.spent()) from None
-            except http.client.HTTPException as error:
+            except NotHttp as error:
                 self.close()
-                raise ProtocolFault("http", "a whole HTTP response", repr(error)) from None
+                raise ProtocolFault("http", "a whole HTTP response", str(error)) from None
             except BaseException:
                 self.close()  # half an exchange: what else comes would be taken for a later answer
                 raise
 
     def _begin(
         self, deadline: Deadline, method: str, body: bytes, headers: Sequence[tuple[str, str]]
-    ) -> http.client.HTTPResponse:
+    ) -> Response:
         self._phase = "connect"
         if self._sock is None:
             found = self._dialing.connect(self.url, self._proxy, deadline)
@@ -212,21 +212,20 @@ class Http:
             head.append(f"Content-Length: {len(body)}")
         self._sock.sendall("\r\n".join([*head, "", ""]).encode("latin-1") + body)
         self._phase = "wait"
-        response = http.client.HTTPResponse(self._sock, method=method)  # type: ignore[arg-type]
-        response.begin()
+        response = Response(self._sock)
         self._phase = "read"
         return response
 
     def _read(
         self,
-        response: http.client.HTTPResponse,
+        response: Response,
         deadline: Deadline,
         sent: Message,
         method: str,
         until: Callable[[Event], bool],
     ) -> Answer:
-        headers = tuple(response.getheaders())
-        media = (response.getheader("content-type") or "").partition(";")[0].strip().lower()
+        headers = response.headers
+        media = (response.header("content-type") or "").partition(";")[0].strip().lower()
         body = _Body()
         note, whole = "cut off", False
         try:
@@ -242,8 +241,7 @@ class Http:
                 note=f"{method} {self._target} {response.status} {media} {note}".rstrip(),
                 headers=headers,
             )
-            response.close()
-            if not whole or response.will_close:
+            if not whole or not response.keeps:
                 self.close()
         return Answer(
             status=response.status,
@@ -258,7 +256,7 @@ class Http:
 
 
 def _fill(
-    response: http.client.HTTPResponse,
+    response: Response,
     deadline: Deadline,
     body: _Body,
     until: Callable[[Event], bool] | None,
@@ -266,8 +264,8 @@ def _fill(
     """Read the response into `body`; whether it was read to its end."""
     while True:
         try:
-            chunk = response.read1(65536)
-        except (TimeoutError, OSError, http.client.HTTPException):
+            chunk = response.piece()
+        except (OSError, NotHttp):
             if body.seconds:
                 return False  # the answer is there; only its stream did not end in the grace
             raise
@@ -283,10 +281,6 @@ def _fill(
             if any(until(event) for event in events):
                 body.seconds = deadline.spent()
                 deadline.shorten(GRACE)
-    if response.length:
-        promised = response.length + body.size
-        seen = f"{body.size} and the end of the connection"
-        raise ProtocolFault("http", f"a body of {promised} bytes", seen, body.raw)
     body.seconds = body.seconds or deadline.spent()
     return True
 

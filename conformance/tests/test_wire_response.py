@@ -1,0 +1,150 @@
+"""One HTTP response, in pieces as small as they come: what is a whole one, and what is not."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from mcp_proxy_conformance.wire import response
+from mcp_proxy_conformance.wire.deadline import Deadline, DeadlineSocket
+from mcp_proxy_conformance.wire.response import Closed, NotHttp, Response
+
+Pair = tuple[socket.socket, DeadlineSocket]
+OK = b"HTTP/1.1 200 OK\r\n"
+SIZED = OK + b"Content-Length: 2\r\n\r\n{}"
+
+
+@pytest.fixture
+def pair() -> Iterator[Pair]:
+    """Their end of a connection, and ours."""
+    theirs, ours = socket.socketpair()
+    with theirs, ours:
+        yield theirs, DeadlineSocket(ours, Deadline(5))
+
+
+def whole(found: Response) -> bytes:
+    """Its body."""
+    return b"".join(iter(found.piece, b""))
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+@pytest.mark.parametrize(
+    ("raw", "read"),
+    [
+        (SIZED, (200, (("Content-Length", "2"),), b"{}")),
+        (SIZED.replace(b"\r\n", b"\n"), (200, (("Content-Length", "2"),), b"{}")),
+        (
+            b"HTTP/1.1 100 Continue\r\nA: b\r\n\r\n" + SIZED,
+            (200, (("Content-Length", "2"),), b"{}"),
+        ),
+        (
+            OK + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n1;x=y\r\n}\r\n0\r\nLate: x\r\n\r\n",
+            (200, (("Transfer-Encoding", "chunked"),), b"{}"),
+        ),
+        (
+            OK + b"Content-Length: 9\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+            (200, (("Content-Length", "9"), ("Transfer-Encoding", "chunked")), b"{}"),
+        ),
+        (
+            b"HTTP/1.1 204 \r\nX: \xe4  \r\nX:\r\n\r\n",
+            (204, (("X", "\xe4"), ("X", "")), b""),
+        ),
+        (
+            b"HTTP/1.1 202\r\nContent-Length: 0\r\n\r\n",
+            (202, (("Content-Length", "0"),), b""),
+        ),
+    ],
+)
+def test_a_whole_response_is_read(
+    raw: bytes, read: tuple[object, ...], size: int, pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The fields as they were sent, those of interim responses and trailers left out."""
+    monkeypatch.setattr(response, "PIECE", size)
+    pair[0].sendall(raw)
+
+    found = Response(pair[1])
+
+    assert (found.status, found.headers, whole(found)) == read
+    assert found.keeps
+
+
+@pytest.mark.parametrize("head", [b"HTTP/1.0 200 OK\r\n\r\n", OK + b"Connection: close\r\n\r\n"])
+def test_a_body_may_last_as_long_as_its_connection(head: bytes, pair: Pair) -> None:
+    """Nothing else says where it ends; the connection is not used again."""
+    pair[0].sendall(head + b"{}")
+    pair[0].shutdown(socket.SHUT_WR)
+
+    found = Response(pair[1])
+
+    assert (whole(found), found.keeps) == (b"{}", False)
+
+
+@pytest.mark.parametrize("more", [b"x", SIZED, b"HTTP/1.1 200 OK\r\nX"])
+def test_what_follows_a_response_is_nobodys_answer(more: bytes, pair: Pair) -> None:
+    """It is dropped with the connection."""
+    pair[0].sendall(SIZED + more)
+
+    found = Response(pair[1])
+
+    assert (found.status, whole(found), found.keeps) == (200, b"{}", False)
+
+
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        (b"ello\r\n\r\n", "HTTP"),
+        (OK, "inside the head"),
+        (OK + b"X: " + b"x" * (70 << 10), "more than 65536 bytes"),
+        (OK + b"X: x\r\n" * 102, "more than 100 fields"),
+        (b"HTTP/1.1 100 Continue\r\n\r\n" * 3000, "more than 65536 bytes"),
+        (OK + b"Content-Length: x\r\n\r\n", "Content-Length"),
+    ],
+)
+def test_what_is_no_head_is_said_to_be_none(raw: bytes, said: str, pair: Pair) -> None:
+    """In words that name the place."""
+    pair[0].sendall(raw)
+    pair[0].shutdown(socket.SHUT_WR)
+
+    with pytest.raises(NotHttp, match=said):
+        Response(pair[1])
+
+
+@pytest.mark.parametrize(
+    ("head", "said"),
+    [
+        (b"Content-Length: 3", "inside its body"),
+        (b"Transfer-Encoding: chunked", "chunk size"),
+    ],
+)
+def test_a_body_that_does_not_end_is_no_whole_response(head: bytes, said: str, pair: Pair) -> None:
+    """What came of it was read."""
+    pair[0].sendall(OK + head + b"\r\n\r\n{}")
+    pair[0].shutdown(socket.SHUT_WR)
+
+    with pytest.raises(NotHttp, match=said):
+        whole(Response(pair[1]))
+
+
+def test_a_connection_that_ends_without_a_byte_was_closed(pair: Pair) -> None:
+    """That is no answer of any kind."""
+    pair[0].shutdown(socket.SHUT_WR)
+
+    with pytest.raises(Closed):
+        Response(pair[1])
+
+
+def test_an_interruption_is_not_taken_for_a_fault(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may come while the parser calls back."""
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Response, "on_header", interrupted)
+    pair[0].sendall(SIZED)
+
+    with pytest.raises(KeyboardInterrupt):
+        Response(pair[1])
