@@ -83,11 +83,12 @@ def judge(
     A failure on a shared stage counts only when a second, fresh target shows it too.
     """
     started = bench.started
-    touched_at = started.last_change
+    touched_at, settled_at = started.last_change, None
     while True:
         mark, shared = started.transcript.mark(), bool(started.answers)
         ending = replace(attempt(lambda: check(bench)), since=mark)
-        open_end = started.settled_at > time.monotonic()
+        settled_at = settled_at or started.settled_at  # looking at a lock again moves it on
+        open_end = settled_at > time.monotonic()
         untouched = started.last_change == touched_at
         if ending.verdict not in ("fail", "inconclusive") or ending.final:
             break

@@ -108,6 +108,19 @@ def test_a_claim_may_hold_late_within_the_settle_time() -> None:
     assert ending.verdict == "pass"
 
 
+@pytest.mark.timeout(20)
+def test_looking_at_a_lock_again_and_again_grants_no_more_time() -> None:
+    """A check that does so and fails has an end."""
+
+    def check(one: Bench) -> None:
+        one.started.settled_from = time.monotonic()  # what `refused` and `reached` do
+        raise AssertionError
+
+    ending = judge(check, bench(settle_s=0.2), None)
+
+    assert ending.verdict == "fail"
+
+
 def test_a_check_that_acted_is_not_called_again() -> None:
     """After an operator action of its own, a check settles for itself."""
     calls = []

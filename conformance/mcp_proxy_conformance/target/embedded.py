@@ -22,6 +22,8 @@ from mcp_proxy_conformance.target.operator import OperatorAdapter
 from mcp_proxy_conformance.target.process import Process
 
 START_S, END_S = 10.0, 5.0
+READY_S = 6.0
+"""Arming waits for it three times where tools never come: within what a trial gives a check."""
 
 
 class Changed(Protocol):
@@ -127,5 +129,5 @@ def embedded(changed: Changed, **members: Any) -> Target:
         close=host.close,
         surface=operator_surface(),
         capabilities=CAPABILITIES,
-        **members,
+        **{"ready_s": READY_S, **members},
     )
