@@ -122,12 +122,8 @@ def by_turns() -> Any:
 
 WRONG: list[tuple[ChangedLoad, str, tuple[str, ...]]] = [
     (meaning(http_404="transient"), "status", ("P3.not-found",)),
-    (meaning(http_5xx="permanent"), "status", ("T3.server-error", "T3.notification")),
     (meaning(timeout="permanent"), "status", ("T1.timeout",)),
-    (meaning(reset="permanent"), "status", ("T2.cut",)),
     (meaning(denied="permanent"), "status", ("D1.denied", "D2.ambiguous")),
-    (meaning(authz_timeout="denied"), "status", ("T4.authorization-timeout",)),
-    (meaning(refused="transient"), "status", ("P2.refused",)),
     (meaning(denied="transient"), "attempts", ("D1.once", "D2.once", "R4.stops")),
     (
         changed("one-too-many", again=lambda _, s, n, most: s == "transient" and n <= most),

@@ -14,6 +14,7 @@ from typing import Any
 
 import jsonschema
 
+from mcp_proxy_conformance.counterexamples.document import of_rows
 from mcp_proxy_conformance.counterexamples.forking import forked
 from mcp_proxy_conformance.counterexamples.gather import duels_of, trials, unproven
 from mcp_proxy_conformance.counterexamples.proofs import proofs
@@ -101,25 +102,39 @@ def test_it_prints_what_each_row_came_to(tmp_path: Path) -> None:
     assert document["checks"][check] == [proof]
 
 
-def test_in_full_all_killers_are_told_and_who_is_needed(tmp_path: Path) -> None:
-    """One counterexample has a single killer, one has several; one cannot be tried."""
-    chosen = ("opt-ins-logged", "false-spaced", "spec-dropped-in-time")
-
+def test_in_full_checks_are_told_that_a_counterexample_needs(tmp_path: Path) -> None:
+    """One has a single killer; one cannot be tried."""
     done, document = selftest(
-        tmp_path / "self.json", "--full", *(f"--only={name}" for name in chosen)
+        tmp_path / "self.json", "--full", "--only=no-query-breaks", "--only=spec-dropped-in-time"
     )
 
     validate(document)
     rows = {row["id"]: row for row in document["rows"]}
     assert {name: row["cell"] for name, row in rows.items()} == {
-        "opt-ins-logged": "killed",
-        "false-spaced": "killed",
+        "no-query-breaks": "killed",
         "spec-dropped-in-time": "needs --soak",
     }
     assert done.returncode == 0
-    assert len(rows["false-spaced"]["by"]) > 1
-    assert document["alone"] == rows["opt-ins-logged"]["by"]
-    assert document["spare"] == sorted(rows["false-spaced"]["by"])
+    assert document["alone"] == rows["no-query-breaks"]["by"]
+    assert document["spare"] == []
+
+
+def test_a_check_whose_kills_others_share_is_spare() -> None:
+    """Unless it is the only one that kills something else; without --full nobody can tell."""
+    told = {"one": ("test_a", "test_b"), "two": ("test_a",), "three": ("test_b", "test_c")}
+    kills = {
+        name: [row for row, by in told.items() if name in by] for by in told.values() for name in by
+    }
+    rows = [
+        Row(id=name, kind="fault", text="", clauses=(), cell="killed", by=by)
+        for name, by in told.items()
+    ]
+
+    full, less = of_rows(rows, kills, full=True), of_rows(rows, kills, full=False)
+
+    validate(json.loads(json.dumps(full)))
+    assert (full["alone"], full["spare"]) == (["test_a"], ["test_b", "test_c"])
+    assert (less["alone"], less["spare"]) == ([], [])
 
 
 def test_a_check_is_proven_by_killing_what_it_is_listed_with() -> None:

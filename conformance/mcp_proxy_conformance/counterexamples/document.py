@@ -55,7 +55,7 @@ def on_the_reference(
         for check, killed in won.items():
             kills.setdefault(check, []).append(killed)
         idle = sorted(check.name for check in lazy if check.name not in won)
-    return _document(found, kills, full=full, idle=idle)
+    return of_rows(found, kills, full=full, idle=idle)
 
 
 def in_front_of(
@@ -78,7 +78,7 @@ def in_front_of(
     found = list(_heard(iter(told), len(wanted) + 1, heard))
     tried = matrix.rows(seen, folder, full=full, at_once=jobs)
     found += _heard(tried, len(wanted) + 1, heard, after=len(told))
-    return _document(found, _kills(found), full=full, target=_target(base))
+    return of_rows(found, _kills(found), full=full, target=_target(base))
 
 
 def _heard(rows: Iterator[Row], many: int, heard: Heard, after: int = 0) -> Iterator[Row]:
@@ -87,7 +87,7 @@ def _heard(rows: Iterator[Row], many: int, heard: Heard, after: int = 0) -> Iter
         yield row
 
 
-def _document(
+def of_rows(
     found: Sequence[Row],
     kills: dict[str, list[str]],
     *,
@@ -95,6 +95,11 @@ def _document(
     idle: Sequence[str] = (),
     target: Document | None = None,
 ) -> Document:
+    """The document of a selftest.
+
+    `kills`: the counterexamples that each check was seen to kill; `idle`: the checks that did not
+    kill what they are listed with; `target`: the user's own, as it is.
+    """
     needed = _alone(found)
     return {
         "format": FORMAT,
