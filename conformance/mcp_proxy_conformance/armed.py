@@ -53,7 +53,8 @@ def sampled(world: World) -> tuple[ToolKey, ...]:
         if len(keys) > LARGE:
             tools = world.tools()
             small = [k for k in keys if any(members[g] <= SMALL_GROUP for g in tools[k].groups)]
-            rest = [k for k in keys if k not in set(small)]
+            taken = set(small)
+            rest = [k for k in keys if k not in taken]
             keys = [*small, *rest[:: max(1, len(rest) // SAMPLE)][:SAMPLE]]
         chosen += keys
     return tuple(chosen)

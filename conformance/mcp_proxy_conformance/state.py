@@ -29,9 +29,10 @@ def initial(world: World) -> dict[ToolKey, ToolState]:
     """The state at start: only the operator's lists lock anything."""
     found = {}
     for server in world.servers:
+        deny, allow = set(server.deny), set(server.allow or ())
         for tool in server.tools:
-            off_list = server.allow is not None and tool.name not in server.allow
-            denied = tool.name in server.deny or off_list
+            off_list = server.allow is not None and tool.name not in allow
+            denied = tool.name in deny or off_list
             found[ToolKey(server.name, tool.name)] = ToolState(config=denied)
     return found
 
@@ -71,10 +72,11 @@ def _step(world: World, step: Step, states: dict[ToolKey, ToolState]) -> dict[To
     if step.refresh is not None or step.changes_nothing:
         return {}
     kind, on = (step.lock, True) if step.lock else (step.unlock, False)
+    tools = set(step.tools)
     touched = {
         name: state
         for name, state in states.items()
-        if name.server == step.server and (not step.tools or name.tool in step.tools)
+        if name.server == step.server and (not tools or name.tool in tools)
     }
     if kind == "approval":
         return {name: replace(state, approval=None) for name, state in touched.items()}

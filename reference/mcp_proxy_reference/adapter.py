@@ -111,7 +111,8 @@ class Target:
     def deny(self, entry: Json, tools: list[str], *, locked: bool) -> None:
         """Onto the deny list or off the allow list, and back."""
         member = "enabled_tools" if "enabled_tools" in entry else "disabled_tools"
-        kept = [tool for tool in entry.get(member, []) if tool not in tools]
+        named = set(tools)
+        kept = [tool for tool in entry.get(member, []) if tool not in named]
         entry[member] = kept + (tools if locked == (member == "disabled_tools") else [])
         self.write_config()
 

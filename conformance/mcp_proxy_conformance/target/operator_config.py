@@ -34,9 +34,9 @@ class OperatorConfig:
 
     def deny(self, server: str, tools: Sequence[str]) -> None:
         """Lock tools: onto the deny list, or off the allow list where the server has one."""
-        entry = self._servers[server]
+        entry, locked = self._servers[server], set(tools)
         if "enabled_tools" in entry:
-            entry["enabled_tools"] = [t for t in entry["enabled_tools"] if t not in set(tools)]
+            entry["enabled_tools"] = [t for t in entry["enabled_tools"] if t not in locked]
         else:
             entry["disabled_tools"] = [*dict.fromkeys([*entry.get("disabled_tools", []), *tools])]
 
@@ -47,11 +47,11 @@ class OperatorConfig:
 
     def permit(self, server: str, tools: Sequence[str]) -> None:
         """Lift the config lock of these tools."""
-        entry = self._servers[server]
+        entry, freed = self._servers[server], set(tools)
         if "enabled_tools" in entry:
             entry["enabled_tools"] = [*dict.fromkeys([*entry["enabled_tools"], *tools])]
         else:
-            kept = [t for t in entry.get("disabled_tools", []) if t not in set(tools)]
+            kept = [t for t in entry.get("disabled_tools", []) if t not in freed]
             entry["disabled_tools"] = kept
 
     def lists(self) -> Lists:
