@@ -15,7 +15,7 @@ from hostile_runs import Came, came, runs_asked_for
 from mcp_proxy_conformance.resources import schemas_dir
 
 pytestmark = pytest.mark.timeout(600)
-AT_ONCE, MOST_S, MOST_MIB = 4, 90.0, 300
+AT_ONCE, MOST_S, MOST_MIB = 4, 150.0, 300
 OPTIONS = ("--timeout", "60", "--ready", "0.2", "--settle", "0.1", "--enforce", "0.2")
 BREACH, BROKEN = 1, 3
 EXIT = {
