@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -24,6 +25,7 @@ from mcp_proxy_conformance.verdict import Inconclusive
 from mcp_proxy_conformance.world import Step, key
 
 SHRINK_S, SHRINK_ALL_S = 8.0, 20.0
+"""Seconds for making one breach smaller, and for all of that and trying what is written of them."""
 CONFIRMED, LOOKED_AT = 2, 2
 """How often a breach is seen again before it counts, and of how many worlds that is tried."""
 QUICK, SLOW = 6, 4
@@ -78,6 +80,8 @@ class Laws:
             more = self._plans(examples)[len(first) :]
             jobs += [self._crew.submit(self._play, plan, laws) for plan in more]
             self._played[laws] = [job.result() for job in jobs]
+            for law in {one: None for done in self._played[laws] for one in done.broken}:
+                self._again_on(_wrong(law, self._played[laws])[0][0])
         return self._played[laws]
 
     def _first_broken(self, name: str) -> list[Played]:
@@ -117,20 +121,18 @@ class Laws:
         self.evidence, self.basis = (), ()
         every = self.played(name) if self._asked.again else self._first_broken(name)
         self.basis = (self._basis(name, every),)
-        wrong = [one for one in every if name in one.broken]
-        plans = sorted((one.plan.upto(one.broken[name].look) for one in wrong), key=size)
-        if not self._asked.again:
-            for one in wrong[:1]:
-                return self._told(name, one.of(name), one)
-        for plan in plans[:LOOKED_AT]:
-            first = next(one for one in wrong if _begins(one.plan, plan))
+        wrong = _wrong(name, every)
+        if wrong and not self._asked.again:
+            first = next(one for one in every if name in one.broken)
+            return self._told(name, first.of(name), first)
+        for plan, first in wrong[:LOOKED_AT]:
             common = self._seen_again(name, plan, first.of(name))
             if common:
                 return self._smallest(name, plan, common)
-        if plans:
+        if wrong:
             raise Inconclusive(
                 "the target does not agree with itself, it is not deterministic: "
-                f"{in_words(plans[0])}"
+                f"{in_words(wrong[0][0])}"
             )
         if not sum(one.seen.get(name, 0) for one in every):
             raise Inconclusive("no generated world showed what the law is about")
@@ -140,21 +142,23 @@ class Laws:
         self, name: str, plan: Plan, first: dict[str, Any], laws: Sequence[str] = ()
     ) -> dict[str, Any]:
         """What is seen on the same paths each time, on fresh targets."""
-        place = f"{plan} {laws}"
-        if place not in self._again:
-            jobs = [self._crew.submit(self._play, plan, laws) for _ in range(CONFIRMED)]
-            self._again[place] = jobs
-        jobs = self._again[place]
-        found = [job.result().of(name) for job in jobs]
+        found = [job.result().of(name) for job in self._again_on(plan, laws)]
         return {
             path: seen
             for path, seen in first.items()
             if all(path in one and one[path] == seen for one in found)
         }
 
+    def _again_on(self, plan: Plan, laws: Sequence[str] = ()) -> list[Future[Played]]:
+        """The plan on fresh targets, begun when it is first asked for."""
+        place = f"{plan} {laws}"
+        if place not in self._again:
+            jobs = [self._crew.submit(self._play, plan, laws) for _ in range(CONFIRMED)]
+            self._again[place] = jobs
+        return self._again[place]
+
     def _smallest(self, name: str, plan: Plan, common: dict[str, Any]) -> Sides:
         accused = _clauses(common)
-        began = time.monotonic()
 
         def first_broken(several: Sequence[Plan]) -> Plan | None:
             jobs = [self._crew.submit(self._play, one, [name]) for one in several]
@@ -162,21 +166,24 @@ class Laws:
             broken = [one.plan for one in played if accused & _clauses(one.of(name))]
             return min(broken, key=size, default=None)
 
-        until = began + min(SHRINK_S, self._left)
-        of = self._subject(name, plan, common)
-        small = shrunk(plan, _steps_of(of), first_broken, until)
-        self._left = max(0.0, self._left - (time.monotonic() - began))
-        if small != plan:
-            played = self._play(small, [name])
-            again = self._seen_again(name, small, played.of(name), [name])
-            if accused & _clauses(again):
-                return self._told(name, again, played)
-        played = self._again[f"{plan} {()}"][0].result()
-        return self._told(name, common, played)
+        whole = self._again_on(plan)[0].result()
+        of = whole.broken[name].findings.of[next(iter(common))]
+        with self._spending() as left:
+            until = time.monotonic() + min(SHRINK_S, left)
+            small = shrunk(plan, _steps_of(of), first_broken, until)
+            if small != plan:
+                played = self._play(small, [name])
+                again = self._seen_again(name, small, played.of(name), [name])
+                if accused & _clauses(again):
+                    common, whole = again, played
+        return self._told(name, common, whole)
 
-    def _subject(self, name: str, plan: Plan, common: dict[str, Any]) -> When:
-        played = self._again[f"{plan} {()}"][0].result()
-        return played.broken[name].findings.of[next(iter(common))]
+    @contextmanager
+    def _spending(self) -> Iterator[float]:
+        """What is done meanwhile is taken from the seconds that are left."""
+        began = time.monotonic()
+        yield self._left
+        self._left = max(0.0, self._left - (time.monotonic() - began))
 
     def _told(self, name: str, broken: dict[str, Any], played: Played) -> Sides:
         """The breach, its world in words, and the case that was written for it."""
@@ -185,8 +192,10 @@ class Laws:
         path = next(iter(broken))  # a tool's own query comes before others
         made = written(plan, findings.of[path], _clauses(broken), self._out / FOLDER)
         lines = [in_words(plan)]
-        if made is not None and (not self._asked.again or self._shows(made)):
-            lines.append(f"run it again: the same command and --case {shlex.quote(str(made))}")
+        if made is not None and (alone := self._shows(made)) is not False:
+            untried = "" if alone else "; it was not tried by itself"
+            case = shlex.quote(str(made))
+            lines.append(f"run it again: the same command and --case {case}{untried}")
         elif made is not None:
             count = len(self.played(name)) - len(self._plans(0))
             lines.append(
@@ -197,18 +206,22 @@ class Laws:
         expected = findings.sides.expected
         return Sides(broken, {path: expected[path] for path in broken})
 
-    def _shows(self, path: Path) -> bool:
-        """Whether the written case by itself shows the breach, on a fresh target."""
-        return self._crew.submit(partial(shows, path, self._target, self._scratch)).result()
+    def _shows(self, path: Path) -> bool | None:
+        """Whether the written case by itself shows the breach; None when no time is left."""
+        with self._spending() as left:
+            if not self._asked.again or not left:
+                return None
+            return self._crew.submit(partial(shows, path, self._target, self._scratch)).result()
 
     def close(self) -> None:
         """Nothing is played any more; targets end with what is played on them."""
         self._crew.shutdown(wait=True, cancel_futures=True)
 
 
-def _begins(plan: Plan, other: Plan) -> bool:
-    """Whether the other is that plan until one of its looks."""
-    return plan.upto(other.looks[-1]) == other
+def _wrong(name: str, played: Sequence[Played]) -> list[tuple[Plan, Played]]:
+    """The plans that break a law, until the look that sees it, the smallest first."""
+    found = [(one.plan.upto(one.broken[name].look), one) for one in played if name in one.broken]
+    return sorted(found, key=lambda pair: size(pair[0]))
 
 
 def _clauses(broken: dict[str, Any]) -> set[str]:
