@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import http.client
 import http.server
 import json
+import socket
 import ssl
 import tempfile
 import threading
@@ -190,3 +192,25 @@ def test_a_proxy_that_opens_no_tunnel_is_told(monkeypatch: pytest.MonkeyPatch) -
 
     assert [(method, path) for method, path, _ in proxy.seen] == [("CONNECT", "127.0.0.1:1")]
     assert (found.exit_code, "the proxy refuses to connect (HTTP 403)" in found.stdout) == (3, True)
+
+
+def test_a_proxy_that_speaks_no_http_is_not_taken_for_the_endpoint(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nobody has asked the endpoint anything."""
+    with socket.create_server(("127.0.0.1", 0)) as proxy:
+        threading.Thread(target=_greet, args=(proxy,), daemon=True).start()
+        monkeypatch.setenv("https_proxy", f"http://127.0.0.1:{proxy.getsockname()[1]}")
+        monkeypatch.setenv("no_proxy", "")
+        found = look("https://127.0.0.1:1/mcp", "--use-proxy")
+
+    assert (found.exit_code, "the proxy does not answer in HTTP" in found.stdout) == (3, True)
+
+
+def _greet(server: socket.socket) -> None:
+    """Say to each that it is something else."""
+    with contextlib.suppress(OSError):
+        while True:
+            with server.accept()[0] as client:
+                client.recv(1 << 16)
+                client.sendall(b"220 mail\r\n")

@@ -40,6 +40,18 @@ def whole(found: Response) -> bytes:
             (200, (("Content-Length", "2"),), b"{}"),
         ),
         (
+            b"HTTP/1.1 103 Early Hints\r\nConnection: close\r\n\r\nHTTP/1.0 100 \r\n\r\n" + SIZED,
+            (200, (("Content-Length", "2"),), b"{}"),
+        ),
+        (
+            OK + b"X: a\r\n  b\xc3\xa0\x01\r\nContent-Length:\r\n 2\r\n\r\n{}",
+            (200, (("X", "a  b\xc3\xa0\x01"), ("Content-Length", "2")), b"{}"),
+        ),
+        (
+            OK + b"Transfer-Encoding: chunked\r\n\r\n2  \r\n{}\r\n0  \r\n\r\n",
+            (200, (("Transfer-Encoding", "chunked"),), b"{}"),
+        ),
+        (
             OK + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n1;x=y\r\n}\r\n0\r\nLate: x\r\n\r\n",
             (200, (("Transfer-Encoding", "chunked"),), b"{}"),
         ),
@@ -70,7 +82,14 @@ def test_a_whole_response_is_read(
     assert found.keeps
 
 
-@pytest.mark.parametrize("head", [b"HTTP/1.0 200 OK\r\n\r\n", OK + b"Connection: close\r\n\r\n"])
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"HTTP/1.0 200 OK\r\n\r\n",
+        OK + b"Connection: close\r\n\r\n",
+        OK + b"Content-Length: 2\r\nTransfer-Encoding: identity\r\n\r\n",
+    ],
+)
 def test_a_body_may_last_as_long_as_its_connection(head: bytes, pair: Pair) -> None:
     """Nothing else says where it ends; the connection is not used again."""
     pair[0].sendall(head + b"{}")
@@ -100,6 +119,7 @@ def test_what_follows_a_response_is_nobodys_answer(more: bytes, pair: Pair) -> N
         (OK + b"X: x\r\n" * 102, "more than 100 fields"),
         (b"HTTP/1.1 100 Continue\r\n\r\n" * 3000, "more than 65536 bytes"),
         (OK + b"Content-Length: x\r\n\r\n", "Content-Length"),
+        (b"HTTP/1.1 099 \r\n\r\n", "its status is 99"),
     ],
 )
 def test_what_is_no_head_is_said_to_be_none(raw: bytes, said: str, pair: Pair) -> None:
@@ -116,6 +136,7 @@ def test_what_is_no_head_is_said_to_be_none(raw: bytes, said: str, pair: Pair) -
     [
         (b"Content-Length: 3", "inside its body"),
         (b"Transfer-Encoding: chunked", "chunk size"),
+        (b"Content-Length: 9\r\nTransfer-Encoding: gzip, chunked", "chunk size"),
     ],
 )
 def test_a_body_that_does_not_end_is_no_whole_response(head: bytes, said: str, pair: Pair) -> None:
@@ -125,6 +146,48 @@ def test_a_body_that_does_not_end_is_no_whole_response(head: bytes, said: str, p
 
     with pytest.raises(NotHttp, match=said):
         whole(Response(pair[1]))
+
+
+@pytest.mark.parametrize("more", [b"0\r\nA: ", b"0\r\n", b"5;", b""])
+def test_what_is_beside_a_body_has_an_end(more: bytes, pair: Pair) -> None:
+    """No trailer, extension or number of a chunk is kept that goes on and on."""
+    pair[0].sendall(OK + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n" + more)
+    found = Response(pair[1])
+    first = found.piece()
+
+    pair[0].sendall(b"0" * (66 << 10))
+
+    assert first == b"{}"
+    with pytest.raises(NotHttp, match="beside its body has more than 65536 bytes"):
+        found.piece()
+
+
+def test_what_came_before_a_fault_is_read(pair: Pair) -> None:
+    """However the bytes were cut on their way."""
+    pair[0].sendall(OK + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\nzz\r\n")
+    found = Response(pair[1])
+
+    first = found.piece()
+
+    assert (first, found.keeps) == (b"{}", False)
+    with pytest.raises(NotHttp, match="chunk size"):
+        found.piece()
+
+
+@pytest.mark.parametrize(
+    ("raw", "said"), [(b"ello\r\n\r\n", "HTTP"), (OK + b"X: x\r\n" * 102 + b"\r\n", "fields")]
+)
+def test_a_fault_is_told_as_itself_while_another_is_handled(
+    raw: bytes, said: str, pair: Pair
+) -> None:
+    """What the caller is about is no part of it."""
+    pair[0].sendall(raw)
+
+    try:
+        socket.inet_aton("another")
+    except OSError:
+        with pytest.raises(NotHttp, match=said):
+            Response(pair[1])
 
 
 def test_a_connection_that_ends_without_a_byte_was_closed(pair: Pair) -> None:

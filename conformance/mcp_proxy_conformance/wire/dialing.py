@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urljoin, urlsplit
 
 from mcp_proxy_conformance.wire.deadline import DeadlineSocket
-from mcp_proxy_conformance.wire.response import Response
+from mcp_proxy_conformance.wire.response import NotHttp, Response
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,7 +64,7 @@ class Dialing:
         return Proxy(host=place.hostname, port=place.port or 80, authorization=authorization)
 
     def connect(self, url: str, proxy: Proxy | None, deadline: Deadline) -> socket.socket:
-        """A socket to that URL's host; raises OSError, or NotHttp from a proxy."""
+        """A socket to that URL's host; raises OSError."""
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port or PORTS[parts.scheme]
         place = (host, port) if proxy is None else (proxy.host, proxy.port)
@@ -112,13 +112,16 @@ def origin(url: str) -> tuple[str, str, int]:
 
 
 def _tunnel(sock: socket.socket, host: str, port: int, proxy: Proxy, deadline: Deadline) -> None:
-    """Have the proxy pass bytes on to that host; raises OSError, NotHttp."""
+    """Have the proxy pass bytes on to that host; raises OSError."""
     place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     head = [f"CONNECT {place} HTTP/1.1", f"Host: {place}"]
     if proxy.authorization:
         head.append(f"Proxy-Authorization: {proxy.authorization}")
     reader = DeadlineSocket(sock, deadline)
     reader.sendall("\r\n".join([*head, "", ""]).encode("latin-1"))
-    status = Response(reader).status
+    try:
+        status = Response(reader).status
+    except NotHttp as error:
+        raise ConnectionError(f"the proxy does not answer in HTTP ({error})") from None
     if status != HTTPStatus.OK:
         raise ConnectionError(f"the proxy refuses to connect (HTTP {status})")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from mcp_proxy_conformance.wire.deadline import DeadlineSocket
 
 MOST_HEADERS, MOST_HEAD = 100, 64 << 10
-"""Fields, and bytes, of one head; what is longer is not read."""
+"""Fields, and bytes, of one head; what is longer is not read, nor so much beside a body."""
 PIECE = 64 << 10
 
 
@@ -44,19 +45,20 @@ class Response:
         self._sock = sock
         self._parser = httptools.HttpResponseParser(self)
         self._parser.set_dangerous_leniencies(
+            lenient_headers=True,  # folded ones, and bytes that nobody minds
             lenient_chunked_length=True,
-            lenient_data_after_close=True,
+            lenient_keep_alive=True,  # an interim response may say "close" or be HTTP/1.0
             lenient_optional_cr_before_lf=True,
+            lenient_spaces_after_chunk_size=True,
         )
         self._fields: list[tuple[str, str]] = []
         self._pieces: list[bytes] = []
         self._kept = self._sized = self._done = False
+        self._broken = ""
         self._read = 0
         while not self.status:
             if not self._fed():
                 raise NotHttp("it ended inside the head") if self._read else Closed
-            if not self.status and self._read > MOST_HEAD:
-                raise NotHttp(f"its head has more than {MOST_HEAD} bytes")
 
     def header(self, name: str) -> str | None:
         """The first field of that name in lower case."""
@@ -85,19 +87,25 @@ class Response:
 
     def _fed(self) -> bool:
         """Take what there is; whether the connection goes on."""
+        if self._broken:
+            raise NotHttp(self._broken)
         data = self._sock.recv(PIECE)
+        if not data:
+            return False
         self._read += len(data)
-        if data:
-            try:
-                self._parser.feed_data(data)
-            except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
-                cause = error.__context__ or error
-                if not isinstance(cause, Exception):
-                    raise cause from None  # an interruption
-                self._kept = False  # what follows a whole response is nobody's answer
-                if not self._done:
-                    raise NotHttp(str(cause)) from None
-        return bool(data)
+        around = sys.exception()
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserCallbackError as error:
+            cause = error.__context__  # an interruption
+            raise (error if cause in (None, around) else cause) from None
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
+            self._kept = False  # what follows a whole response is nobody's answer
+            self._broken = self._broken or str(error)
+        if self._read > MOST_HEAD:
+            part = "what is beside its body" if self.status else "its head"
+            self._broken = self._broken or f"{part} has more than {MOST_HEAD} bytes"
+        return True
 
     # -- what the parser calls -------------------------------------------------------------
 
@@ -109,23 +117,29 @@ class Response:
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """A field of the head, or of a trailer."""
-        if not self.status:
-            self._fields.append((name.decode("latin-1"), value.decode("latin-1").strip()))
-            if len(self._fields) > MOST_HEADERS:
-                raise NotHttp(f"its head has more than {MOST_HEADERS} fields")
+        if len(self._fields) == MOST_HEADERS and not self.status:
+            self._broken = self._broken or f"its head has more than {MOST_HEADERS} fields"
+        elif not self.status:
+            self._fields.append((name.decode("latin-1"), value.strip(b" \t").decode("latin-1")))
 
     def on_headers_complete(self) -> None:
         """A head is whole: of the final response, or of an interim one."""
         status = self._parser.get_status_code()
-        if self._done or status == HTTPStatus.CONTINUE:
+        if status < HTTPStatus.CONTINUE:
+            self._broken = f"its status is {status}"
+        interim = status < HTTPStatus.OK and status != HTTPStatus.SWITCHING_PROTOCOLS
+        if self._done or self._broken or interim:
             return
         self.status, self.headers = status, tuple(self._fields)
+        self._read = 0
         self._kept = self._parser.should_keep_alive()
-        chunked = "chunked" in (self.header("transfer-encoding") or "").lower()
-        self._sized = chunked or self.header("content-length") is not None
+        coding = self.header("transfer-encoding")
+        length = self.header("content-length")
+        self._sized = length is not None if coding is None else "chunked" in coding.lower()
 
     def on_body(self, body: bytes) -> None:
         """Bytes of the body, chunking undone."""
+        self._read = 0
         if not self._done:
             self._pieces.append(body)
 
