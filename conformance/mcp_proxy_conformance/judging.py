@@ -83,12 +83,12 @@ def judge(
     A failure on a shared stage counts only when a second, fresh target shows it too.
     """
     started = bench.started
-    touched_at, settled_at = started.last_change, None
+    touched_at, settled = started.last_change, dict[Verdict, float]()
     while True:
         mark, shared = started.transcript.mark(), bool(started.answers)
         ending = replace(attempt(lambda: check(bench)), since=mark)
-        settled_at = settled_at or started.settled_at  # looking at a lock again moves it on
-        open_end = settled_at > time.monotonic()
+        # looking at a lock again moves it on; a lock that was not there had no claim to follow
+        open_end = settled.setdefault(ending.verdict, started.settled_at) > time.monotonic()
         untouched = started.last_change == touched_at
         if ending.verdict not in ("fail", "inconclusive") or ending.final:
             break

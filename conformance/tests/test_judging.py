@@ -121,6 +121,22 @@ def test_looking_at_a_lock_again_and_again_grants_no_more_time() -> None:
     assert ending.verdict == "fail"
 
 
+def test_a_claim_has_its_time_from_when_its_lock_is_there() -> None:
+    """However long its check could not be judged before."""
+    began = time.monotonic()
+
+    def check(one: Bench) -> None:
+        one.started.settled_from = time.monotonic()  # what `refused` and `reached` do
+        if time.monotonic() - began < 0.4:
+            time.sleep(0.15)
+            raise Inconclusive("the lock had no effect")
+        assert time.monotonic() - began > 0.8
+
+    ending = judge(check, bench(settle_s=0.5), None)
+
+    assert ending.verdict == "pass"
+
+
 def test_a_check_that_acted_is_not_called_again() -> None:
     """After an operator action of its own, a check settles for itself."""
     calls = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
@@ -18,6 +19,7 @@ from click.testing import CliRunner
 
 from mcp_proxy_conformance.cli import checking, main
 from mcp_proxy_conformance.discovery.laws.world_run import GENERATED
+from mcp_proxy_conformance.parallel.controller import Controller
 from mcp_proxy_conformance.parallel.worker import SHARES
 from mcp_proxy_conformance.resources import schemas_dir
 
@@ -244,3 +246,20 @@ def test_without_xdist_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.Mo
 
     assert came.exit_code == 2
     assert "pip install 'mcp-proxy-conformance[parallel]'" in came.output
+
+
+def test_a_worker_that_is_ending_is_not_soon_interrupted_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It may be ending its targets, and they take their time; one that heard nothing is told."""
+    now, told = [0.0], list[float]()
+    monkeypatch.setattr(Controller, "__init__", lambda _: None)
+    monkeypatch.setattr(Controller, "_growing", lambda _: {"gw0": 4711})
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "sleep", lambda s: now.__setitem__(0, now[0] + s))
+    monkeypatch.setattr(os, "kill", lambda *_: told.append(now[0]))
+
+    Controller().pytest_sessionfinish()  # type: ignore[call-arg]
+
+    gaps = [later - sooner for sooner, later in itertools.pairwise(told)]
+    assert (told[0], len(gaps) > 0, all(gap > 10 for gap in gaps)) == (0.0, True, True)

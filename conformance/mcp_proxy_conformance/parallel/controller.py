@@ -16,7 +16,6 @@ import pytest
 from xdist.dsession import Interrupted
 from xdist.workermanage import WorkerController
 
-from mcp_proxy_conformance.interrupting import AGAIN_S
 from mcp_proxy_conformance.parallel.gathering import gather
 from mcp_proxy_conformance.parallel.scheduling import StageScheduling
 from mcp_proxy_conformance.parallel.share import GROWING, shares_in
@@ -27,7 +26,9 @@ from mcp_proxy_conformance.run import Run
 
 PATIENCE_S = 30.0
 """How long workers may take to end their targets."""
-EVERY_S = 0.05
+EVERY_S, ANEW_S = 0.05, 12.0
+"""Seconds between looks; until a worker that goes on is interrupted anew, more than targets take
+to end: a check that is ending its own must not be cut short in it."""
 KEYBOARD = "keyboard-interrupt"
 """What xdist calls the end of a worker that was interrupted."""
 
@@ -109,7 +110,7 @@ class Controller:
         deadline = now + PATIENCE_S
         while (growing := self._growing()) and now < deadline:
             if now >= told:
-                told = now + AGAIN_S + EVERY_S
+                told = now + ANEW_S
                 for share in growing.values():
                     with contextlib.suppress(ProcessLookupError):
                         os.kill(share, signal.SIGTERM)
