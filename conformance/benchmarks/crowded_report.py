@@ -2,9 +2,9 @@
 
 `python crowded_report.py 100 100000` judges the reference, with so many locked tools, by one check
 that asks for all of them many times and then fails, so that the report cites what crossed the wire.
-It prints a line of JSON for each size: seconds, the most memory that the run's process ever had,
-the size of its report and of all that it wrote. It ends with 1 when the check did not fail,
-or memory or the report is beyond its bound.
+It prints a line of JSON for each size: seconds, the most memory that the run's process or one that
+it started ever had, the size of its report and of all that it wrote. It ends with 1 when the check
+did not fail, memory or the report is beyond its bound, or there is no report.
 """
 
 from __future__ import annotations
@@ -51,6 +51,8 @@ def judged(count: int, folder: Path) -> dict[str, object]:
     child.returncode = 0
     seconds = time.monotonic() - began
     report = folder / "out" / "report.json"
+    if not report.exists():
+        sys.exit("there is no report: see what pytest printed")
     told = json.loads(report.read_bytes())
     unit = 1 if sys.platform == "darwin" else 1024
     return {

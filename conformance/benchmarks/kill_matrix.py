@@ -3,7 +3,7 @@
 `python kill_matrix.py --part 1/24` runs that part of `mcp-proxy-conformance selftest` at each
 number of `--jobs` at once, and prints one line of JSON for each: seconds, rows of each kind, what
 they came to, seconds of a row (the median, and the worst ten by name), and rows a minute. It ends
-with 1 when a row is not what it has to be.
+with 1 when a row is not what it has to be, and as the selftest where that does not run.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ def matrix(part: str, jobs: int, folder: Path) -> Any:
     report = folder / f"{jobs}.json"
     command = [sys.executable, "-m", "mcp_proxy_conformance", "selftest", "--part", part]
     command += ["--jobs", str(jobs), "--json", str(report)]
-    subprocess.run(command, check=False, stdout=sys.stderr)  # noqa: S603 - our own
+    done = subprocess.run(command, check=False, stdout=sys.stderr)  # noqa: S603 - our own
+    if not report.exists():
+        sys.exit(done.returncode or 1)  # it has said why
     return json.loads(report.read_text(encoding="utf-8"))
 
 
