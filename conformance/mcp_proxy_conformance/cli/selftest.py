@@ -42,7 +42,7 @@ from mcp_proxy_conformance.target.kinds import target_of
     default="1/1",
     metavar="I/N",
     show_default=True,
-    help="Every Nth counterexample, variant and check alone, from the Ith on; all controls.",
+    help="Every Nth counterexample, variant, control and check alone, from the Ith on.",
 )
 @click.option("--jobs", type=click.IntRange(1, 64), default=2, show_default=True, help="At once.")
 @click.option(
