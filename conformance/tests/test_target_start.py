@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from mcp_proxy_conformance.target.description import FILE, Description
 from mcp_proxy_conformance.target.kinds import target_of
 from mcp_proxy_conformance.target.launch import mcpproxy
 from mcp_proxy_conformance.target.operator import OperatorAdapter
+from mcp_proxy_conformance.target.rest import OperatorApi
 from mcp_proxy_conformance.target.started import Started
 from mcp_proxy_conformance.world import World, server, tool, world
 
@@ -81,6 +83,22 @@ def test_a_port_that_is_taken_meanwhile_is_left_for_another(
             adapter.stop()
 
     assert (len(found), access.url) == (2, f"http://127.0.0.1:{found[1]}/mcp")
+
+
+def test_what_answers_otherwise_than_in_http_is_not_ready() -> None:
+    """Another program may have taken the port; the target will say so and end."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+
+        def greet() -> None:
+            with other.accept()[0] as sock:
+                sock.sendall(b"Starting up...\n")
+
+        greeter = threading.Thread(target=greet)
+        greeter.start()
+        ready = OperatorApi(other.getsockname()[1], "key").ready()
+        greeter.join(5)
+
+    assert ready is False
 
 
 def test_a_file_in_the_working_folder_is_used_and_named(

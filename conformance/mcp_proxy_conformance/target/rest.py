@@ -24,7 +24,7 @@ class OperatorApi:
         """Whether the target answers that it is ready."""
         try:
             status, _ = self._send("GET", "/readyz", None)
-        except OSError:
+        except (OSError, http.client.HTTPException):  # the latter: another program has the port
             return False
         return status == http.client.OK
 
