@@ -40,7 +40,10 @@ INTERRUPTION = pytest.StashKey[Interruption]()
 
 
 def heed(config: pytest.Config, *numbers: signal.Signals) -> None:
-    """These signals interrupt until the run is over; then they are again what they were."""
+    """These signals interrupt until the run is over; then they are again what they were.
+
+    A run that was interrupted ignores them from then on, and leaves them so.
+    """
     heard = config.stash.setdefault(INTERRUPTION, Interruption())
     before = {number: signal.signal(number, heard) for number in numbers}
 

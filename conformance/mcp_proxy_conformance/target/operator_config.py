@@ -34,8 +34,9 @@ class OperatorConfig:
 
     def deny(self, server: str, tools: Sequence[str]) -> None:
         """Lock tools: onto the deny list, or off the allow list where the server has one."""
-        entry, locked = self._servers[server], set(tools)
+        entry = self._servers[server]
         if "enabled_tools" in entry:
+            locked = set(tools)
             entry["enabled_tools"] = [t for t in entry["enabled_tools"] if t not in locked]
         else:
             entry["disabled_tools"] = [*dict.fromkeys([*entry.get("disabled_tools", []), *tools])]
@@ -47,10 +48,11 @@ class OperatorConfig:
 
     def permit(self, server: str, tools: Sequence[str]) -> None:
         """Lift the config lock of these tools."""
-        entry, freed = self._servers[server], set(tools)
+        entry = self._servers[server]
         if "enabled_tools" in entry:
             entry["enabled_tools"] = [*dict.fromkeys([*entry["enabled_tools"], *tools])]
         else:
+            freed = set(tools)
             kept = [t for t in entry.get("disabled_tools", []) if t not in freed]
             entry["disabled_tools"] = kept
 
