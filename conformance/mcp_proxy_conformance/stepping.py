@@ -166,7 +166,11 @@ class Stepper:
                 self.prover.show([key])
 
     def _confirm_refresh(self, server: str) -> None:
-        """Look again until a changed tool is refused; added ones are proven by their sibling."""
+        """Look again until changed and added tools are refused.
+
+        A target may look at nothing when it is told to, and pass on calls of tools that it does
+        not know yet.
+        """
         steps = self._unseen.pop(server, [])
         trusted = self.prover.world.server(server).trusted
         for step in steps:
@@ -176,7 +180,7 @@ class Stepper:
                     self.prover.show([key])
                     self.prover.expect_call(key)
                 continue
-            if step.change is not None and key in self.armed.called:
+            if step.add is not None or key in self.armed.called:
                 patience = 0.0 if self._unfollowed else self.started.target.ready_s
                 deadline = time.monotonic() + patience
                 while poll(lambda k=key: self.started.call(k).reached, lambda r: not r, AGAIN_S):  # type: ignore[misc]

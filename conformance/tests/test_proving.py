@@ -10,8 +10,10 @@ import pytest
 from mcp_proxy_conformance.calling import Called
 from mcp_proxy_conformance.proving import Prover
 from mcp_proxy_conformance.state import ToolState
+from mcp_proxy_conformance.stepping import Stepper
+from mcp_proxy_conformance.target.adapter import CAPABILITIES
 from mcp_proxy_conformance.target.started import Started
-from mcp_proxy_conformance.world import World, key, server, tool, world
+from mcp_proxy_conformance.world import Step, World, key, server, tool, world
 
 WORLD = world(server("forge", tool("zorvik_list"), tool("mobel_drop")))
 FREE, LOCKED = key("forge:zorvik_list"), key("forge:mobel_drop")
@@ -23,6 +25,7 @@ class FakeTarget:
 
     enforce_s: float = 0.1
     ready_s: float = 0.1
+    capabilities: frozenset[str] = CAPABILITIES
 
 
 @dataclass
@@ -58,3 +61,28 @@ def test_an_outage_is_no_lock(locked: list[bool], free: list[bool], *, proven: b
     prover.expect_lasting_refusal(LOCKED)
 
     assert (LOCKED in prover.armed.refused, LOCKED in prover.armed.unproven) == (proven, not proven)
+
+
+def test_a_new_tool_is_refused_once_the_target_has_looked() -> None:
+    """It passes on what it does not know, and looks only when it is told to a second time."""
+
+    class Overlooking(FakeStarted):
+        looks = 0
+
+        def change_upstream(self, step: Step) -> None:
+            """The target does not see it."""
+
+        def refresh(self, server_name: str) -> None:
+            """The first time another look is under way."""
+            assert server_name == "forge"
+            self.looks += 1
+            self.scripts[LOCKED] = [self.looks == 1]
+
+    untrusted = world(server("forge", trusted=False))
+    started = Overlooking({LOCKED: [True]}, untrusted, FakeTarget(ready_s=5.0))
+    stepper = Stepper(Prover(cast("Started", started)))
+
+    stepper.take(Step(add=tool("mobel_drop")[0], server="forge"))
+    stepper.take(Step(refresh="forge"))
+
+    assert (started.looks, started.call(LOCKED).reached) == (2, False)
