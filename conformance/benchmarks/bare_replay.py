@@ -26,6 +26,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from amounts import positive
 
 from mcp_proxy_conformance.cli.checking import INI
 from mcp_proxy_conformance.given import Given
@@ -177,7 +178,7 @@ def run_once(out: Path) -> float:
 def main() -> None:
     """Record once, then measure in turn, and tell."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=positive, default=5)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)

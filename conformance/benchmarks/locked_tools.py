@@ -23,6 +23,8 @@ from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from amounts import positive
+
 from mcp_proxy_conformance.armed import Armed
 from mcp_proxy_conformance.bench import Bench
 from mcp_proxy_conformance.target.adapter import Target
@@ -128,7 +130,7 @@ def measured(target: Target, count: int, scratch: Path) -> dict[str, object]:
 def main() -> int:
     """Measure each size, and tell."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
-    parser.add_argument("sizes", type=int, nargs="*", default=SIZES)
+    parser.add_argument("sizes", type=positive, nargs="*", default=SIZES)
     asked = parser.parse_args()
     target = target_of(describe(kind="reference", file=None, given={}, environment={}))
     wrong = 0

@@ -113,5 +113,7 @@ def names_like(name: str) -> tuple[bool, str]:
     """Whether there is a check or case of that name, and the nearest name that there is."""
     known = names()
     check, case = split(name)
-    near = get_close_matches(check or case, known, 1, 0.0)
-    return (check or case) in known, near[0] if near else ""
+    if (wanted := check or case) in known:
+        return True, wanted
+    near = get_close_matches(wanted, known, 1, 0.0)
+    return False, near[0] if near else ""
