@@ -61,6 +61,15 @@ def test_the_text_is_exact() -> None:
     assert answer.exact == answer.result.replace(b'"\\u00e9\\n{}"', answer.document)
 
 
+@pytest.mark.parametrize("besides", [1, jsonrpc.FEW + 1])
+def test_the_text_is_the_same_beside_many_other_values(besides: int) -> None:
+    """What is kept of a large message is less, and what it says is not."""
+    item = b'"content":[{"text":"a","type":"text","_meta":{"b":[1]}}]'
+    answer = reply(b'%b,"other":[%b]' % (item, b",".join([b"0"] * besides)))
+
+    assert (answer.text, answer.frame.startswith(b'{"content":[{"text":"",')) == ("a", True)
+
+
 def test_all_texts_are_given_where_there_are_several() -> None:
     """In order, other items left out."""
     answer = reply(

@@ -13,8 +13,9 @@ from mcp_proxy_conformance.wire.faults import ProtocolFault
 
 MOST_VALUES = 1_000_000
 """Values in one message, counted by what parts them: what holds more is not read."""
-KEPT = 3
-"""Levels of an envelope that are kept: its members, those of a result, and the items of a list."""
+KEPT, FEW = 3, 10_000
+"""Levels of an envelope that are kept: its members, those of a result, and the items of a list; and
+the members of these, too, where the message has no more values than so many."""
 
 _ids = itertools.count(secrets.randbelow(1 << 30) + 1)
 
@@ -73,10 +74,10 @@ def parse(raw: bytes) -> Envelope:
     Raises:
         ProtocolFault: Not one JSON-RPC 2.0 message, one that reads in two ways, or too large.
     """
-    if values(raw) > MOST_VALUES:
+    if (count := values(raw)) > MOST_VALUES:
         raise ProtocolFault("size", f"at most {MOST_VALUES} values in one message", "more", raw)
     try:
-        node = spans.parse(raw, keep=KEPT)
+        node = spans.parse(raw, keep=KEPT + (count <= FEW))
     except spans.Malformed as error:
         raise ProtocolFault("json", "a JSON document", f"another text ({error})", raw) from None
     if node.kind != "object":

@@ -85,7 +85,8 @@ class ToolReply(Reply):
         if content is None or content.kind != "array":
             raise self.fault("an array as 'content'", content.kind if content else "none")
         texts = []
-        for item in map(spans.inside, content.items):
+        for told in content.items:
+            item = told if told.members else spans.inside(told)
             kind = item.get("type")
             if kind is None or kind.kind != "string":
                 raise self.fault("a 'type' in each content item", "an item without")

@@ -60,7 +60,7 @@ class Node(NamedTuple):
 
     def value(self) -> Any:
         """The value as Python data; of members with one name the last wins."""
-        return json.loads(self.raw)
+        return json.loads(self.raw.decode())
 
     def get(self, key: str | int) -> Node | None:
         """A member by name (the last of that name) or an item by index; nothing if absent."""
