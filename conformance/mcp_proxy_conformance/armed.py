@@ -15,7 +15,7 @@ LARGE, SAMPLE, SMALL_GROUP = 60, 11, 20
 class Armed:
     """What arming proved: the controls that later verdicts rest on.
 
-    `shown`: query -> tools that the default answer listed while callable, in order;
+    `shown`: query -> tools that the default answer ever listed while callable, in order;
     `entries`: each callable tool's own entry; `called`: tools whose call moved the upstream's
     counter while unlocked; `refused`: locked tools whose call was refused, in order of proof;
     `skipped`: locks that the target does not declare, or legally refuses; `unproven`: locks whose

@@ -96,7 +96,13 @@ class Prover:
         return {k.tool for k, s in states.items() if s.quarantined or s.approval or s.server_off}
 
     def note_shown(self, query: str, answer: Answer) -> None:
-        """Remember which tools a query listed, and what they look like."""
-        self.armed.shown[query] = answer.callables()
+        """Remember which tools a query ever listed, and what they look like.
+
+        What is unlocked may have to be looked for again (ruling back-without-refresh): that it is
+        not listed yet does not make it irrelevant.
+        """
+        found = answer.callables()
+        before = self.armed.shown.get(query, ())
+        self.armed.shown[query] = (*found, *(key for key in before if key not in found))
         for entry in answer.tools:
             self.armed.entries.setdefault(entry.key, entry)

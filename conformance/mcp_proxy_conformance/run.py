@@ -172,7 +172,7 @@ class Run:
             first.setdefault(place.name, Wanted(place.name, place.world, at))
             if slow and not place.fresh:  # a second one only on demand would keep the run waiting
                 second = place.name + SECOND
-                first.setdefault(second, Wanted(second, place.world, at))
+                first.setdefault(second, Wanted(second, place.world, at, spare=True))
         self.pool.plan(list(first.values()))
 
     def lacking(self, place: Place) -> str | None:

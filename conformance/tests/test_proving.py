@@ -8,6 +8,7 @@ from typing import Any, cast
 import pytest
 
 from mcp_proxy_conformance.calling import Called
+from mcp_proxy_conformance.discovery.answer import Answer, Entry
 from mcp_proxy_conformance.proving import Prover
 from mcp_proxy_conformance.state import ToolState
 from mcp_proxy_conformance.stepping import Stepper
@@ -86,3 +87,15 @@ def test_a_new_tool_is_refused_once_the_target_has_looked() -> None:
     stepper.take(Step(refresh="forge"))
 
     assert (started.looks, started.call(LOCKED).reached) == (2, False)
+
+
+def test_a_tool_that_has_to_be_looked_for_again_stays_relevant() -> None:
+    """It was listed for the query, was locked and unlocked, and is not listed yet."""
+    prover = Prover(cast("Started", FakeStarted({})))
+
+    for listed in ((FREE, LOCKED), (FREE,)):
+        entries = tuple(Entry(key=one, name=str(one), members={}) for one in listed)
+        told = Answer(reply=cast("Any", None), query="zorvik", tools=entries, body={})
+        prover.note_shown("zorvik", told)
+
+    assert prover.armed.shown == {"zorvik": (FREE, LOCKED)}

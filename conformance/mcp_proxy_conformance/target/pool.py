@@ -6,7 +6,7 @@ import math
 import threading
 import time
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,14 +16,18 @@ from mcp_proxy_conformance.target.adapter import AdapterError, Target
 from mcp_proxy_conformance.target.started import Started
 from mcp_proxy_conformance.world import World
 
-GET_S = 120.0
+GET_S, EVERY_S = 120.0, 0.5
 LEAD_S = 9.0
-"""How long before its time is up a shared target's successor is started."""
+"""How much of its time a target must have left once it is armed, or its age does not matter."""
 CHECK_S = 4.0
 """How much of its time a target must have left when a check gets it for itself."""
+MARGIN_S = 3.0
+"""So much more than it took to arm a target, its successor is started before its time is up."""
+EARLY_S = 15.0
+"""Targets that do not last are started so long before their first use, as far as can be told."""
+PACE_S, WEIGHT = 1.0, 0.2
+"""Seconds that the first checks are taken to need; what each one adds to the running mean."""
 NEXT = "~next"
-SOON = 40
-"""Targets that do not last are started when so many checks come before their first use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +48,14 @@ class Ready:
 class Wanted:
     """One target that the run will need: the world, the place it is asked for under.
 
-    `at` is the number of checks that come before the first that asks for it.
+    `at` is the number of checks that come before the first that asks for it; one that is `spare`
+    may never be asked for.
     """
 
     place: str
     world: World
     at: int = 0
+    spare: bool = False
 
 
 class Pool:
@@ -68,11 +74,15 @@ class Pool:
         self._open: set[Started] = set()
         self._lock = threading.Lock()
         self._closed = False
-        self._asked = 0
+        self._wanted: dict[str, Wanted] = {}
+        self._spared: set[str] = set()
+        self._asked, self._pace = 0, PACE_S
+        self._last: float | None = None
 
     def plan(self, wanted: Sequence[Wanted]) -> None:
         """The targets in the order in which they will be asked for, those that are there too."""
         self._queue = [one for one in wanted if one.place not in self._made]
+        self._wanted |= {one.place: one for one in wanted}
         self._start_ahead()
 
     def get(self, place: str, world: World, *, shared: bool = True) -> Ready:
@@ -80,30 +90,59 @@ class Pool:
 
         One that is too old is ended and another started in its stead.
         """
-        self._asked += 1
+        wanted = self._wanted.get(place)
+        if wanted is not None and wanted.spare:
+            self._spared.add(place)
+        else:
+            self._count()
         future = self._made.get(place)
         if future is None:
             self._queue = [one for one in self._queue if one.place != place]
             future = self._submit(place, world)
-        ready = _result(future)
+        ready = self._result(future)
         lasts = self._target.lasts_s - (0.0 if shared else CHECK_S)
         if ready.seconds > lasts - LEAD_S:
             lasts = math.inf  # another one would be too old as well by the time it is armed
-        successor = place + NEXT
         if ready.age_s > lasts:
             self._drop(place)
-            future = self._made.pop(successor, None) or self._submit(place, world)
-            self._made[place] = future
-            ready = _result(future)
-        elif shared and ready.age_s > lasts - LEAD_S and successor not in self._made:
-            self._submit(successor, world)
+            following = self._made.pop(place + NEXT, None)
+            if following is not None and _age_s(following) > lasts:
+                self._enders.submit(self._end, following)
+                following = None
+            future = self._made[place] = following or self._submit(place, world)
+            ready = self._result(future)
         self._start_ahead()
         return ready
+
+    def _result(self, future: Future[Ready]) -> Ready:
+        """What is started, once it is; meanwhile others grow old, too."""
+        deadline = time.monotonic() + GET_S
+        while not wait([future], EVERY_S).done:
+            if time.monotonic() > deadline:
+                raise AdapterError(f"the target was not set up within {GET_S} s")
+            self._start_ahead()
+        if (failure := future.exception()) is not None:
+            raise failure.with_traceback(None)  # it is raised once for each check of the stage
+        return future.result()
+
+    def _count(self) -> None:
+        """One check more; how long they take is told by how long the last ones took."""
+        self._asked += 1
+        now = time.monotonic()
+        if self._last is not None:
+            self._pace += WEIGHT * (now - self._last - self._pace)
+        self._last = now
+
+    def _ahead_s(self, place: str) -> float:
+        """In how many seconds a target will first be asked for, as far as can be told."""
+        wanted = self._wanted.get(place)
+        return max(0, wanted.at - self._asked) * self._pace if wanted is not None else 0.0
 
     def release(self, place: str) -> None:
         """End the target of that place, and its successor."""
         for name in (place, place + NEXT):
             self._drop(name)
+        self._wanted.pop(place, None)
         self._start_ahead()
 
     def _drop(self, place: str) -> None:
@@ -137,14 +176,30 @@ class Pool:
             started.close()
 
     def _start_ahead(self) -> None:
-        soon = math.inf if math.isinf(self._target.lasts_s) else self._asked + SOON
+        early = math.inf if math.isinf(self._target.lasts_s) else EARLY_S
+        if early < math.inf:
+            self._renew()
         waiting = sum(not future.done() for future in self._made.values())
         while self._queue and len(self._made) < self._ahead + 1 and waiting < self._ahead:
-            if self._queue[0].at > soon:
+            if self._ahead_s(self._queue[0].place) > early:
                 return
             wanted = self._queue.pop(0)
             self._submit(wanted.place, wanted.world)
             waiting += 1
+
+    def _renew(self) -> None:
+        """Start the successors of what is, or soon will be, asked for and does not last so long."""
+        for place, future in list(self._made.items()):
+            wanted = self._wanted.get(place)
+            if wanted is None or (wanted.spare and place not in self._spared):
+                continue
+            if place + NEXT in self._made or not future.done() or future.exception() is not None:
+                continue
+            ready, lasts = future.result(), self._target.lasts_s
+            lead = ready.seconds + MARGIN_S
+            is_old = lasts - lead < ready.age_s and ready.seconds <= lasts - LEAD_S
+            if is_old and self._ahead_s(place) <= lead:
+                self._submit(place + NEXT, wanted.world)
 
     def _submit(self, place: str, world: World) -> Future[Ready]:
         future = self._crew.submit(self._make, world)
@@ -175,11 +230,7 @@ class Pool:
         return Ready(started, armed, time.monotonic() - started.started_at)
 
 
-def _result(future: Future[Ready]) -> Ready:
-    try:
-        failure = future.exception(GET_S)
-    except TimeoutError:
-        raise AdapterError(f"the target was not set up within {GET_S} s") from None
-    if failure is not None:
-        raise failure.with_traceback(None)  # it is raised once for each check of the stage
-    return future.result()
+def _age_s(future: Future[Ready]) -> float:
+    """How old a target is that is started; 0 while it is not."""
+    is_there = future.done() and future.exception() is None
+    return future.result().age_s if is_there else 0.0
