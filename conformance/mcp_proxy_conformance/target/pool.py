@@ -49,7 +49,7 @@ class Wanted:
     """One target that the run will need: the world, the place it is asked for under.
 
     `at` is the number of checks that come before the first that asks for it; one that is `spare`
-    may never be asked for.
+    is not asked for by each check of its place.
     """
 
     place: str
@@ -75,7 +75,6 @@ class Pool:
         self._lock = threading.Lock()
         self._closed = False
         self._wanted: dict[str, Wanted] = {}
-        self._spared: set[str] = set()
         self._asked, self._pace = 0, PACE_S
         self._last: float | None = None
 
@@ -91,9 +90,7 @@ class Pool:
         One that is too old is ended and another started in its stead.
         """
         wanted = self._wanted.get(place)
-        if wanted is not None and wanted.spare:
-            self._spared.add(place)
-        else:
+        if wanted is None or not wanted.spare:
             self._count()
         future = self._made.get(place)
         if future is None:
@@ -191,9 +188,9 @@ class Pool:
         """Start the successors of what is, or soon will be, asked for and does not last so long."""
         for place, future in list(self._made.items()):
             wanted = self._wanted.get(place)
-            if wanted is None or (wanted.spare and place not in self._spared):
+            if wanted is None or place + NEXT in self._made:
                 continue
-            if place + NEXT in self._made or not future.done() or future.exception() is not None:
+            if not future.done() or future.exception() is not None:
                 continue
             ready, lasts = future.result(), self._target.lasts_s
             lead = ready.seconds + MARGIN_S
