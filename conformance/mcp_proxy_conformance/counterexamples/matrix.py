@@ -12,7 +12,7 @@ from mcp_proxy_conformance.counterexamples.forking import Outcome, forked
 from mcp_proxy_conformance.counterexamples.rewriting import WireFault, rewriting
 from mcp_proxy_conformance.counterexamples.row import Cell, Kind, Row
 from mcp_proxy_conformance.counterexamples.standing import CHECK_S, Standing
-from mcp_proxy_conformance.counterexamples.trial import LOADS_S, SHORT_S, Verdicts, tried
+from mcp_proxy_conformance.counterexamples.trial import LONG_S, SHORT_S, Verdicts, tried
 from mcp_proxy_conformance.given import Given
 from mcp_proxy_conformance.report.outcome import BROKEN, FAULT
 from mcp_proxy_conformance.requirement import folders_of
@@ -21,7 +21,7 @@ from mcp_proxy_conformance.target.adapter import Target
 from mcp_proxy_conformance.target.embedded import embedded
 
 SETTLE_S = 0.1
-LIMIT_S = 180.0
+LIMIT_S = 300.0
 HURRY = 0.06
 """Of the time that a load may take; a counterexample that never ends is not waited for so long."""
 SOAK_S = 1.5
@@ -84,7 +84,8 @@ class Trial:
         if self.base is None:
             sure = self.loads and self.kind == "variant"
             given = Given(target=target, profile=self.profile, confirm=sure, **chosen)
-            return tried(given, place, check_s=LOADS_S if self.loads else SHORT_S)
+            patient = self.loads or self.kind == "variant"  # nobody says that it must be quick
+            return tried(given, place, check_s=LONG_S if patient else SHORT_S)
         chosen |= {"profile": self.profile, "without": self.base.without, "confirm": True}
         return tried(Given(target=target, **chosen), place, check_s=CHECK_S)
 

@@ -14,7 +14,7 @@ from mcp_proxy_conformance.given import Given
 from mcp_proxy_conformance.requirement import folders_of
 from mcp_proxy_conformance.resources import checks_dir
 
-SHORT_S, LOADS_S = 30, 120
+SHORT_S, LONG_S = 30, 120
 """What one check may take in front of the reference; loads wait for silent servers."""
 
 
