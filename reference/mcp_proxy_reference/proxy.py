@@ -55,6 +55,7 @@ class Proxy:
                 lifespan="off",
                 log_config=None,
                 access_log=False,
+                proxy_headers=False,
                 timeout_keep_alive=IDLE_S,
             )
             settings.load()
