@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +14,7 @@ from mcp_proxy_conformance.armed import Armed
 from mcp_proxy_conformance.target import pool as pool_module
 from mcp_proxy_conformance.target.adapter import Target
 from mcp_proxy_conformance.target.pool import EARLY_S, PACE_S, Pool, Ready, Wanted
+from mcp_proxy_conformance.target.started import poll
 from mcp_proxy_conformance.world import World, server, tool, world
 
 WORLD = world(server("forge", tool("zorvik_list")))
@@ -127,7 +127,4 @@ def test_a_successor_that_is_too_old_itself_is_not_handed_out(clocked: Clocked) 
 
 def _closed_soon(started: FakeStarted) -> bool:
     """Targets are ended in the background."""
-    deadline = time.monotonic() + 5
-    while not started.closed and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return started.closed
+    return poll(lambda: started.closed, bool, 5)

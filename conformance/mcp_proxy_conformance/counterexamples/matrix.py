@@ -84,7 +84,7 @@ class Trial:
         if self.base is None:
             sure = self.loads and self.kind == "variant"
             given = Given(target=target, profile=self.profile, confirm=sure, **chosen)
-            patient = self.loads or self.kind == "variant"  # nobody says that it must be quick
+            patient = self.loads or self.kind == "variant"
             return tried(given, place, check_s=LONG_S if patient else SHORT_S)
         chosen |= {"profile": self.profile, "without": self.base.without, "confirm": True}
         return tried(Given(target=target, **chosen), place, check_s=CHECK_S)

@@ -15,7 +15,8 @@ from mcp_proxy_conformance.requirement import folders_of
 from mcp_proxy_conformance.resources import checks_dir
 
 SHORT_S, LONG_S = 30, 120
-"""What one check may take in front of the reference; loads wait for silent servers."""
+"""What one check may take in front of the reference; loads wait for silent servers, and nobody says
+that a variant must be quick."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

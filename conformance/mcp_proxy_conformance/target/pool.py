@@ -17,6 +17,7 @@ from mcp_proxy_conformance.target.started import Started
 from mcp_proxy_conformance.world import World
 
 GET_S, EVERY_S = 120.0, 0.5
+"""Seconds that a target may take to be set up; between looks at the others meanwhile."""
 LEAD_S = 9.0
 """How much of its time a target must have left once it is armed, or its age does not matter."""
 CHECK_S = 4.0
@@ -97,16 +98,14 @@ class Pool:
             self._queue = [one for one in self._queue if one.place != place]
             future = self._submit(place, world)
         ready = self._result(future)
-        lasts = self._target.lasts_s - (0.0 if shared else CHECK_S)
-        if ready.seconds > lasts - LEAD_S:
-            lasts = math.inf  # another one would be too old as well by the time it is armed
+        lasts = self._lasts_s(ready, 0.0 if shared else CHECK_S)
         if ready.age_s > lasts:
             self._drop(place)
-            following = self._made.pop(place + NEXT, None)
-            if following is not None and _age_s(following) > lasts:
-                self._enders.submit(self._end, following)
-                following = None
-            future = self._made[place] = following or self._submit(place, world)
+            following = _there(self._made.get(place + NEXT))
+            if following is not None and following.age_s > lasts:
+                self._drop(place + NEXT)
+            future = self._made.pop(place + NEXT, None) or self._submit(place, world)
+            self._made[place] = future
             ready = self._result(future)
         self._start_ahead()
         return ready
@@ -130,10 +129,16 @@ class Pool:
             self._pace += WEIGHT * (now - self._last - self._pace)
         self._last = now
 
-    def _ahead_s(self, place: str) -> float:
+    def _ahead_s(self, wanted: Wanted) -> float:
         """In how many seconds a target will first be asked for, as far as can be told."""
-        wanted = self._wanted.get(place)
-        return max(0, wanted.at - self._asked) * self._pace if wanted is not None else 0.0
+        return max(0, wanted.at - self._asked) * self._pace
+
+    def _lasts_s(self, ready: Ready, reserve_s: float = 0.0) -> float:
+        """The age up to which a target is used, with so much of its time left."""
+        lasts = self._target.lasts_s - reserve_s
+        if ready.seconds > lasts - LEAD_S:
+            return math.inf  # another one would be too old as well by the time it is armed
+        return lasts
 
     def release(self, place: str) -> None:
         """End the target of that place, and its successor."""
@@ -173,12 +178,11 @@ class Pool:
             started.close()
 
     def _start_ahead(self) -> None:
+        self._renew()
         early = math.inf if math.isinf(self._target.lasts_s) else EARLY_S
-        if early < math.inf:
-            self._renew()
         waiting = sum(not future.done() for future in self._made.values())
         while self._queue and len(self._made) < self._ahead + 1 and waiting < self._ahead:
-            if self._ahead_s(self._queue[0].place) > early:
+            if self._ahead_s(self._queue[0]) > early:
                 return
             wanted = self._queue.pop(0)
             self._submit(wanted.place, wanted.world)
@@ -187,15 +191,11 @@ class Pool:
     def _renew(self) -> None:
         """Start the successors of what is, or soon will be, asked for and does not last so long."""
         for place, future in list(self._made.items()):
-            wanted = self._wanted.get(place)
-            if wanted is None or place + NEXT in self._made:
+            wanted, ready = self._wanted.get(place), _there(future)
+            if wanted is None or ready is None or place + NEXT in self._made:
                 continue
-            if not future.done() or future.exception() is not None:
-                continue
-            ready, lasts = future.result(), self._target.lasts_s
             lead = ready.seconds + MARGIN_S
-            is_old = lasts - lead < ready.age_s and ready.seconds <= lasts - LEAD_S
-            if is_old and self._ahead_s(place) <= lead:
+            if ready.age_s > self._lasts_s(ready) - lead and self._ahead_s(wanted) <= lead:
                 self._submit(place + NEXT, wanted.world)
 
     def _submit(self, place: str, world: World) -> Future[Ready]:
@@ -227,7 +227,8 @@ class Pool:
         return Ready(started, armed, time.monotonic() - started.started_at)
 
 
-def _age_s(future: Future[Ready]) -> float:
-    """How old a target is that is started; 0 while it is not."""
-    is_there = future.done() and future.exception() is None
-    return future.result().age_s if is_there else 0.0
+def _there(future: Future[Ready] | None) -> Ready | None:
+    """The target if it is started by now."""
+    if future is None or not future.done() or future.exception() is not None:
+        return None
+    return future.result()
