@@ -1,0 +1,199 @@
+"""Clause → verdict of every target there is, written to one file; two such files compared.
+
+`python yardstick.py write now.json --binary ./mcpproxy` judges the reference (as a process, with
+two capabilities, and as a live endpoint), the JavaScript proxy, proxies of other authors, the
+loaders, and the real Go proxy where its binary is named. `--only NAME` picks targets, `--seed` the
+generated worlds. A target that cannot be had here is written with the reason why, in one line.
+
+`python yardstick.py compare before.json now.json` prints a line for each clause whose verdict, or
+whose cause, is another, and for each target that is in one file only. It ends with 1 when there
+is such a line, with 0 when there is none.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+TESTS = Path(__file__).resolve().parent.parent / "tests"
+sys.path.insert(0, str(TESTS))
+
+import strangers  # noqa: E402 - it lies beside the tests that look at them
+
+from mcp_proxy_conformance.counterexamples.live_trial import EXPECTED, seeded  # noqa: E402
+from mcp_proxy_conformance.target.description import describe  # noqa: E402
+from mcp_proxy_conformance.target.kinds import target_of  # noqa: E402
+from mcp_proxy_conformance.transcript import Transcript  # noqa: E402
+from mcp_proxy_conformance.upstream import Upstreams, UpstreamServer  # noqa: E402
+
+LOADERS = ("mcp-sdk", "langchain", "openai-agents", "pydantic-ai")
+LIMIT_S = 1800.0
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A target: its name, and what stands behind `run` to judge it, while the block lasts."""
+
+    name: str
+    words: Callable[[Path], contextlib.AbstractContextManager[list[str]]]
+
+
+def plain(*words: str) -> Callable[[Path], contextlib.AbstractContextManager[list[str]]]:
+    """A target that the command starts by itself."""
+    return lambda _folder: contextlib.nullcontext(list(words))
+
+
+@contextmanager
+def stranger(name: str, folder: Path) -> Iterator[list[str]]:
+    """A proxy of another author in front of an upstream; its discovery tool is no such tool."""
+    with strangers.installing(folder) as installing, Upstreams(Transcript()) as upstreams:
+        installed = folder if name == "fastmcp" else installing.wait()
+        upstream = upstreams.add(UpstreamServer("plain", strangers.TOOLS))
+        with strangers.started(name, upstream, installed, folder / "stranger.log") as running:
+            path = "/sse" if name.endswith("-sse") else "/mcp"
+            place = ["--url", running.origin + path, "--tool", "find_tools", "--query", "add"]
+            yield ["endpoint", *place, *running.options]
+
+
+@contextmanager
+def live(folder: Path) -> Iterator[list[str]]:
+    """The reference as an endpoint whose operator has laid locks, with all that a user can say."""
+    target = target_of(describe(kind="reference", file=None, given={}, environment={}))
+    locks, file = folder / "locks.toml", folder / "target.toml"
+    locks.write_text("\n".join(f'"{key}" = "{word}"' for key, word in EXPECTED.items()))
+    file.write_text('kind = "reference"\n', encoding="utf-8")
+    with seeded(target, folder) as started:
+        (name, headers), *_ = started.access.agents.items()
+        agent = [f"{name}={header}: {value}" for header, value in headers.items()]
+        yield [
+            "endpoint", "--url", started.access.url, "--expect", str(locks), "--rate", "10000",
+            "--target-file", str(file), "--as", *agent, "--call", "forge:delete_repo",
+            "--call", "forge:create_token",
+        ]  # fmt: skip
+    target.close()
+
+
+def javascript(*options: str) -> list[str]:
+    """The second implementation, in another language."""
+    node = TESTS / "node"
+    target = ["--target-file", str(node / "second-proxy.toml")]
+    return ["command", *options, *target, "--", str(strangers.NODE), str(node / "second-proxy.mjs")]
+
+
+def jobs(binary: str | None) -> list[Job]:
+    """Every target, the quick ones first."""
+    found = [
+        Job("reference", plain("reference")),
+        Job("reference, config and user", plain("reference", "--capabilities", "config,user")),
+        Job("reference, live", live),
+        Job("javascript", plain(*javascript())),
+        Job("javascript, config and user", plain(*javascript("--capabilities", "config,user"))),
+        Job("loader, reference", plain("loader")),
+        *(Job(f"loader, {one}", plain("loader", "--builtin", one)) for one in LOADERS),
+        *(Job(f"stranger, {one}", lambda folder, one=one: stranger(one, folder))  # type: ignore[misc]
+          for one in strangers.NAMES),
+    ]  # fmt: skip
+    return [*found, *([Job("go", plain("mcpproxy", "--binary", binary))] if binary else [])]
+
+
+def judged(words: list[str], seed: int, out: Path) -> Json:
+    """What a run of the command comes to: exit code, headline, clauses with verdict and cause."""
+    seeded = [] if words[0] == "endpoint" else ["--seed", str(seed)]
+    at = words.index("--") if "--" in words else len(words)
+    command = [sys.executable, "-m", "mcp_proxy_conformance", "run", *words[:at], *seeded]
+    command += ["--quiet", "--out", str(out), *words[at:]]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LIMIT_S)  # noqa: S603 - our own
+    report = out / "report.json"
+    if not report.exists():
+        told = (done.stderr or done.stdout).strip().splitlines()
+        return {"exit": done.returncode, "why": told[-1] if told else "", "clauses": {}}
+    found = json.loads(report.read_text(encoding="utf-8"))
+    clauses = {
+        one["id"]: {"judgement": one["judgement"], "verdict": one["verdict"]}
+        | ({"cause": one["cause"]} if one.get("cause") else {})
+        for one in found["clauses"]
+    }
+    return {"exit": found["exit"], "headline": found["headline"], "clauses": clauses}
+
+
+def write(place: Path, binary: str | None, only: list[str], seed: int) -> int:
+    """Judge every target and write what came of it; returns the exit code."""
+    told: dict[str, Json] = {}
+    for job in jobs(binary):
+        if only and job.name not in only:
+            continue
+        began = time.monotonic()
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                with job.words(Path(folder)) as words:
+                    told[job.name] = judged(words, seed, Path(folder) / "out")
+            except (strangers.NotThere, subprocess.TimeoutExpired) as error:
+                told[job.name] = {"exit": None, "why": str(error), "clauses": {}}
+        print(f"{job.name}: {_summary(told[job.name])}, {time.monotonic() - began:.0f} s",
+              file=sys.stderr, flush=True)  # fmt: skip
+        place.write_text(json.dumps(told, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    return 0
+
+
+def _summary(one: Mapping[str, Any]) -> str:
+    counts: dict[str, int] = {}
+    for clause in one["clauses"].values():
+        counts[clause["verdict"]] = counts.get(clause["verdict"], 0) + 1
+    numbers = ", ".join(f"{number} {word}" for word, number in sorted(counts.items()))
+    return f"exit {one['exit']}, {numbers or one.get('why', '')}"
+
+
+def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    """A line for each thing that two files say otherwise."""
+    for name in sorted(set(before) | set(now)):
+        if name not in before or name not in now:
+            yield f"{name}: only in the {'second' if name in now else 'first'} file"
+            continue
+        old, new = before[name], now[name]
+        if old["exit"] != new["exit"]:
+            yield f"{name}: exit {old['exit']} → {new['exit']}"
+        for clause in sorted(set(old["clauses"]) | set(new["clauses"])):
+            told = _told(old["clauses"].get(clause)), _told(new["clauses"].get(clause))
+            if told[0] != told[1]:
+                yield f"{name}: {clause}: {told[0]} → {told[1]}"
+
+
+def _told(clause: Mapping[str, str] | None) -> str:
+    if clause is None:
+        return "not there"
+    return clause["verdict"] + (f" ({clause['cause']})" if clause.get("cause") else "")
+
+
+def main() -> int:
+    """Write a file or compare two."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
+    commands = parser.add_subparsers(dest="command", required=True)
+    writing = commands.add_parser("write", help="judge every target and write what came of it")
+    writing.add_argument("file", type=Path)
+    writing.add_argument("--binary", help="of the real Go proxy")
+    writing.add_argument("--only", action="append", default=[], metavar="NAME")
+    writing.add_argument("--seed", type=int, default=0)
+    comparing = commands.add_parser("compare", help="say what two files say otherwise")
+    comparing.add_argument("before", type=Path)
+    comparing.add_argument("now", type=Path)
+    asked = parser.parse_args()
+    if asked.command == "write":
+        return write(asked.file, asked.binary, asked.only, asked.seed)
+    lines = list(differences(*(json.loads(p.read_bytes()) for p in (asked.before, asked.now))))
+    print("\n".join(lines) or "no difference")
+    return int(bool(lines))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
