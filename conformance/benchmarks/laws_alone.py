@@ -20,7 +20,6 @@ from pathlib import Path
 
 from amounts import positive
 
-from mcp_proxy_conformance.cited_path import against
 from mcp_proxy_conformance.counterexamples.forking import forked
 from mcp_proxy_conformance.counterexamples.gather import trials
 from mcp_proxy_conformance.counterexamples.matrix import Trial
@@ -56,8 +55,8 @@ def tried(trial: Trial, examples: int) -> Told:
             for plan in generated(examples, 0, target.capabilities) if laws else ():
                 played = play(target, plan, Path(scratch), laws)
                 for law in played.broken:
-                    for path in played.of(law):
-                        firm = [c for c in against(path) if catalogue().clause(c).judgement == "F"]
+                    for path, clauses in played.of(law):
+                        firm = [c for c in clauses if catalogue().clause(c).judgement == "F"]
                         accused |= {one: path for one in firm if one not in accused}
                 if trial.kind == "fault" and accused.keys() & cited:
                     break

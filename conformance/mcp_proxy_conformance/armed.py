@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from mcp_proxy_conformance.discovery.answer import Entry
 from mcp_proxy_conformance.state import ToolState
+from mcp_proxy_conformance.verdict import Cause
 from mcp_proxy_conformance.world import ToolKey, World
 
 LARGE, SAMPLE, SMALL_GROUP = 60, 11, 20
+
+
+class Unproven(NamedTuple):
+    """Why the effect of a lock was not seen, and the cause of that."""
+
+    reason: str
+    cause: Cause
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +37,7 @@ class Armed:
     called: set[ToolKey] = field(default_factory=set)
     refused: dict[ToolKey, None] = field(default_factory=dict)
     skipped: dict[ToolKey, str] = field(default_factory=dict)
-    unproven: dict[ToolKey, str] = field(default_factory=dict)
+    unproven: dict[ToolKey, Unproven] = field(default_factory=dict)
 
     def samples(self) -> tuple[ToolKey, ...]:
         """Up to six refused tools: three locked by config alone, three by the user alone.

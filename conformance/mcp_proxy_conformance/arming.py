@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from mcp_proxy_conformance.armed import SAMPLE, Armed
+from mcp_proxy_conformance.armed import SAMPLE, Armed, Unproven
 from mcp_proxy_conformance.proving import Prover
 from mcp_proxy_conformance.state import ToolState
 from mcp_proxy_conformance.stepping import Stepper
@@ -68,5 +68,5 @@ def confirm_all(prover: Prover) -> None:
         if key in armed.called or (state.approval == "pending" and siblings):
             prover.expect_refusal(key)
         else:
-            armed.unproven[key] = "it was never callable on this target"
+            armed.unproven[key] = Unproven("it was never callable on this target", "not_reached")
     prover.started.settled_from = time.monotonic()

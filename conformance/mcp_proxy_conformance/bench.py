@@ -23,7 +23,7 @@ from mcp_proxy_conformance.discovery.declared import expect_declared
 from mcp_proxy_conformance.discovery.surface import Surface
 from mcp_proxy_conformance.state import ToolState
 from mcp_proxy_conformance.target.started import Started, poll
-from mcp_proxy_conformance.verdict import Breach, Inconclusive, NotApplicable
+from mcp_proxy_conformance.verdict import Breach, Cause, Inconclusive, NotApplicable
 from mcp_proxy_conformance.wire.client import Client
 from mcp_proxy_conformance.wire.reply import Reply, ToolReply
 from mcp_proxy_conformance.world import Tool, ToolKey, World
@@ -117,7 +117,7 @@ class Bench:
         """The single-server view; not applicable when the surface names none."""
         template = self.surface.inspect
         if template is None or "inspect" not in self.started.target.capabilities:
-            raise NotApplicable("inspect is not declared")
+            raise NotApplicable("inspect is not declared", cause="not_declared")
         tool, arguments = template.filled(ToolKey(server, ""), {})
         reply = self.tool_call(tool, arguments, endpoint=template.endpoint)
         return read_inspected(reply, self.surface.members)
@@ -239,20 +239,22 @@ class Bench:
         """Members that move between equal requests are not compared: the report says which."""
         self.started.cut.update(map(told, paths))
 
-    def require(self, condition: object, reason: str) -> None:
+    def require(self, condition: object, reason: str, cause: Cause = "control") -> None:
         """A control: without it the check is inconclusive, for that reason."""
         if not condition:
-            raise Inconclusive(reason)
+            raise Inconclusive(reason, cause=cause)
 
     def needs(self, *capabilities: str) -> None:
         """Not applicable to targets that do not declare all of these."""
         if lacking := [w for w in capabilities if w not in self.started.target.capabilities]:
-            raise NotApplicable(f"{lacking[0]} is not declared")
+            raise NotApplicable(f"{lacking[0]} is not declared", cause="not_declared")
 
     def needs_one_of(self, *capabilities: str) -> None:
         """Not applicable to targets that declare none of these."""
         if not self.started.target.capabilities.intersection(capabilities):
-            raise NotApplicable(f"none of {', '.join(capabilities)} is declared")
+            raise NotApplicable(
+                f"none of {', '.join(capabilities)} is declared", cause="not_declared"
+            )
 
     def locked(self, **state: Any) -> tuple[ToolKey, ...]:
         """The armed tools whose locks are exactly these, e.g. `locked(config=True)`."""

@@ -12,7 +12,7 @@ from mcp_proxy_conformance.judging import Ending, attempt
 from mcp_proxy_conformance.live.live_run import LiveRun
 from mcp_proxy_conformance.requirement import catalogue
 from mcp_proxy_conformance.run import Run
-from mcp_proxy_conformance.verdict import Result
+from mcp_proxy_conformance.verdict import NotApplicable, Result
 
 
 def tell_pytest(item: pytest.Item, ending: Ending, run: Run) -> object:
@@ -46,12 +46,13 @@ def is_advisory(item: pytest.Item) -> bool:
     return bool(cited) and catalogue().clause(cited[0]).judgement == "A"
 
 
-def setup_ending(excinfo: pytest.ExceptionInfo[BaseException]) -> Ending:
-    """How a check ends whose stage could not be set up."""
+def setup_ending(
+    excinfo: pytest.ExceptionInfo[BaseException], lacking: NotApplicable | None
+) -> Ending:
+    """How a check ends whose stage could not be set up, or that lacks what it needs."""
     error = excinfo.value
     if isinstance(error, pytest.skip.Exception):
-        reason = str(error).removeprefix("not applicable: ")
-        return Ending(verdict="not_applicable", reason=reason)
+        return attempt(partial(_raise, lacking or NotApplicable(str(error))))
     if isinstance(error, pytest.fail.Exception):  # pytest-timeout's way
         return Ending(verdict="error", blame="adapter", reason=str(error))
     ending = attempt(partial(_raise, error))

@@ -8,13 +8,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import msgspec
+
 from mcp_proxy_conformance.bench import Bench
-from mcp_proxy_conformance.target.adapter import AdapterError, Refused, Unsupported
+from mcp_proxy_conformance.comparison import Comparison, Open, of_sides, watched
+from mcp_proxy_conformance.target.adapter import AdapterError, NotDeclared, Refused, Unsupported
 from mcp_proxy_conformance.target.started import Started
 from mcp_proxy_conformance.verdict import (
     Blame,
     Breach,
+    Cause,
     DeclarationFault,
+    Finding,
     Inconclusive,
     Misshapen,
     NotApplicable,
@@ -29,48 +34,106 @@ AGAIN_S = 0.05
 class Ending:
     """How one call of a check ended; `final` endings are neither settled nor confirmed.
 
-    `since` is where in the transcript the call that counted began.
+    `since` is where in the transcript the call that counted began; `sides` are those of a failing
+    assertion, `comparison` is what the check concluded.
     """
 
     verdict: Verdict
     reason: str = ""
     blame: Blame = ""
+    cause: Cause = ""
+    hint: str = ""
     error: BaseException | None = None
     final: bool = False
     since: int | None = None
+    sides: tuple[str, Any, Any] | None = None
+    comparison: Comparison | None = None
+
+    def findings(self, cited: tuple[str, ...]) -> tuple[Finding, ...]:
+        """The differences that a failure rests on; an assertion speaks of what its check cites."""
+        if self.verdict != "fail":
+            return ()
+        if isinstance(self.error, Misshapen) and self.error.clauses:
+            return (Finding(path="the answer's shape", clauses=self.error.clauses,
+                            allowed="as the surface names it", observed=self.reason),)  # fmt: skip
+        if self.comparison is not None and self.comparison.findings:
+            return tuple(self.comparison.findings)
+        return of_sides(self.sides, cited)
 
 
 def attempt(check: Callable[[], Any]) -> Ending:
     """Call a check once; every way of ending is a value, only interruptions are raised."""
+    with watched() as left:
+        ending = _ended(check)
+    return replace(ending, sides=left.sides, comparison=left.comparison)
+
+
+def _ended(check: Callable[[], Any]) -> Ending:
     try:
         check()
-    except Breach as error:
-        return Ending(verdict="fail", reason=str(error), blame="target", error=error, final=True)
-    except AssertionError as error:
-        return Ending(verdict="fail", reason=_first_line(error), blame="target", error=error)
-    except ProtocolFault as error:
-        if error.kind == "size":
-            return Ending(verdict="inconclusive", reason=str(error), error=error)
-        return Ending(verdict="fail", reason=str(error), blame="target", error=error)
-    except Misshapen as error:
-        return Ending(verdict="fail", reason=str(error), blame="target", error=error)
-    except Inconclusive as error:
-        return Ending(verdict="inconclusive", reason=str(error), error=error)
-    except (NotApplicable, Refused) as error:
-        return Ending(verdict="not_applicable", reason=str(error), error=error)
-    except Unsupported as error:
-        reason = f"the adapter does not support {error}, though it is declared"
-        return Ending(verdict="inconclusive", reason=reason, error=error)
-    except DeclarationFault as error:
-        return Ending(verdict="error", reason=str(error), blame="declaration", error=error)
-    except AdapterError as error:
-        return Ending(verdict="error", reason=str(error), blame="adapter", error=error)
-    except Unreachable as error:
-        return Ending(verdict="error", reason=str(error), blame="network", error=error)
     except Exception as error:  # noqa: BLE001 - a fault of the suite is a verdict of its own
-        reason = "".join(traceback.format_exception(error)[-6:])
-        return Ending(verdict="error", reason=reason, blame="suite", error=error)
+        return next(end(error) for kind, end in ENDINGS if isinstance(error, kind))
     return Ending(verdict="pass")
+
+
+def _failed(error: Exception) -> Ending:
+    final = isinstance(error, Breach)
+    reason = str(error) if final else _first_line(error)
+    return Ending(verdict="fail", reason=reason, blame="target", error=error, final=final)
+
+
+def _misshapen(error: Misshapen) -> Ending:
+    """A shape that breaks clauses is a failure; in another one nothing was observed."""
+    if not error.clauses:
+        return _unread(error)
+    return Ending(verdict="fail", reason=str(error), blame="target", error=error)
+
+
+def _unread(error: Exception) -> Ending:
+    """An answer that cannot be read: nothing of the check's clauses was observed in it."""
+    open_ = _open(Inconclusive(str(error), cause="unread_answer"))
+    return replace(open_, error=error, blame="target")
+
+
+def _open(error: Inconclusive) -> Ending:
+    return Ending(
+        verdict="inconclusive", reason=str(error), error=error, cause=error.cause, hint=error.hint
+    )
+
+
+def _not_applicable(error: NotApplicable) -> Ending:
+    return Ending(verdict="not_applicable", reason=str(error), error=error, cause=error.cause)
+
+
+def _unsupported(error: Exception) -> Ending:
+    reason = f"the adapter does not support {error}, though it is declared"
+    return _open(Inconclusive(reason, cause="not_supported"))
+
+
+def _broke(blame: Blame) -> Callable[[Exception], Ending]:
+    return lambda error: Ending(verdict="error", reason=str(error), blame=blame, error=error)
+
+
+def _own_fault(error: Exception) -> Ending:
+    reason = "".join(traceback.format_exception(error)[-6:])
+    return Ending(verdict="error", reason=reason, blame="suite", error=error)
+
+
+ENDINGS: tuple[tuple[type[Exception], Callable[[Any], Ending]], ...] = (
+    (AssertionError, _failed),
+    (Misshapen, _misshapen),
+    (ProtocolFault, _unread),
+    (Inconclusive, _open),
+    (NotApplicable, _not_applicable),
+    (NotDeclared, lambda error: _not_applicable(NotApplicable(str(error), cause="not_declared"))),
+    (Refused, lambda error: _not_applicable(NotApplicable(str(error), cause="refused"))),
+    (Unsupported, _unsupported),
+    (DeclarationFault, _broke("declaration")),
+    (AdapterError, _broke("adapter")),
+    (Unreachable, _broke("network")),
+    (Exception, _own_fault),
+)
+"""The ways in which a check can end other than by passing; the first that fits holds."""
 
 
 def judge(
@@ -98,17 +161,41 @@ def judge(
         if open_end:
             time.sleep(AGAIN_S)
     if ending.verdict == "fail" and not ending.final and confirm is not None:
-        second = attempt(lambda: check(confirm()))
-        if second.verdict == "error":
-            return replace(second, reason=f"{second.reason} (while confirming: {ending.reason})")
-        if second.verdict != "fail":
-            reason = f"the target does not agree with itself; first seen: {ending.reason}"
-            error = Inconclusive(reason)
-            return Ending(verdict="inconclusive", reason=reason, error=error, since=ending.since)
+        return confirmed(ending, attempt(lambda: check(confirm())))
     return ending
 
 
-def _first_line(error: AssertionError) -> str:
+def confirmed(ending: Ending, second: Ending, subject: str = "the target") -> Ending:
+    """The failure as far as a second look shows the same clauses broken; else it is open."""
+    if second.verdict == "error":
+        return replace(second, reason=f"{second.reason} (while confirming: {ending.reason})")
+    if second.verdict == "fail" and (kept := _common(ending, second)) is not None:
+        return kept
+    reason = f"{subject} does not agree with itself; first seen: {ending.reason}"
+    left = ending.comparison
+    if left is not None:
+        unsettled = Open(clauses=left.broken, reason=reason, cause="disagrees")
+        left = replace(left, findings=[], open=[*left.open, unsettled])
+    ended = _open(Inconclusive(reason, cause="disagrees"))
+    return replace(ended, since=ending.since, comparison=left)
+
+
+def _common(ending: Ending, second: Ending) -> Ending | None:
+    """The findings whose clauses the second look breaks as well; None where there are none."""
+    if ending.comparison is None or second.comparison is None:
+        return ending
+    again = set(second.comparison.broken)
+    findings = [
+        msgspec.structs.replace(one, clauses=kept)
+        for one in ending.comparison.findings
+        if (kept := tuple(clause for clause in one.clauses if clause in again))
+    ]
+    if not findings:
+        return None
+    return replace(ending, comparison=replace(ending.comparison, findings=findings))
+
+
+def _first_line(error: Exception) -> str:
     return str(error).partition("\n")[0] or "the check's comparison does not hold"
 
 

@@ -14,6 +14,7 @@ __all__ = [
     "allowed_statuses",
     "cap",
     "counted_as",
+    "is_hidden",
     "is_withheld",
     "may_have_note",
     "must_have_note",
@@ -70,6 +71,11 @@ def counted_as(state: ToolState) -> frozenset[str]:
 def is_withheld(state: ToolState) -> bool:
     """Whether nobody has vouched for what the tool's server now says of it (FR-003, FR-004)."""
     return state.quarantined or state.approval is not None
+
+
+def is_hidden(state: ToolState) -> bool:
+    """Whether what the tool's server now says of it may be told by nobody (section 3)."""
+    return state.approval is not None or (state.quarantined and not state.config and not state.user)
 
 
 def cap(limit: float | None) -> int:

@@ -13,6 +13,7 @@ import pytest
 from mcp_proxy_conformance.asked import add_options, asked_run, given_to
 from mcp_proxy_conformance.case import own_case
 from mcp_proxy_conformance.collected import clauses_of, named, place_of
+from mcp_proxy_conformance.comparison import compared
 from mcp_proxy_conformance.deviations.waiving import stray
 from mcp_proxy_conformance.discovery.laws.world_run import WorldRun
 from mcp_proxy_conformance.endings import is_advisory, setup_ending, tell_pytest, tell_waived
@@ -140,22 +141,20 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object:
         return None
     names = pyfuncitem._fixtureinfo.argnames  # noqa: SLF001
     arguments: dict[str, Any] = {name: pyfuncitem.funcargs[name] for name in names}
-    call = partial(_call, pyfuncitem.obj, arguments, run)
+    call = partial(_call, pyfuncitem.obj, arguments)
     ending = run.judged(call, arguments["bench"], place)
     pyfuncitem.stash[ENDING] = ending
     return tell_pytest(pyfuncitem, ending, run)
 
 
-def _call(check: Callable[..., Any], arguments: dict[str, Any], run: Run, bench: Any) -> None:
-    run.comparison = None  # evidence belongs to the call that it comes from
+def _call(check: Callable[..., Any], arguments: dict[str, Any], bench: Any) -> None:
     check(**(arguments | {"bench": bench}))
 
 
 def pytest_assertrepr_compare(config: pytest.Config, op: str, left: object, right: object) -> None:
     """Keep both sides of a failing comparison for the evidence; pytest explains as ever."""
-    run = config.stash.get(RUN, None)
-    if run is not None:
-        run.comparison = (op, left, right)
+    if config.stash.get(RUN, None) is not None:
+        compared(op, left, right)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -175,7 +174,7 @@ def pytest_runtest_makereport(
         return report
     seconds = time.monotonic() - item.stash.get(BEGAN, time.monotonic())
     if call.when == "setup" and call.excinfo is not None:
-        ending = setup_ending(call.excinfo)
+        ending = setup_ending(call.excinfo, run.lacking(place))
         run.record(item, place, ending, seconds=0.0)
         _stop_if_silent(item, ending, run)
     elif call.when == "call" and ENDING in item.stash:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 
-from mcp_proxy_conformance.armed import Armed, sampled
+from mcp_proxy_conformance.armed import Armed, Unproven, sampled
 from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.state import after, initial
 from mcp_proxy_conformance.target.started import Started, poll
@@ -53,7 +53,7 @@ class Prover:
         if poll(lambda: self.started.call(key).reached, lambda reached: not reached, within):
             self._unenforced += 1
             self.armed.refused.pop(key, None)
-            self.armed.unproven[key] = "the lock had no effect"
+            self.armed.unproven[key] = Unproven("the lock had no effect", "no_effect")
             return False
         self.armed.refused[key] = None
         return True
@@ -65,7 +65,7 @@ class Prover:
             return False
         if beside is not None and not self.expect_call(beside):
             self.armed.refused.pop(key)
-            self.armed.unproven[key] = f"{beside} was not reached either"
+            self.armed.unproven[key] = Unproven(f"{beside} was not reached either", "not_reached")
             return False
         return self.expect_refusal(key)
 

@@ -5,20 +5,21 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from mcp_proxy_conformance.bench import Bench
 from mcp_proxy_conformance.collected import Place, address, clauses_of, named
+from mcp_proxy_conformance.comparison import plain
 from mcp_proxy_conformance.deviations.deviation import Deviation
-from mcp_proxy_conformance.deviations.waiving import NOT_ASKED, waived
+from mcp_proxy_conformance.deviations.waiving import waived
 from mcp_proxy_conformance.discovery import presence
-from mcp_proxy_conformance.discovery.accusation import accused
 from mcp_proxy_conformance.judging import Ending, judge, told, with_log
 from mcp_proxy_conformance.live.endpoint import secrets
 from mcp_proxy_conformance.report.cited import Cited, StageTold, cited
@@ -37,12 +38,30 @@ from mcp_proxy_conformance.target.adapter import AdapterError, Target
 from mcp_proxy_conformance.target.pool import Pool, Wanted
 from mcp_proxy_conformance.target.started import Started
 from mcp_proxy_conformance.transcript import Message
-from mcp_proxy_conformance.verdict import Misshapen, Result, Unread
+from mcp_proxy_conformance.verdict import (
+    Cause,
+    Finding,
+    Misshapen,
+    NotApplicable,
+    Result,
+    Verdict,
+)
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 
 PASS_EXCERPT, PRESENCE_EXCERPT = 4, 8
 SECOND = "#second"
-NOT_DECLARED = "is not declared"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What an ending says: its verdict, the clauses that it is about, and those that hold."""
+
+    verdict: Verdict
+    clauses: tuple[str, ...]
+    findings: tuple[Finding, ...] = ()
+    observed: tuple[str, ...] = ()
+    cause: Cause = ""
+    reason: str = ""
 
 
 @dataclass(slots=True)
@@ -59,7 +78,6 @@ class Run:
     stages: dict[str, StageRecord] = field(default_factory=dict)
     gathered: list[StageTold] = field(default_factory=list)
     messages: dict[str, Cited] = field(default_factory=dict)
-    comparison: tuple[str, Any, Any] | None = None
     faults: list[str] = field(default_factory=list)
     interrupted: bool = False
     cut_short: str = ""
@@ -175,15 +193,24 @@ class Run:
                 first.setdefault(second, Wanted(second, place.world, at, spare=True))
         self.pool.plan(list(first.values()))
 
-    def lacking(self, place: Place) -> str | None:
+    def lacking(self, place: Place) -> NotApplicable | None:
         """Why its checks do not apply: a capability not declared, an option not given."""
         if "soak" in place.needs and not self.target.soak_s:
-            return f"{NOT_ASKED}; --soak SECONDS does"
+            return not_asked("--soak SECONDS")
         if "baseline" in place.needs and self.target.baseline is None:
-            return f"{NOT_ASKED}; --baseline FOLDER does"
-        known = {*self.target.capabilities, "soak", "baseline"}
-        lacking = next((word for word in place.needs if word not in known), None)
-        return None if lacking is None else f"{lacking} {NOT_DECLARED}"
+            return not_asked("--baseline FOLDER")
+        return self.not_declared(word for word in place.needs if word not in ("soak", "baseline"))
+
+    def not_declared(self, needs: Iterable[str]) -> NotApplicable | None:
+        """The first of these capabilities that the target does not declare, as a reason."""
+        for word in needs:
+            if word not in self.target.capabilities:
+                return NotApplicable(f"{word} is not declared", cause="not_declared")
+        return None
+
+    def beyond(self, clause_id: str) -> NotApplicable | None:
+        """Why nothing is said of a clause, whatever cites it: a capability not declared."""
+        return self.not_declared(catalogue().clause(clause_id).capability)
 
     def bench(self, place: Place) -> Bench:
         """A bench on the target of that place; raises AdapterError when it cannot be had."""
@@ -220,21 +247,27 @@ class Run:
 
     def record(self, item: pytest.Item, place: Place, ending: Ending, *, seconds: float) -> Result:
         """Turn an ending into a result and remember the messages it rests on."""
-        clauses = clauses_of(item)
+        cited_clauses = clauses_of(item)
         ending, seen = self._rests_on(place, ending)
         self.messages |= {name: cited(message) for name, message in seen.items()}
-        evidence = self._evidence(ending)
+        found = self._found(ending, cited_clauses)
+        evidence = _evidence(ending, found)
         check, case = named(item)
         result = Result(
             check=check,
             case=case,
-            clauses=self._accused(item, ending, clauses),
-            judgement=catalogue().clause(clauses[0]).judgement,
-            verdict=ending.verdict,
-            reason=told(ending, evidence),
-            blame=ending.blame,
+            clauses=found.clauses,
+            judgement=catalogue().clause(cited_clauses[0]).judgement,
+            verdict=found.verdict,
+            reason="" if found.verdict == "pass" else found.reason or told(ending, evidence),
+            cause=found.cause,
+            hint="" if found.verdict == "pass" else ending.hint,
+            findings=tuple(map(plain, found.findings)),
+            observed=found.observed,
+            unseen=tuple(c for c in cited_clauses if c not in (*found.clauses, *found.observed)),
+            blame="" if found.verdict == "pass" else ending.blame,
             stage=place.world.id or place.name,
-            evidence=evidence,
+            evidence=(*evidence, *self._more_evidence(place, ending)),
             cut=self._cut(self._current.get(place.name)),
             messages=tuple(seen),
             reproduce=address(item),
@@ -242,6 +275,37 @@ class Run:
         )
         self.results.append(waived(result, self.deviations))
         return self.results[-1]
+
+    def _found(self, ending: Ending, cited_clauses: tuple[str, ...]) -> Found:
+        """What an ending says of which clause; nothing of one beyond profile or declaration."""
+        kind = catalogue().clause(cited_clauses[0]).judgement
+        known = [catalogue().clause(one) for one in self.profile.clauses]
+        judged = {c.id for c in known if c.judgement == kind and self.beyond(c.id) is None}
+        within = [
+            msgspec.structs.replace(one, clauses=kept)
+            for one in ending.findings(cited_clauses)
+            if (kept := tuple(clause for clause in one.clauses if clause in judged))
+        ]
+        broken = tuple(dict.fromkeys(clause for one in within for clause in one.clauses))
+        compared = ending.comparison
+        seen = tuple(compared.observed) if compared is not None else ()
+        if ending.verdict == "pass" and compared is None:
+            seen = cited_clauses
+        observed = tuple(c for c in self.profile.clauses if c in {*seen} & judged - {*broken})
+        if broken:
+            return Found(verdict="fail", clauses=broken, findings=tuple(within), observed=observed)
+        unsettled = [clause for one in compared.open for clause in one.clauses] if compared else []
+        settled = [clause for clause in cited_clauses if clause in observed]
+        if ending.verdict in ("pass", "fail") or (
+            ending.verdict == "inconclusive" and settled and not {*unsettled} & {*cited_clauses}
+        ):  # what is broken beside is judged by others
+            if observed:
+                return Found(verdict="pass", clauses=observed, observed=observed)
+            return Found(verdict="not_applicable", clauses=(), cause="not_observed",
+                         reason="nothing of what it cites was there")  # fmt: skip
+        left = {*unsettled} or {*cited_clauses} - {*observed}
+        clauses = tuple(clause for clause in cited_clauses if clause in left) or cited_clauses
+        return Found(verdict=ending.verdict, clauses=clauses, cause=ending.cause, observed=observed)
 
     def _rests_on(self, place: Place, ending: Ending) -> tuple[Ending, dict[str, Message]]:
         """The ending as it is told, and the messages that it rests on by their names."""
@@ -257,17 +321,6 @@ class Run:
         self.wire = self.wire or (wire if wire != "unopened" else "")
         return with_log(ending, started), {f"{record.place}/{one.id}": one for one in seen}
 
-    def _accused(
-        self, item: pytest.Item, ending: Ending, clauses: tuple[str, ...]
-    ) -> tuple[str, ...]:
-        """Of a failed case's clauses those that its differing expectations speak against."""
-        case = item.callspec.params.get("case") if hasattr(item, "callspec") else None
-        if isinstance(ending.error, Unread):
-            return accused(clauses, {}, {ending.error.path: ""})
-        if case is None or ending.verdict != "fail" or self.comparison is None:
-            return clauses
-        return accused(clauses, *self.comparison[1:])
-
     @staticmethod
     def _cut(record: StageRecord | None) -> tuple[str, ...]:
         """What the check that just ended left out of its comparisons."""
@@ -277,13 +330,10 @@ class Run:
         record.ready.started.cut.clear()
         return cut
 
-    def _evidence(self, ending: Ending) -> tuple[str, ...]:
-        if ending.verdict != "fail" or self.comparison is None:
-            return ()
-        # deepdiff takes a fifth of a second to import, and a green run never needs it
-        from mcp_proxy_conformance.report.difference import difference  # noqa: PLC0415
-
-        return tuple(difference(*self.comparison))
+    def _more_evidence(self, place: Place, ending: Ending) -> tuple[str, ...]:
+        """What else a result rests on."""
+        del place, ending
+        return ()
 
     def finish(self) -> None:
         """Do what the report is to know of."""
@@ -293,3 +343,22 @@ class Run:
         if self._pool is not None:
             self._pool.close()
         self.target.close()
+
+
+def not_asked(option: str) -> NotApplicable:
+    """The reason of a check that an option would have asked for."""
+    return NotApplicable(f"not asked for; {option} does", cause="not_asked")
+
+
+def _evidence(ending: Ending, found: Found) -> tuple[str, ...]:
+    """Lines on what differs: of a plain assertion both sides, else its findings alone."""
+    if not found.findings:
+        return ()
+    # deepdiff takes a fifth of a second to import, and a green run never needs it
+    from mcp_proxy_conformance.report.difference import difference  # noqa: PLC0415
+
+    if ending.comparison is None or not ending.comparison.findings:
+        return tuple(difference(*ending.sides)) if ending.sides is not None else ()
+    left, right = ({one.path: getattr(one, side) for one in found.findings}
+                   for side in ("observed", "allowed"))  # fmt: skip
+    return tuple(difference("==", left, right))

@@ -28,7 +28,7 @@ class StageRecord:
                 "called": sorted(map(str, armed.called)),
                 "refused": sorted(map(str, armed.refused)),
                 "skipped": {str(k): v for k, v in sorted(armed.skipped.items())},
-                "unproven": {str(k): v for k, v in sorted(armed.unproven.items())},
+                "unproven": {str(k): v.reason for k, v in sorted(armed.unproven.items())},
             },
             seconds=self.ready.seconds,
             credentials=(dict(access.headers), *map(dict, access.agents.values())),

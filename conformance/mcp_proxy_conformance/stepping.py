@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from mcp_proxy_conformance.armed import Unproven
 from mcp_proxy_conformance.proving import Prover
 from mcp_proxy_conformance.state import ToolState, after
 from mcp_proxy_conformance.target.adapter import LOCK_CAPABILITY, AdapterError, Refused, Unsupported
@@ -145,7 +146,9 @@ class Stepper:
             if time.monotonic() > deadline:
                 if failure is not None:
                     raise failure
-                self.armed.unproven[key] = "approved, but no call reaches the upstream"
+                self.armed.unproven[key] = Unproven(
+                    "approved, but no call reaches the upstream", "not_reached"
+                )
                 return
             self.started.refresh(step.server)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Literal
 
 import msgspec
@@ -10,28 +10,76 @@ import msgspec
 Blame = Literal["target", "adapter", "network", "suite", "declaration", ""]
 Verdict = Literal["pass", "fail", "inconclusive", "not_applicable", "error", "waived"]
 WORST_FIRST: tuple[Verdict, ...] = (
-    "error", "fail", "inconclusive", "waived", "pass", "not_applicable",
+    "fail", "error", "inconclusive", "waived", "pass", "not_applicable",
 )  # fmt: skip
+
+Cause = Literal[
+    "", "not_declared", "not_asked", "not_here", "refused",
+    "left_out", "ended", "untested", "no_check", "not_observed",
+    "control", "no_effect", "not_reached", "not_listed", "not_offered", "foreign_schema",
+    "unread_text", "unread_answer", "not_supported", "disagrees", "not_deterministic",
+    "not_loaded", "too_few_generated", "other_clause", "cut_short", "not_named",
+]  # fmt: skip
+"""Why a clause or a result neither passes nor fails; decisions rest on this, never on a reason."""
+HINTS: Mapping[Cause, str] = {
+    "unread_text": "pin that text under its status word: `pins` in the target file",
+    "not_deterministic": "a loader that tells equal loads alike; run it again",
+    "disagrees": "a target that answers equal requests alike; if it is slow to follow a lock, a"
+    " longer --settle",
+    "not_supported": "answer that operation, or leave the capability out of the target file",
+    "not_listed": "name the tool that lists servers: `surface` in the target file",
+    "not_offered": "name the tool as the target does: `surface` in the target file",
+    "foreign_schema": "an inputSchema that holds all it refers to",
+    "not_loaded": "a loader that loads healthy servers here; its own words are in the logs",
+    "too_few_generated": "more generated loads: a higher --examples",
+    "no_effect": "an adapter whose locks are real; if they take their time, a longer --enforce",
+    "not_reached": "a target on which that tool can be called, and an adapter that approves what"
+    " it says it does; if either is slow, a longer --ready",
+    "other_clause": "first mend what breaks the clause that is named",
+    "cut_short": "a longer --timeout",
+    "not_named": "the option that is named",
+    "unread_answer": "an answer that the protocol and the names under `surface` in the target file"
+    " allow",
+}
+"""What would settle a thing, by its cause."""
 
 
 class Inconclusive(Exception):
-    """The control failed: what the check would judge was not shown to be observable."""
+    """The control failed: what the check would judge was not shown to be observable.
+
+    `hint` says what would settle it; where it is empty, that of the cause holds.
+    """
+
+    def __init__(self, reason: str, *, cause: Cause = "control", hint: str = "") -> None:
+        self.cause: Cause = cause
+        self.hint = hint or HINTS.get(cause, "")
+        super().__init__(reason)
 
 
 class Unread(Inconclusive):
-    """A text was not understood; `path` is the expectation that could not be judged."""
+    """A text was not understood: its author can pin it with its class."""
 
-    def __init__(self, path: str, text: str) -> None:
-        self.path = path
-        super().__init__(f"unrecognised text, pin it with its class: {text!r}")
+    def __init__(self, text: str) -> None:
+        super().__init__(f"unrecognised text, pin it with its class: {text!r}", cause="unread_text")
 
 
 class NotApplicable(Exception):
     """The target does not declare, or legally refuses, what the check needs."""
 
+    def __init__(self, reason: str, *, cause: Cause = "not_here") -> None:
+        self.cause: Cause = cause
+        super().__init__(reason)
+
 
 class Misshapen(Exception):
-    """The target's answer has not the shape that its surface names: the target's fault."""
+    """The target's answer has not the shape that its surface names: the target's fault.
+
+    `clauses` are those that the shape breaks; where there are none, nothing was observed.
+    """
+
+    def __init__(self, reason: str, *clauses: str) -> None:
+        self.clauses = clauses
+        super().__init__(reason)
 
 
 class Breach(AssertionError):
@@ -42,10 +90,26 @@ class DeclarationFault(Exception):
     """The target showed a kind that it does not declare: its declaration must be mended."""
 
 
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """One difference, about one tool, server or direction.
+
+    `path` says where it was seen, `clauses` are those that it breaks.
+    """
+
+    path: str
+    clauses: tuple[str, ...]
+    allowed: Any = None
+    observed: Any = None
+
+
 class Result(msgspec.Struct, frozen=True, kw_only=True):
     """What one check (or one case of it) found; `messages` are transcript ids of its stage.
 
-    `cut` are the members that were not compared, since they move between equal requests.
+    `clauses` are those that the verdict is about: the broken ones of a failure, the observed ones
+    of a pass, else those that were not settled. `observed` are the clauses that hold, whatever the
+    verdict; `unseen` those that the check cites and of which it says nothing. `hint` is what would
+    settle what is open. `cut` are the members that were not compared, since they move between equal
+    requests.
     """
 
     check: str
@@ -55,12 +119,23 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Verdict
     reason: str
     stage: str
+    cause: Cause = ""
+    hint: str = ""
+    findings: tuple[Finding, ...] = ()
+    observed: tuple[str, ...] = ()
+    unseen: tuple[str, ...] = ()
     evidence: tuple[str, ...] = ()
     cut: tuple[str, ...] = ()
     messages: tuple[str, ...] = ()
     blame: Blame = ""
     reproduce: str = ""
     timing: dict[str, Any] = {}
+
+    def of(self, clause: str) -> Verdict | None:
+        """What this result says of a clause; None when it says nothing."""
+        if clause in self.clauses:
+            return self.verdict
+        return "pass" if clause in self.observed else None
 
     def convicts(self, clauses: Collection[str]) -> bool:
         """Whether an F check found one of these clauses broken."""

@@ -40,8 +40,7 @@ def loading(changed: ChangedLoad, folder: Path, **declared: Any) -> Iterator[Loa
 
 def differing(bench: LoadBench, case: str) -> list[str]:
     """The paths of a case at which the loader does what is not allowed."""
-    sides = bench.judged(CASES[case])
-    return [path for path in sides.expected if sides.observed[path] != sides.expected[path]]
+    return [one.path for one in bench.judged(CASES[case]).findings]
 
 
 def prefixed(before: str) -> ChangedLoad:
@@ -63,9 +62,9 @@ def prefixed(before: str) -> ChangedLoad:
         ("mcp_", "mcp_", []),
         ("{server_id}__", "{server_id}__", []),
         ("", "mcp_", []),
-        ("mcp_", "", ["alpha", "beta", "control-up"]),
-        ("{server_id}_", "{server_id}__", ["alpha", "beta", "control-up"]),
-        ("beta_", "{server_id}_", ["alpha", "control-up"]),
+        ("mcp_", "", ["alpha", "beta"]),
+        ("{server_id}_", "{server_id}__", ["alpha", "beta"]),
+        ("beta_", "{server_id}_", ["alpha"]),
     ],
 )
 def test_only_the_declared_prefix_is_taken_off(
@@ -75,7 +74,7 @@ def test_only_the_declared_prefix_is_taken_off(
     with loading(prefixed(before), tmp_path, tool_prefix=declared) as bench:
         found = differing(bench, "outcome-several-tools")
 
-    assert found == [f"tools of {name}" for name in wrong]
+    assert found == [f"tools of {name} that it did not list" for name in wrong]
 
 
 @pytest.mark.parametrize(
@@ -155,7 +154,7 @@ def test_a_class_that_changes_between_two_loads_is_seen(case: str, tmp_path: Pat
     turning = ChangedLoad(id="by-turns", text="It changes its mind.", tell=by_turns())
 
     with loading(turning, tmp_path) as bench:
-        assert differing(bench, case) == ["again: as before, alpha"]
+        assert "again: status of alpha" in differing(bench, case)
     with loading(AS_IT_IS, tmp_path) as bench:
         assert differing(bench, case) == []
 

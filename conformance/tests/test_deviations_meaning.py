@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from mcp_proxy_conformance.deviations.deviation import Deviation
-from mcp_proxy_conformance.deviations.waiving import NOT_ASKED, stray, waived, waivers
+from mcp_proxy_conformance.deviations.waiving import stray, waived, waivers
 from mcp_proxy_conformance.report.document import document
 from mcp_proxy_conformance.report.outcome import VIOLATED, Outcome
 from mcp_proxy_conformance.report.terminal import render
@@ -119,7 +119,7 @@ def test_a_waived_result_says_why_and_what_was_seen() -> None:
     assert counted.evidence == ("observed: 1",)
 
 
-UNASKED = result("not_applicable", reason=f"{NOT_ASKED}; --soak SECONDS does")
+UNASKED = result("not_applicable", cause="not_asked")
 UNDECLARED = result("not_applicable", reason="restart is not declared")
 
 

@@ -72,7 +72,8 @@ def raising(error: BaseException) -> Callable[[], Any]:
     [
         (AssertionError("x"), "fail", "target"),
         (Breach("x"), "fail", "target"),
-        (Misshapen("x"), "fail", "target"),
+        (Misshapen("x", "FR-003.members"), "fail", "target"),
+        (Misshapen("x"), "inconclusive", "target"),
         (Inconclusive("x"), "inconclusive", ""),
         (NotApplicable("x"), "not_applicable", ""),
         (Refused("x"), "not_applicable", ""),

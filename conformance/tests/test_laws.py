@@ -14,10 +14,9 @@ from click.testing import CliRunner
 from jsonschema import Draft202012Validator
 
 from mcp_proxy_conformance.checks_index import checks
-from mcp_proxy_conformance.cited_path import against
 from mcp_proxy_conformance.cli import main
+from mcp_proxy_conformance.comparison import Comparison
 from mcp_proxy_conformance.counterexamples.trial import tried
-from mcp_proxy_conformance.discovery.expectation import Sides
 from mcp_proxy_conformance.given import Given
 from mcp_proxy_conformance.resilience.laws.law import LAWS, Declared
 from mcp_proxy_conformance.resilience.laws.trying import Laws
@@ -160,7 +159,7 @@ def small_case(folder: Path) -> LoadCase:
     return read_own(path)
 
 
-def judged_again(wrong: ChangedLoad, case: LoadCase, folder: Path) -> Sides:
+def judged_again(wrong: ChangedLoad, case: LoadCase, folder: Path) -> Comparison:
     """The written case, as a check judges it."""
     target = embedded_target(wrong)
     loads = Loads(target.loader, folder)
@@ -179,16 +178,15 @@ def test_a_changed_loader_is_convicted_with_a_small_case(
 ) -> None:
     """By the clauses that it breaks and no other; two servers at most are left of the load."""
     with trying(wrong, tmp_path) as laws:
-        sides = laws.sides(law)
+        compared = laws.compared(law)
         evidence = laws.evidence
         case = small_case(tmp_path)
         again = judged_again(wrong, case, tmp_path)
-    accused = {clause for path in sides.observed for clause in against(path)}
 
-    assert sides.observed != sides.expected
-    assert accused <= set(clauses)
-    assert accused == set(case.clauses)
-    assert again.observed != again.expected
+    assert compared.findings
+    assert set(compared.broken) <= set(clauses)
+    assert set(compared.broken) == set(case.clauses)
+    assert set(again.broken) >= set(compared.broken)
     assert len(case.given.servers) <= 2
     assert sum(len(one.script) for one in case.given.servers) <= 3
     assert evidence[0].startswith(f"at most {case.given.max_attempts} attempts; ")
@@ -212,11 +210,9 @@ FAIR = [
 def test_a_fair_loader_breaks_no_law(fair: ChangedLoad, tmp_path: Path) -> None:
     """However it goes about it."""
     with trying(fair, tmp_path) as laws:
-        found = {law: laws.sides(law) for law in LAWS}
+        found = {law: laws.compared(law) for law in LAWS}
 
-    assert {law: sides.observed for law, sides in found.items()} == {
-        law: sides.expected for law, sides in found.items()
-    }
+    assert {law: compared.findings for law, compared in found.items()} == {law: [] for law in LAWS}
     assert not (tmp_path / "laws").exists()
 
 
@@ -232,9 +228,9 @@ def test_a_loader_that_neither_classifies_nor_retries_breaks_no_law_of_its_own(
 
     plain = changed("plain", tell, again=lambda *_: False)
     with trying(plain, tmp_path, Reads(classifies=False, retries=False)) as laws:
-        found = [laws.sides(law) for law in ("outcomes", "order", "isolation", "clears")]
+        found = [laws.compared(law) for law in ("outcomes", "order", "isolation", "clears")]
 
-    assert [one.observed for one in found] == [one.expected for one in found]
+    assert [one.findings for one in found] == [[], [], [], []]
 
 
 def test_a_loader_that_changes_its_mind_is_not_judged(tmp_path: Path) -> None:
@@ -243,7 +239,7 @@ def test_a_loader_that_changes_its_mind_is_not_judged(tmp_path: Path) -> None:
         trying(changed("by-turns", Fresh(by_turns)), tmp_path) as laws,
         pytest.raises(Inconclusive, match="not deterministic: at most "),
     ):
-        laws.sides("status")
+        laws.compared("status").conclude()
 
 
 def test_a_check_cites_what_its_law_can_convict_of() -> None:

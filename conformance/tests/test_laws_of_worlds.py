@@ -16,7 +16,6 @@ from jsonschema import Draft202012Validator
 
 from mcp_proxy_conformance.case import BadCase, When, read_own
 from mcp_proxy_conformance.checks_index import checks
-from mcp_proxy_conformance.cited_path import against
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.counterexamples.trial import tried
 from mcp_proxy_conformance.discovery.laws.building import Plan, is_sensible
@@ -30,7 +29,6 @@ from mcp_proxy_conformance.resources import schemas_dir
 from mcp_proxy_conformance.target.adapter import CAPABILITIES
 from mcp_proxy_conformance.target.embedded import embedded
 from mcp_proxy_conformance.verdict import Inconclusive
-from mcp_proxy_conformance.world import ToolKey
 from mcp_proxy_reference.changed import Changed, Fresh
 from mcp_proxy_reference.facts import Facts, Status
 from mcp_proxy_reference.policy import cap, classify, locked_entry
@@ -142,16 +140,15 @@ def test_a_changed_proxy_is_convicted_with_a_small_case(
 ) -> None:
     """By the clauses that it breaks and no other; the case by itself shows it again."""
     with trying(wrong, tmp_path) as laws:
-        sides = laws.sides(law)
+        compared = laws.compared(law)
         evidence, basis = laws.evidence, laws.basis
         first = laws.played(law)[0].plan
-    accused = {clause for path in sides.observed for clause in against(path)}
     (path,) = (tmp_path / "laws").glob("law-*.json")
     case, world = read_own(path)
 
-    assert sides.observed != sides.expected
-    assert accused <= clauses
-    assert set(case.clauses) == accused
+    assert compared.findings
+    assert set(compared.broken) <= clauses
+    assert set(case.clauses) == set(compared.broken)
     assert size(Plan(world, (0,)))[1] < size(first)[1]
     assert evidence[0].startswith("world(server(")
     assert evidence[1] == f"run it again: the same command and --case {path}"
@@ -167,14 +164,13 @@ def test_a_fair_proxy_breaks_no_law(fair: Changed, tmp_path: Path) -> None:
     target = embedded(fair, settle_s=SETTLE_S)
     laws = Laws(target, tmp_path / "scratch", tmp_path, Asked(examples=1))
     try:
-        found = {law: laws.sides(law) for law in LAWS}
+        found = {law: laws.compared(law) for law in LAWS}
     finally:
         laws.close()
         target.close()
 
-    assert {law: sides.observed for law, sides in found.items()} == {
-        law: sides.expected for law, sides in found.items()
-    }
+    assert {law: compared.findings for law, compared in found.items()} == {law: [] for law in LAWS}
+    assert {law for law, compared in found.items() if not compared.observed} == set()
     assert not (tmp_path / "laws").exists()
 
 
@@ -184,7 +180,7 @@ def test_a_proxy_that_changes_its_mind_is_not_judged(tmp_path: Path) -> None:
         trying(changed("moody", locked_entry=Fresh(moody)), tmp_path) as laws,
         pytest.raises(Inconclusive, match="not deterministic: world"),
     ):
-        laws.sides("statuses")
+        laws.compared("statuses").conclude()
 
 
 def test_a_law_that_saw_nothing_proves_nothing(tmp_path: Path) -> None:
@@ -194,7 +190,7 @@ def test_a_law_that_saw_nothing_proves_nothing(tmp_path: Path) -> None:
         trying(hidden, tmp_path) as laws,
         pytest.raises(Inconclusive, match="no generated world showed"),
     ):
-        laws.sides("entries")
+        laws.compared("entries").conclude()
 
 
 def test_a_check_cites_what_its_law_can_convict_of() -> None:
@@ -202,12 +198,6 @@ def test_a_check_cites_what_its_law_can_convict_of() -> None:
     cited = {frozenset(one) for name, one in OF_CHECKS.items() if "once_generated" not in name}
 
     assert cited == {frozenset(law.clauses) for law in LAWS.values()}
-
-
-def test_what_another_check_compares_accuses_by_no_law() -> None:
-    """Its comparison may be by tools instead of texts."""
-    assert (against(ToolKey("forge", "delete_repo")), against("tools")) == ((), ())
-    assert against("law FR-006.cap, FR-002.none: entries") == ("FR-006.cap", "FR-002.none")
 
 
 def test_a_run_says_the_same_twice_and_tells_its_seed(tmp_path: Path) -> None:

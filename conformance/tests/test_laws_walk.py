@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from mcp_proxy_conformance.cli import main
-from mcp_proxy_conformance.resilience.laws.blame import (
+from mcp_proxy_conformance.resilience.blame import (
     NOTIFICATION,
     Blame,
     blamed,

@@ -72,7 +72,7 @@ def run(*results: Result, target: Target | None = None, **state: Any) -> Run:
         (run(), {"cap": "not_applicable"}, 4),
         (run(), {"cap": "inconclusive"}, 4),
         (run(result("fail")), {"cap": "fail"}, 1),
-        (run(result("error", "adapter")), {"cap": "fail"}, 3),
+        (run(result("error", "adapter")), {"cap": "fail"}, 1),
         (run(result("error", "network")), {"cap": "error"}, 3),
         (run(result("error", "declaration"), result("error", "adapter")), {"cap": "fail"}, 2),
         (run(result("error", "suite"), result("error", "declaration")), {}, 70),
@@ -84,7 +84,7 @@ def run(*results: Result, target: Target | None = None, **state: Any) -> Run:
 def test_the_worst_that_happened_decides(
     made: Run, verdicts: dict[str, Verdict], exit_code: int
 ) -> None:
-    """130 outranks 70, then 2, 3, 1, 4 and 0; advisory clauses never count."""
+    """130 outranks 70, then 2, 1, 3, 4 and 0; advisory clauses never count."""
     found = outcome(made, clauses(**verdicts))
 
     assert found.exit == exit_code
@@ -100,9 +100,9 @@ def test_a_target_that_declares_nothing_is_below_the_floor() -> None:
 
 
 def test_a_clause_is_as_bad_as_its_worst_result() -> None:
-    """Error > fail > inconclusive > waived > pass > not_applicable."""
+    """Fail > error > inconclusive > waived > pass > not_applicable."""
     order: tuple[Verdict, ...] = (
-        "not_applicable", "pass", "waived", "inconclusive", "fail", "error",
+        "not_applicable", "pass", "waived", "inconclusive", "error", "fail",
     )  # fmt: skip
 
     found = [worst(order[: count + 1]) for count in range(len(order))]

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from told_runs import CLEAN, ONE, Json, clause, message, report, result
 
+from mcp_proxy_conformance.verdict import HINTS
+
 DISAGREES = "the target does not agree with itself; first seen: assert 11 <= 10"
 UNREAD = "unrecognised text, pin it with its class: 'ask the one who knows'"
+UNREADABLE = {"reason": UNREAD, "cause": "unread_text", "hint": HINTS["unread_text"]}
+UNSTEADY = {"reason": DISAGREES, "cause": "disagrees", "hint": HINTS["disagrees"]}
 
 
 def of(check: str, clauses: list[str], **members: object) -> Json:
@@ -45,9 +49,9 @@ OPEN = ended(
     clause("FR-005.class", "F", "inconclusive", UNREAD),
     clause("FR-006.cap", "F", "inconclusive", DISAGREES),
     results=[
-        of("test_words", ["FR-005.class"], verdict="inconclusive", reason=UNREAD, blame=""),
-        of("test_more_words", ["FR-005.class"], verdict="inconclusive", reason=UNREAD, blame=""),
-        of("test_cap", ["FR-006.cap"], verdict="inconclusive", reason=DISAGREES, blame=""),
+        of("test_words", ["FR-005.class"], verdict="inconclusive", blame="", **UNREADABLE),
+        of("test_more_words", ["FR-005.class"], verdict="inconclusive", blame="", **UNREADABLE),
+        of("test_cap", ["FR-006.cap"], verdict="inconclusive", blame="", **UNSTEADY),
     ],
 )  # fmt: skip
 WHY_BROKEN = "the adapter ended with exit code 5:\nTraceback\nboom"

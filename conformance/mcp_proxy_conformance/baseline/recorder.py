@@ -88,7 +88,9 @@ def lock(started: Started) -> None:
     locked = [ToolKey(step.server, name) for step in PLAIN.steps for name in step.tools]
     unproven = [str(key) for key in locked if not prover.expect_refusal(key)]
     if unproven:
-        raise Inconclusive(f"locks of the stage had no effect: {', '.join(unproven)}")
+        raise Inconclusive(
+            f"locks of the stage had no effect: {', '.join(unproven)}", cause="no_effect"
+        )
 
 
 def bodies(wanted: Sequence[Mapping[str, Any]], asked: Asked) -> tuple[Body, ...]:

@@ -35,7 +35,8 @@ def on_the_reference(
 ) -> Document:
     """Try those on proxies in this process; `heard` is told each row, its number and of how many.
 
-    `whole`: nothing was left out, so each check must kill something. `orders` of `order.WAYS` are
+    Each check must kill what it is listed with, if that is tried; `whole`: nothing was left out, so
+    each must kill something. `orders` of `order.WAYS` are
     tried too, with the checks `alone`.
     """
     many = len(wanted) + len(orders)
@@ -47,14 +48,12 @@ def on_the_reference(
     ordered = order.rows(orders, alone, folder, at_once=jobs)
     found += _heard(iter(ordered), many, heard, after=len(found))
     kills = _kills(found)
-    idle: list[str] = []
-    if whole:
-        lazy = gather.unproven(found)
-        duelled = duels([] if full else gather.duels_of(lazy, rest), folder, at_once=jobs)
-        won = {check: killed for check, killed in duelled if killed}
-        for check, killed in won.items():
-            kills.setdefault(check, []).append(killed)
-        idle = sorted(check.name for check in lazy if check.name not in won)
+    lazy = gather.unproven(found, None if whole else {trial.changed.id for trial in rest})
+    duelled = duels([] if full else gather.duels_of(lazy, rest), folder, at_once=jobs)
+    won = {check: killed for check, killed in duelled if killed}
+    for check, killed in won.items():
+        kills.setdefault(check, []).append(killed)
+    idle = sorted(check.name for check in lazy if check.name not in won)
     return of_rows(found, kills, full=full, idle=idle)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -108,11 +108,19 @@ def firm_checks() -> list[Check]:
     ]
 
 
-def unproven(rows: Iterable[Row]) -> list[Check]:
-    """The checks that were not seen to kill what the list of proofs says."""
+def unproven(rows: Iterable[Row], tried: Collection[str] | None = None) -> list[Check]:
+    """The checks that were not seen to kill what the list of proofs says.
+
+    `tried`: only those that are listed with one of these; None is all.
+    """
     killers = {row.id: row.by for row in rows if row.cell == "killed"}
-    told = proofs()
-    return [one for one in firm_checks() if one.name not in killers.get(told.get(one.name, ""), ())]
+    listed = {check.name: proofs().get(check.name, "") for check in firm_checks()}
+    return [
+        check
+        for check in firm_checks()
+        if (tried is None or listed[check.name] in tried)
+        and check.name not in killers.get(listed[check.name], ())
+    ]
 
 
 def duels_of(lazy: Iterable[Check], tried: Sequence[Trial]) -> list[Duel]:

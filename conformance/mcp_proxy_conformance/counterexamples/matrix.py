@@ -142,7 +142,7 @@ def _kill(trial: Trial, place: Path, *, full: bool) -> Row:
 
 def _asking(found: Verdicts, wanted: frozenset[str]) -> tuple[str, ...]:
     """The checks of these clauses that settle nothing before a text is pinned by its author."""
-    unread = [r for r in found.results if r["reason"].startswith("unrecognised")]
+    unread = [r for r in found.results if r["cause"] == "unread_text"]
     citing = [r["check"] for r in unread if wanted.intersection(r["clauses"])]
     return tuple(dict.fromkeys(citing))
 

@@ -13,7 +13,6 @@ from mcp_proxy_conformance.counterexamples.row import Cell, Row
 from mcp_proxy_conformance.counterexamples.trial import Verdicts, tried
 from mcp_proxy_conformance.given import Given
 from mcp_proxy_conformance.requirement import OF_PROXIES
-from mcp_proxy_conformance.run import NOT_DECLARED
 from mcp_proxy_conformance.target.adapter import Target
 from mcp_proxy_conformance.verdict import WORST_FIRST
 
@@ -81,7 +80,7 @@ class Standing:
     def _silent(self, wanted: set[str], *, doubtful: bool = False) -> Iterator[str]:
         for one in sorted(self.found.results, key=lambda r: WORST_FIRST.index(r["verdict"])):
             reason = str(one["reason"]).partition("\n")[0]
-            lawful = one["verdict"] == "not_applicable" and not reason.endswith(NOT_DECLARED)
+            lawful = one["verdict"] == "not_applicable" and one["cause"] != "not_declared"
             if (
                 one["judgement"] == "F"
                 and wanted & set(one["clauses"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,12 @@ class Verdicts:
     headline: str
     why: str
     every: tuple[dict[str, Any], ...]
-    clauses_passed: tuple[str, ...] = ()
+    clauses: Mapping[str, str]
+
+    @property
+    def clauses_passed(self) -> tuple[str, ...]:
+        """The clauses of which something was observed, and nothing against them."""
+        return tuple(name for name, verdict in self.clauses.items() if verdict == "pass")
 
     @property
     def results(self) -> list[dict[str, Any]]:
@@ -63,7 +69,7 @@ def tried(given: Given, out: Path, *, check_s: int = SHORT_S) -> Verdicts:
         headline=report["headline"],
         why=report["why"],
         every=tuple(_slim(one) for one in results),
-        clauses_passed=tuple(c["id"] for c in report["clauses"] if c["verdict"] == "pass"),
+        clauses={one["id"]: one["verdict"] for one in report["clauses"]},
     )
 
 
@@ -77,5 +83,5 @@ def _files(given: Given) -> list[str]:
 
 
 def _slim(result: dict[str, Any]) -> dict[str, Any]:
-    members = ("check", "case", "clauses", "judgement", "verdict", "reason", "stage")
+    members = ("check", "case", "clauses", "judgement", "verdict", "reason", "cause", "stage")
     return {name: result[name] for name in members}

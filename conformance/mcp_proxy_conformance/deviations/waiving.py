@@ -9,11 +9,9 @@ import msgspec
 
 from mcp_proxy_conformance.deviations.deviation import Deviation
 from mcp_proxy_conformance.deviations.naming import OWN, is_clause, names, strays
-from mcp_proxy_conformance.verdict import Result
+from mcp_proxy_conformance.verdict import Result, Verdict
 
 State = Literal["used", "stale", "unobserved"]
-NOT_ASKED = "not asked for"
-"""How the reason begins of a check that an option would have asked for."""
 
 
 def waived(result: Result, deviations: Sequence[Deviation]) -> Result:
@@ -80,21 +78,19 @@ def _covering(result: Result, deviations: Sequence[Deviation]) -> list[Deviation
 
 
 def _state(deviation: Deviation, results: Sequence[Result], *, whole: bool) -> State:
-    clause = is_clause(deviation.id)
-    meant = [
-        one
-        for one in results
-        if (deviation.id in one.clauses if clause else names(deviation.id, one))
-    ]
-    if any(one.judgement == "F" and one.verdict in ("fail", "waived") for one in meant):
+    meant = [(verdict, one) for one in results if (verdict := _of(deviation, one)) is not None]
+    if any(one.judgement == "F" and verdict in ("fail", "waived") for verdict, one in meant):
         return "used"
-    settled = all(_is_settled(one) for one in meant)
-    passes = any(one.verdict == "pass" for one in meant)
+    settled = all(
+        verdict == "pass" or (verdict == "not_applicable" and one.cause != "not_asked")
+        for verdict, one in meant
+    )
+    passes = any(verdict == "pass" for verdict, _ in meant)
     return "stale" if whole and settled and passes else "unobserved"
 
 
-def _is_settled(result: Result) -> bool:
-    """Whether the result passes, or could in no run of the target do anything else."""
-    if result.verdict == "not_applicable":
-        return not result.reason.startswith(NOT_ASKED)
-    return result.verdict == "pass"
+def _of(deviation: Deviation, result: Result) -> Verdict | None:
+    """What a result says of what the deviation names; None when it says nothing."""
+    if is_clause(deviation.id):
+        return result.of(deviation.id)
+    return result.verdict if names(deviation.id, result) else None

@@ -98,7 +98,7 @@ class Listing:
     def server(self, name: str) -> ServerEntry:
         """A server's entry; Inconclusive when the listing leaves it out."""
         if name not in self.servers:
-            raise Inconclusive(f"the listing does not show the server {name}")
+            raise Inconclusive(f"the listing does not show the server {name}", cause="not_listed")
         return self.servers[name]
 
     def counts(self, server: str) -> Any:
@@ -114,15 +114,19 @@ def read_answer(reply: ToolReply, query: str, members: Members, known: Known) ->
         return Answer(reply=reply, query=query, error=_error_text(reply), body={})
     note = body.get(members.note)
     if note is not None and not isinstance(note, str):
-        raise Misshapen(f"member {members.note!r} is {note!r:.{SHOWN}}; a note is one string")
+        raise Misshapen(
+            f"member {members.note!r} is {note!r:.{SHOWN}}; a note is one string", "FR-009.one-line"
+        )
     remediation = body.get(members.remediation)
     if remediation is not None and not isinstance(remediation, dict):
-        raise Misshapen(f"member {members.remediation!r} is no object: {remediation!r:.{SHOWN}}")
+        raise Misshapen(
+            f"member {members.remediation!r} is no object: {remediation!r:.{SHOWN}}", "FR-005.keys"
+        )
     return Answer(
         reply=reply,
         query=query,
         tools=_entries(body, members.tools, known),
-        disabled=_entries(body, members.disabled, known),
+        disabled=_entries(body, members.disabled, known, "FR-003.members"),
         remediation=remediation,
         note=note,
         body=body,
@@ -171,16 +175,18 @@ def server_entry(told: Any, members: Members) -> ServerEntry:
     )
 
 
-def _entries(body: Mapping[str, Any], member: str, known: Known) -> tuple[Entry, ...]:
+def _entries(
+    body: Mapping[str, Any], member: str, known: Known, *clauses: str
+) -> tuple[Entry, ...]:
     told = body.get(member)
     if told is None:
         return ()
     if not isinstance(told, list):
-        raise Misshapen(f"member {member!r} is no list: {told!r:.{SHOWN}}")
+        raise Misshapen(f"member {member!r} is no list: {told!r:.{SHOWN}}", *clauses)
     found = []
     for one in told:
         if not isinstance(one, dict) or not isinstance(one.get("name"), str):
-            raise Misshapen(f"an entry of {member!r} has no name: {one!r:.{SHOWN}}")
+            raise Misshapen(f"an entry of {member!r} has no name: {one!r:.{SHOWN}}", *clauses)
         server = one.get("server")
         name = one["name"]
         key = known.key(server if isinstance(server, str) else "", name)

@@ -139,7 +139,7 @@ def _asked(ask: Ask, order: str) -> dict[str, list[Exact]]:
 
 
 def _disagreement(where: str) -> Inconclusive:
-    return Inconclusive(f"the target does not agree with itself: {where}")
+    return Inconclusive(f"the target does not agree with itself: {where}", cause="disagrees")
 
 
 def _tree(part: bytes) -> Node:

@@ -23,7 +23,9 @@ def block(entry: ServerEntry) -> dict[str, Any]:
     if entry.counts is None:
         return {}
     if not isinstance(entry.counts, dict):
-        raise Misshapen(f"the counts of {entry.name} are no object: {entry.counts!r:.200}")
+        raise Misshapen(
+            f"the counts of {entry.name} are no object: {entry.counts!r:.200}", "FR-010.block"
+        )
     return entry.counts
 
 

@@ -1,9 +1,8 @@
-"""A case's expectation laid beside what a target answers, as two comparable dicts."""
+"""A case's expectation compared with what a target answers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -11,37 +10,26 @@ import msgspec
 
 from mcp_proxy_conformance.bench import ABSENT, Bench, Called
 from mcp_proxy_conformance.case import Bounds, Case, Then
-from mcp_proxy_conformance.discovery.accusation import listed
-from mcp_proxy_conformance.discovery.answer import Answer
-from mcp_proxy_conformance.discovery.locked import own_entries
+from mcp_proxy_conformance.comparison import Comparison
+from mcp_proxy_conformance.discovery.agents import beyond
+from mcp_proxy_conformance.discovery.answer import Answer, ServerEntry
+from mcp_proxy_conformance.discovery.counts import KEYS, REASONS, integral
+from mcp_proxy_conformance.discovery.grounds import OF_USERS, broken_by, reveals, shown_by
+from mcp_proxy_conformance.discovery.locked import own_entries, schemas
 from mcp_proxy_conformance.discovery.numbers import numbers_in
 from mcp_proxy_conformance.discovery.remediation import judge, mask
 from mcp_proxy_conformance.discovery.surface import FLAG
 from mcp_proxy_conformance.oracle import ABSENT as NOWHERE
-from mcp_proxy_conformance.oracle import BY_APPROVAL, cap
-from mcp_proxy_conformance.verdict import Inconclusive, NotApplicable, Unread
+from mcp_proxy_conformance.oracle import BY_APPROVAL, cap, counted_as, is_hidden
+from mcp_proxy_conformance.proving import SHOW_LIMIT
+from mcp_proxy_conformance.state import ToolState
+from mcp_proxy_conformance.verdict import Inconclusive, NotApplicable
 from mcp_proxy_conformance.world import ToolKey, key
 
-
-@dataclass(frozen=True, slots=True)
-class Sides:
-    """What was observed and what was expected, by the path of each expectation."""
-
-    observed: dict[str, Any] = field(default_factory=dict)
-    expected: dict[str, Any] = field(default_factory=dict)
-
-    def one_of(self, path: str, seen: Any, allowed: Collection[Any]) -> None:
-        """The observation is one of the allowed values."""
-        self.observed[path] = seen
-        self.expected[path] = seen if seen in allowed else sorted(allowed, key=str)
-
-    def truth(self, path: str, seen: Any, *, holds: bool, wanted: str) -> None:
-        """The observation meets a condition that is told in words."""
-        self.observed[path] = seen
-        self.expected[path] = seen if holds else wanted
+POLICY = "disabled_by_config"
 
 
-def lay_out(case: Case, bench: Bench, *, way: int = 0) -> Sides:
+def lay_out(case: Case, bench: Bench, *, way: int = 0) -> Comparison:
     """Ask what the case asks, calling by that call surface.
 
     Raises:
@@ -50,47 +38,140 @@ def lay_out(case: Case, bench: Bench, *, way: int = 0) -> Sides:
     if case.when.agent is not None:
         bench.needs("agents")
         bench = bench.as_agent(case.when.agent)
-    asked: dict[str, Callable[[Case, Bench], Sides]] = {
+    asked: dict[str, Callable[[Case, Bench], Comparison]] = {
         "discover": _discovered,
         "list": _listed,
         "call": partial(_called, way=way),
     }
-    sides = asked[case.when.do](case, bench)
-    if not sides.expected:
+    compared = asked[case.when.do](case, bench)
+    if compared.is_empty:
         raise NotApplicable("what the case looks at is not part of this target's answer")
-    return sides
+    return compared
 
 
-def _discovered(case: Case, bench: Bench) -> Sides:
-    when, then, sides = case.when, case.then, Sides()
+def _discovered(case: Case, bench: Bench) -> Comparison:
+    when, then, compared = case.when, case.then, Comparison()
     query = when.query or ""
     _controls(case, bench, query)
-    answer = bench.asked(
-        query,
-        include_disabled=ABSENT if when.include_disabled is None else when.include_disabled,
-        limit=when.limit if isinstance(when.limit, (int, float, str)) else ABSENT,
-    )
-    if answer.error is not None and when.limit not in (msgspec.UNSET, *range(1, 101)):
-        return sides  # an unusable limit may be refused (FR-006.odd-limits)
+    sent = when.limit if isinstance(when.limit, (int, float, str)) else ABSENT
+    given = ABSENT if when.include_disabled is None else when.include_disabled
+    answer = bench.asked(query, include_disabled=given, limit=sent)
+    odd = when.limit not in (msgspec.UNSET, *range(1, 101))
+    if answer.error is not None and odd:
+        compared.observed["FR-006.odd-limits"] += 1  # it may be refused
+        return compared
     bench.require(answer.error is None, f"discovery answered an error: {answer.error}")
-    _tools(then, answer, sides)
+    flag = bool(when.include_disabled)
+    _tools(then, answer, bench, compared, flag=flag, limit=sent)
     _not_capped_lower(then, answer, bench)
     limit = when.limit if isinstance(when.limit, (int, float)) else None
     _not_crowded_out(then, answer, cap(limit))
     for name, allowed in (then.disabled or {}).items():
-        seen = str(answer.statuses().get(key(name), NOWHERE))
-        sides.one_of(listed(name, bench.states[key(name)], seen, allowed), seen, allowed)
+        _placed(key(name), allowed, answer, bench, compared, flag=flag)
     if then.disabled_only:
-        others = sorted({str(k) for k in answer.statuses()} - set(then.disabled or {}))
-        sides.one_of("other locked entries", tuple(others), [()])
+        for other in sorted(answer.statuses().keys() - set(map(key, then.disabled or {}))):
+            _placed(other, (NOWHERE,), answer, bench, compared, flag=flag)
     if then.disabled_count is not None:
-        count, bounds = len(answer.disabled), then.disabled_count
-        few = count < (bounds.min if bounds.equals is None else bounds.equals)
-        path = "too few locked entries" if few else "too many locked entries"
-        sides.truth(path, count, holds=bounds.holds(count), wanted=_told(bounds))
-    _texts(then, answer, bench, sides)
-    _note(then, answer, bench, sides)
-    return sides
+        _counted(then.disabled_count, answer, bench, compared, flag=flag, odd=odd, limit=limit)
+    _texts(then, answer, bench, compared, flag=flag)
+    _note(then, answer, bench, compared, limit=limit)
+    return compared
+
+
+def _placed(
+    tool: ToolKey, allowed: Iterable[str], answer: Answer, bench: Bench, compared: Comparison,
+    *, flag: bool,
+) -> None:  # fmt: skip
+    """Where an answer puts a tool among its locked entries."""
+    state = bench.states.get(tool, ToolState())
+    listed = str(answer.statuses().get(tool, NOWHERE))
+    seen = listed if state.callable else answer.status(tool)
+    inside = _in_scope(bench, tool)
+    _once(tool, answer, compared)
+    if not inside:
+        shows = ["FR-007.hidden"] if flag and _others_see(bench, tool, answer.query) else []
+        compared.one_of(f"place of {tool}", seen, tuple(allowed), breaks=["FR-007.hidden"],
+                        shows=shows)  # fmt: skip
+        return
+    alone = bench.tools.get(tool)
+    by_description = alone is not None and answer.query not in (alone.name, alone.word, tool.tool)
+    breaks: Iterable[str]
+    if flag and bench.agent is not None and seen == NOWHERE and _is_crowded(bench, answer.query):
+        breaks = ["FR-007.before-cap"]
+    else:
+        breaks = broken_by(state, seen, flag=flag, by_description=by_description)
+    shows = [*shown_by(state, seen, flag=flag, by_description=by_description)]
+    if flag and bench.agent is not None and _is_crowded(bench, answer.query):
+        shows += ["FR-007.before-cap"]
+    if not flag and not answer.tools and answer.note:
+        named = tool.tool in answer.text_without_echo() and tool.tool != answer.query
+        compared.one_of(f"name of {tool} without the flag", named, (False,),
+                        breaks=["FR-009.no-entries", "FR-002.no-locked-names"])  # fmt: skip
+    compared.one_of(f"place of {tool}", seen, tuple(allowed), breaks=breaks, shows=shows)
+
+
+def _once(tool: ToolKey, answer: Answer, compared: Comparison) -> None:
+    """A tool stands once in an answer, if at all."""
+    entries = [*answer.callables(), *(entry.key for entry in answer.disabled)]
+    if tool in entries:
+        compared.one_of(f"entries of {tool}", entries.count(tool), (1,), breaks=["FR-004.once"])
+
+
+def _in_scope(bench: Bench, tool: ToolKey) -> bool:
+    return bench.agent is None or tool.server in bench.world.agents[bench.agent]
+
+
+def _others_see(bench: Bench, tool: ToolKey, query: str) -> bool:
+    """Whether one who sees everything finds the tool by that query: the control of each scope."""
+    admin = _as_admin(bench)
+    found = admin.asked(query, include_disabled=True, limit=SHOW_LIMIT)
+    if tool in (*found.callables(), *found.statuses()):
+        return True
+    own = admin.asked(tool.tool, include_disabled=True, limit=SHOW_LIMIT)
+    return tool in own.statuses() and len(found.disabled) >= cap(SHOW_LIMIT)
+
+
+def _is_crowded(bench: Bench, query: str) -> bool:
+    """Whether more tools lie locked under that query than one answer may hold, beyond scope too.
+
+    And whether somebody who sees everything is shown one that lies beyond.
+    """
+    if not _matches_beyond(bench, query):
+        return False
+    matches = [k for k in bench.states if bench.tools[k].holds(query) and k in bench.armed.refused]
+    outside = [k for k in matches if not _in_scope(bench, k)]
+    return bool(outside) and len(matches) > cap(None)
+
+
+def _counted(
+    bounds: Bounds, answer: Answer, bench: Bench, compared: Comparison,
+    *, flag: bool, odd: bool, limit: float | None,
+) -> None:  # fmt: skip
+    """How many locked entries an answer holds."""
+    count = len(answer.disabled)
+    least = bounds.min if bounds.equals is None else bounds.equals
+    matches = [k for k in bench.states if bench.tools[k].holds(answer.query)
+               and not bench.states[k].callable and _in_scope(bench, k)]  # fmt: skip
+    if count < least:
+        kinds = {reveals(bench.states[k]) for k in matches}
+        shown = {reveals(bench.states[k]) for k in answer.statuses() if k in bench.states}
+        missing = kinds - shown
+        compared.truth("locked entries", count, holds=False, allowed=_told(bounds),
+                       breaks=sorted(missing or kinds))  # fmt: skip
+        return
+    most = min(cap(limit), bounds.max if bounds.max is not None else least)
+    breaks = ["FR-006.odd-limits" if odd else "FR-006.cap"]
+    if not flag:
+        breaks = ["FR-001.default-off", "FR-002.no-section"]
+    elif not matches:
+        breaks = [*breaks, "FR-002.no-locks-no-change"] if count <= most else breaks
+    bound = len(matches) > most
+    shows = (breaks if bound else []) if flag else ["FR-001.default-off", "FR-002.no-section"]
+    if flag and least:
+        alone = {bench.states[k] for k in matches}
+        shows = [*shows, *(map(reveals, alone) if len(alone) == 1 else ())]
+    compared.truth("locked entries", count, holds=bounds.holds(count), allowed=_told(bounds),
+                   breaks=breaks, shows=shows)  # fmt: skip
 
 
 def _told(bounds: Bounds) -> str:
@@ -136,7 +217,7 @@ def _controls(case: Case, bench: Bench, query: str) -> None:
             relevant = bench.relevant(key(name), query)
             bench.require(relevant, f"{name} was not relevant to {query!r} while callable")
             seen = bench.agent is None or key(name) in own_entries(_as_admin(bench), [key(name)])
-            bench.require(seen, f"the flag reveals {name} to nobody; see FR-001")
+            bench.require(seen, f"the flag reveals {name} to nobody; see FR-001", "other_clause")
     for name in (then.tools.has or ()) if then.tools else ():
         relevant = key(name) in bench.armed.shown.get(query, ())
         bench.require(relevant, f"{name} was not listed for {query!r} while all was callable")
@@ -156,44 +237,89 @@ def _armed(bench: Bench, tool: ToolKey) -> None:
     if tool in bench.armed.skipped:
         raise NotApplicable(f"{tool}: {bench.armed.skipped[tool]}")
     if tool not in bench.states:
-        raise NotApplicable(f"{tool} needs what the target does not declare")
+        raise NotApplicable(f"{tool} needs what the target does not declare", cause="not_declared")
     if tool in bench.armed.unproven:
-        raise Inconclusive(f"{tool}: {bench.armed.unproven[tool]}")
+        unproven = bench.armed.unproven[tool]
+        raise Inconclusive(f"{tool}: {unproven.reason}", cause=unproven.cause)
 
 
-def _tools(then: Then, answer: Answer, sides: Sides) -> None:
+def _tools(
+    then: Then, answer: Answer, bench: Bench, compared: Comparison, *, flag: bool, limit: Any
+) -> None:
     if then.tools is None:
         return
-    seen = {str(k) for k in answer.callables()}
+    seen = set(answer.callables())
     for name in then.tools.has or ():
-        sides.one_of(f"callable: {name}", name in seen, [True])
+        tool = key(name)
+        _once(tool, answer, compared)
+        if not flag:
+            bench.require(tool in seen, f"{name} is not listed without the flag")
+            continue
+        usual = answer if tool in seen else bench.asked(answer.query, limit=limit)
+        bench.require(tool in usual.callables(), f"{name} is not listed without the flag either")
+        compared.one_of(f"{name} among the callable tools", tool in seen, (True,),
+                        breaks=["FR-006.callables"])  # fmt: skip
     for name in then.tools.lacks or ():
-        sides.one_of(f"callable: {name}", name in seen, [False])
+        tool = key(name)
+        state = bench.states.get(tool, ToolState())
+        seen_as = "callable" if tool in seen else NOWHERE
+        if not _in_scope(bench, tool):
+            breaks: tuple[str, ...] = ("FR-007.hidden",)
+            shows = breaks if flag and _others_see(bench, tool, answer.query) else ()
+        else:
+            breaks = broken_by(state, "callable", flag=flag)
+            shows = ("FR-004.follows-state",) if flag and not state.callable else ()
+        compared.one_of(f"{name} among the callable tools", seen_as, (NOWHERE,), breaks=breaks,
+                        shows=shows)  # fmt: skip
     if then.tools.only is not None:
-        sides.one_of("callable: all", sorted(seen), [sorted(then.tools.only)])
+        names = sorted(map(str, seen))
+        compared.one_of("the callable tools", names, [sorted(then.tools.only)],
+                        breaks=["FR-006.callables" if flag else "FR-001.default-off"])  # fmt: skip
 
 
-def _texts(then: Then, answer: Answer, bench: Bench, sides: Sides) -> None:
+def _texts(then: Then, answer: Answer, bench: Bench, compared: Comparison, *, flag: bool) -> None:
     entries = {str(entry.key): entry for entry in answer.disabled}
     for name in then.withheld:
-        if name in entries:
+        tool = key(name)
+        if name in entries and flag:
             words = entries[name].description or None
-            sides.one_of(f"description of {name}", words, _withheld_forms(bench, key(name)))
+            allowed = _withheld_forms(bench, tool)
+            compared.one_of(f"description of {name}", words, allowed, breaks=["FR-003.withheld"])
+            schema = list(schemas(entries[name].members))
+            compared.one_of(f"schema of {name}", schema, ([],), breaks=["FR-003.withheld"])
+        planted = bench.tools[tool].canaries if is_hidden(bench.states[tool]) else ()
+        if planted:
+            told = sorted(word for word in planted if word in answer.text_without_echo())
+            compared.one_of(f"canaries of {name}", told, ([],), breaks=["FR-003.canary"])
     for name in then.described:
         own = bench.armed.entries.get(key(name))
         if name in entries and own is not None:
-            sides.one_of(f"description of {name}", entries[name].description, [own.description])
-    told = answer.remediation or {}
+            words = entries[name].description
+            compared.one_of(f"description of {name}", words, (own.description,),
+                            breaks=["FR-003.description"])  # fmt: skip
+    told_map = answer.remediation or {}
     if then.remediation_keys is not None:
-        wanted = (
-            answer.statuses().values()
-            if then.remediation_keys == "as statuses"
-            else then.remediation_keys
-        )
-        sides.one_of("remediation keys", sorted(told), [sorted(set(wanted))])
+        statuses = set(map(str, answer.statuses().values()))
+        wanted = statuses if then.remediation_keys == "as statuses" else set(then.remediation_keys)
+        breaks = ["FR-005.keys"] if flag else ["FR-002.no-section", "FR-001.default-off"]
+        only = _only_beyond(bench, answer.query, set(told_map) - statuses)
+        compared.one_of("keys of the map", sorted(told_map), (sorted(wanted),),
+                        breaks=[*breaks, *(["FR-007.hidden"] if only else [])],
+                        shows=breaks if wanted or not flag else ())  # fmt: skip
     for status in then.remediation_class:
-        if status in told:
-            _text(f"remediation of {status}", str(told[status]), status, bench, sides)
+        if status in told_map:
+            clauses = ["FR-005.class", *(["SC-003.discovery"] if status == POLICY else [])]
+            _text(f"remediation of {status}", str(told_map[status]), status, bench=bench,
+                  compared=compared, clauses=clauses)  # fmt: skip
+
+
+def _only_beyond(bench: Bench, query: str, more: set[str]) -> bool:
+    """Whether a surplus key of an agent's map is that of a match beyond its scope."""
+    if bench.agent is None or not more:
+        return False
+    told = _as_admin(bench).revealed(query, limit=SHOW_LIMIT)
+    outside = beyond(bench.world, bench.agent)
+    return any(str(status) in more for tool, status in told.items() if tool.server in outside)
 
 
 def _withheld_forms(bench: Bench, tool: ToolKey) -> list[str | None]:
@@ -203,31 +329,57 @@ def _withheld_forms(bench: Bench, tool: ToolKey) -> list[str | None]:
     return [None, own.description] if approved and own is not None else [None]
 
 
-def _text(path: str, text: str, status: str, bench: Bench, sides: Sides) -> None:
+def _text(
+    path: str, text: str, status: str, *, bench: Bench, compared: Comparison, clauses: list[str]
+) -> None:
     judgement = judge(text, status, pins=bench.started.target.pins)
     if judgement.outcome == "unrecognised":
-        raise Unread(path, text)
+        compared.unread(path, text, clauses)
+        return
     wanted = f"not the instruction of another class ({judgement.reason})"
-    sides.truth(path, text, holds=judgement.outcome != "convicted", wanted=wanted)
+    holds = judgement.outcome != "convicted"
+    compared.truth(path, text, holds=holds, allowed=wanted, breaks=clauses)
 
 
-def _note(then: Then, answer: Answer, bench: Bench, sides: Sides) -> None:
-    if then.note == "absent" and (answer.tools or not bench.revealed(answer.query)):
-        sides.one_of("note", answer.note or None, [None])
+def _note(
+    then: Then, answer: Answer, bench: Bench, compared: Comparison, *, limit: float | None
+) -> None:
+    crosses = _matches_beyond(bench, answer.query)
+    own = bench.revealed(answer.query) if then.note != "any" else {}
+    if then.note == "absent" and (answer.tools or not own):
+        clauses = ["FR-009.silent"]
+        clauses += ["FR-007.note"] if crosses and not answer.tools else []
+        compared.one_of("note", answer.note or None, (None,), breaks=clauses)
     if then.note == "due" and not answer.tools:
         named = answer.note is not None and FLAG in answer.note
-        sides.truth("note", answer.note, holds=named, wanted=f"a note that names {FLAG}")
-    if then.note_count is not None and answer.note is not None:
-        shown = len(bench.revealed(answer.query, limit=100))
+        clauses = ["FR-009.note", "SC-006.every-kind"]
+        clauses += ["FR-009.tight-limit"] if limit == 1 else []
+        breaks = ["FR-009.note"] if answer.note else clauses
+        compared.truth("note", answer.note, holds=named, allowed=f"a note that names {FLAG}",
+                       breaks=breaks, shows=clauses)  # fmt: skip
+    if then.note_count is not None and answer.note is not None and not answer.tools:
+        shown = len(bench.revealed(answer.query, limit=SHOW_LIMIT))
         found = numbers_in(answer.note)
         exact = then.note_count.equals == shown
         holds = shown in found if exact else any(number >= shown for number in found)
         wanted = f"the number {shown}" if exact else f"a number of {shown} or more"
-        sides.truth("count in the note", answer.note, holds=holds, wanted=wanted)
+        beside = ["FR-007.note"] if crosses and exact else []
+        more = beside if any(number > shown for number in found) else []
+        compared.truth("number in the note", answer.note, holds=holds, allowed=wanted,
+                       breaks=["FR-009.count", *more] if found else ["FR-009.note"],
+                       shows=["FR-009.count", *beside])  # fmt: skip
 
 
-def _listed(case: Case, bench: Bench) -> Sides:
-    sides = Sides()
+def _matches_beyond(bench: Bench, query: str) -> bool:
+    """Whether somebody who sees everything is shown a match beyond the agent's scope."""
+    if bench.agent is None:
+        return False
+    told = _as_admin(bench).revealed(query, limit=SHOW_LIMIT)
+    return any(tool.server in beyond(bench.world, bench.agent) for tool in told)
+
+
+def _listed(case: Case, bench: Bench) -> Comparison:
+    compared = Comparison()
     bench.require(_as_admin(bench).block_alive, "no counts block was seen on this stage")
     listing = bench.list()
     for server, wanted in (case.then.counts or {}).items():
@@ -236,48 +388,92 @@ def _listed(case: Case, bench: Bench) -> Sides:
                 raise NotApplicable(f"{tool}: {reason}")
         for tool in bench.armed.unproven:
             bench.require(tool.server != server, f"a lock on {server} was not proven: {tool}")
-        bench.require(server in listing.servers, f"the listing does not show {server}")
+        shown = server in listing.servers
+        bench.require(shown, f"the listing does not show {server}", "not_listed")
         entry = listing.servers[server]
         if wanted is None:
-            sides.one_of(f"counts: of {server}", entry.counts, [None])
-            sides.one_of(f"counts: member of {server}", entry.has_counts, [False])
-            continue
-        block = entry.counts if isinstance(entry.counts, dict) else {}
-        for name, numbers in wanted.items():
-            allowed = numbers if isinstance(numbers, tuple) else (numbers,)
-            sides.one_of(f"counts: {name} of {server}", block.get(name, 0), allowed)
-    return sides
+            told = entry.counts if entry.has_counts else "no member"
+            compared.one_of(f"counts of {server}", told, ("no member",),
+                            breaks=["SC-005.absent", "FR-010.block"],
+                            shows=["SC-005.absent"])  # fmt: skip
+        else:
+            _block(entry, wanted, bench, compared)
+    return compared
 
 
-def _called(case: Case, bench: Bench, *, way: int) -> Sides:
-    sides, then = Sides(), case.then.rejection
+def _block(
+    entry: ServerEntry, wanted: Mapping[str, Any], bench: Bench, compared: Comparison
+) -> None:
+    """The counts of a server with locked tools: there, integers, and each tool counted once."""
+    block = entry.counts if isinstance(entry.counts, dict) else {}
+    compared.truth(f"counts of {entry.name}", entry.counts, holds=bool(block),
+                   allowed="a block of counts", breaks=["FR-010.block"])  # fmt: skip
+    if not block:
+        return
+    odd = {word: value for word, value in block.items() if word in KEYS and not integral(value)}
+    compared.one_of(f"numbers of {entry.name} that are not integers", odd, ({},),
+                    breaks=["FR-010.block"])  # fmt: skip
+    if odd:
+        return
+    due = {name: n if isinstance(n, tuple) else (n,) for name, n in wanted.items()}
+    told = {name: int(block.get(name, 0)) for name in due}
+    holds = all(told[name] in due[name] for name in due)
+    states = [s for tool, s in bench.states.items() if tool.server == entry.name]
+    surplus = [word for word in OF_USERS
+               if block.get(word, 0) > sum(word in counted_as(s) for s in states)]  # fmt: skip
+    has_config = any(state.config for state in states)
+    more = ["FR-004.once"] if sum(told.values()) > len(states) else []
+    compared.truth(
+        f"counts of {entry.name}", told, holds=holds,
+        allowed={name: n[0] if len(n) == 1 else list(n) for name, n in due.items()},
+        breaks=["FR-010.sum", *more, *(["SC-003.listing"] if surplus and has_config else [])],
+        shows=["FR-010.sum", *(["SC-003.listing"] if has_config else [])],
+    )  # fmt: skip
+    zero = sorted(word for word in REASONS if word in block and not block[word])
+    left_out = any(word not in block for word in REASONS)
+    compared.one_of(f"reasons of {entry.name} with the value 0", zero, ([],),
+                    breaks=["FR-010.zero-omitted"],
+                    shows=["FR-010.zero-omitted"] if left_out else [])  # fmt: skip
+
+
+def _called(case: Case, bench: Bench, *, way: int) -> Comparison:
+    compared, then = Comparison(), case.then.rejection
     tool = key(case.when.tool or "")
     _armed(bench, tool)
     called = bench.call(tool, surface=way)
     if then is None:
-        return sides
+        return compared
     if then.reaches_upstream is not None:
-        sides.one_of("the call reached the upstream", called.reached, [then.reaches_upstream])
+        compared.one_of("the call reached the upstream", called.reached, (then.reaches_upstream,),
+                        breaks=["FR-011.never-reaches"])  # fmt: skip
+    if called.reached:
+        return compared  # no text of it is a rejection
     text = mask(called.text, [tool.server, tool.tool])
     if then.points_to_flag is not None:
-        _pointer(called, bench, sides)
+        _pointer(called, bench, compared)
     if then.is_class is not None:
-        _class(text, then.is_class, bench, sides)
+        _class(text, tool, then.is_class, bench, compared)
     if then.not_class is not None:
         own = _own_rejections(bench, then.not_class)
         bench.require(own, f"no tool is locked as {then.not_class} alone")
-        path = "rejection unlike that of another lock"
-        sides.truth(path, text, holds=text not in own, wanted=f"not one of {own}")
-    return sides
+        clause = "FR-008.distinct" if _in_scope(bench, tool) else "FR-007.rejection"
+        compared.truth(f"rejection of {tool}", text, holds=text not in own,
+                       allowed=f"another text than that for {then.not_class}",
+                       breaks=[clause])  # fmt: skip
+    return compared
 
 
-def _class(text: str, status: str, bench: Bench, sides: Sides) -> None:
+def _class(text: str, tool: ToolKey, status: str, bench: Bench, compared: Comparison) -> None:
     """Equality with this target's own text for another lock convicts before any reading does."""
-    for other in ("disabled_by_user", "pending_approval"):
+    clauses = ["FR-008.config", "SC-003.rejection"]
+    for other in OF_USERS:
         if other != status and text in _own_rejections(bench, other):
-            sides.truth("rejection", text, holds=False, wanted=f"not the text of {other}")
+            alone = ["FR-008.distinct"] if bench.states[tool] == ToolState(config=True) else []
+            compared.truth(f"rejection of {tool}", text, holds=False,
+                           allowed=f"another text than that for {other}",
+                           breaks=[*clauses, *alone])  # fmt: skip
             return
-    _text("rejection", text, status, bench, sides)
+    _text(f"rejection of {tool}", text, status, bench=bench, compared=compared, clauses=clauses)
 
 
 def _own_rejections(bench: Bench, status: str) -> list[str]:
@@ -293,7 +489,8 @@ def _own_rejections(bench: Bench, status: str) -> list[str]:
     return [mask(bench.refusal(one), [one.server, one.tool]) for one in tools]
 
 
-def _pointer(called: Called, bench: Bench, sides: Sides) -> None:
+def _pointer(called: Called, bench: Bench, compared: Comparison) -> None:
     words = (FLAG, bench.surface.discovery_tool)
     found = any(word in called.text for word in words)
-    sides.truth("rejection points on", called.text, holds=found, wanted=f"one of {words}")
+    compared.truth("what the rejection points to", called.text, holds=found,
+                   allowed=f"one of {', '.join(words)}", breaks=["FR-008.pointer"])  # fmt: skip

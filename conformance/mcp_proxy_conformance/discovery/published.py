@@ -18,16 +18,20 @@ SHOWN = 200
 def refusals(schema: Any, arguments: dict[str, Any]) -> list[str]:
     """What a schema has against these arguments; raises Misshapen when it is none."""
     if not isinstance(schema, dict):
-        raise Misshapen(f"the inputSchema is no object: {schema!r:.{SHOWN}}")
+        raise Misshapen(f"the inputSchema is no object: {schema!r:.{SHOWN}}", "FR-001.declared")
     kind = validator_for(schema, default=jsonschema.Draft202012Validator)
     try:
         kind.check_schema(schema)
         found = kind(schema, registry=Registry()).iter_errors(arguments)
         return [error.message for error in found]
     except jsonschema.SchemaError as error:
-        raise Misshapen(f"the inputSchema is no JSON Schema: {error.message}") from None
+        raise Misshapen(
+            f"the inputSchema is no JSON Schema: {error.message}", "FR-001.declared"
+        ) from None
     except Unresolvable as error:
-        raise Inconclusive(f"the inputSchema rests on another document: {error}") from None
+        raise Inconclusive(
+            f"the inputSchema rests on another document: {error}", cause="foreign_schema"
+        ) from None
 
 
 def default(schema: Any) -> Any:

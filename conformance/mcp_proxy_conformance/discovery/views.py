@@ -10,8 +10,9 @@ from typing import Any
 
 from mcp_proxy_conformance.bench import ABSENT, Bench
 from mcp_proxy_conformance.case import Case, cases
+from mcp_proxy_conformance.comparison import Comparison
 from mcp_proxy_conformance.discovery.agents import everywhere
-from mcp_proxy_conformance.discovery.expectation import Sides, lay_out
+from mcp_proxy_conformance.discovery.expectation import lay_out
 from mcp_proxy_conformance.discovery.forms import unequal
 from mcp_proxy_conformance.discovery.offered import elsewhere
 from mcp_proxy_conformance.verdict import Inconclusive, NotApplicable
@@ -27,27 +28,24 @@ class View:
     way: int = 0
 
 
-def looked_at(case: Case, bench: Bench) -> Sides:
+def looked_at(case: Case, bench: Bench) -> Comparison:
     """The case as the administrator sees it at the first endpoint, and from one place more.
 
     The second place goes round from case to case. What cannot be judged there is left out: the
     first place has the controls, and the clauses of that place have checks of their own.
     """
-    sides = lay_out(case, bench)
+    compared = lay_out(case, bench)
     if case.then.as_without_flag:
-        compare_forms(case, bench, sides)
+        compare_forms(case, bench, compared)
     others = views(case, bench)
     if others:
         second = others[_turn(case) % len(others)]
         with suppress(Inconclusive, NotApplicable):
-            told = lay_out(case, second.bench, way=second.way)
-            for path, expected in told.expected.items():
-                place = f"{path} ({second.name})"
-                sides.observed[place], sides.expected[place] = told.observed[path], expected
-    return sides
+            compared.add(lay_out(case, second.bench, way=second.way), f" ({second.name})")
+    return compared
 
 
-def compare_forms(case: Case, bench: Bench, sides: Sides) -> None:
+def compare_forms(case: Case, bench: Bench, compared: Comparison) -> None:
     """The request without its flag: the same bytes where that is false, else the same callables."""
     when = case.when
     view = bench if when.agent is None else bench.as_agent(when.agent)
@@ -62,11 +60,13 @@ def compare_forms(case: Case, bench: Bench, sides: Sides) -> None:
             ]
             for f in (ABSENT, True)
         )
-        sides.truth("callable: in order", flagged, holds=flagged == usual, wanted=str(usual))
+        compared.one_of("the callable tools in order", flagged, (usual,),
+                        breaks=["FR-006.callables"])  # fmt: skip
     else:
         unlike = unequal(view, [{"query": when.query, **limit}])
         told = [repr(one) for several in unlike.values() for one in several]
-        sides.truth("bytes of the flag's false form", told, holds=not told, wanted="as without it")
+        compared.truth("bytes of the flag's false form", told, holds=not told,
+                       allowed="as without it", breaks=["FR-002.absent-is-false"])  # fmt: skip
 
 
 def views(case: Case, bench: Bench) -> list[View]:

@@ -13,7 +13,7 @@ from mcp_proxy_conformance.live.rejected import Rejected
 from mcp_proxy_conformance.live.survey import Survey
 from mcp_proxy_conformance.live.talk import Look
 from mcp_proxy_conformance.live.words import Names
-from mcp_proxy_conformance.verdict import Inconclusive, NotApplicable
+from mcp_proxy_conformance.verdict import Cause, Inconclusive, NotApplicable
 from mcp_proxy_conformance.world import ToolKey, World
 
 ANSWER = World(servers=(), id="one answer")
@@ -69,7 +69,7 @@ class LiveBench:
     def revealing(self) -> list[tuple[Look, Answer]]:
         """The flagged answers with a locked entry; inconclusive when there is none."""
         found = [(look, answer) for look, answer in self.flagged() if answer.disabled]
-        self.require(found, UNSEEN)
+        self.require(found, UNSEEN, "not_named")
         return found
 
     def entries(self) -> list[tuple[Look, Entry]]:
@@ -126,15 +126,17 @@ class LiveBench:
     def listings(self) -> list[Listing]:
         """The server listings; not applicable when nobody named the tool that lists."""
         if not self.endpoint.listing:
-            raise NotApplicable("no listing tool was named; --listing or a target file does")
+            raise NotApplicable(
+                "no listing tool was named; --listing or a target file does", cause="not_named"
+            )
         self.require(not self.seen.listing_fault, f"servers: {self.seen.listing_fault}")
         self.require(len(self.seen.listings) > 1, f"servers were not listed twice {self._why()}")
         return self.seen.listings
 
-    def require(self, condition: object, reason: str) -> None:
+    def require(self, condition: object, reason: str, cause: Cause = "control") -> None:
         """A control: without it the check is inconclusive, for that reason."""
         if not condition:
-            raise Inconclusive(reason)
+            raise Inconclusive(reason, cause=cause)
 
     def _why(self) -> str:
         return f"({self.seen.short})" if self.seen.short else ""

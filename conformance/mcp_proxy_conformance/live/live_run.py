@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 from mcp_proxy_conformance.collected import Place
-from mcp_proxy_conformance.deviations.waiving import NOT_ASKED
 from mcp_proxy_conformance.discovery import presence
 from mcp_proxy_conformance.judging import Ending, attempt
 from mcp_proxy_conformance.live.budget import Budget, Ledger, OverBudget
@@ -29,11 +28,11 @@ from mcp_proxy_conformance.report.outcome import (
     Outcome,
 )
 from mcp_proxy_conformance.report.redaction import Redactor
-from mcp_proxy_conformance.run import Run
+from mcp_proxy_conformance.run import Run, not_asked
 from mcp_proxy_conformance.target.adapter import AdapterError, Target
 from mcp_proxy_conformance.target.written import written
 from mcp_proxy_conformance.transcript import Message
-from mcp_proxy_conformance.verdict import Inconclusive
+from mcp_proxy_conformance.verdict import HINTS, Cause, Inconclusive, NotApplicable
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 from mcp_proxy_conformance.world import ToolKey
 
@@ -171,7 +170,7 @@ class LiveRun(Run):
     def plan(self, places: list[Place]) -> None:
         """There is one endpoint, and it is there."""
 
-    def lacking(self, place: Place) -> str | None:
+    def lacking(self, place: Place) -> NotApplicable | None:
         """What the endpoint was not given for a check to apply."""
         given: Mapping[str, object] = {
             "expect": self.endpoint.expect,
@@ -179,7 +178,12 @@ class LiveRun(Run):
             "call": self.endpoint.call,
         }
         lacks = [word for word in place.needs if not given[word]]
-        return f"{NOT_ASKED}; --{lacks[0]} does" if lacks else None
+        return not_asked(f"--{lacks[0]}") if lacks else None
+
+    def beyond(self, clause_id: str) -> NotApplicable | None:
+        """Nothing is declared of an endpoint: what it was not given leaves clauses open."""
+        del clause_id
+        return None
 
     def bench(self, place: Place) -> Any:
         """The first survey, for every check."""
@@ -192,7 +196,7 @@ class LiveRun(Run):
         It must fail in the same place again: else the target does not agree with itself.
         """
         ending = attempt(partial(call, bench))
-        subjects = self._subjects()
+        subjects = _subjects(ending)
         self._cited = self._messages_of(bench, subjects)
         if ending.verdict != "fail" or place.name != ANSWERS.id:
             return ending
@@ -202,20 +206,15 @@ class LiveRun(Run):
             return Ending(verdict="error", blame="network", reason=str(error), error=error)
         if second.seen.short:
             why = f"not looked at twice: {second.seen.short}; first seen: {ending.reason}"
-            return Ending(verdict="inconclusive", reason=why, error=Inconclusive(why))
+            return _open(why, "cut_short")
         again = attempt(partial(call, second))
-        same = subjects & self._subjects()
+        same = subjects & _subjects(again)
         moved = movements([one.seen for one in self._benches.values()])
         if again.verdict == "fail" and same and not same & moved:
             self._cited = self._messages_of(second, same)
             return again
         why = f"the target does not agree with itself; first seen: {ending.reason}"
-        return Ending(verdict="inconclusive", reason=why, error=Inconclusive(why))
-
-    def _subjects(self) -> frozenset[str]:
-        """What the failing comparison was about: the names of its members."""
-        left = self.comparison[1] if self.comparison is not None else None
-        return frozenset(map(str, left)) if isinstance(left, dict) else frozenset()
+        return _open(why, "disagrees")
 
     def _messages_of(self, bench: LiveBench, subjects: frozenset[str]) -> tuple[int, ...]:
         assert self._ledger is not None
@@ -245,6 +244,18 @@ class LiveRun(Run):
     def close(self) -> None:
         """Every session has ended."""
         self.finish()
+
+
+def _subjects(ending: Ending) -> frozenset[str]:
+    """What the failing comparison was about: the names of its members."""
+    left = ending.sides[1] if ending.sides is not None else None
+    return frozenset(map(str, left)) if isinstance(left, dict) else frozenset()
+
+
+def _open(why: str, cause: Cause) -> Ending:
+    error = Inconclusive(why, cause=cause)
+    return Ending(verdict="inconclusive", reason=why, error=error, cause=cause,
+                  hint=HINTS.get(cause, ""))  # fmt: skip
 
 
 def _version(talk: Talk) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 import time
-from collections import defaultdict
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -15,9 +14,9 @@ from mcp_proxy_conformance.deviations.waiving import waivers
 from mcp_proxy_conformance.report.cited import Cited, StageTold
 from mcp_proxy_conformance.report.outcome import outcome
 from mcp_proxy_conformance.report.redaction import REDACTED
-from mcp_proxy_conformance.requirement import catalogue
+from mcp_proxy_conformance.requirement import Clause, catalogue
 from mcp_proxy_conformance.sharding import Shard
-from mcp_proxy_conformance.verdict import Result, Verdict, worst
+from mcp_proxy_conformance.verdict import Cause, Result, Verdict, worst
 
 if TYPE_CHECKING:
     from mcp_proxy_conformance.run import Run
@@ -97,24 +96,50 @@ def _waivers(run: Run, clauses: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _clause(run: Run, clause_id: str) -> dict[str, Any]:
-    found = [one for one in run.results if clause_id in one.clauses]
-    verdict = worst(one.verdict for one in found)
-    told = defaultdict(list)
-    for one in found:
-        told[one.verdict].append(one.reason)
-    untested = catalogue().clause(clause_id).untested
-    missing = "left out" if run.partial else "no check saw it"
-    ended = run.interrupted or bool(run.cut_short) or run.stopped is not None
-    if ended:
-        missing = "the run ended before it"
-    without: Verdict = "inconclusive" if ended else "error"
+    """What the results come to for a clause: the worst of those that say something of it."""
+    clause = catalogue().clause(clause_id)
+    found = [(verdict, one) for one in run.results if (verdict := one.of(clause_id)) is not None]
+    beyond = run.beyond(clause_id)
+    verdict = worst(verdict for verdict, _ in found)
+    reason: str
+    cause: Cause
+    if beyond is not None:
+        verdict, reason, cause = "not_applicable", str(beyond), beyond.cause
+    elif verdict is not None:
+        first = next(one for kind, one in found if kind == verdict)
+        settled = verdict == "pass"
+        reason, cause = ("", "") if settled else (_of_clause(first, clause_id), first.cause)
+    else:
+        verdict, reason, cause = _without_result(run, clause)
     return {
         "id": clause_id,
-        "judgement": catalogue().clause(clause_id).judgement,
-        "verdict": verdict or ("not_applicable" if run.partial or untested else without),
-        "reason": next(iter(told[verdict]), "") if verdict else untested or missing,
+        "judgement": clause.judgement,
+        "verdict": verdict,
+        "reason": reason,
+        "cause": cause,
         "results": len(found),
     }
+
+
+def _of_clause(result: Result, clause_id: str) -> str:
+    """Why the clause fails: the finding that names it, where a result has several."""
+    own = next((one for one in result.findings if clause_id in one.clauses), None)
+    if own is None or len({one.clauses for one in result.findings}) == 1:
+        return result.reason
+    return f"at {own.path}: expected {own.allowed!r:.200}, observed {own.observed!r:.200}"
+
+
+def _without_result(run: Run, clause: Clause) -> tuple[Verdict, str, Cause]:
+    """Of a clause of which no result says anything: why, and what that comes to."""
+    if clause.untested:
+        return "not_applicable", clause.untested, "untested"
+    if run.interrupted or run.cut_short or run.stopped is not None:
+        return "inconclusive", "the run ended before it", "ended"
+    if any(clause.id in one.unseen for one in run.results):
+        return "inconclusive", "no check that ran has observed anything of it", "not_observed"
+    if run.partial:
+        return "not_applicable", "left out", "left_out"
+    return "error", "no check saw it", "no_check"
 
 
 def _result(one: Result) -> dict[str, Any]:

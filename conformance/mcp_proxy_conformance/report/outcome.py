@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 CONFORMANT, VIOLATED, DECLARATION, BROKEN, INCOMPLETE, STALE = 0, 1, 2, 3, 4, 5
 FAULT, INTERRUPTED = 70, 130
 WORST_FIRST = (
-    INTERRUPTED, FAULT, DECLARATION, BROKEN, VIOLATED, STALE, INCOMPLETE, CONFORMANT,
+    INTERRUPTED, FAULT, DECLARATION, VIOLATED, BROKEN, STALE, INCOMPLETE, CONFORMANT,
 )  # fmt: skip
 
 
@@ -31,7 +31,7 @@ class Outcome:
 def outcome(
     run: Run, clauses: list[dict[str, Any]], waivers: Sequence[dict[str, Any]] = ()
 ) -> Outcome:
-    """Precedence 130 > 70 > 2 > 3 > 1 > 5 > 4 > 0; advisory clauses never count.
+    """Precedence 130 > 70 > 2 > 1 > 3 > 5 > 4 > 0; advisory clauses never count.
 
     A waived clause counts for the floor, which then is not passed but excused: the headline of a
     run with deviations never says that the target is conformant.
@@ -49,7 +49,7 @@ def outcome(
         return Outcome("interrupted", INTERRUPTED, "the run was interrupted; the report is partial")
     if run.faults:
         return Outcome("fault of the suite", FAULT, run.faults[0])
-    if run.stopped is not None and not (failed and run.stopped.exit == INCOMPLETE):
+    if run.stopped is not None and not (failed and run.stopped.exit in (INCOMPLETE, BROKEN)):
         return run.stopped
     if "suite" in blamed:
         first = next(one for one in errors if one.blame == "suite")
@@ -57,7 +57,7 @@ def outcome(
     if "declaration" in blamed:
         first = next(one for one in errors if one.blame == "declaration")
         return Outcome("error in the declaration", DECLARATION, first.reason)
-    if errors:
+    if errors and not failed:
         return Outcome("target or adapter broke", BROKEN, errors[0].reason)
     if run.cut_short and not failed:
         return Outcome("incomplete", INCOMPLETE, f"the run was cut short: {run.cut_short}")

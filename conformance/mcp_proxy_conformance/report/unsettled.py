@@ -18,29 +18,6 @@ WHOSE = {
     "declaration": "of the declaration",
     "suite": "of this suite",
 }
-SETTLING = {
-    "unrecognised text": "pin that text under its status word: `pins` in the target file",
-    "it is not deterministic": "a loader that tells equal loads alike; run it again",
-    "does not agree with itself": "a target that answers equal requests alike; if it is slow to"
-    " follow a lock, a longer --settle",
-    "the adapter does not support": "answer that operation, or leave the capability out of the"
-    " target file",
-    "the listing does not show": "name the tool that lists servers: `surface` in the target file",
-    "is offered": "name the tool as the target does: `surface` in the target file",
-    "rests on another document": "an inputSchema that holds all it refers to",
-    "healthy server": "a loader that loads healthy servers here; its own words are in the logs",
-    "generated server": "more generated loads: a higher --examples",
-    "control server": "a loader that loads healthy servers here; its own words are in the logs",
-    "the lock had no effect": "an adapter whose locks are real; if they take their time, a longer"
-    " --enforce",
-    "was not reached either": "a longer --ready, or an adapter that approves what it says it does",
-    "never callable": "a target on which that tool can be called before it is locked; if it is"
-    " slow, a longer --ready",
-    "no call reaches": "a longer --ready, or an adapter that approves what it says it does",
-    "see I": "first mend what breaks the clause that is named",
-    "cut short": "a longer --timeout",
-}
-"""What would settle a thing, by words of its reason; the first that is found holds."""
 
 
 def errors(report: Json, again: Callable[[str], str]) -> list[Line]:
@@ -63,23 +40,22 @@ def inconclusive(report: Json, again: Callable[[str], str]) -> list[Line]:
     lines: list[Line] = []
     for (reason, _), befallen in list(found.items())[:MOST]:
         clauses = list(dict.fromkeys(one for each in befallen for one in each["clauses"]))
+        hint = befallen[0].get("hint", "")
         lines += [
             Line(f"inconclusive  {', '.join(clauses)}", "inconclusive"),
             *indented(reason, 4, LINES),
-            Line(f"    To settle it: {settling(reason, clauses)}", whole=True),
+            Line(f"    To settle it: {hint or settling(clauses)}", whole=True),
             *_where(befallen, again),
             Line(),
         ]
     return lines + _uncounted(len(found))
 
 
-def settling(reason: str, clauses: list[str]) -> str:
-    """What would settle what is open for that reason."""
-    hint = next((told for words, told in SETTLING.items() if words in reason), "")
-    if not hint and "--" in reason:
-        return "the option that is named"
-    seen = f"what `explain {clauses[0]}` says is observed, on a target that shows it"
-    return hint or (seen if clauses else "another run")
+def settling(clauses: list[str]) -> str:
+    """What would settle what is open, where the result itself does not say."""
+    if not clauses:
+        return "another run"
+    return f"what `explain {clauses[0]}` says is observed, on a target that shows it"
 
 
 def _by_reason(report: Json, verdict: str) -> dict[tuple[str, str], list[Json]]:

@@ -66,7 +66,9 @@ def basis(load: Load, load_of: LoadOf, *, classifies: bool) -> Basis:
         raise NotApplicable("; ".join(load.unmet.values()))
     if load.loaded.hung:
         if "I4.bounded" not in case.clauses:
-            raise Inconclusive("the load did not come to an end in its time; see I4.bounded")
+            raise Inconclusive(
+                "the load did not come to an end in its time; see I4.bounded", cause="other_clause"
+            )
         return Basis(load=load)
     lost = _lost(load, CONTROLS, classifies=False) if case.given.controls else {}
     isolates = "I1.isolated" in case.clauses
@@ -75,7 +77,9 @@ def basis(load: Load, load_of: LoadOf, *, classifies: bool) -> Basis:
     if lost and isolates:
         return Basis(load=load, apart=False)
     if "control-down" in lost:
-        raise Inconclusive(f"the control server control-down is {lost['control-down']}")
+        raise Inconclusive(
+            f"the control server control-down is {lost['control-down']}", cause="not_loaded"
+        )
     if lost:
         return _without_controls(load, load_of, classifies=classifies)
     _expect_met(load)
@@ -121,9 +125,13 @@ def _lost(load: Load, wanted: dict[str, Expected], *, classifies: bool) -> dict[
 
 def _expect_loading(well: Load, *, classifies: bool) -> None:
     if well.loaded.hung:
-        raise Inconclusive("a load of healthy servers alone did not come to an end")
+        raise Inconclusive(
+            "a load of healthy servers alone did not come to an end", cause="not_loaded"
+        )
     for name, status in _lost(well, well.case.then, classifies=classifies).items():
-        raise Inconclusive(f"healthy servers alone are not loaded either: {name} is {status}")
+        raise Inconclusive(
+            f"healthy servers alone are not loaded either: {name} is {status}", cause="not_loaded"
+        )
 
 
 def _expect_met(load: Load) -> None:

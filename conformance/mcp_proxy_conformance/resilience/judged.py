@@ -1,205 +1,289 @@
-"""A load laid beside what its case allows: outcomes, attempts, tools, warnings, secrets."""
+"""A load compared with what its case allows: outcomes, attempts, tools, warnings, secrets."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
-from mcp_proxy_conformance.discovery.expectation import Sides
+import msgspec
+
+from mcp_proxy_conformance.comparison import Comparison, Open
+from mcp_proxy_conformance.resilience.blame import OF_ATTEMPTS, OF_STATUS, Topic, blamed, shown
 from mcp_proxy_conformance.resilience.controls import LoadOf, allowed, basis, status_of
 from mcp_proxy_conformance.resilience.declared import are_tools_of
-from mcp_proxy_conformance.resilience.load_case import CONTROLS, Expected
+from mcp_proxy_conformance.resilience.load_case import CONTROLS, Expected, Given, LoadCase, Server
 from mcp_proxy_conformance.resilience.loading import Outcome
 from mcp_proxy_conformance.resilience.loads import Load
 from mcp_proxy_conformance.resilience.showing import shows
+from mcp_proxy_conformance.resilience.walk import Reads
 from mcp_proxy_conformance.resilience.warnings import WORDS, warnings
 from mcp_proxy_conformance.verdict import Inconclusive, NotApplicable
 
+OF_ANY_FAILED = frozenset({
+    "O1.one-each", "O2.word", "O3.no-tools", "O4.error", "O4.error~one-line", "S1.secrets",
+    "S1.secrets~server-text", "S2.no-tools", "I4.bounded", "I6.none",
+})  # fmt: skip
+"""The clauses that can be judged where a server may have been failed by another."""
 DIRECT = frozenset({"O1.one-each", "O2.word"})
-"""Of these clauses the controls are judged like any other server before a case rests on them."""
-SPEAKS: Mapping[str, tuple[str, ...]] = {
-    "status of": (
-        "T1.timeout", "T2.cut", "T3.server-error", "T3.notification", "T4.authorization-timeout",
-        "T4.declared", "P1.unknown-name", "P2.refused", "P3.not-found", "P4.malformed",
-        "D1.denied", "D2.ambiguous", "I1.isolated", "I3.order", "I5.clears", "N1.request-text",
-        "R2.heals", "O3.loaded", "N2.", "X.",
-    ),
-    "attempts of": (
-        "T1.retried", "T2.retried", "T3.retried", "T4.retried", "T4.declared",
-        "P1.unknown-name~once",
-        "P2.refused~once", "P3.once", "P4.no-traffic", "D1.once", "D2.once", "O5.bounded",
-        "R1.once", "R2.heals", "R3.limit", "R4.stops", "N1.request-text",
-    ),
-    "beside others": ("I1.isolated",),
-    "tools of": ("O3.", "S2.no-tools", "I1.isolated"),
-    "word of": ("O2.word",),
-    "no tools of": ("O3.no-tools", "S2.no-tools"),
-    "outcomes": ("O1.one-each", "I6.none"),
-    "the load": ("I4.bounded",),
-    "error of": ("O4.",),
-    "no error of": ("O4.error~null",),
-    "lines of": ("O4.error~one-line",),
-    "quoted by": ("S1.secrets~server-text",),
-    "attempts claimed of": ("O6.claimed",),
-    "secrets": ("S1.",),
-    "sent to": ("S3.",),
-    "warnings": ("W1.", "I6.silent"),
-    "wording of": ("W1.lines~wording",),
-    "again: attempts claimed of": ("O6.claimed",),
-    "again: status of": ("I5.clears", "X."),
-    "again: tools of": ("I5.clears",),
-    "again: as before": ("X.",),
-}  # fmt: skip
-"""The beginning of an expectation's path, and of the clauses that it can break."""
-OF_ANY_FAILED = (
-    "word of",
-    "no tools of",
-    "outcomes",
-    "the load",
-    "error of",
-    "lines of",
-    "quoted",
-    "secrets",
-)
-"""Paths that are judged where a server may have been failed by another."""
+"""The clauses that are judged whatever the controls say."""
 LONG_WORD = 9
 """Letters of a word that an error holds by chance no more."""
 
 
-def judged(
-    load: Load,
-    load_of: LoadOf,
-    *,
-    classifies: bool,
-    warns: bool,
-    claims: bool,
-    prefix: str = "",
-) -> Sides:
-    """What was observed and what is allowed, by path.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Says:
+    """What a loader declares to say, and how it names tools and reads signatures."""
 
-    `load_of` gives further loads, see `basis`. `classifies`, `warns`, `claims`: what the loader
-    declares; the rest is not looked at. `prefix`: what it declares to put before names of tools.
+    classifies: bool
+    warns: bool
+    claims: bool
+    prefix: str = ""
+    reads: Reads
+
+
+def judged(load: Load, load_of: LoadOf, says: Says) -> Comparison:
+    """What was observed in the load of a case, beside what is allowed.
+
+    `load_of` gives further loads, see `basis`. What the loader does not declare is not looked at.
 
     Raises:
         Inconclusive: Nothing shows that the observation means anything.
         NotApplicable: This machine cannot play one of its faults.
     """
-    sides_of = partial(_sides, classifies=classifies, warns=warns, claims=claims, prefix=prefix)
-    direct = DIRECT.intersection(load.case.clauses)
-    if direct and not load.unmet and not load.loaded.hung:
-        sides = _cited(sides_of(load), direct)
-        if sides.observed != sides.expected:
-            return sides
-    chosen = basis(load, load_of, classifies=classifies)
+    direct = Comparison()
+    if not load.unmet and not load.loaded.hung:
+        _outcomes(direct, load)
+        _words(direct, load, says)
+        if direct.findings:
+            return direct
+    chosen = basis(load, load_of, classifies=says.classifies)
     clauses = chosen.load.case.clauses
-    sides = sides_of(chosen.load)
-    return _cited(sides if chosen.apart else _beside(sides, clauses), clauses)
+    if not chosen.apart and not ("I1.isolated" in clauses or OF_ANY_FAILED.issuperset(clauses)):
+        told = "a server is failed by another that fails; see I1.isolated"
+        raise Inconclusive(told, cause="other_clause")
+    compared = _compared(chosen.load, load_of, says, apart=chosen.apart)
+    if compared.is_empty:
+        raise NotApplicable(
+            "what the case looks at is not declared by this loader", cause="not_declared"
+        )
+    return compared
 
 
-def _sides(load: Load, *, classifies: bool, warns: bool, claims: bool, prefix: str) -> Sides:
-    case, sides = load.case, Sides()
-    sides.truth("the load", "hung" if load.loaded.hung else "ended", holds=not load.loaded.hung,
-                wanted="ended within ten times its timeouts and pauses")  # fmt: skip
+def _compared(load: Load, load_of: LoadOf, says: Says, *, apart: bool) -> Comparison:
+    case, compared = load.case, Comparison()
+    faulty = any("available" not in one.status for one in case.then.values())
+    compared.truth(
+        "the load", "hung" if load.loaded.hung else "ended", holds=not load.loaded.hung,
+        allowed="ended within ten times its timeouts and pauses", breaks=["I4.bounded"],
+        shows=["I4.bounded"] if faulty else [],
+    )  # fmt: skip
     if load.loaded.hung:
-        return sides
-    ids = sorted(one.server_id for one in case.servers())
-    told = sorted(one.server_id for one in load.loaded.told.outcomes)
-    sides.one_of("outcomes", told, [ids])
-    wanted = case.then | (CONTROLS if case.given.controls else {})
-    for name, expected in wanted.items():
-        outcome = load.loaded.outcome(name)
+        return compared
+    _outcomes(compared, load)
+    _words(compared, load, says)
+    for server in case.given.servers:
+        expected = case.then[server.server_id]
+        outcome = load.loaded.outcome(server.server_id)
+        _status(compared, load, server, load_of=load_of, says=says, apart=apart)
         if outcome is None:
-            due = allowed(expected, classifies=classifies)
-            sides.one_of(f"status of {name}", status_of(None, classifies=classifies), due)
-        else:
-            says = {"classifies": classifies, "claims": claims}
-            _outcome(sides, load, outcome, expected, prefix=prefix, **says)
-    _secrets(sides, load)
-    _shared(sides, load)
-    if warns:
-        warnings(sides, load)
+            continue
+        if apart:
+            _attempts(compared, load, server, expected, says)
+        _claims(compared, load, outcome, says)
+        _tools(compared, load, outcome, expected, says)
+        _error(compared, load, outcome)
+    _secrets(compared, load)
+    _shared(compared, load)
+    _traffic(compared, load, load_of)
+    if says.warns:
+        warnings(compared, load)
     for name, expected in (case.again or {}).items():
-        _again(sides, load, name, expected, classifies=classifies, claims=claims)
-    return sides
+        _again(compared, load, name, expected, says)
+    return compared
 
 
-def spoken_against(path: str) -> tuple[str, ...]:
-    """The beginnings of the clauses that a difference at that path can break."""
-    return tuple(one for topic in SPEAKS if path.startswith(topic) for one in SPEAKS[topic])
+def _outcomes(compared: Comparison, load: Load) -> None:
+    """One outcome for each server of the case; the controls are not judged."""
+    ids = sorted(one.server_id for one in load.case.given.servers)
+    told = sorted(one.server_id for one in load.loaded.told.outcomes)
+    told = [one for one in told if one not in CONTROLS or one in ids]
+    clauses = ["O1.one-each"] if ids else ["I6.none"]
+    compared.one_of("outcomes", told, (ids,), breaks=clauses)
 
 
-def _cited(sides: Sides, clauses: Iterable[str]) -> Sides:
-    """What bears on one of these clauses; the rest is judged by the cases of other ones."""
-    cited = tuple(clauses)
-    kept = [p for p in sides.expected if any(c.startswith(spoken_against(p)) for c in cited)]
-    if not kept:
-        raise NotApplicable("what the case looks at is not declared by this loader")
-    return Sides({p: sides.observed[p] for p in kept}, {p: sides.expected[p] for p in kept})
+def _words(compared: Comparison, load: Load, says: Says) -> None:
+    for server in load.case.given.servers if says.classifies else ():
+        outcome = load.loaded.outcome(server.server_id)
+        if outcome is not None:
+            compared.one_of(f"word of {server.server_id}", outcome.status, sorted(WORDS),
+                            breaks=["O2.word"])  # fmt: skip
 
 
-def _beside(sides: Sides, clauses: Iterable[str]) -> Sides:
-    """What can be judged where a server may have been failed by another: each clause, or nothing.
+def _status(
+    compared: Comparison, load: Load, server: Server, *, load_of: LoadOf, says: Says, apart: bool
+) -> None:  # fmt: skip
+    """The class that a server is told as, beside what its own behaviour deserves."""
+    name, case = server.server_id, load.case
+    expected = case.then[name]
+    outcome = load.loaded.outcome(name)
+    status = status_of(outcome, classifies=says.classifies)
+    due = allowed(expected, classifies=says.classifies)
+    if outcome is not None and says.classifies and outcome.status not in WORDS:
+        return  # O2.word says so
+    breaks: Iterable[str] = ()
+    if status not in due:
+        breaks = _broken_by_status(load, server, status, load_of, says, apart=apart)
+        if not breaks:
+            return  # what other clause it breaks is found elsewhere
+    shows = _shown_by_status(case, server, says) if apart else _isolation(case)
+    compared.one_of(f"status of {name}", status, due, breaks=breaks, shows=shows)
 
-    The rest speaks of isolation alone.
+
+def _broken_by_status(
+    load: Load, server: Server, status: str, load_of: LoadOf, says: Says, *, apart: bool
+) -> list[str]:
+    """The clauses that a class breaks: the server's own signal's, and those that compare loads."""
+    case = load.case
+    compares = [c for c in ("I1.isolated", "I3.order", "N1.request-text") if c in case.clauses]
+    found: list[str] = [
+        c for c in compares if _told_in(c, load, server, load_of, says) not in (status, "")
+    ]
+    if not apart or found or load.loaded.outcome(server.server_id) is None:
+        return found
+    return _of_topic("status", load, server, status=status, says=says, known=OF_STATUS)
+
+
+def _of_topic(
+    topic: Topic, load: Load, server: Server, *, status: str, says: Says, known: frozenset[str]
+) -> list[str]:
+    """The clauses of the table that such an end breaks; else those that the case names."""
+    most = load.case.given.max_attempts
+    seen = load.seen.get(server.server_id)
+    every = blamed(server, most, status, seen, says.reads)
+    found = [c for one in every if one.topic == topic for c in one.clauses]
+    return found or [clause for clause in load.case.clauses if clause in known]
+
+
+def _told_in(clause: str, load: Load, server: Server, load_of: LoadOf, says: Says) -> str:
+    """The class that the server is told as in the load that the clause compares this one with.
+
+    Empty where it cannot be loaded so: a redirect leads to another server.
     """
-    names = {p: p if p.startswith(OF_ANY_FAILED) else f"beside others: {p}" for p in sides.expected}
-    spoken = tuple(one for path in names.values() for one in spoken_against(path))
-    if "I1.isolated" not in clauses and not all(one.startswith(spoken) for one in clauses):
-        raise Inconclusive("a server is failed by another that fails; see I1.isolated")
-    return Sides(
-        {names[path]: seen for path, seen in sides.observed.items()},
-        {names[path]: wanted for path, wanted in sides.expected.items()},
+    case = load.case
+    servers: tuple[Server, ...] = (msgspec.structs.replace(server, same_origin_as=None),)
+    if clause == "I3.order":
+        servers = case.given.servers[::-1]
+    elif any(one.to for one in server.script):
+        return ""
+    if clause == "N1.request-text":
+        servers = (Server(server_id="alpha", tools=server.tools, timeout_s=server.timeout_s,
+                          script=server.script),)  # fmt: skip
+    given = msgspec.structs.replace(
+        case.given, servers=servers, controls=clause == "I3.order" and case.given.controls
     )
+    other = load_of(_apart(case, f"for {clause} of {server.server_id}", given))
+    name = servers[0].server_id if len(servers) == 1 else server.server_id
+    return status_of(other.loaded.outcome(name), classifies=says.classifies)
 
 
-def _again(
-    sides: Sides, load: Load, name: str, expected: Expected, *, classifies: bool, claims: bool
+def _shown_by_status(case: LoadCase, server: Server, says: Says) -> list[str]:
+    """The clauses of which an allowed class shows that they hold."""
+    most = case.given.max_attempts
+    found = [one for one in shown(server, most, says.reads.signatures) if one in OF_STATUS]
+    found += [clause for clause in case.clauses if clause in OF_STATUS and clause not in found
+              and not _is_of_other(clause, case, server)]  # fmt: skip
+    for clause in ("I3.order", "N1.request-text"):
+        found += [clause] if clause in case.clauses else []
+    return [*found, *_isolation(case)]
+
+
+def _isolation(case: LoadCase) -> list[str]:
+    """The clause on isolation, where another server of the load fails."""
+    beside = sum("available" not in one.status for one in case.then.values())
+    is_told = "I1.isolated" in case.clauses and len(case.then) > 1 and beside
+    return ["I1.isolated"] if is_told else []
+
+
+def _is_of_other(clause: str, case: LoadCase, server: Server) -> bool:
+    """Whether a clause that the case names speaks of another of its servers."""
+    others = (one for one in case.given.servers if one is not server)
+    return any(clause in shown(one, case.given.max_attempts) for one in others)
+
+
+def _attempts(
+    compared: Comparison, load: Load, server: Server, expected: Expected, says: Says
 ) -> None:
-    second = load.again.outcome(name) if load.again is not None else None
-    status = status_of(second, classifies=classifies)
-    sides.one_of(f"again: status of {name}", status, allowed(expected, classifies=classifies))
-    if any(clause.startswith("X.") for clause in load.case.clauses):
-        before = status_of(load.loaded.outcome(name), classifies=classifies)
-        sides.one_of(f"again: as before, {name}", status, [before])
-    if second is not None and status != "available":
-        sides.one_of(f"again: tools of {name}", second.tools or [], [[]])
-    if second is not None and claims and name in load.seen_again:
-        path = f"again: attempts claimed of {name}"
-        sides.one_of(path, second.attempts, [load.seen_again[name]])
-
-
-def _outcome(
-    sides: Sides,
-    load: Load,
-    outcome: Outcome,
-    expected: Expected,
-    *,
-    classifies: bool,
-    claims: bool,
-    prefix: str,
-) -> None:
-    name, status = outcome.server_id, status_of(outcome, classifies=classifies)
-    sides.one_of(f"status of {name}", status, allowed(expected, classifies=classifies))
-    if classifies:
-        sides.one_of(f"word of {name}", outcome.status, WORDS)
-    seen, most = load.seen.get(name), load.case.given.max_attempts
-    if seen is not None and expected.attempts is not None:
-        low, high = expected.attempts.min, min(expected.attempts.max, most)
-        sides.truth(f"attempts of {name}", seen, holds=low <= seen <= high,
-                    wanted=f"{low} to {high} seen")  # fmt: skip
-    if seen is not None and claims:
-        told = str(outcome.attempts) if isinstance(outcome.attempts, bool) else outcome.attempts
-        sides.one_of(f"attempts claimed of {name}", told, [seen])
-    tools = _listed(outcome.tools)
-    if status != "available":
-        sides.one_of(f"no tools of {name}", tools, [[]])
-        _error(sides, load, outcome)
+    """How often a server was asked, counted by itself."""
+    name, most = server.server_id, load.case.given.max_attempts
+    seen = load.seen.get(name)
+    if seen is None or expected.attempts is None:
         return
-    sides.one_of(f"no error of {name}", outcome.error, [None])
-    if (listed := expected.tools) is not None:
-        holds = are_tools_of(name, tools, listed, prefix)
-        sides.truth(f"tools of {name}", tools, holds=holds, wanted=str(sorted(listed)))
+    low, high = expected.attempts.min, min(expected.attempts.max, most)
+    holds = low <= seen <= high
+    outcome = load.loaded.outcome(name)
+    status = str(outcome.status) if outcome is not None else ""
+    if seen > most:
+        breaks = ["O5.bounded"]
+    elif holds:
+        breaks = []
+    else:
+        breaks = _of_topic("attempts", load, server, status=status, says=says,
+                           known=OF_ATTEMPTS - {"O5.bounded"})  # fmt: skip
+        if not breaks:
+            return  # the source leaves open how often it is tried
+    shows = [one for one in shown(server, most, says.reads.signatures) if one in OF_ATTEMPTS]
+    cited = [c for c in load.case.clauses if c in OF_ATTEMPTS and c not in shows]
+    shows += [clause for clause in cited if not _is_of_other(clause, load.case, server)]
+    compared.truth(f"attempts of {name}", seen, holds=holds, allowed=f"{low} to {high}",
+                   breaks=breaks, shows=shows)  # fmt: skip
+
+
+def _claims(compared: Comparison, load: Load, outcome: Outcome, says: Says) -> None:
+    seen = load.seen.get(outcome.server_id)
+    if seen is not None and says.claims:
+        compared.one_of(f"attempts claimed of {outcome.server_id}", outcome.attempts, (seen,),
+                        breaks=["O6.claimed"])  # fmt: skip
+
+
+def _tools(
+    compared: Comparison, load: Load, outcome: Outcome, expected: Expected, says: Says
+) -> None:
+    """The tools of an outcome: none of a failed server, all of its own where it is available."""
+    name, tools = outcome.server_id, _listed(outcome.tools)
+    server = next(one for one in load.case.given.servers if one.server_id == name)
+    if status_of(outcome, classifies=says.classifies) != "available":
+        own = [one for one in tools if are_tools_of(name, [one], server.tools, says.prefix)]
+        compared.one_of(f"tools of {name}", tools, ([],),
+                        breaks=["O3.no-tools", *(["S2.no-tools"] if own else [])],
+                        shows=["O3.no-tools", "S2.no-tools"])  # fmt: skip
+        return
+    compared.one_of(f"error of the available {name}", outcome.error, (None,),
+                    breaks=["O4.error~null"])  # fmt: skip
+    if (listed := expected.tools) is None or "available" not in expected.status:
+        return
+    failed = [tool for other in load.case.given.servers if other is not server
+              and "available" not in load.case.then[other.server_id].status
+              for tool in other.tools]  # fmt: skip
+    strange = [one for one in tools if not _is_one_of(one, listed, name, says)]
+    strangers = [one for one in strange if _is_one_of(one, failed, name, says)]
+    pages = ["O3.loaded~pages"] if server.page_size else ["O3.loaded"]
+    shows = ["O3.own-tools", *(["S2.no-tools"] if failed else [])] if tools else []
+    compared.one_of(f"tools of {name} that it did not list", strange, ([],),
+                    breaks=["O3.own-tools", *(["S2.no-tools"] if strangers else [])],
+                    shows=shows)  # fmt: skip
+    lost = [one for one in listed if not any(_is_one_of(tool, [one], name, says) for tool in tools)]
+    lost = lost[: max(0, len(listed) - len(tools))]  # the others stand there by another name
+    compared.one_of(f"tools of {name} that were not loaded", lost, ([],), breaks=pages,
+                    shows=pages if listed else ["O3.loaded~none"])  # fmt: skip
+    if not lost and not strange:
+        whole = are_tools_of(name, tools, listed, says.prefix)
+        compared.truth(f"tools of {name}", tools, holds=whole, allowed=sorted(listed),
+                       breaks=["O3.own-tools"], shows=[])  # fmt: skip
+
+
+def _is_one_of(tool: object, listed: Iterable[str], name: str, says: Says) -> bool:
+    return any(are_tools_of(name, [tool], [one], says.prefix) for one in listed)
 
 
 def _listed(told: Any) -> list[Any]:
@@ -209,49 +293,116 @@ def _listed(told: Any) -> list[Any]:
     return [told] if told else []
 
 
-def _error(sides: Sides, load: Load, outcome: Outcome) -> None:
+def _error(compared: Comparison, load: Load, outcome: Outcome) -> None:
+    if outcome.status == "available":
+        return
     name, told = outcome.server_id, outcome.error
     said = isinstance(told, str) and bool(told.strip())
-    sides.truth(f"error of {name}", told, holds=said, wanted="a text")
+    compared.truth(f"error of {name}", told, holds=said, allowed="a text", breaks=["O4.error"])
     if not said:
         return
     lines = len(told.strip().splitlines())
-    sides.truth(f"lines of the error of {name}", told, holds=lines == 1, wanted="one line")
+    compared.truth(f"lines of the error of {name}", told, holds=lines == 1, allowed="one line",
+                   breaks=["O4.error~one-line"])  # fmt: skip
     sent = next((one.script for one in load.case.servers() if one.server_id == name), ())
     words = {word for one in sent for word in (one.body or "").split() if len(word) >= LONG_WORD}
-    sides.one_of(f"quoted by the error of {name}", sorted(w for w in words if w in told), [[]])
+    quoted = sorted(word for word in words if word in told)
+    compared.one_of(f"words of the server in the error of {name}", quoted, ([],),
+                    breaks=["S1.secrets~server-text"],
+                    shows=["S1.secrets~server-text"] if words else [])  # fmt: skip
 
 
-def _secrets(sides: Sides, load: Load) -> None:
-    _expect_handed_on(load)
-    if secrets := load.case.given.secrets:
-        found = [one for one in secrets if shows(one, load.loaded.line)]
-        sides.one_of("secrets in the answer", found, [[]])
-
-
-def _expect_handed_on(load: Load) -> None:
-    """The loader used what it was given: a request that was seen holds the header or the query."""
-    if "S1.secrets" not in load.case.clauses:
+def _secrets(compared: Comparison, load: Load) -> None:
+    """No secret is told; that is observed where the loader was seen to use it, or to own it."""
+    secrets = load.case.given.secrets
+    if not secrets:
         return
-    for one in load.case.given.servers:
-        asked = [seen for seen in load.servers.log(one.server_id) if seen.verb]
-        sent = " ".join(f"{seen.path} {seen.authorization}" for seen in asked)
-        held = [secret for secret in load.case.given.secrets if secret in sent]
-        if load.case.given.secrets and asked and not held and not one.userinfo:
-            raise Inconclusive(f"the secret handed over with {one.server_id} was never sent to it")
+    found = [one for one in secrets if shows(one, load.loaded.line)]
+    unused = next((one.server_id for one in load.case.given.servers if _is_unused(load, one)), "")
+    if unused and not found and "S1.secrets" not in load.case.clauses:
+        return
+    if unused and not found:
+        told = f"the secret handed over with {unused} was never sent to it"
+        compared.open.append(Open(clauses=("S1.secrets",), reason=told, cause="control"))
+        return
+    compared.one_of("secrets in the answer", found, ([],), breaks=["S1.secrets"])
 
 
-def _shared(sides: Sides, load: Load) -> None:
+def _is_unused(load: Load, server: Server) -> bool:
+    """Whether the server was asked, and no request held a secret of the case."""
+    asked = [seen for seen in load.servers.log(server.server_id) if seen.verb]
+    sent = " ".join(f"{seen.path} {seen.authorization}" for seen in asked)
+    held = any(secret in sent for secret in load.case.given.secrets)
+    return bool(asked) and not held and not server.userinfo
+
+
+def _traffic(compared: Comparison, load: Load, load_of: LoadOf) -> None:
+    """A malformed connection sends nobody anything: the others see what they see without it."""
+    case = load.case
+    others = tuple(one for one in case.given.servers if one.script[0].do != "malformed")
+    if len(others) == len(case.given.servers):
+        return
+    given = msgspec.structs.replace(case.given, servers=others)
+    twin = load_of(_apart(case, "without the malformed", given))
+    for name, seen in load.seen.items():
+        usual = twin.seen.get(name)
+        if seen is not None and usual is not None:
+            compared.truth(f"attempts of {name} beside a malformed connection", seen,
+                           holds=seen <= usual, allowed=f"{usual}, as without it",
+                           breaks=["P4.no-traffic"])  # fmt: skip
+
+
+def _apart(case: LoadCase, name: str, given: Given) -> LoadCase:
+    """A load to compare with, of these servers; nothing is expected of it."""
+    then = {one.server_id: Expected(status=("available",)) for one in given.servers}
+    return msgspec.structs.replace(
+        case, id=f"{case.id} {name}", given=given, then=then, again=None, heals=False
+    )
+
+
+def _shared(compared: Comparison, load: Load) -> None:
     """Cookies and session ids of one server in the requests to another (S3)."""
-    names = [one.server_id for one in load.case.servers()]
+    names = [one.server_id for one in load.case.given.servers]
+    gives = {
+        one.server_id: [clause for word, clause in GIVES.items()
+                        if any(behaviour.do == word for behaviour in one.script)]
+        for one in load.case.given.servers
+    }  # fmt: skip
     for owner in names:
         token = load.servers.token(owner)
         for other in names:
             if other != owner:
                 told = any(token in one for one in _sent(load, other))
-                sides.one_of(f"sent to {other}: what {owner} gave", told, [False])
+                asked = any(True for _ in load.servers.log(other))
+                compared.one_of(f"what {owner} gave, sent to {other}", told, (False,),
+                                breaks=gives[owner] or GIVES.values(),
+                                shows=gives[owner] if asked else [])  # fmt: skip
+
+
+GIVES = {"set_cookie": "S3.cookie", "session": "S3.session"}
+"""The behaviours that give a client something to send again, and the clauses on that."""
 
 
 def _sent(load: Load, server_id: str) -> Iterator[str]:
     for seen in load.servers.log(server_id):
         yield f"{seen.cookie or ''} {seen.session or ''}"
+
+
+def _again(compared: Comparison, load: Load, name: str, expected: Expected, says: Says) -> None:
+    """The second load: what has recovered is available, what has failed since is not."""
+    second = load.again.outcome(name) if load.again is not None else None
+    status = status_of(second, classifies=says.classifies)
+    recorded = [clause for clause in load.case.clauses if clause.startswith("X.")]
+    if recorded:
+        before = status_of(load.loaded.outcome(name), classifies=says.classifies)
+        compared.one_of(f"again: status of {name}", status, (before,), breaks=recorded)
+    elif (is_well := {word == "available" for word in expected.status}) != {True, False}:
+        compared.truth(f"again: status of {name}", status,
+                       holds=(status == "available") in is_well, allowed=list(expected.status),
+                       breaks=["I5.clears"])  # fmt: skip
+    if second is not None and status != "available":
+        compared.one_of(f"again: tools of {name}", second.tools or [], ([],),
+                        breaks=["O3.no-tools"])  # fmt: skip
+    if second is not None and says.claims and name in load.seen_again:
+        compared.one_of(f"again: attempts claimed of {name}", second.attempts,
+                        (load.seen_again[name],), breaks=["O6.claimed"])  # fmt: skip

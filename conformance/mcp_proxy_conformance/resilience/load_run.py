@@ -10,21 +10,19 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mcp_proxy_conformance.case import parameter
-from mcp_proxy_conformance.cited_path import against
 from mcp_proxy_conformance.collected import Place
-from mcp_proxy_conformance.discovery.accusation import accused
-from mcp_proxy_conformance.discovery.expectation import Sides
-from mcp_proxy_conformance.judging import Ending, attempt
+from mcp_proxy_conformance.comparison import Comparison
+from mcp_proxy_conformance.judging import Ending, attempt, confirmed
 from mcp_proxy_conformance.report.outcome import BROKEN, Outcome
 from mcp_proxy_conformance.resilience.controls import WELL
 from mcp_proxy_conformance.resilience.declared import overtaken, signed
-from mcp_proxy_conformance.resilience.judged import judged, spoken_against
+from mcp_proxy_conformance.resilience.judged import Says, judged
 from mcp_proxy_conformance.resilience.load_case import Given, LoadCase, load_cases
 from mcp_proxy_conformance.resilience.loader_target import LoaderTarget
 from mcp_proxy_conformance.resilience.loading import FIRST_S
 from mcp_proxy_conformance.resilience.loads import Load, Loads
 from mcp_proxy_conformance.resilience.walk import Reads
-from mcp_proxy_conformance.run import NOT_DECLARED, Run
+from mcp_proxy_conformance.run import Run
 from mcp_proxy_conformance.target.adapter import AdapterError
 from mcp_proxy_conformance.verdict import Inconclusive, NotApplicable
 from mcp_proxy_conformance.world import World
@@ -53,43 +51,34 @@ class LoadBench:
         """The load of that case, waited for."""
         return self._loads.of(case)
 
-    def law(self, name: str) -> Sides:
-        """What the smallest of the generated loads says that breaks that law, if one does."""
+    def law(self, name: str) -> Comparison:
+        """The findings of the smallest load that breaks that law, and what all loads showed."""
         assert self._laws is not None
-        return self._laws.sides(name)
+        return self._laws.compared(name)
 
-    def judged(self, case: LoadCase) -> Sides:
-        """What was observed in the load of that case, and what is allowed.
+    def judged(self, case: LoadCase) -> Comparison:
+        """What was observed in the load of that case, beside what is allowed.
 
         A case that asks for signatures is loaded with each that the loader declares.
         """
-        can, signatures = self._target.capabilities, self._target.timeout_signatures
+        signatures = self._target.timeout_signatures
         if not (forms := signed(case, signatures)):
-            raise NotApplicable("no signature of a timeout is declared")
+            raise NotApplicable("no signature of a timeout is declared", cause="not_declared")
         if name := overtaken(case, signatures):
             raise NotApplicable(f"the body that {name} sends holds a declared signature")
         if not case.servers():
             self._expect_controls()
-        every = Sides()
+        every = Comparison()
         for signature, form in forms.items():
-            sides = judged(
-                self.load(form),
-                self.load,
-                classifies="classifies" in can,
-                warns="warnings" in can,
-                claims="attempts" in can,
-                prefix=self._target.tool_prefix,
-            )
             where = f" under {signature!r}" if signature else ""
-            every.observed.update({path + where: seen for path, seen in sides.observed.items()})
-            every.expected.update({path + where: due for path, due in sides.expected.items()})
+            every.add(judged(self.load(form), self.load, says(self._target)), where)
         return every
 
     def _expect_controls(self) -> None:
         """What says nothing of no servers must be seen to say something of two."""
         told = {one.server_id: one.status for one in self.load(BOTH_CONTROLS).loaded.told.outcomes}
         if told.get("control-up") != "available" or told.get("control-down") in (None, "available"):
-            raise Inconclusive(f"of the two control servers it says {told}")
+            raise Inconclusive(f"of the two control servers it says {told}", cause="not_loaded")
 
 
 @dataclass(slots=True)
@@ -122,12 +111,7 @@ class LoadRun(Run):
             from mcp_proxy_conformance.resilience.laws.trying import Laws  # noqa: PLC0415
 
             told = self.loader_target
-            reads = Reads(
-                classifies="classifies" in told.capabilities,
-                retries="retries" in told.capabilities,
-                signatures=told.timeout_signatures,
-            )
-            declared = Declared(reads=reads, tool_prefix=told.tool_prefix)
+            declared = Declared(reads=says(told).reads, tool_prefix=told.tool_prefix)
             asked = {"examples": told.examples, "seed": told.seed}
             self._laws = Laws(self.loads, declared, out=self.out, **asked)
         return self._laws
@@ -159,10 +143,9 @@ class LoadRun(Run):
         first = () if self.partial else (WELL,)
         self.loads.plan([*first, *due], slowest_first=not self.partial)
 
-    def lacking(self, place: Place) -> str | None:
+    def lacking(self, place: Place) -> NotApplicable | None:
         """The capability that a check needs and the loader does not declare."""
-        known = self.target.capabilities
-        return next((f"{w} {NOT_DECLARED}" for w in place.needs if w not in known), None)
+        return self.not_declared(place.needs)
 
     def bench(self, place: Place) -> Any:
         """The same for every check, but that only those of laws need generated loads."""
@@ -177,10 +160,7 @@ class LoadRun(Run):
         if ending.verdict != "fail" or not self.confirm or place.name == GENERATED.id:
             return ending  # a breach of a law was seen again before it was told
         second = attempt(partial(call, LoadBench(self._seconds, self.loader_target, None)))
-        if second.verdict == "fail":
-            return ending
-        reason = f"the loader does not agree with itself; first seen: {ending.reason}"
-        return Ending(verdict="inconclusive", reason=reason, error=Inconclusive(reason))
+        return confirmed(ending, second, "the loader")
 
     @property
     def _seconds(self) -> Loads:
@@ -192,17 +172,10 @@ class LoadRun(Run):
     def done_with(self, place: Place) -> None:
         """Nothing is shared that could end."""
 
-    def _accused(
-        self, item: pytest.Item, ending: Ending, clauses: tuple[str, ...]
-    ) -> tuple[str, ...]:
-        del item
-        if ending.verdict != "fail" or self.comparison is None:
-            return clauses
-        return accused(clauses, *self.comparison[1:], _spoken_against)
-
-    def _evidence(self, ending: Ending) -> tuple[str, ...]:
-        more = self._laws.evidence if self._laws is not None and ending.verdict == "fail" else ()
-        return (*Run._evidence(self, ending), *more)  # noqa: SLF001 - its own; slots hide super
+    def _more_evidence(self, place: Place, ending: Ending) -> tuple[str, ...]:
+        """The script of a load that breaks a law."""
+        del place
+        return self._laws.evidence if self._laws is not None and ending.verdict == "fail" else ()
 
     def close(self) -> None:
         """End every loader."""
@@ -212,8 +185,21 @@ class LoadRun(Run):
         self.target.close()
 
 
-def _spoken_against(path: str) -> tuple[str, ...]:
-    return against(path) or spoken_against(path)
+def says(target: LoaderTarget) -> Says:
+    """What the loader declares that bears on how a load is judged."""
+    can = target.capabilities
+    reads = Reads(
+        classifies="classifies" in can,
+        retries="retries" in can,
+        signatures=target.timeout_signatures,
+    )
+    return Says(
+        classifies="classifies" in can,
+        warns="warnings" in can,
+        claims="attempts" in can,
+        prefix=target.tool_prefix,
+        reads=reads,
+    )
 
 
 def each_load(area: str) -> pytest.MarkDecorator:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from mcp_proxy_conformance.discovery.expectation import Sides
+from mcp_proxy_conformance.comparison import Comparison
 from mcp_proxy_conformance.resilience.loads import Load
 from mcp_proxy_conformance.verdict import Inconclusive
 
@@ -20,7 +20,7 @@ def _named(server_id: str, text: str) -> bool:
     return re.search(rf"(?<![\w-]){re.escape(server_id)}(?![\w-])", text) is not None
 
 
-def warnings(sides: Sides, load: Load) -> None:
+def warnings(compared: Comparison, load: Load) -> None:
     """What the warnings of a load say, and what they may say.
 
     Raises:
@@ -33,22 +33,37 @@ def warnings(sides: Sides, load: Load) -> None:
     lines = {word: "\n".join(told) for word, told in loaded.told.warnings.items()}
     by_status = {one.server_id: one.status for one in loaded.told.outcomes}
     transient, permanent = lines.get("transient", ""), lines.get("permanent", "")
-    wrong = [
-        name
-        for name, status in by_status.items()
-        if (_named(name, transient) and status in ("permanent", "denied"))
-        or (_named(name, permanent) and status == "transient")
-    ]
-    sides.one_of("warnings of another class", wrong, [[]])
-    silent = not any(lines.values()) or any(status in FAILED for status in by_status.values())
-    sides.truth("warnings", lines, holds=silent, wanted="none where nothing failed")
+    wrong = {
+        "W1.one-class": [
+            name for name, status in by_status.items()
+            if (_named(name, transient) and status == "permanent")
+            or (_named(name, permanent) and status == "transient")
+        ],
+        "W1.denied": [
+            name for name, status in by_status.items()
+            if _named(name, transient) and status == "denied"
+        ],
+    }  # fmt: skip
+    statuses = set(by_status.values())
+    of_classes = {"W1.one-class": {"transient", "permanent"}, "W1.denied": {"denied"}}
+    for clause, names in wrong.items():
+        seen = bool(statuses & of_classes[clause]) and any(lines.values())
+        compared.one_of(f"warned of in another class ({clause})", names, ([],), breaks=[clause],
+                        shows=[clause] if seen else [])  # fmt: skip
+    if not load.case.servers():
+        silent = not any(lines.values())
+        compared.truth("warnings", lines, holds=silent, allowed="none where no server is",
+                       breaks=["I6.silent"])  # fmt: skip
     for text, sense in ((transient, AGAIN), (permanent, ATTENTION)):
-        said = not text or any(word in text.lower() for word in sense)
-        sides.truth(f"wording of {text!r}", said, holds=said, wanted=f"one of {sense}")
+        said = any(word in text.lower() for word in sense)
+        if text:
+            compared.truth(f"wording of {text!r}", said, holds=said, allowed=f"one of {sense}",
+                           breaks=["W1.lines~wording"])  # fmt: skip
     if transient and permanent:
         bare = [sorted(_wording(text, by_status)) for text in (transient, permanent)]
         differ = bare[0] != bare[1]
-        sides.truth("warnings of both classes", bare, holds=differ, wanted="lines that differ")
+        compared.truth("warnings of both classes", bare, holds=differ, allowed="lines that differ",
+                       breaks=["W1.lines"])  # fmt: skip
 
 
 def _wording(text: str, names: Iterable[str]) -> set[str]:

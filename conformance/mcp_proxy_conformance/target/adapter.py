@@ -44,6 +44,10 @@ class Refused(Exception):
     """The operator surface legally refused that combination: it is not applicable."""
 
 
+class NotDeclared(Refused):
+    """The target does not declare what the operation needs."""
+
+
 class Unsupported(Exception):
     """The adapter does not know that optional operation."""
 

@@ -21,7 +21,7 @@ from mcp_proxy_conformance.target.adapter import (
     LOCK_CAPABILITY,
     Access,
     AdapterError,
-    Refused,
+    NotDeclared,
     Target,
     Unsupported,
     Upstream,
@@ -30,6 +30,7 @@ from mcp_proxy_conformance.target.declared import declared_part
 from mcp_proxy_conformance.target.folder import keep_logs
 from mcp_proxy_conformance.transcript import Transcript
 from mcp_proxy_conformance.upstream import Upstreams, UpstreamServer, UpstreamTool
+from mcp_proxy_conformance.verdict import Misshapen
 from mcp_proxy_conformance.wire.client import Client
 from mcp_proxy_conformance.wire.faults import Unreachable
 from mcp_proxy_conformance.wire.stdio import StdioClient
@@ -170,7 +171,12 @@ class Started:
         if limit is not ABSENT:
             arguments[names.limit] = limit
         reply = self.client(agent, endpoint).call_tool(names.discovery_tool, arguments)
-        return read_answer(reply, query, names.members, self._known)
+        try:
+            return read_answer(reply, query, names.members, self._known)
+        except Misshapen as error:
+            if include_disabled is True and not error.clauses:
+                raise Misshapen(str(error), "FR-001.accepts") from None
+            raise
 
     @cached_property
     def tools(self) -> dict[ToolKey, Tool]:
@@ -221,7 +227,7 @@ class Started:
 
     def _expect_declared(self, word: str) -> None:
         if word not in self.target.capabilities:
-            raise Refused(f"{word} is not declared")
+            raise NotDeclared(f"{word} is not declared")
 
     def refresh(self, server: str) -> None:
         """Let the target look at an upstream again."""

@@ -26,7 +26,7 @@ DROP, WIPE = ToolKey("forge", "mobel_drop"), ToolKey("forge", "tunrag_wipe")
 @on(HELD, needs=("restart",))
 def test_no_call_reaches_a_locked_tool_while_the_target_comes_up(bench: Bench) -> None:
     """From the first answer after a restart the locks by config and user hold."""
-    bench.require({DROP, WIPE} <= set(bench.armed.refused), "the locks had no effect")
+    bench.require({DROP, WIPE} <= set(bench.armed.refused), "the locks had no effect", "no_effect")
     bench.operator.restart()
 
     with bench.untouched(DROP, WIPE):
@@ -40,10 +40,10 @@ def test_no_call_reaches_a_locked_tool_while_the_target_comes_up(bench: Bench) -
 def test_a_refused_call_leaves_no_lock_behind(bench: Bench) -> None:
     """Once the config lock is lifted, a tool that was found and called meanwhile is free too."""
     bench.operator.lock(CONFIG, "forge", [DROP.tool, WIPE.tool])
-    bench.require(bench.refused(DROP), "the lock had no effect")
+    bench.require(bench.refused(DROP), "the lock had no effect", "no_effect")
     bench.settled(lambda: ask(bench, DROP).status(DROP), "disabled_by_config")
     bench.operator.unlock(CONFIG, "forge", [DROP.tool, WIPE.tool])
-    bench.require(bench.reached(WIPE), "lifting the lock had no effect")
+    bench.require(bench.reached(WIPE), "lifting the lock had no effect", "no_effect")
 
     reached = bench.until(lambda: bench.call(DROP).reached, bool)
 

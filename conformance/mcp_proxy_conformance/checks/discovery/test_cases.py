@@ -12,17 +12,13 @@ def test_a_tool_under_several_locks_has_the_one_status_that_comes_first(
     bench: Bench, case: Case
 ) -> None:
     """Each combination of locks is told by a status that the fixed order allows."""
-    sides = looked_at(case, bench)
-
-    assert sides.observed == sides.expected
+    looked_at(case, bench).conclude()
 
 
 @each_case("limits")
 def test_the_locked_part_of_an_answer_keeps_to_its_cap(bench: Bench, case: Case) -> None:
     """The number of locked entries keeps to the smaller of the limit and ten."""
-    sides = looked_at(case, bench)
-
-    assert sides.observed == sides.expected
+    looked_at(case, bench).conclude()
 
 
 @each_case("note")
@@ -30,62 +26,46 @@ def test_an_answer_without_a_callable_tells_of_locked_matches_in_one_note(
     bench: Bench, case: Case
 ) -> None:
     """A note stands exactly where locked matches exist and nothing callable came back."""
-    sides = looked_at(case, bench)
-
-    assert sides.observed == sides.expected
+    looked_at(case, bench).conclude()
 
 
 @each_case("withheld")
 def test_texts_are_told_or_withheld_as_the_lock_asks(bench: Bench, case: Case) -> None:
     """Vouched-for descriptions are told whole, the others are withheld."""
-    sides = looked_at(case, bench)
-
-    assert sides.observed == sides.expected
+    looked_at(case, bench).conclude()
 
 
 @each_case("scope")
 def test_an_agent_sees_the_locked_tools_of_its_own_servers_only(bench: Bench, case: Case) -> None:
     """Locked tools of servers outside the agent's scope do not come back."""
-    sides = looked_at(case, bench)
-
-    assert sides.observed == sides.expected
+    looked_at(case, bench).conclude()
 
 
 @each_case("counts")
 def test_the_listing_counts_tools_by_reason(bench: Bench, case: Case) -> None:
     """Each server's counts are those of its locks, and absent where all is callable."""
-    sides = looked_at(case, bench)
-
-    assert sides.observed == sides.expected
+    looked_at(case, bench).conclude()
 
 
 @each_case("rejection")
 def test_a_refused_call_says_why_and_reaches_no_upstream(bench: Bench, case: Case) -> None:
     """The refusal names its class and the way on, and the upstream's counter stands still."""
-    sides = looked_at(case, bench)
-
-    assert sides.observed == sides.expected
+    looked_at(case, bench).conclude()
 
 
 @each_case("opt-in")
 def test_locked_tools_come_back_on_request_only(bench: Bench, case: Case) -> None:
     """Locked tools are listed with the flag and only with it."""
-    sides = looked_at(case, bench)
-
-    assert sides.observed == sides.expected
+    looked_at(case, bench).conclude()
 
 
 @each_case("remediation")
 def test_each_status_shown_has_its_one_remediation(bench: Bench, case: Case) -> None:
     """The remediation map has the statuses shown, each told in its own class."""
-    sides = looked_at(case, bench)
-
-    assert sides.observed == sides.expected
+    looked_at(case, bench).conclude()
 
 
 @each_case("order")
 def test_callable_tools_are_the_same_with_and_without_the_flag(bench: Bench, case: Case) -> None:
     """The callable part of an answer is what it was without the flag."""
-    sides = looked_at(case, bench)
-
-    assert sides.observed == sides.expected
+    looked_at(case, bench).conclude()

@@ -58,7 +58,7 @@ def test_the_block_is_there_while_a_tool_waits_for_approval(bench: Bench) -> Non
     pending = _block(bench)
 
     bench.operator.unlock("approval", "forge", ["mobel_drop"])
-    bench.require(bench.reached(MOBEL), "the approval had no effect")
+    bench.require(bench.reached(MOBEL), "the approval had no effect", "no_effect")
     approved = bench.settled(lambda: _has_block(bench), expected=False)
 
     assert (pending, approved) == (WHILE_LOCKED, False)
@@ -99,19 +99,19 @@ def test_a_server_whose_tools_are_all_callable_has_no_block(bench: Bench) -> Non
 def _lock_and_unlock(bench: Bench, kind: LockKind) -> tuple[dict[str, Any], bool]:
     """The block while the tool is locked, and whether there is still one afterwards."""
     bench.operator.lock(kind, "forge", ["mobel_drop"])
-    bench.require(bench.refused(MOBEL), f"the lock by {kind} had no effect")
+    bench.require(bench.refused(MOBEL), f"the lock by {kind} had no effect", "no_effect")
     locked = bench.settled(lambda: _block(bench), WHILE_LOCKED)
     bench.operator.unlock(kind, "forge", ["mobel_drop"])
-    bench.require(bench.reached(MOBEL), f"the unlock by {kind} had no effect")
+    bench.require(bench.reached(MOBEL), f"the unlock by {kind} had no effect", "no_effect")
     return locked, bench.settled(lambda: _has_block(bench), expected=False)
 
 
 def _at_each_lock(bench: Bench, look: Callable[[Bench, int], dict[str, Any]]) -> list[Any]:
     """What is seen with one locked tool, with two of them, and with one again."""
-    bench.require(MOBEL in bench.armed.refused, "the first lock had no effect")
+    bench.require(MOBEL in bench.armed.refused, "the first lock had no effect", "no_effect")
     seen = [look(bench, 1)]
     bench.operator.lock(USER, "forge", [TARNIX.tool])
-    bench.require(bench.refused(TARNIX), "the second lock had no effect")
+    bench.require(bench.refused(TARNIX), "the second lock had no effect", "no_effect")
     seen.append(look(bench, 2))
     bench.operator.unlock(USER, "forge", [TARNIX.tool])
     bench.require(bench.reached(TARNIX), "the second lock was not lifted")
@@ -126,7 +126,9 @@ def _counted(bench: Bench, locked: int) -> dict[str, Any]:
 def _inspected(bench: Bench, locked: int) -> dict[str, Any]:
     """The tally in the view of the server, once the listing has settled on so many locked tools."""
     listed = _counted(bench, locked)
-    bench.require(listed == _tally_of(locked), f"the listing counts {listed}; see FR-010.sum")
+    bench.require(
+        listed == _tally_of(locked), f"the listing counts {listed}; see FR-010.sum", "other_clause"
+    )
     return bench.settled(lambda: tally(bench.inspect("forge")), _tally_of(locked))
 
 

@@ -163,7 +163,7 @@ def test_where_nothing_is_locked_the_flag_changes_nothing(bench: Bench) -> None:
     seen = {word: (answer.callables(), answer.statuses()) for word, answer in flagged.items()}
     beyond = {word: answer.statuses() for word, answer in tight.items() if answer.disabled}
     bench.operator.lock(CONFIG, "forge", ["mobel_drop"])
-    bench.require(bench.refused(BY_CONFIG), "the lock had no effect")
+    bench.require(bench.refused(BY_CONFIG), "the lock had no effect", "no_effect")
     bench.require(bench.until(lambda: bench.revealed("mobel"), bool), "the feature was not seen")
     assert (seen, beyond) == ({word: (keys, {}) for word, keys in usual.items()}, {})
 
@@ -182,7 +182,9 @@ def test_a_locked_tool_is_not_revealed_to_a_query_that_did_not_find_it(bench: Be
     bench.operator.lock(USER, BY_USER.server, [BY_USER.tool])
     bench.operator.lock(CONFIG, BY_CONFIG.server, [BY_CONFIG.tool])
 
-    bench.require(bench.refused(BY_USER) and bench.refused(BY_CONFIG), "a lock had no effect")
+    bench.require(
+        bench.refused(BY_USER) and bench.refused(BY_CONFIG), "a lock had no effect", "no_effect"
+    )
     alive = set(bench.until(lambda: bench.revealed("mobel"), bool))
     alive |= set(bench.until(lambda: bench.revealed("bitoko"), bool))
     bench.require(alive & {BY_CONFIG, BY_USER}, "the feature was not seen")

@@ -152,9 +152,9 @@ def test_the_bytes_come_back_with_the_unlock(bench: Bench) -> None:
     usual = [asked(bench, {"query": "mobel"}, "A") for _ in range(4)]
 
     bench.operator.lock(CONFIG, "forge", ["mobel_drop"])
-    bench.require(bench.refused(DROPPED), "the lock had no effect")
+    bench.require(bench.refused(DROPPED), "the lock had no effect", "no_effect")
     bench.operator.unlock(CONFIG, "forge", ["mobel_drop"])
-    bench.require(bench.reached(DROPPED), "the unlock had no effect")
+    bench.require(bench.reached(DROPPED), "the unlock had no effect", "no_effect")
 
     seen = bench.until(
         lambda: differences(usual, [asked(bench, {"query": "mobel"}, "A")], bench.cut),

@@ -140,7 +140,7 @@ def test_neither_discovery_nor_a_refused_call_lifts_a_lock_beneath_another(bench
     bench.require({SEEN, UNSEEN} <= bench.armed.refused.keys(), "the user locks were not proven")
     names = [key.tool for key in (SEEN, UNSEEN, MARK)]
     bench.operator.lock(CONFIG, "forge", names)
-    bench.require(bench.refused(MARK), "the config lock had no effect")
+    bench.require(bench.refused(MARK), "the config lock had no effect", "no_effect")
     bench.settled(lambda: ask(bench, SEEN).status(SEEN), "disabled_by_config")
     for _ in range(3):
         ask(bench, SEEN)

@@ -14,9 +14,7 @@ from mcp_proxy_conformance.stage import on
 @on(GENERATED)
 def test_what_is_answered_without_the_flag_is_answered_with_it(bench: LawBench) -> None:
     """In the same form, whatever is asked for, at whatever limit, by whomever."""
-    sides = bench.law("accepts")
-
-    assert sides.observed == sides.expected
+    bench.law("accepts").conclude()
 
 
 @requirement(
@@ -28,72 +26,56 @@ def test_what_is_answered_without_the_flag_is_answered_with_it(bench: LawBench) 
 @on(GENERATED)
 def test_in_any_world_a_tool_is_told_as_its_locks_allow(bench: LawBench) -> None:
     """After every sequence of locks and unlocks: where an answer puts it, and by which word."""
-    sides = bench.law("statuses")
-
-    assert sides.observed == sides.expected
+    bench.law("statuses").conclude()
 
 
 @requirement("FR-004.deterministic")
 @on(GENERATED)
 def test_in_any_world_a_status_asked_for_again_is_the_same(bench: LawBench) -> None:
     """Seven times in a row, by the administrator and by an agent."""
-    sides = bench.law("steady")
-
-    assert sides.observed == sides.expected
+    bench.law("steady").conclude()
 
 
 @requirement("FR-004.once")
 @on(GENERATED)
 def test_no_generated_tool_is_told_twice_in_one_answer(bench: LawBench) -> None:
     """Neither as locked nor as callable, nor as both."""
-    sides = bench.law("once")
-
-    assert sides.observed == sides.expected
+    bench.law("once").conclude()
 
 
 @requirement("FR-006.cap", "FR-006.odd-limits")
 @on(GENERATED)
 def test_no_answer_in_any_world_exceeds_its_cap(bench: LawBench) -> None:
     """Its limit or ten, whatever is no limit."""
-    sides = bench.law("cap")
-
-    assert sides.observed == sides.expected
+    bench.law("cap").conclude()
 
 
 @requirement("FR-005.keys", "FR-007.hidden")
 @on(GENERATED)
 def test_in_any_world_the_map_has_the_statuses_shown_as_its_keys(bench: LawBench) -> None:
     """Of the entries after cap and scope."""
-    sides = bench.law("keys")
-
-    assert sides.observed == sides.expected
+    bench.law("keys").conclude()
 
 
 @requirement("FR-006.callables", "FR-002.no-locks-no-change")
 @on(GENERATED)
 def test_in_any_world_the_flag_keeps_the_callable_tools(bench: LawBench) -> None:
     """The same names in the same order as without it."""
-    sides = bench.law("callables")
-
-    assert sides.observed == sides.expected
+    bench.law("callables").conclude()
 
 
-@requirement("FR-002.no-locks-no-change", "FR-009.silent")
+@requirement("FR-002.no-locks-no-change")
 @on(GENERATED)
 def test_in_any_world_a_query_brings_no_locked_tool_that_it_did_not_find(bench: LawBench) -> None:
     """And none at all where nothing is locked."""
-    sides = bench.law("unasked")
-
-    assert sides.observed == sides.expected
+    bench.law("unasked").conclude()
 
 
 @requirement("FR-002.absent-is-false")
 @on(GENERATED)
 def test_in_any_world_false_is_absent(bench: LawBench) -> None:
     """Byte for byte, at any limit, for agents too."""
-    sides = bench.law("absent is false")
-
-    assert sides.observed == sides.expected
+    bench.law("absent is false").conclude()
 
 
 @requirement(
@@ -102,9 +84,7 @@ def test_in_any_world_false_is_absent(bench: LawBench) -> None:
 @on(GENERATED)
 def test_in_any_world_a_default_answer_is_silent_on_locked_tools(bench: LawBench) -> None:
     """It has no section, no map and no word of theirs."""
-    sides = bench.law("silence")
-
-    assert sides.observed == sides.expected
+    bench.law("silence").conclude()
 
 
 @requirement(
@@ -114,18 +94,14 @@ def test_in_any_world_a_default_answer_is_silent_on_locked_tools(bench: LawBench
 @on(GENERATED)
 def test_in_any_world_a_locked_entry_tells_what_it_may(bench: LawBench) -> None:
     """Name, server, status, and the description that the callable tool had, unless withheld."""
-    sides = bench.law("entries")
-
-    assert sides.observed == sides.expected
+    bench.law("entries").conclude()
 
 
 @requirement("FR-005.text", "FR-005.once", "FR-005.class", "SC-003.discovery", "FR-003.members")
 @on(GENERATED)
 def test_in_any_world_remedies_are_those_of_their_locks(bench: LawBench) -> None:
     """Each says something of its own class, once, beside the entries."""
-    sides = bench.law("remedies")
-
-    assert sides.observed == sides.expected
+    bench.law("remedies").conclude()
 
 
 @requirement(
@@ -135,9 +111,7 @@ def test_in_any_world_remedies_are_those_of_their_locks(bench: LawBench) -> None
 @on(GENERATED)
 def test_in_any_world_the_note_stands_where_it_is_due_and_nowhere_else(bench: LawBench) -> None:
     """With the right number, in one line, and it leads on."""
-    sides = bench.law("notes")
-
-    assert sides.observed == sides.expected
+    bench.law("notes").conclude()
 
 
 @requirement(
@@ -147,18 +121,14 @@ def test_in_any_world_the_note_stands_where_it_is_due_and_nowhere_else(bench: La
 @on(GENERATED)
 def test_in_any_world_the_counts_add_up(bench: LawBench) -> None:
     """Each tool once, by a word of its locks; no block where all is callable."""
-    sides = bench.law("counts")
-
-    assert sides.observed == sides.expected
+    bench.law("counts").conclude()
 
 
 @requirement("FR-013.counts")
 @on(GENERATED, needs=("counter",))
 def test_in_any_world_the_counter_counts_opt_ins_alone(bench: LawBench) -> None:
     """By one with the flag, by none without it, from nothing after a restart."""
-    sides = bench.law("counter")
-
-    assert sides.observed == sides.expected
+    bench.law("counter").conclude()
 
 
 @requirement(
@@ -167,50 +137,38 @@ def test_in_any_world_the_counter_counts_opt_ins_alone(bench: LawBench) -> None:
 @on(GENERATED, needs=("agents",))
 def test_in_any_world_nothing_beyond_its_scope_is_told_to_an_agent(bench: LawBench) -> None:
     """Neither by answers nor by listings and refusals; and it loses none of its own."""
-    sides = bench.law("scope")
-
-    assert sides.observed == sides.expected
+    bench.law("scope").conclude()
 
 
 @requirement("FR-007.non-interference")
 @on(GENERATED, needs=("agents",))
 def test_in_any_world_what_lies_beyond_its_scope_changes_no_byte(bench: LawBench) -> None:
     """What an agent was answered it is answered again when something else was locked."""
-    sides = bench.law("interference")
-
-    assert sides.observed == sides.expected
+    bench.law("interference").conclude()
 
 
 @requirement("FR-008.config", "FR-008.distinct", "FR-008.pointer", "SC-003.rejection")
 @on(GENERATED)
 def test_in_any_world_a_refusal_tells_its_own_lock(bench: LawBench) -> None:
     """Of config first, in words of its own, with the way on."""
-    sides = bench.law("refusals")
-
-    assert sides.observed == sides.expected
+    bench.law("refusals").conclude()
 
 
 @requirement("FR-011.never-reaches", "FR-011.not-unlocked")
 @on(GENERATED)
 def test_in_any_world_no_call_reaches_a_locked_tool(bench: LawBench) -> None:
     """By any way of calling, in a row, after a callable one; and nothing is unlocked by it."""
-    sides = bench.law("calls")
-
-    assert sides.observed == sides.expected
+    bench.law("calls").conclude()
 
 
 @requirement("FR-004.unknown")
 @on(GENERATED, needs=("indeterminate",))
 def test_in_any_world_a_reason_that_is_lost_is_said_to_be_unknown(bench: LawBench) -> None:
     """With a neutral remedy, and the tool stays locked."""
-    sides = bench.law("unknown")
-
-    assert sides.observed == sides.expected
+    bench.law("unknown").conclude()
 
 
 @each_case("law")
 def test_what_was_once_generated_is_answered_as_it_should(bench: Bench, case: Case) -> None:
     """Small worlds that laws once found, kept as cases."""
-    sides = looked_at(case, bench)
-
-    assert sides.observed == sides.expected
+    looked_at(case, bench).conclude()

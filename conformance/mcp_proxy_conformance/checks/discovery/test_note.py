@@ -129,7 +129,7 @@ def test_the_note_appears_at_limit_one_too(bench: Bench, queries: tuple[str, ...
 @on(TWICE)
 def test_a_tool_under_two_locks_is_counted_once(bench: Bench) -> None:
     """Of two matches one has a lock by config and one by the user; the note tells of two."""
-    bench.require(set(MATCHES) <= set(bench.armed.refused), "a lock had no effect")
+    bench.require(set(MATCHES) <= set(bench.armed.refused), "a lock had no effect", "no_effect")
     unshown = [key for key in MATCHES if not bench.relevant(key, SHARED)]
     bench.require(not unshown, f"not listed for {SHARED} while callable: {unshown}")
     shown = bench.settled(lambda: len(bench.revealed(SHARED, limit=100)), len(MATCHES))

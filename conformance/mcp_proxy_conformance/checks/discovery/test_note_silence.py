@@ -68,7 +68,7 @@ def test_there_is_no_note_as_long_as_a_match_is_callable(bench: Bench) -> None:
     bench.require(beside.tools, "the callable match was not found")
 
     bench.operator.lock(USER, "forge", ["zorvik_list"])
-    bench.require(bench.refused(ZORVIK), "the lock had no effect")
+    bench.require(bench.refused(ZORVIK), "the lock had no effect", "no_effect")
     alone = bench.until(lambda: bench.discover("kelmund"), leads_on)
     bench.require(leads_on(alone), "no note was seen")
 

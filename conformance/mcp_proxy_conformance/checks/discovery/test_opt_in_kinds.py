@@ -71,7 +71,7 @@ def test_a_tool_that_the_user_disabled_is_revealed(bench: Bench) -> None:
 @on(FORGE, needs=("refresh",))
 def test_a_user_disabled_tool_is_still_revealed_after_a_refresh(bench: Bench) -> None:
     """Discovering the server's tools again does not hide the locked one from the flag."""
-    bench.require(DROPPED in bench.armed.refused, "the lock had no effect")
+    bench.require(DROPPED in bench.armed.refused, "the lock had no effect", "no_effect")
 
     bench.operator.refresh("forge")
 
@@ -84,7 +84,7 @@ def test_a_user_disabled_tool_is_still_revealed_after_a_refresh(bench: Bench) ->
 @on(FORGE, needs=("restart",))
 def test_a_user_disabled_tool_is_still_revealed_after_a_restart(bench: Bench) -> None:
     """A lock that calls still meet after a restart is still explained by the flag."""
-    bench.require(DROPPED in bench.armed.refused, "the lock had no effect")
+    bench.require(DROPPED in bench.armed.refused, "the lock had no effect", "no_effect")
 
     bench.operator.restart()
 
@@ -136,7 +136,7 @@ def test_a_tool_of_a_quarantined_server_is_revealed(bench: Bench) -> None:
 def test_a_quarantined_tool_is_still_revealed_after_a_restart(bench: Bench) -> None:
     """What was known of a quarantined server before a restart is known after it."""
     bench.operator.lock("quarantine", "vault")
-    bench.require(bench.refused(OPENED), "the lock had no effect")
+    bench.require(bench.refused(OPENED), "the lock had no effect", "no_effect")
     bench.operator.restart()
 
     bench.require(bench.ready(KEPT), "the target did not come back")
@@ -150,7 +150,7 @@ def test_a_quarantined_tool_is_still_revealed_after_a_restart(bench: Bench) -> N
 def test_a_tool_first_met_in_quarantine_is_revealed(bench: Bench) -> None:
     """A tool that no contact before the quarantine could show is listed by name."""
     bench.operator.lock("quarantine", "vault")
-    bench.require(bench.refused(OPENED), "the lock had no effect")
+    bench.require(bench.refused(OPENED), "the lock had no effect", "no_effect")
     bench.operator.change_upstream(LATE)
     bench.operator.restart()
 
@@ -190,7 +190,7 @@ def test_the_listing_shows_a_server_that_was_switched_off(bench: Bench) -> None:
 
     bench.operator.lock("server", "vault")
 
-    bench.require(bench.refused(OPENED), "the lock had no effect")
+    bench.require(bench.refused(OPENED), "the lock had no effect", "no_effect")
     entry = bench.until(
         lambda: bench.list().servers.get("vault"),
         lambda one: one is not None and not still.items() <= one.members.items(),

@@ -134,7 +134,7 @@ def test_the_flag_keeps_every_byte_of_the_callable_part(bench: Bench) -> None:
     asked = REQUESTS[::3]
     default = {query: _part(bench, bench.discover(query)) for query in asked}
     again = {query: _part(bench, bench.discover(query)) for query in asked}
-    bench.require(default == again, "the target does not agree with itself")
+    bench.require(default == again, "the target does not agree with itself", "disagrees")
     bench.require(bench.flag_alive, "the feature was not seen")
 
     flagged = {q: _part(bench, bench.discover(q, include_disabled=True)) for q in asked}
@@ -210,7 +210,7 @@ def _both_forms(bench: Bench, queries: Sequence[str]) -> tuple[dict[str, Named],
     answers = {query: bench.discover(query, include_disabled=True) for query in queries}
     if any(_named(answer) != default[query] for query, answer in answers.items()):
         again = {query: _callables(bench, query, ABSENT) for query in queries}
-        bench.require(again == default, "the target does not agree with itself")
+        bench.require(again == default, "the target does not agree with itself", "disagrees")
     return default, answers
 
 

@@ -41,7 +41,9 @@ def test_locked_tools_beyond_the_scope_take_no_place_in_the_capped_section(bench
 
     bench.operator.lock(CONFIG, "upland", [key.tool for key in UPLAND])
 
-    bench.require(all(bench.refused(key) for key in UPLAND), "a lock on upland had no effect")
+    bench.require(
+        all(bench.refused(key) for key in UPLAND), "a lock on upland had no effect", "no_effect"
+    )
     all_own = (len(UPLAND), len(HARBOR))
     both = bench.settled(lambda: (_own(north, UPLAND), _own(south, HARBOR)), all_own)
     bench.operator.unlock(CONFIG, "harbor", [key.tool for key in HARBOR])
@@ -58,13 +60,24 @@ def test_a_lock_beyond_the_scope_moves_no_count_of_the_agents_own_servers(bench:
     south = scoped(bench, "south")
     usual, before = _counts(south), _counts(south)
     bench.require(before, "the agent was shown no counts of its own server")
+    bench.require("upland" not in _servers(south), "the agent is shown the server beyond its scope")
     steady = {name for name, told in before.items() if usual.get(name) == told}
 
     bench.operator.lock(USER, "upland", [key.tool for key in UPLAND])
 
-    bench.require(all(bench.refused(key) for key in UPLAND), "a lock on upland had no effect")
+    bench.require(
+        all(bench.refused(key) for key in UPLAND), "a lock on upland had no effect", "no_effect"
+    )
     told = bench.until(lambda: _counts(south), lambda seen: not _moved(before, seen, steady))
     assert _moved(before, told, steady) == {}
+
+
+def _servers(view: Bench) -> set[str]:
+    """The servers that the agent is shown."""
+    try:
+        return set(view.list().servers)
+    except Misshapen:
+        return set()
 
 
 def _moved(before: Told, told: Told, steady: Iterable[str]) -> dict[str, Any]:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import pytest
 
 from mcp_proxy_conformance.bench import Bench
 from mcp_proxy_conformance.discovery.agents import beyond, names_beyond, scoped
 from mcp_proxy_conformance.discovery.answer import Listing, read_listing
 from mcp_proxy_conformance.discovery.rejections import own_words, status_of_lock, tells_reason
-from mcp_proxy_conformance.discovery.status_numbers import outside_entries, status_numbers
+from mcp_proxy_conformance.discovery.status_numbers import outside_entries
 from mcp_proxy_conformance.discovery.surface import STATUSES
 from mcp_proxy_conformance.requirement import requirement
 from mcp_proxy_conformance.stage import on, stage
@@ -39,7 +37,6 @@ def test_a_listing_that_leaves_a_server_out_tells_no_counts_of_it(bench: Bench, 
         for word, n in outside_entries(listing, view.surface.members)
         if n > own[word]
     ]
-    more += [f"{word} at an own server: {n}" for word, n in _counts_inside(listing, own)]
     assert names_beyond(SCOPE, agent, _told(listing)) + more == []
 
 
@@ -114,9 +111,3 @@ def _own_locked(bench: Bench, agent: str) -> dict[str, int]:
     own = [s for k, s in bench.states.items() if k.server not in beyond(SCOPE, agent)]
     words = [status_of_lock(state) for state in own if not state.callable]
     return {status: words.count(status) for status in STATUSES}
-
-
-def _counts_inside(listing: Listing, own: Mapping[str, int]) -> list[tuple[str, int]]:
-    """The numbers in blocks of the listing that are higher than all of the agent's own tools."""
-    blocks = [block for name in listing.servers if isinstance(block := listing.counts(name), dict)]
-    return [(word, n) for block in blocks for word, n in status_numbers(block) if n > own[word]]

@@ -49,7 +49,7 @@ UNLISTED, PENDING = ToolKey("forge", DROP), ToolKey("vault", "fegadu_seal")
 @on(NAMESAKES)
 def test_a_callable_tool_stays_so_beside_a_locked_namesake(bench: Bench) -> None:
     """A lock on the tool of that name on another server does not make it a locked one."""
-    bench.require(LOCKED in bench.armed.refused, "the lock had no effect")
+    bench.require(LOCKED in bench.armed.refused, "the lock had no effect", "no_effect")
     bench.require(bench.relevant(FREE, "mobel"), "the word did not find the tool")
 
     status = bench.settled(lambda: _status(bench, FREE), "callable")
@@ -61,7 +61,7 @@ def test_a_callable_tool_stays_so_beside_a_locked_namesake(bench: Bench) -> None
 @on(NAMESAKES)
 def test_a_locked_tool_is_revealed_beside_a_callable_namesake(bench: Bench) -> None:
     """That a tool of its name can be called elsewhere does not hide it."""
-    bench.require(LOCKED in bench.armed.refused, "the lock had no effect")
+    bench.require(LOCKED in bench.armed.refused, "the lock had no effect", "no_effect")
     bench.require(bench.relevant(LOCKED, "mobel"), "the word did not find the tool")
 
     status = bench.settled(lambda: _status(bench, LOCKED), "disabled_by_config")
@@ -73,7 +73,7 @@ def test_a_locked_tool_is_revealed_beside_a_callable_namesake(bench: Bench) -> N
 @on(NAMESAKES)
 def test_a_locked_namesake_elsewhere_brings_a_server_no_counts(bench: Bench) -> None:
     """The server whose own tool of that name is callable has no block."""
-    bench.require(LOCKED in bench.armed.refused, "the lock had no effect")
+    bench.require(LOCKED in bench.armed.refused, "the lock had no effect", "no_effect")
     bench.require(bench.block_alive, "no counts block was seen")
 
     has_counts = bench.settled(lambda: bench.list().server("vault").has_counts, expected=False)

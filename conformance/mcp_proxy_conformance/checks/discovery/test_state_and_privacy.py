@@ -66,7 +66,7 @@ def _control_write(bench: Bench) -> None:
     folder = bench.operator.folder / "target"
     before = marks(folder)
     bench.operator.lock(USER, "forge", ["mobel_drop"])
-    bench.require(bench.refused(MOBEL), "the lock had no effect")
+    bench.require(bench.refused(MOBEL), "the lock had no effect", "no_effect")
     written = bench.until(lambda: marks(folder), lambda seen: seen != before)
     bench.require(written != before, "the folder does not show what the target writes")
     bench.settle()

@@ -77,7 +77,7 @@ def test_a_second_lock_of_a_kind_is_told_as_the_first_was(bench: Bench) -> None:
     for kind, state in ((USER, ToolState(user=True)), (CONFIG, ToolState(config=True))):
         _cycle(bench, kind, DROP, state)
         bench.operator.lock(kind, "forge", [DROP.tool])
-        bench.require(bench.refused(DROP), f"the second {kind} lock had no effect")
+        bench.require(bench.refused(DROP), f"the second {kind} lock had no effect", "no_effect")
         bench.settle()
         told[kind] = bench.discover("mobel", include_disabled=True).status(DROP)
         bench.operator.unlock(kind, "forge", [DROP.tool])
@@ -92,7 +92,9 @@ def test_a_second_lock_of_a_kind_is_told_as_the_first_was(bench: Bench) -> None:
 def test_a_lock_lifted_after_a_restart_is_told_no_more(bench: Bench) -> None:
     """Tools that were locked when the target started are callable once their locks are lifted."""
     locks: dict[LockKind, ToolKey] = {CONFIG: DROP, USER: WIPE}
-    bench.require(set(locks.values()) <= set(bench.armed.refused), "a lock had no effect")
+    bench.require(
+        set(locks.values()) <= set(bench.armed.refused), "a lock had no effect", "no_effect"
+    )
     bench.operator.restart()
     bench.require(bench.ready(LIST), "the target did not come back")
 
@@ -107,7 +109,7 @@ def test_a_lock_lifted_after_a_restart_is_told_no_more(bench: Bench) -> None:
 @on(LOCKED)
 def test_a_user_lock_is_told_again_once_the_config_lock_above_it_is_lifted(bench: Bench) -> None:
     """A tool under both is told as locked by config, and afterwards as locked by the user."""
-    bench.require(WIPE in bench.armed.refused, "the user lock had no effect")
+    bench.require(WIPE in bench.armed.refused, "the user lock had no effect", "no_effect")
     told = []
     for change, status in (
         (bench.operator.lock, "disabled_by_config"),
@@ -127,7 +129,7 @@ def test_an_unlocked_tool_is_callable_again_without_a_refresh(bench: Bench) -> N
     told = {}
     for kind in (USER, CONFIG):
         bench.operator.lock(kind, "forge", [DROP.tool])
-        bench.require(bench.refused(DROP), f"the {kind} lock had no effect")
+        bench.require(bench.refused(DROP), f"the {kind} lock had no effect", "no_effect")
         bench.operator.unlock(kind, "forge", [DROP.tool])
         bench.require(bench.reached(DROP), f"the {kind} lock was not lifted")
         told[kind] = set(_place(bench, DROP, {"callable"}))
@@ -162,7 +164,7 @@ def test_a_reason_that_cannot_be_told_is_said_to_be_unknown(bench: Bench) -> Non
 
     text = str((answer.remediation or {}).get("disabled_unknown", ""))
     wrong = masked(bench, text, WIPE) in pure or _convicted(bench, text)
-    remedy = "wrong" if wrong else "neutral" if text.strip() else "none"
+    remedy = "of another class" if wrong else "neutral"
     told = {"status": answer.status(WIPE), "refused": refused, "remedy": remedy}
     assert told == {"status": "disabled_unknown", "refused": True, "remedy": "neutral"}
 
@@ -171,7 +173,7 @@ def _cycle(bench: Bench, kind: LockKind, key: ToolKey, state: ToolState) -> Plac
     """Where the tool is once locked, and once unlocked again."""
     tools = [key.tool] if kind in (USER, CONFIG) else []
     bench.operator.lock(kind, key.server, tools)
-    bench.require(bench.refused(key), f"the {kind} lock had no effect")
+    bench.require(bench.refused(key), f"the {kind} lock had no effect", "no_effect")
     locked = _place(bench, key, allowed_statuses(state))
     bench.operator.unlock(kind, key.server, tools)
     return locked, _reopened(bench, key)

@@ -20,13 +20,15 @@ DROP = ToolKey("forge", "mobel_drop")
 @on(PLAIN, needs=("quarantine",))
 def test_a_description_told_before_is_withheld_from_the_quarantine_on(bench: Bench) -> None:
     """An entry that was told with its text has none once its server is quarantined."""
-    bench.require(DROP in bench.armed.refused, "the lock had no effect")
+    bench.require(DROP in bench.armed.refused, "the lock had no effect", "no_effect")
     before = bench.until(lambda: _told(bench, DROP), bool)
     if not before:
         raise NotApplicable("the target never told the tool with its description")
 
     bench.operator.lock("quarantine", "forge")
-    bench.require(bench.refused(ToolKey("forge", "zorvik_list")), "the quarantine had no effect")
+    bench.require(
+        bench.refused(ToolKey("forge", "zorvik_list")), "the quarantine had no effect", "no_effect"
+    )
     entry = bench.until(lambda: _entry(bench, DROP.tool, DROP), lambda seen: not _text(seen))
 
     assert _text(entry) == ""

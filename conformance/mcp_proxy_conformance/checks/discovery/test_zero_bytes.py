@@ -65,14 +65,14 @@ def _watched(bench: Bench, name: str, locked: ToolKey, *, lock: bool) -> list[Ex
     seen = [_entry(bench, name)]
     if lock:
         bench.operator.lock(USER, locked.server, [locked.tool])
-        bench.require(bench.refused(locked), "the lock had no effect")
+        bench.require(bench.refused(locked), "the lock had no effect", "no_effect")
         shown = bench.settled(lambda: _has_block(bench, locked.server), expected=True)
         bench.require(shown, "no counts block was seen")
     bench.call(locked)
     seen.append(_entry(bench, name))
     if lock:
         bench.operator.unlock(USER, locked.server, [locked.tool])
-        bench.require(bench.reached(locked), "the unlock had no effect")
+        bench.require(bench.reached(locked), "the unlock had no effect", "no_effect")
         bench.settled(lambda: _has_block(bench, locked.server), expected=False)
     bench.call(locked)
     return [*seen, _entry(bench, name)]
@@ -88,5 +88,5 @@ def _entry(bench: Bench, name: str) -> Exact:
     listed = spans.parse(bench.list().reply.document).get(members.servers)
     items = listed.items if listed else ()
     found = [one for one in items if one.value().get(members.server_name) == name]
-    bench.require(found, f"the listing does not show {name}")
+    bench.require(found, f"the listing does not show {name}", "not_listed")
     return Exact(result=b"", text=found[0].raw)

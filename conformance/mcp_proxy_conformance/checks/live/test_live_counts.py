@@ -34,7 +34,9 @@ def test_a_live_server_with_a_locked_tool_has_counts(bench: LiveBench) -> None:
     """One that also has a callable tool, so that it is known to be connected."""
     servers = _locked_throughout(bench) & _callable_somewhere(bench)
     listings = bench.listings()
-    bench.require(servers, "no server had callable and locked tools; name one with --expect")
+    bench.require(
+        servers, "no server had callable and locked tools; name one with --expect", "not_named"
+    )
 
     blocks = {name: [one.counts(name) for one in listings] for name in sorted(servers)}
     lacking = {name: told for name, told in blocks.items() if not any(told)}
@@ -95,7 +97,9 @@ def test_a_live_server_looked_at_alone_has_the_counts_of_the_listing(bench: Live
     """The same block, where the listing shows one before and after."""
     listings = bench.listings()
     if bench.surface.inspect is None:
-        raise NotApplicable("no inspect tool was named; --inspect or a target file does")
+        raise NotApplicable(
+            "no inspect tool was named; --inspect or a target file does", cause="not_named"
+        )
     views = {n: (_shown(one), [_shown(x.server(n)) for x in listings if n in x.servers])
              for n, one in bench.seen.inspected.items()}  # fmt: skip
     steady = {

@@ -74,7 +74,9 @@ def test_a_live_quarantined_entry_has_no_text_of_its_server(bench: LiveBench) ->
     """Its description is absent or empty, and there is no schema."""
     withheld = [(look, e) for look, e in bench.entries() if e.status == QUARANTINED]
     if not withheld:
-        raise NotApplicable(f"no {QUARANTINED} tool was seen; --query or --expect names one")
+        raise NotApplicable(
+            f"no {QUARANTINED} tool was seen; --query or --expect names one", cause="not_named"
+        )
 
     told = {look.label: [e.description or "", *schemas(e.members)] for look, e in withheld}
 
@@ -127,7 +129,9 @@ def test_a_live_config_lock_is_told_otherwise_than_a_users(bench: LiveBench) -> 
     """Their texts differ, names masked."""
     texts = _texts(bench)
     if not (texts.get(CONFIG) and texts.get(USER)):
-        raise NotApplicable(f"{CONFIG} and {USER} were not both seen; --expect names one of each")
+        raise NotApplicable(
+            f"{CONFIG} and {USER} were not both seen; --expect names one of each", cause="not_named"
+        )
 
     same = {text: "told for both" for text in texts[CONFIG] if text in texts[USER]}
 
@@ -140,7 +144,9 @@ def test_a_live_config_lock_is_never_the_users_to_lift(bench: LiveBench) -> None
     """Its text is no other lock's, and instructs no act of the user."""
     texts = _texts(bench)
     if not texts.get(CONFIG):
-        raise NotApplicable(f"no {CONFIG} tool was seen; --query or --expect names one")
+        raise NotApplicable(
+            f"no {CONFIG} tool was seen; --query or --expect names one", cause="not_named"
+        )
     theirs = {text for status in (USER, "pending_approval") for text in texts.get(status, ())}
     pins = {mask(text, []): words for text, words in bench.endpoint.pins.items()}
 
@@ -150,7 +156,7 @@ def test_a_live_config_lock_is_never_the_users_to_lift(bench: LiveBench) -> None
     assert wrong == {}
     for text, word in read.items():
         if word == "unrecognised":
-            raise Unread(CONFIG, text)
+            raise Unread(text)
 
 
 def _texts(bench: LiveBench) -> dict[str, dict[str, None]]:

@@ -72,7 +72,9 @@ def test_a_live_default_answer_lists_no_locked_tool(bench: LiveBench) -> None:
             both = sorted(map(str, locked & set(bench.callables(answer))))
             if both or answer.disabled:
                 listed[look.label] = both or f"{len(answer.disabled)} locked entries"
-    bench.require(judged, "nothing was listed as locked throughout; name a tool with --expect")
+    bench.require(
+        judged, "nothing was listed as locked throughout; name a tool with --expect", "not_named"
+    )
 
     assert listed == {}
 
@@ -105,7 +107,9 @@ def test_a_live_endpoint_takes_false_for_absent(bench: LiveBench) -> None:
         equal += not found and any(one.answer and one.answer.tools for one in looks)
         if len(found) == len(exact["F"]) and len({one.at for one in found}) == 1:
             unequal[next(one.label for one in looks if one.form == "F")] = found[0]
-    bench.require(equal or unequal, f"{IN_THE_WAY}, or found a callable tool; use --query")
+    bench.require(
+        equal or unequal, f"{IN_THE_WAY}, or found a callable tool; use --query", "not_named"
+    )
 
     assert unequal == {}
 
@@ -121,7 +125,9 @@ def test_the_flag_leaves_live_callable_tools_as_they_are(bench: LiveBench) -> No
             judged += any(before)
             if before != after:
                 changed[look.label] = {"usual": before, "flagged": after}
-    bench.require(judged or changed, f"{IN_THE_WAY}, or found a callable tool; use --query")
+    bench.require(
+        judged or changed, f"{IN_THE_WAY}, or found a callable tool; use --query", "not_named"
+    )
 
     assert changed == {}
 
@@ -132,7 +138,9 @@ def test_a_live_default_answer_names_no_locked_tool(bench: LiveBench) -> None:
     """Neither name nor description of what is locked before and after stands in between."""
     found = leaks(bench, noted=False)
 
-    bench.require(found.judged, "nothing was listed as locked throughout; use --expect")
+    bench.require(
+        found.judged, "nothing was listed as locked throughout; use --expect", "not_named"
+    )
 
     assert found.told == {}
 

@@ -145,7 +145,7 @@ def test_a_named_call_of_a_config_denied_tool_is_not_told_to_be_enabled(bench: L
     assert {key: texts[key] for key, word in read.items() if word == "convicted"} == {}
     for key, word in read.items():
         if word == "unrecognised":
-            raise Unread(CONFIG, texts[key])
+            raise Unread(texts[key])
 
 
 def _scope(bench: LiveBench, name: str, every: set[str]) -> set[str]:
@@ -188,7 +188,7 @@ def _missing(bench: LiveBench, status: str) -> dict[str, str]:
     """
     wanted = [key for key, word in bench.endpoint.expect.items() if word == status]
     if not wanted:
-        raise NotApplicable(f"--expect names no tool as {status}")
+        raise NotApplicable(f"--expect names no tool as {status}", cause="not_named")
     seen = bench.seen.locked()
     missing = {}
     for key in wanted:

@@ -16,9 +16,7 @@ from mcp_proxy_conformance.stage import on
 @on(GENERATED, needs=("classifies", "retries"))
 def test_any_script_ends_in_a_class_that_the_table_allows(bench: LoadBench) -> None:
     """Attempt by attempt, whatever a server does in one and then in the next."""
-    sides = bench.law("status")
-
-    assert sides.observed == sides.expected
+    bench.law("status").conclude()
 
 
 @requirement(
@@ -28,59 +26,45 @@ def test_any_script_ends_in_a_class_that_the_table_allows(bench: LoadBench) -> N
 @on(GENERATED, needs=("classifies", "retries"))
 def test_any_script_is_tried_as_often_as_its_signals_ask(bench: LoadBench) -> None:
     """On after what may pass, at an end after all else, and never beyond the maximum."""
-    sides = bench.law("attempts")
-
-    assert sides.observed == sides.expected
+    bench.law("attempts").conclude()
 
 
 @requirement("O6.claimed")
 @on(GENERATED, needs=("attempts",))
 def test_the_attempts_claimed_are_those_seen_under_any_script(bench: LoadBench) -> None:
     """Counted at the servers."""
-    sides = bench.law("claims")
-
-    assert sides.observed == sides.expected
+    bench.law("claims").conclude()
 
 
 @requirement("O1.one-each", "O3.no-tools", "O3.own-tools", "O3.loaded", "O4.error", "S2.no-tools")
 @on(GENERATED)
 def test_outcomes_have_their_form_under_any_script(bench: LoadBench) -> None:
     """One for each server, with its own tools or with an error."""
-    sides = bench.law("outcomes")
-
-    assert sides.observed == sides.expected
+    bench.law("outcomes").conclude()
 
 
 @requirement("I3.order")
 @on(GENERATED)
 def test_no_order_of_generated_servers_changes_a_status(bench: LoadBench) -> None:
     """Each load is made forwards and backwards."""
-    sides = bench.law("order")
-
-    assert sides.observed == sides.expected
+    bench.law("order").conclude()
 
 
 @requirement("I1.isolated")
 @on(GENERATED)
 def test_generated_servers_end_beside_others_as_they_do_alone(bench: LoadBench) -> None:
     """Each server of a load is also loaded alone."""
-    sides = bench.law("isolation")
-
-    assert sides.observed == sides.expected
+    bench.law("isolation").conclude()
 
 
 @requirement("I5.clears")
 @on(GENERATED)
 def test_whatever_has_cleared_is_available_in_the_next_load(bench: LoadBench) -> None:
     """After any script, a load of the same servers when all that can heal is healed."""
-    sides = bench.law("clears")
-
-    assert sides.observed == sides.expected
+    bench.law("clears").conclude()
 
 
 @each_load("law")
 def test_what_was_once_generated_ends_as_it_should(bench: LoadBench, case: LoadCase) -> None:
     """Scripts of several faults, kept as cases."""
-    sides = bench.judged(case)
-
-    assert sides.observed == sides.expected
+    bench.judged(case).conclude()

@@ -9,150 +9,112 @@ from mcp_proxy_conformance.resilience.load_run import LoadBench, each_load
 @each_load("timeout")
 def test_a_server_that_does_not_answer_in_time_may_pass(bench: LoadBench, case: LoadCase) -> None:
     """Silence and slowness are told as transient and tried again, within the maximum."""
-    sides = bench.judged(case)
-
-    assert sides.observed == sides.expected
+    bench.judged(case).conclude()
 
 
 @each_load("cut")
 def test_a_connection_that_is_cut_may_pass(bench: LoadBench, case: LoadCase) -> None:
     """A reset, an early end and a torn body are told as transient and tried again."""
-    sides = bench.judged(case)
-
-    assert sides.observed == sides.expected
+    bench.judged(case).conclude()
 
 
 @each_load("error")
 def test_an_error_of_the_server_may_pass(bench: LoadBench, case: LoadCase) -> None:
     """Codes of the 500s are told as transient and tried again."""
-    sides = bench.judged(case)
-
-    assert sides.observed == sides.expected
+    bench.judged(case).conclude()
 
 
 @each_load("authorization")
 def test_an_authorization_that_timed_out_is_no_denial(bench: LoadBench, case: LoadCase) -> None:
     """A 403 that tells of one is told as transient; a 403 that does not is a denial."""
-    sides = bench.judged(case)
-
-    assert sides.observed == sides.expected
+    bench.judged(case).conclude()
 
 
 @each_load("permanent")
 def test_what_will_not_heal_is_permanent_and_tried_once(bench: LoadBench, case: LoadCase) -> None:
     """An unknown name, a closed port, a wrong path, a malformed connection."""
-    sides = bench.judged(case)
-
-    assert sides.observed == sides.expected
+    bench.judged(case).conclude()
 
 
 @each_load("denied")
 def test_a_denial_is_told_as_one_and_never_tried_again(bench: LoadBench, case: LoadCase) -> None:
     """A clean 401 or 403, and one that nothing ties to a timeout."""
-    sides = bench.judged(case)
-
-    assert sides.observed == sides.expected
+    bench.judged(case).conclude()
 
 
 @each_load("unnamed")
 def test_what_the_text_does_not_name_is_told_alike_twice(bench: LoadBench, case: LoadCase) -> None:
     """Other failures get some class of failure, the same in two loads."""
-    sides = bench.judged(case)
-
-    assert sides.observed == sides.expected
+    bench.judged(case).conclude()
 
 
 @each_load("outcome")
 def test_every_server_has_one_outcome_of_the_right_form(bench: LoadBench, case: LoadCase) -> None:
     """Ids, status words, tools, errors and claimed attempts are as the server deserves."""
-    sides = bench.judged(case)
-
-    assert sides.observed == sides.expected
+    bench.judged(case).conclude()
 
 
 @each_load("recovery")
 def test_a_server_that_comes_back_is_available(bench: LoadBench, case: LoadCase) -> None:
     """Retries heal what passes, and are not wasted on what is well."""
-    sides = bench.judged(case)
-
-    assert sides.observed == sides.expected
+    bench.judged(case).conclude()
 
 
 @each_load("trap")
 def test_what_is_permanent_or_denied_ends_the_attempts(bench: LoadBench, case: LoadCase) -> None:
     """The attempt after it would succeed, and is never made."""
-    sides = bench.judged(case)
-
-    assert sides.observed == sides.expected
+    bench.judged(case).conclude()
 
 
 @each_load("isolation")
 def test_no_server_changes_the_outcome_of_another(bench: LoadBench, case: LoadCase) -> None:
     """Each is told as it would be alone, whatever fails beside it."""
-    sides = bench.judged(case)
-
-    assert sides.observed == sides.expected
+    bench.judged(case).conclude()
 
 
 @each_load("order")
 def test_the_order_of_the_servers_changes_no_outcome(bench: LoadBench, case: LoadCase) -> None:
     """The same servers the other way round are told the same."""
-    sides = bench.judged(case)
-
-    assert sides.observed == sides.expected
+    bench.judged(case).conclude()
 
 
 @each_load("end")
 def test_every_load_comes_to_an_end(bench: LoadBench, case: LoadCase) -> None:
     """Whatever a server does, the load is over in bounded time."""
-    sides = bench.judged(case)
-
-    assert sides.observed == sides.expected
+    bench.judged(case).conclude()
 
 
 @each_load("again")
 def test_a_second_load_finds_what_has_come_back(bench: LoadBench, case: LoadCase) -> None:
     """A server that answers again is available, one that does not is not."""
-    sides = bench.judged(case)
-
-    assert sides.observed == sides.expected
+    bench.judged(case).conclude()
 
 
 @each_load("none")
 def test_a_load_of_no_servers_tells_of_none(bench: LoadBench, case: LoadCase) -> None:
     """No outcome and no warning."""
-    sides = bench.judged(case)
-
-    assert sides.observed == sides.expected
+    bench.judged(case).conclude()
 
 
 @each_load("text")
 def test_words_that_the_loader_sent_change_no_class(bench: LoadBench, case: LoadCase) -> None:
     """Paths, ids, queries and headers full of words of failure leave a denial a denial."""
-    sides = bench.judged(case)
-
-    assert sides.observed == sides.expected
+    bench.judged(case).conclude()
 
 
 @each_load("secret")
 def test_no_secret_that_was_handed_over_is_told(bench: LoadBench, case: LoadCase) -> None:
     """Credentials show in no error, warning or other output, however they are spelled."""
-    sides = bench.judged(case)
-
-    assert sides.observed == sides.expected
+    bench.judged(case).conclude()
 
 
 @each_load("sharing")
 def test_what_one_server_sets_is_not_sent_to_another(bench: LoadBench, case: LoadCase) -> None:
     """Cookies and session ids stay with the server that gave them."""
-    sides = bench.judged(case)
-
-    assert sides.observed == sides.expected
+    bench.judged(case).conclude()
 
 
 @each_load("warning")
 def test_warnings_tell_the_classes_apart(bench: LoadBench, case: LoadCase) -> None:
     """No server is warned of under another class than its own."""
-    sides = bench.judged(case)
-
-    assert sides.observed == sides.expected
+    bench.judged(case).conclude()

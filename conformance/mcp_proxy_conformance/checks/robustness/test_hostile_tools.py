@@ -26,7 +26,7 @@ def test_strange_tools_cost_their_neighbours_nothing(bench: Bench) -> None:
     bench.require(bench.call(ORDINARY).reached, f"{ORDINARY} cannot be called")
     due = {ORDINARY: "callable", NEIGHBOUR: "callable"}
     if LOCKED not in bench.armed.skipped:  # a target that has no such lock has none to tell
-        bench.require(bench.refused(LOCKED), f"the lock of {LOCKED} had no effect")
+        bench.require(bench.refused(LOCKED), f"the lock of {LOCKED} had no effect", "no_effect")
         due[LOCKED] = "disabled_by_config"
 
     told = bench.discover(WORD, include_disabled=True)

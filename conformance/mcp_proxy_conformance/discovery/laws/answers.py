@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from mcp_proxy_conformance.bench import ABSENT
 from mcp_proxy_conformance.case import When
+from mcp_proxy_conformance.discovery.agents import beyond
 from mcp_proxy_conformance.discovery.forms import unequal
 from mcp_proxy_conformance.discovery.laws.look import Findings, Look, Told
-from mcp_proxy_conformance.oracle import LOCKED_CAP, cap, remediation_keys
+from mcp_proxy_conformance.oracle import LOCKED_CAP, allowed_statuses, cap, remediation_keys
 from mcp_proxy_conformance.world import ToolKey
 
 ODD_LIMITS = (0, -1, 2.7, "5", "abc", 1e300, 15.5, -3)
@@ -66,12 +67,21 @@ def keys(look: Look, found: Findings) -> None:
         found.truth(
             _of_keys(look, one, told - shown), one.of, sorted(told), holds=told == shown,
             wanted=f"keys {sorted(shown)}", counts=bool(shown), topic="keys of the map",
+            shows=["FR-005.keys"],
         )  # fmt: skip
 
 
 def _of_keys(look: Look, one: Told, more: frozenset[str]) -> list[str]:
     """A key that only a lock beyond the agent's scope would bring tells of that lock."""
-    return ["FR-005.keys"] + (["FR-007.hidden"] if more and one.of.agent in look.narrow else [])
+    agent = one.of.agent
+    if agent not in look.narrow or agent is None or not more:
+        return ["FR-005.keys"]
+    outside = beyond(look.bench.world, agent)
+    own = {str(word) for key in look.proven if key.server not in outside
+           for word in allowed_statuses(look.bench.states[key])}  # fmt: skip
+    hidden = {str(word) for key in look.proven if key.server in outside
+              for word in allowed_statuses(look.bench.states[key])}  # fmt: skip
+    return ["FR-005.keys", *(["FR-007.hidden"] if more & (hidden - own) else [])]
 
 
 def callables(look: Look, found: Findings) -> None:
@@ -113,7 +123,7 @@ def unasked(look: Look, found: Findings) -> None:
             and _is_indexed(look, key) and look.is_own(key)
         ]  # fmt: skip
         found.truth(
-            ["FR-002.no-locks-no-change", "FR-009.silent"], one.of, strays, holds=not strays,
+            ["FR-002.no-locks-no-change"], one.of, strays, holds=not strays,
             wanted="no tool that it did not list while callable", counts=look.is_alive,
         )  # fmt: skip
 

@@ -51,7 +51,10 @@ def counts(look: Look, found: Findings) -> None:
                 wanted=f"no callable tool of {name}, in quarantine",
             )  # fmt: skip
     except Misshapen as error:
-        found.truth(["FR-010.block"], LISTING, str(error), holds=False, wanted="a block of counts")
+        if error.clauses:
+            found.truth(
+                error.clauses, LISTING, str(error), holds=False, wanted="a listing as named"
+            )
         return
     _inspected(look, found, entries, servers)
 
@@ -60,7 +63,8 @@ def _server(look: Look, found: Findings, entry: ServerEntry, *, alive: bool) -> 
     states = states_of(look.bench, entry.name)
     if all(state.callable for state in states):
         found.truth(["SC-005.absent", "FR-010.block"], LISTING, entry.has_counts, counts=alive,
-                    holds=not entry.has_counts, wanted=f"no counts of {entry.name}")  # fmt: skip
+                    holds=not entry.has_counts, wanted=f"no counts of {entry.name}",
+                    shows=["SC-005.absent"])  # fmt: skip
         return
     told = block(entry)
     odd = {word: number for word, number in told.items() if word in KEYS and not integral(number)}
@@ -72,9 +76,11 @@ def _server(look: Look, found: Findings, entry: ServerEntry, *, alive: bool) -> 
         seen = tally(entry)
         more = _surplus(look, entry)
         twice = sum(seen.values()) > len(states)
-        cited = ["FR-010.sum", *(["SC-003.listing"] if more else [])]
+        denied = any(state.config for state in states)
+        cited = ["FR-010.sum", *(["SC-003.listing"] if more and denied else [])]
         cited += ["FR-004.once"] if twice else []
         found.truth(cited, LISTING, seen, holds=seen in allowed,
+                    shows=["FR-010.sum", *(["SC-003.listing"] if denied else [])],
                     wanted=f"{' or '.join(map(str, allowed[:3]))} for {entry.name}",
                     topic=f"counts of {entry.name}")  # fmt: skip
     zero = [word for word in REASONS if not told.get(word, 1)]
@@ -110,8 +116,9 @@ def _inspected(look: Look, found: Findings, entries: Any, servers: tuple[str, ..
         if name in entries:
             view, listed = look.bench.inspect(name), entries[name]
             seen = (view.has_counts, view.counts)
-            users = ["SC-003.listing"] if _surplus(look, view) else []
-            found.truth(["FR-010.inspect", *users], LISTING, seen,
+            denied = any(state.config for state in states_of(look.bench, name))
+            users = ["SC-003.listing"] if denied and _surplus(look, view) else []
+            found.truth(["FR-010.inspect", *users], LISTING, seen, shows=["FR-010.inspect"],
                         holds=seen == (listed.has_counts, listed.counts),
                         counts=listed.has_counts,
                         wanted=f"the view of {name} as it is listed")  # fmt: skip

@@ -29,9 +29,8 @@ def members(look: Look, found: Findings) -> None:
                       if not isinstance(entry.members.get(m), str)]  # fmt: skip
             faults += [f"{name} is a schema" for name in schemas(entry.members)]
             faults += [f"{name} is a remedy" for name in entry.members if "remed" in name.lower()]
-            no_text = ["FR-003.description"] if "description" not in entry.members else []
             found.truth(
-                ["FR-003.members", *no_text], one.of, faults, holds=not faults,
+                ["FR-003.members"], one.of, faults, holds=not faults,
                 wanted=f"of {key}: name, server, description, status", topic=f"members of {key}",
             )  # fmt: skip
 
@@ -73,7 +72,7 @@ def descriptions(look: Look, found: Findings) -> None:
         if state == ToolState(quarantined=True):
             told = {m: entry.members.get(m) for m in ("description", *schemas(entry.members))}
             told = {name: value for name, value in told.items() if value and str(value).strip()}
-            found.truth(["FR-003.withheld", "FR-003.canary"], one.of, told, holds=not told,
+            found.truth(["FR-003.withheld"], one.of, told, holds=not told,
                         wanted=f"nothing of what the server of {key} says of it")  # fmt: skip
 
 
@@ -85,9 +84,9 @@ def canaries(look: Look, found: Findings) -> None:
     for one in (*look.every(True), *look.every(ABSENT)) if planted else ():
         text = one.answer.text_without_echo()
         told = sorted(word for word in planted if word in text)
-        among = ["FR-003.withheld", "FR-003.members"] if told and _in_entries(one, told) else []
-        found.truth(["FR-003.canary", *among], one.of, told, holds=not told,
-                    counts=look.is_alive, wanted="no word of a withheld text")  # fmt: skip
+        among = ["FR-003.withheld"] if told and _in_entries(one, told) else []
+        found.truth(["FR-003.canary", *among], one.of, told, holds=not told, counts=look.is_alive,
+                    wanted="no word of a withheld text", shows=["FR-003.canary"])  # fmt: skip
 
 
 def remedies(look: Look, found: Findings) -> None:
@@ -103,11 +102,10 @@ def remedies(look: Look, found: Findings) -> None:
             every = {text for told in texts.values() for text in told}
             every |= {text for text in (one.answer.remediation or {}).values() if text}
             again = repeated(every, entry.members)
-            policy = ["SC-003.discovery"] if entry.status == POLICY else []
-            extra = ["FR-003.members"] if again and set(entry.members) - {*MEMBERS} else []
             found.truth(
-                ["FR-005.once", *policy, *extra], one.of, list(again), holds=not again,
+                ["FR-005.once", "FR-003.members"], one.of, list(again), holds=not again,
                 wanted="no remedy in an entry", topic=f"remedies in {entry.name}",
+                shows=["FR-005.once"], counts=bool(every),
             )  # fmt: skip
 
 
@@ -125,7 +123,8 @@ def _classed(look: Look, found: Findings, one: Told, status: str, text: str) -> 
     user, pending = (texts.get(word, set()) for word in USERS)
     cited = ["FR-005.text"] if plain in pure else ["SC-003.discovery", "FR-005.class"]
     found.truth(cited, one.of, plain, holds=plain not in user | (pending - pure),
-                wanted="another text than for a lock of the user")  # fmt: skip
+                wanted="another text than for a lock of the user",
+                shows=["FR-005.text"])  # fmt: skip
 
 
 def _plain(look: Look, one: Told, status: str, text: str) -> str:

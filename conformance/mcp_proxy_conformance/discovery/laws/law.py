@@ -41,7 +41,7 @@ LAWS: dict[str, Law] = {
     "cap": Law((answers.capped,), ("FR-006.cap", "FR-006.odd-limits")),
     "keys": Law((answers.keys,), ("FR-005.keys", "FR-007.hidden")),
     "callables": Law((answers.callables,), ("FR-006.callables", "FR-002.no-locks-no-change")),
-    "unasked": Law((answers.unasked,), ("FR-002.no-locks-no-change", "FR-009.silent")),
+    "unasked": Law((answers.unasked,), ("FR-002.no-locks-no-change",)),
     "absent is false": Law((answers.absent_is_false,), ("FR-002.absent-is-false",)),
     "silence": Law(
         (silence.silent,),

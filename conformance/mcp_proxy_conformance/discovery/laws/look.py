@@ -11,14 +11,13 @@ import msgspec
 
 from mcp_proxy_conformance.bench import ABSENT, Bench
 from mcp_proxy_conformance.case import When
-from mcp_proxy_conformance.cited_path import path_of
+from mcp_proxy_conformance.comparison import Comparison
 from mcp_proxy_conformance.discovery.agents import beyond, scoped
 from mcp_proxy_conformance.discovery.answer import Answer, Entry
-from mcp_proxy_conformance.discovery.expectation import Sides
 from mcp_proxy_conformance.discovery.locked import own_query
 from mcp_proxy_conformance.proving import SHOW_LIMIT
 from mcp_proxy_conformance.state import ToolState
-from mcp_proxy_conformance.verdict import Inconclusive, Misshapen
+from mcp_proxy_conformance.verdict import Finding, Inconclusive, Misshapen
 from mcp_proxy_conformance.world import ToolKey
 
 MOST_KEYS = 12
@@ -27,26 +26,28 @@ MOST_KEYS = 12
 
 @dataclass(slots=True)
 class Findings:
-    """What a law found in one look: both sides, how much was observable, what each path is of."""
+    """What a law found in one look: what it compared, and the request that each finding is of."""
 
-    sides: Sides = field(default_factory=Sides)
-    seen: int = 0
+    compared: Comparison = field(default_factory=Comparison)
     of: dict[str, When] = field(default_factory=dict)
 
     def truth(
         self, clauses: Iterable[str], of: When, seen: Any, *, holds: bool, wanted: str,
-        counts: bool = True, topic: str = "",
+        counts: bool = True, topic: str = "", shows: Iterable[str] | None = None,
     ) -> None:  # fmt: skip
-        """What was seen is as wanted; `counts` where the law had something to say of it."""
-        path = path_of(clauses, f"{topic or wanted}, {told(of)}")
-        self.seen += counts
-        self.of[path] = of
-        self.sides.truth(path, seen, holds=holds, wanted=wanted)
+        """What was seen is as wanted; else these clauses are broken.
 
-    def broken(self) -> dict[str, Any]:
-        """What was seen on each path that breaks the law."""
-        expected = self.sides.expected
-        return {path: one for path, one in self.sides.observed.items() if one != expected[path]}
+        `counts` where the law had something to say of it; then `shows` are observed, the same
+        clauses unless others are named.
+        """
+        path = f"{topic or wanted}, {told(of)}"
+        self.of[path] = of
+        self.compared.truth(path, seen, holds=holds, allowed=wanted, breaks=clauses,
+                            shows=shows if counts else ())  # fmt: skip
+
+    def broken(self) -> dict[tuple[str, tuple[str, ...]], Finding]:
+        """The findings by path and clauses."""
+        return {(one.path, one.clauses): one for one in self.compared.findings}
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mcp_proxy_conformance.armed import Unproven
 from mcp_proxy_conformance.arming import confirm_all, denials, proven
 from mcp_proxy_conformance.bench import Bench
 from mcp_proxy_conformance.discovery.laws import scopes
@@ -18,7 +20,7 @@ from mcp_proxy_conformance.proving import Prover
 from mcp_proxy_conformance.stepping import Stepper
 from mcp_proxy_conformance.target.adapter import Refused, Target, Unsupported
 from mcp_proxy_conformance.target.started import Started
-from mcp_proxy_conformance.verdict import Inconclusive, Misshapen, NotApplicable
+from mcp_proxy_conformance.verdict import Finding, Inconclusive, Misshapen, NotApplicable
 from mcp_proxy_conformance.world import Step, ToolKey
 
 LAST = ("unknown",)
@@ -29,7 +31,7 @@ LEAVES_S = 6.0
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """What a law found wrong: where it was looked, and by path what was seen and was due."""
+    """What a law found wrong, and in which look."""
 
     look: int
     findings: Findings
@@ -37,7 +39,7 @@ class Broken:
 
 @dataclass(slots=True)
 class Played:
-    """What came of a plan: for each law how much it saw, and the first look that broke it.
+    """What came of a plan: for each law the clauses it observed, and the first look that broke it.
 
     `seconds` in all, and `ready` of them until its first step was taken.
     """
@@ -45,11 +47,11 @@ class Played:
     plan: Plan
     seconds: float = 0.0
     ready: float = 0.0
-    seen: dict[str, int] = field(default_factory=dict)
+    seen: dict[str, Counter[str]] = field(default_factory=dict)
     broken: dict[str, Broken] = field(default_factory=dict)
 
-    def of(self, law: str) -> dict[str, Any]:
-        """What was seen on each path that breaks that law."""
+    def of(self, law: str) -> dict[tuple[str, tuple[str, ...]], Finding]:
+        """The findings that break that law, by path and clauses."""
         return self.broken[law].findings.broken() if law in self.broken else {}
 
 
@@ -128,7 +130,9 @@ class Player:
             armed.refused.pop(key, None)
             armed.unproven.pop(key, None)
             if not prover.expect_call(key):
-                armed.unproven[key] = "unlocked, but no call reaches the upstream"
+                armed.unproven[key] = Unproven(
+                    "unlocked, but no call reaches the upstream", "not_reached"
+                )
 
     def _look(self, stepper: Stepper, number: int) -> None:
         armed = stepper.armed
@@ -146,7 +150,7 @@ class Player:
         if look.memory["last"]:
             found |= {name: self._judged(look, name) for name in self._laws if name in LAST}
         for name, one in found.items():
-            self._played.seen[name] = self._played.seen.get(name, 0) + one.seen
+            self._played.seen.setdefault(name, Counter()).update(one.compared.observed)
             if one.broken() and name not in self._played.broken:
                 self._played.broken[name] = Broken(number, one)
         self._remember(look, number)

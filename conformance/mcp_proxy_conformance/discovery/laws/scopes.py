@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from mcp_proxy_conformance.bench import ABSENT, Bench
@@ -12,7 +12,7 @@ from mcp_proxy_conformance.discovery.answer import Listing, read_listing
 from mcp_proxy_conformance.discovery.laws.look import Findings, Look, Told
 from mcp_proxy_conformance.discovery.numbers import numbers_in
 from mcp_proxy_conformance.discovery.rejections import own_words, tells_reason
-from mcp_proxy_conformance.discovery.status_numbers import outside_entries, status_numbers
+from mcp_proxy_conformance.discovery.status_numbers import outside_entries
 from mcp_proxy_conformance.discovery.surface import STATUSES
 from mcp_proxy_conformance.oracle import counted_as, is_withheld
 from mcp_proxy_conformance.proving import SHOW_LIMIT
@@ -47,19 +47,20 @@ def _flagged(look: Look, found: Findings, one: Told, agent: str) -> None:
 
 def _default(look: Look, found: Findings, one: Told, flagged: Told, agent: str) -> None:
     names = _names_in(look, agent, one.answer.text_without_echo(), one.of.query or "")
-    found.truth(["FR-007.hidden", "FR-007.note"], one.of, names, holds=not names,
-                wanted="no name from beyond the scope")  # fmt: skip
     note = one.answer.note
-    if not flagged.answer.disabled:
-        found.truth(
-            ["FR-007.note"], one.of, note, holds=not note, wanted="no note of other servers"
-        )
-        return
+    among = ["FR-007.note"] if any(name in (note or "") for name in names) else []
+    found.truth(["FR-007.hidden", *among], one.of, names, holds=not names,
+                wanted="no name from beyond the scope", shows=["FR-007.hidden"])  # fmt: skip
     scope = look.bench.world.agents[agent]
     query = one.of.query or ""
     shown = look.bench.armed.shown.get(query, ())
     locked = [k for k, state in look.bench.states.items() if not state.callable
               and (look.bench.tools[k].holds(query) or k in shown)]  # fmt: skip
+    if not flagged.answer.disabled:
+        if not any(key.server in scope for key in locked):
+            found.truth(["FR-007.note"], one.of, note, holds=not note,
+                        wanted="no note of other servers")  # fmt: skip
+        return
     own = max(sum(key.server in scope for key in locked), len(flagged.answer.disabled))
     numbers = numbers_in(note or "")
     wrong = [n for n in numbers if min(numbers) > own and n <= len(locked)]
@@ -82,7 +83,11 @@ def listings(look: Look, found: Findings) -> None:
         own = {k: s for k, s in look.bench.states.items() if k.server not in outside}
         most = {word: sum(k in look.unsure or _may_count(s, word) for k, s in own.items())
                 for word in STATUSES}  # fmt: skip
-        more = [f"{word}: {n}" for word, n in _numbers_told(view, listing) if n > most[word]]
+        more = [
+            f"{word}: {n}"
+            for word, n in outside_entries(listing, view.surface.members)
+            if n > most[word]
+        ]
         told = _names_in(look, agent, text, "") + more
         found.truth(["FR-007.listing"], When(do="list", agent=agent), told, holds=not told,
                     wanted="nothing from beyond the scope")  # fmt: skip
@@ -194,10 +199,3 @@ def _listing(view: Bench) -> Listing:
     if reply.error is not None or reply.is_error:
         return Listing(reply=reply, servers={})
     return read_listing(reply, view.surface.members)
-
-
-def _numbers_told(view: Bench, listing: Listing) -> Iterator[tuple[str, int]]:
-    """Every number that bears a status word, in the listing's blocks and outside its entries."""
-    for name in listing.servers:
-        yield from status_numbers(listing.counts(name))
-    yield from outside_entries(listing, view.surface.members)

@@ -23,16 +23,18 @@ def silent(look: Look, found: Findings) -> None:
     for flag in (ABSENT, False):
         for one in look.every(flag) if flag is ABSENT else look.requests(flag):
             sections = sorted({names.disabled, names.remediation} & set(one.answer.body))
-            filled = ["FR-001.default-off"] if one.answer.disabled else []
-            found.truth(["FR-002.no-section", *filled], one.of, sections, holds=not sections,
-                        wanted="no section for locked tools", counts=alive)  # fmt: skip
+            found.truth(["FR-002.no-section", "FR-001.default-off"], one.of, sections,
+                        holds=not sections, wanted="no section for locked tools",
+                        counts=alive)  # fmt: skip
             text = one.answer.text_without_echo()
             told = sorted(w for w in words if w in text and w not in (one.of.query or ""))
-            noted = ["FR-009.no-entries"] if not one.answer.tools else []
+            noted = ["FR-009.no-entries"] if one.answer.note and not one.answer.tools else []
             listed = ["FR-001.default-off"] if one.answer.disabled else []
             found.truth(
                 ["FR-002.no-locked-names", *noted, *listed], one.of, told, holds=not told,
                 wanted="no word of a locked tool", counts=alive,
+                shows=["FR-002.no-locked-names",
+                       *(["FR-009.no-entries"] if noted and one.answer.note else [])],
             )  # fmt: skip
             _unowned(look, found, one)
 
@@ -43,8 +45,9 @@ def _unowned(look: Look, found: Findings, one: Told) -> None:
         if key.tool in (one.of.query or ""):
             forms = [f"{key.server}{sign}{key.tool}" for sign in (":", "__", "/", ".")]
             told = [form for form in forms if form in one.answer.reply.text]
-            found.truth(["FR-002.no-locked-names", "FR-009.no-entries"], one.of, told,
-                        holds=not told, counts=look.is_alive,
+            noted = ["FR-009.no-entries"] if one.answer.note and not one.answer.tools else []
+            found.truth(["FR-002.no-locked-names", *noted], one.of, told,
+                        holds=not told, counts=look.is_alive, shows=["FR-002.no-locked-names"],
                         wanted="no address of a locked tool")  # fmt: skip
 
 
@@ -72,10 +75,10 @@ def _due(look: Look, found: Findings, one: Told, flagged: Told, fullest: int) ->
     note = one.answer.note
     whole = leads_on(one.answer) and bool(numbers_in(note or ""))
     if not note or is_english(note):
-        clauses = ["FR-009.note", *([] if note else ["SC-006.every-kind"])]
-        clauses += ["FR-009.tight-limit"] if one.limit == 1 else []
-        clauses += ["SC-002.two-steps"] if not leads_on(one.answer) else []
-        found.truth(clauses, one.of, note, holds=whole, wanted="a note with number and flag")
+        tight = ["FR-009.tight-limit"] if one.limit == 1 else []
+        clauses = ["FR-009.note", *([] if note else ["SC-006.every-kind", *tight])]
+        found.truth(clauses, one.of, note, holds=whole, wanted="a note with number and flag",
+                    shows=["FR-009.note", "SC-006.every-kind", *tight])  # fmt: skip
     if not note:
         return
     lines = note.strip().splitlines()
@@ -94,9 +97,11 @@ def _counted(look: Look, found: Findings, one: Told, fullest: int) -> None:
     allowed, least = numbers_allowed(one.view, one.of.query or "")
     full = max(allowed) >= min(fullest, LOCKED_CAP)
     right = counts_right(one.answer.note or "", allowed, least, full=full) or not least
-    agent = one.of.agent in look.narrow
-    found.truth(["FR-009.count", *(["FR-007.note"] if agent else [])], one.of, one.answer.note,
-                holds=right, wanted=f"{sorted(allowed)} told", counts=not full)  # fmt: skip
+    numbers = numbers_in(one.answer.note or "")
+    more = one.of.agent in look.narrow and min(numbers, default=0) > max(allowed)
+    found.truth(["FR-009.count", *(["FR-007.note"] if more else [])], one.of, one.answer.note,
+                holds=right, wanted=f"{sorted(allowed)} told", counts=not full,
+                shows=["FR-009.count"])  # fmt: skip
 
 
 def _defaults(look: Look) -> list[Told]:

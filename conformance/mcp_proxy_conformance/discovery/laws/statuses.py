@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from mcp_proxy_conformance.bench import ABSENT
 from mcp_proxy_conformance.case import When
+from mcp_proxy_conformance.discovery.grounds import broken_by, shown_by
 from mcp_proxy_conformance.discovery.laws.look import Findings, Look, Told
 from mcp_proxy_conformance.discovery.locked import masked, own_query
 from mcp_proxy_conformance.discovery.remediation import judge
-from mcp_proxy_conformance.discovery.surface import STATUSES
 from mcp_proxy_conformance.oracle import ABSENT as NOWHERE
-from mcp_proxy_conformance.oracle import BY_APPROVAL, CALLABLE, LOCKED_CAP, allowed_statuses
+from mcp_proxy_conformance.oracle import CALLABLE, LOCKED_CAP, allowed_statuses
 from mcp_proxy_conformance.proving import SHOW_LIMIT
 from mcp_proxy_conformance.state import ToolState
 from mcp_proxy_conformance.verdict import NotApplicable
 from mcp_proxy_conformance.world import ToolKey
 
-REVEALS = {
-    ToolState(config=True): ("FR-001.reveals-config",),
-    ToolState(user=True): ("FR-001.reveals-user",),
-    ToolState(approval="pending"): ("FR-001.reveals-pending",),
-    ToolState(approval="changed"): ("FR-001.reveals-changed",),
-    ToolState(quarantined=True): ("FR-001.reveals-quarantined",),
-}
-"""What is broken when the flag does not reveal a tool under that lock alone."""
 UNKNOWN = "disabled_unknown"
 TIMES = 7
 """How often a tool is asked for in a row."""
@@ -86,9 +76,13 @@ def listed(look: Look, found: Findings) -> None:
             callables = {str(key) for key in one.answer.callables() if key in look.proven}
             kinds = {clause for key in look.proven if str(key) in callables
                      for clause in _as_callable(look.bench.states[key], flag)}  # fmt: skip
+            off = [one for one in look.proven if look.bench.states[one].server_off]
             found.truth(
-                kinds or ["FR-004.follows-state"], one.of, sorted(callables), holds=not callables,
+                kinds, one.of, sorted(callables), holds=not callables,
                 wanted="no locked tool among the callable", counts=look.is_alive,
+                shows=["FR-004.follows-state",
+                       *(["FR-001.server-off"] if off and flag is True else []),
+                       *(["FR-001.default-off"] if flag is ABSENT else [])],
             )  # fmt: skip
 
 
@@ -109,23 +103,26 @@ def steady(look: Look, found: Findings) -> None:
     first = look.number % max(1, len(look.keys))
     both = [k for k in look.keys if look.bench.states[k] == ToolState(config=True, user=True)]
     for key in dict.fromkeys([*look.keys[first:][:1], *both[:1]]):
-        seen = []
+        seen: dict[str | None, list[str]] = {}
         agents = [one for one in look.narrow if key.server in look.bench.world.agents[one]]
         for turn in range(TIMES):
             agent = agents[0] if agents and turn % 3 == 1 else None
             one = look.ask(own_query(look.bench, key), flag=True, limit=100, agent=agent, anew=True)
             if one is not None and one.answer.error is None:
-                seen.append(one.answer.status(key))
+                seen.setdefault(agent, []).append(one.answer.status(key))
+        every = {status for own in seen.values() for status in own}
+        moves = any(len(set(own)) > 1 for own in seen.values())
         of = When(do="discover", query=own_query(look.bench, key), include_disabled=True)
-        found.truth(["FR-004.deterministic"], of, sorted(set(seen)), holds=len(set(seen)) < 2,  # noqa: PLR2004
-                    wanted=f"one status of {key}", counts=set(seen) != {NOWHERE})  # fmt: skip
+        found.truth(["FR-004.deterministic"], of, sorted(every),
+                    holds=not moves and len(every - {NOWHERE}) < 2,  # noqa: PLR2004
+                    wanted=f"one status of {key}", counts=every != {NOWHERE})  # fmt: skip
 
 
 def undetermined(look: Look, found: Findings) -> None:
     """While a reason cannot be told the tool is said to be locked for an unknown one."""
     bench = look.bench
     if "indeterminate" not in bench.started.target.capabilities:
-        raise NotApplicable("indeterminate is not declared")
+        raise NotApplicable("indeterminate is not declared", cause="not_declared")
     keys = [key for key in look.keys if bench.states[key] == ToolState(user=True)]
     if not keys or not look.memory.get("last"):
         return
@@ -138,9 +135,9 @@ def undetermined(look: Look, found: Findings) -> None:
         return
     text = str((again.answer.remediation or {}).get(UNKNOWN, ""))
     outcome = judge(masked(bench, text, key), UNKNOWN, pins=bench.started.target.pins).outcome
-    told = {"refused": refused, "status": again.answer.status(key), "remedy": bool(text.strip()),
+    told = {"refused": refused, "status": again.answer.status(key),
             "of another class": outcome == "convicted"}  # fmt: skip
-    wanted = {"refused": True, "status": UNKNOWN, "remedy": True, "of another class": False}
+    wanted = {"refused": True, "status": UNKNOWN, "of another class": False}
     found.truth(["FR-004.unknown"], again.of, told, holds=told == wanted, wanted=str(wanted),
                 topic=f"the reason of {key} being unknown")  # fmt: skip
 
@@ -161,31 +158,12 @@ def _allowed(look: Look, key: ToolKey) -> frozenset[str]:
 
 def _judge(look: Look, found: Findings, one: Told, key: ToolKey, *, seen: str,
            allowed: frozenset[str]) -> None:  # fmt: skip
-    clauses = _broken(look.bench.states[key], seen)
-    found.truth(clauses, one.of, seen, holds=seen in allowed,
-                wanted=f"{' or '.join(sorted(allowed))} for {key}",
-                topic=f"status of {key}")  # fmt: skip
+    state = look.bench.states[key]
+    found.truth(broken_by(state, seen, flag=True), one.of, seen, holds=seen in allowed,
+                wanted=f"{' or '.join(sorted(allowed))} for {key}", topic=f"status of {key}",
+                shows=shown_by(state, seen, flag=True))  # fmt: skip
 
 
-def _broken(state: ToolState, seen: str) -> Sequence[str]:
-    """What a status breaks that is none of the allowed."""
-    if seen == CALLABLE:
-        return sorted(_as_callable(state, True))
-    if seen == NOWHERE:
-        return REVEALS.get(state, ("FR-004.precedence",))
-    if seen not in STATUSES:
-        return ("FR-004.enum",)
-    found = ["FR-004.precedence"]
-    found += ["FR-004.config-skips-quarantine"] if state.config and seen in BY_APPROVAL else []
-    found += ["FR-001.server-off"] if state.server_off else []
-    of_user = seen in ("disabled_by_user", "pending_approval")
-    found += ["SC-003.discovery"] if state.config and of_user and not state.server_off else []
-    return found
-
-
-def _as_callable(state: ToolState, flag: object) -> set[str]:
+def _as_callable(state: ToolState, flag: object) -> tuple[str, ...]:
     """What is broken when a locked tool is listed as callable."""
-    found = {"FR-004.follows-state"}
-    found |= {"FR-001.default-off"} if flag is ABSENT else set()
-    found |= {"FR-001.server-off"} if state.server_off else set()
-    return found | {*REVEALS.get(state, ())}
+    return broken_by(state, CALLABLE, flag=flag is True)

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import shlex
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from mcp_proxy_conformance.case import When
-from mcp_proxy_conformance.cited_path import against
-from mcp_proxy_conformance.discovery.expectation import Sides
+from mcp_proxy_conformance.comparison import Comparison, Open, same
 from mcp_proxy_conformance.discovery.laws.building import Plan
 from mcp_proxy_conformance.discovery.laws.playing import Played, play
 from mcp_proxy_conformance.discovery.laws.shrinking import shrunk, size
 from mcp_proxy_conformance.discovery.laws.worlds import generated
 from mcp_proxy_conformance.discovery.laws.writing import FOLDER, in_words, shows, written
 from mcp_proxy_conformance.target.adapter import AdapterError, Target
-from mcp_proxy_conformance.verdict import Inconclusive
+from mcp_proxy_conformance.verdict import Finding, Inconclusive
 from mcp_proxy_conformance.world import Step, key
 
 SHRINK_S, SHRINK_ALL_S = 8.0, 20.0
@@ -31,6 +30,10 @@ CONFIRMED, LOOKED_AT = 2, 2
 QUICK, SLOW = 6, 4
 SLOW_S = 2.0
 """How many worlds are generated, and what a target takes to its first step that gets few."""
+
+
+Found = dict[tuple[str, tuple[str, ...]], Finding]
+"""Findings by path and clauses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,48 +108,51 @@ class Laws:
 
     def _basis(self, name: str, played: Sequence[Played]) -> str:
         """Worlds, their seed, and how much the law saw in them."""
-        seen = sum(one.seen.get(name, 0) for one in played)
+        seen = _observed(name, played).total()
         looks = sum(len(one.plan.looks) for one in played)
         return (
             f"{len(played)} worlds generated from seed {self._asked.seed}, {looks} looks, "
             f"{seen} observations"
         )
 
-    def sides(self, name: str) -> Sides:
-        """What the smallest world says that breaks the law; of none, how many were tried.
+    def compared(self, name: str) -> Comparison:
+        """The findings of the smallest world that breaks the law, and what all of them showed.
 
         Raises:
-            Inconclusive: A breach is not seen again, or what the law is about was not seen at all.
+            Inconclusive: What the law is about was not seen at all.
         """
         self.evidence, self.basis = (), ()
         every = self.played(name) if self._asked.again else self._first_broken(name)
         self.basis = (self._basis(name, every),)
         wrong = _wrong(name, every)
+        broken = {clause for _, one in wrong for clause in _clauses(one.of(name))}
+        seen = _observed(name, every)
+        seen = Counter({clause: count for clause, count in seen.items() if clause not in broken})
         if wrong and not self._asked.again:
             first = next(one for one in every if name in one.broken)
-            return self._told(name, first.of(name), first)
+            return self._told(name, first.of(name), first, seen)
         for plan, first in wrong[:LOOKED_AT]:
             common = self._seen_again(name, plan, first.of(name))
             if common:
-                return self._smallest(name, plan, common)
+                return self._smallest(name, plan, common, seen)
         if wrong:
-            raise Inconclusive(
+            reason = (
                 "the target does not agree with itself, it is not deterministic: "
                 f"{in_words(wrong[0][0])}"
             )
-        if not sum(one.seen.get(name, 0) for one in every):
+            unsettled = Open(clauses=tuple(sorted(broken)), reason=reason, cause="disagrees")
+            return Comparison(observed=seen, open=[unsettled])
+        if not seen:
             raise Inconclusive("no generated world showed what the law is about")
-        return Sides({"worlds": len(every)}, {"worlds": len(every)})
+        return Comparison(observed=seen)
 
-    def _seen_again(
-        self, name: str, plan: Plan, first: dict[str, Any], laws: Sequence[str] = ()
-    ) -> dict[str, Any]:
+    def _seen_again(self, name: str, plan: Plan, first: Found, laws: Sequence[str] = ()) -> Found:
         """What is seen on the same paths each time, on fresh targets."""
         found = [job.result().of(name) for job in self._again_on(plan, laws)]
         return {
-            path: seen
-            for path, seen in first.items()
-            if all(path in one and one[path] == seen for one in found)
+            place: finding
+            for place, finding in first.items()
+            if all(place in one and same(one[place].observed, finding.observed) for one in found)
         }
 
     def _again_on(self, plan: Plan, laws: Sequence[str] = ()) -> list[Future[Played]]:
@@ -157,7 +163,7 @@ class Laws:
             self._again[place] = jobs
         return self._again[place]
 
-    def _smallest(self, name: str, plan: Plan, common: dict[str, Any]) -> Sides:
+    def _smallest(self, name: str, plan: Plan, common: Found, seen: Counter[str]) -> Comparison:
         accused = _clauses(common)
 
         def first_broken(several: Sequence[Plan]) -> Plan | None:
@@ -167,7 +173,7 @@ class Laws:
             return min(broken, key=size, default=None)
 
         whole = self._again_on(plan)[0].result()
-        of = whole.broken[name].findings.of[next(iter(common))]
+        of = whole.broken[name].findings.of[next(iter(common))[0]]
         with self._spending() as left:
             until = time.monotonic() + min(SHRINK_S, left)
             small = shrunk(plan, _steps_of(of), first_broken, until)
@@ -176,7 +182,7 @@ class Laws:
                 again = self._seen_again(name, small, played.of(name), [name])
                 if accused & _clauses(again):
                     common, whole = again, played
-        return self._told(name, common, whole)
+        return self._told(name, common, whole, seen)
 
     @contextmanager
     def _spending(self) -> Iterator[float]:
@@ -185,11 +191,11 @@ class Laws:
         yield self._left
         self._left = max(0.0, self._left - (time.monotonic() - began))
 
-    def _told(self, name: str, broken: dict[str, Any], played: Played) -> Sides:
+    def _told(self, name: str, broken: Found, played: Played, seen: Counter[str]) -> Comparison:
         """The breach, its world in words, and the case that was written for it."""
         findings = played.broken[name].findings
         plan = played.plan.upto(played.broken[name].look)
-        path = next(iter(broken))  # a tool's own query comes before others
+        path, _ = next(iter(broken))  # a tool's own query comes before others
         made = written(plan, findings.of[path], _clauses(broken), self._out / FOLDER)
         lines = [in_words(plan)]
         if made is not None and (alone := self._shows(made)) is not False:
@@ -203,8 +209,7 @@ class Laws:
                 f"--seed {self._asked.seed} --examples {count}"
             )
         self.evidence = tuple(lines)
-        expected = findings.sides.expected
-        return Sides(broken, {path: expected[path] for path in broken})
+        return Comparison(findings=list(broken.values()), observed=seen)
 
     def _shows(self, path: Path) -> bool | None:
         """Whether the written case by itself shows the breach; None when no time is left."""
@@ -224,8 +229,13 @@ def _wrong(name: str, played: Sequence[Played]) -> list[tuple[Plan, Played]]:
     return sorted(found, key=lambda pair: size(pair[0]))
 
 
-def _clauses(broken: dict[str, Any]) -> set[str]:
-    return {clause for path in broken for clause in against(path)}
+def _observed(name: str, played: Sequence[Played]) -> Counter[str]:
+    """How often a law has observed which clause in these worlds."""
+    return sum((one.seen.get(name, Counter()) for one in played), Counter[str]())
+
+
+def _clauses(broken: Found) -> set[str]:
+    return {clause for finding in broken.values() for clause in finding.clauses}
 
 
 def _steps_of(of: When) -> list[Step]:

@@ -7,17 +7,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-import pytest
-
 from mcp_proxy_conformance.case import Case
-from mcp_proxy_conformance.cited_path import against
 from mcp_proxy_conformance.collected import Place
-from mcp_proxy_conformance.discovery.accusation import accused
-from mcp_proxy_conformance.discovery.expectation import Sides
+from mcp_proxy_conformance.comparison import Comparison
 from mcp_proxy_conformance.judging import Ending, attempt
 from mcp_proxy_conformance.run import Run
-from mcp_proxy_conformance.verdict import Result
 from mcp_proxy_conformance.world import World
 
 if TYPE_CHECKING:
@@ -34,9 +28,9 @@ class LawBench:
         """Made by the run."""
         self._laws = laws
 
-    def law(self, name: str) -> Sides:
-        """What the smallest of the generated worlds says that breaks that law, if one does."""
-        return self._laws.sides(name)
+    def law(self, name: str) -> Comparison:
+        """The findings of the smallest world that breaks that law, and what all worlds showed."""
+        return self._laws.compared(name)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -85,23 +79,12 @@ class WorldRun(Run):
         if place.name != GENERATED.id:
             Run.done_with(self, place)
 
-    def record(self, item: pytest.Item, place: Place, ending: Ending, *, seconds: float) -> Result:
-        """The verdict of a law also tells what it rests on, so that it can be had again."""
-        result = Run.record(self, item, place, ending, seconds=seconds)
+    def _more_evidence(self, place: Place, ending: Ending) -> tuple[str, ...]:
+        """What the verdict of a law rests on, so that it can be had again."""
+        del ending
         if place.name != GENERATED.id or self._laws is None:
-            return result
-        lines = (*self._laws.evidence, *self._laws.basis)
-        told = msgspec.structs.replace(result, evidence=(*result.evidence, *lines))
-        self.results[-1] = told
-        return told
-
-    def _accused(
-        self, item: pytest.Item, ending: Ending, clauses: tuple[str, ...]
-    ) -> tuple[str, ...]:
-        own = self.comparison if ending.verdict == "fail" else None
-        if own is not None and isinstance(own[2], dict) and any(map(against, own[2])):
-            return accused(clauses, *own[1:], against)
-        return Run._accused(self, item, ending, clauses)  # noqa: SLF001 - its own; slots hide super
+            return ()
+        return (*self._laws.evidence, *self._laws.basis)
 
     def close(self) -> None:
         """End every target."""

@@ -69,17 +69,17 @@ def shows(path: Path, target: Target, scratch: Path) -> bool:
     started = Started(target, world, scratch)
     try:
         bench = Bench(started, arm(started))
-        sides = looked_at(case, bench)
-        if sides.observed != sides.expected:
+        compared = looked_at(case, bench)
+        if compared.findings:
             bench.settle()
-            sides = looked_at(case, bench)
+            compared = looked_at(case, bench)
     except (Inconclusive, NotApplicable):
         return False
     except Misshapen:
         return True
     finally:
         started.close()
-    return sides.observed != sides.expected
+    return bool(compared.findings)
 
 
 def in_words(plan: Plan) -> str:

@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from mcp_proxy_conformance.cited_path import path_of
-from mcp_proxy_conformance.discovery.expectation import Sides
+from mcp_proxy_conformance.comparison import Comparison
+from mcp_proxy_conformance.resilience.blame import (
+    OF_ATTEMPTS,
+    OF_STATUS,
+    Topic,
+    blamed,
+    is_open,
+    shown,
+)
 from mcp_proxy_conformance.resilience.declared import are_tools_of
-from mcp_proxy_conformance.resilience.laws.blame import Topic, blamed, is_open
 from mcp_proxy_conformance.resilience.laws.worlds import case_of, once
 from mcp_proxy_conformance.resilience.load_case import Behaviour, LoadCase, Server, healed
 from mcp_proxy_conformance.resilience.loading import Loaded, Outcome
@@ -48,7 +54,7 @@ class Law:
     """One law: the clauses it can convict of, the loads it needs, what it says of them."""
 
     clauses: tuple[str, ...]
-    judge: Callable[[LoadCase, Several, Declared], Sides]
+    judge: Callable[[LoadCase, Several, Declared], Comparison]
     others: Callable[[LoadCase, Reads], list[LoadCase]] = lambda _case, _reads: []
 
 
@@ -65,69 +71,73 @@ def _in_words(one: Behaviour) -> str:
     return " ".join(str(word) for word in (*said, one.connection) if word not in (None, ""))
 
 
-def _path(clauses: Sequence[str], topic: str, server_id: str) -> str:
-    return path_of(clauses, f"{topic} of {server_id}")
-
-
 def _each(case: LoadCase, loaded: Loaded) -> Iterator[tuple[Server, Outcome]]:
     for server in case.given.servers:
         if (outcome := loaded.outcome(server.server_id)) is not None:
             yield server, outcome
 
 
-def _by_the_table(topic: Topic) -> Callable[[LoadCase, Several, Declared], Sides]:
-    def judge(case: LoadCase, loads: Several, declared: Declared) -> Sides:
-        sides, most = Sides(), case.given.max_attempts
+def _by_the_table(topic: Topic) -> Callable[[LoadCase, Several, Declared], Comparison]:
+    def judge(case: LoadCase, loads: Several, declared: Declared) -> Comparison:
+        compared, most = Comparison(), case.given.max_attempts
         for server, outcome in _each(case, loads[0].loaded):
             name, seen = server.server_id, loads[0].seen[server.server_id]
             if topic == "status" and outcome.status not in WORDS:
-                wanted = "one of the four words"
-                path = _path(["O2.word"], topic, name)
-                sides.truth(path, outcome.status, holds=False, wanted=wanted)
+                compared.one_of(f"word of {name}", outcome.status, sorted(WORDS),
+                                breaks=["O2.word"])  # fmt: skip
                 continue
             every = blamed(server, most, outcome.status, seen, declared.reads)
+            ends = walk(server, most, reads=declared.reads).ends
+            allowed = sorted(f"{word} after {number}" for word, number in ends)
             for found in (one for one in every if one.topic == topic):
-                ends = walk(server, most, reads=declared.reads).ends
-                allowed = sorted(f"{word} after {number}" for word, number in ends)
-                sides.one_of(_path(found.clauses, topic, name), f"{outcome.status} after {seen}",
-                             allowed)  # fmt: skip
-        return sides
+                compared.truth(f"{topic} of {name}", f"{outcome.status} after {seen}", holds=False,
+                               allowed=allowed, breaks=found.clauses)  # fmt: skip
+            if not every and (topic == "status" or seen is not None):
+                known = OF_STATUS if topic == "status" else OF_ATTEMPTS
+                words = ["O2.word"] if topic == "status" else []
+                clauses = [one for one in shown(server, most) if one in known]
+                compared.observed.update([*clauses, *words])
+        return compared
 
     return judge
 
 
-def _outcomes(case: LoadCase, loads: Several, declared: Declared) -> Sides:
-    sides, loaded = Sides(), loads[0].loaded
+def _outcomes(case: LoadCase, loads: Several, declared: Declared) -> Comparison:
+    compared, loaded = Comparison(), loads[0].loaded
     ids = sorted(one.server_id for one in case.given.servers)
-    sides.one_of("law O1.one-each: outcomes", sorted(_ids(loaded)), [ids])
+    compared.one_of("outcomes", sorted(_ids(loaded)), (ids,), breaks=["O1.one-each"])
     for server, outcome in _each(case, loaded):
         tools = outcome.tools if isinstance(outcome.tools, list) else []
+        name = server.server_id
         if outcome.status != "available":
-            path = _path(["O3.no-tools", "S2.no-tools"], "tools", server.server_id)
-            sides.one_of(path, tools, [[]])
+            own = [t for t in tools if are_tools_of(name, [t], server.tools, declared.tool_prefix)]
+            compared.one_of(f"tools of {name}", tools, ([],),
+                            breaks=["O3.no-tools", *(["S2.no-tools"] if own else [])],
+                            shows=["O3.no-tools", "S2.no-tools"])  # fmt: skip
             said = isinstance(outcome.error, str) and bool(outcome.error.strip())
-            path = _path(["O4.error"], "error", server.server_id)
-            sides.truth(path, outcome.error, holds=said, wanted="a text")
+            compared.truth(f"error of {name}", outcome.error, holds=said, allowed="a text",
+                           breaks=["O4.error"])  # fmt: skip
         elif not any(map(is_open, server.script)):
             short = len(tools) < len(server.tools)
-            path = _path(["O3.loaded" if short else "O3.own-tools"], "tools", server.server_id)
-            own = are_tools_of(server.server_id, tools, server.tools, declared.tool_prefix)
-            sides.truth(path, tools, holds=own, wanted=str(sorted(server.tools)))
-    return sides
+            own_tools = are_tools_of(name, tools, server.tools, declared.tool_prefix)
+            compared.truth(f"tools of {name}", tools, holds=own_tools, allowed=sorted(server.tools),
+                           breaks=["O3.loaded" if short else "O3.own-tools"],
+                           shows=["O3.loaded", "O3.own-tools"] if tools else [])  # fmt: skip
+    return compared
 
 
 def _ids(loaded: Loaded) -> list[str]:
     return [one.server_id for one in loaded.told.outcomes]
 
 
-def _claims(case: LoadCase, loads: Several, _: Declared) -> Sides:
-    sides = Sides()
+def _claims(case: LoadCase, loads: Several, _: Declared) -> Comparison:
+    compared = Comparison()
     for server, outcome in _each(case, loads[0].loaded):
         seen = loads[0].seen[server.server_id]
         if seen is not None:
-            path = _path(["O6.claimed"], "attempts claimed", server.server_id)
-            sides.one_of(path, outcome.attempts, [seen])
-    return sides
+            compared.one_of(f"attempts claimed of {server.server_id}", outcome.attempts, (seen,),
+                            breaks=["O6.claimed"])  # fmt: skip
+    return compared
 
 
 def backwards(case: LoadCase, reads: Reads) -> list[LoadCase]:
@@ -146,28 +156,28 @@ def alone(case: LoadCase, reads: Reads) -> list[LoadCase]:
     return [once(case_of([one], most, reads)) for one in servers]
 
 
-def _order(case: LoadCase, loads: Several, declared: Declared) -> Sides:
-    sides = Sides()
+def _order(case: LoadCase, loads: Several, declared: Declared) -> Comparison:
+    compared = Comparison()
     for other in loads[1:]:
         for server in case.given.servers:
             both = _both(server, loads[0], other, declared)
-            _same(sides, _path(["I3.order"], "status", server.server_id), both,
+            _same(compared, f"status of {server.server_id}", ["I3.order"], both,
                   declared.words(server, case.given.max_attempts))  # fmt: skip
-    return sides
+    return compared
 
 
-def _isolation(case: LoadCase, loads: Several, declared: Declared) -> Sides:
-    sides = Sides()
+def _isolation(case: LoadCase, loads: Several, declared: Declared) -> Comparison:
+    compared = Comparison()
     for server, other in zip(case.given.servers, loads[1:], strict=False):
         both = _both(server, loads[0], other, declared)
-        _same(sides, _path(["I1.isolated"], "status", server.server_id), both,
+        _same(compared, f"status of {server.server_id}", ["I1.isolated"], both,
               declared.words(server, case.given.max_attempts))  # fmt: skip
         told_of = [one.loaded.outcome(server.server_id) for one in (loads[0], other)]
         tools = [one.tools for one in told_of if one and one.status == "available"]
         if len(tools) == len(told_of) and all(isinstance(one, list) for one in tools):
-            path = _path(["I1.isolated"], "tools", server.server_id)
-            sides.one_of(path, sorted(map(str, tools[0])), [sorted(map(str, tools[1]))])
-    return sides
+            compared.one_of(f"tools of {server.server_id}", sorted(map(str, tools[0])),
+                            (sorted(map(str, tools[1])),), breaks=["I1.isolated"])  # fmt: skip
+    return compared
 
 
 def _both(server: Server, one: Load, other: Load, declared: Declared) -> tuple[str, str]:
@@ -176,20 +186,24 @@ def _both(server: Server, one: Load, other: Load, declared: Declared) -> tuple[s
     return first, second
 
 
-def _same(sides: Sides, path: str, both: tuple[str, str], allowed: Collection[str]) -> None:
+def _same(
+    compared: Comparison, path: str, clauses: Collection[str], both: tuple[str, str],
+    allowed: Collection[str],
+) -> None:  # fmt: skip
     """Two statuses of one server, only one of which is allowed, are not the same."""
     one, other = both
     differ = one != other and (one in allowed) != (other in allowed)
-    sides.truth(path, one, holds=not differ, wanted=f"{other}, as otherwise")
+    compared.truth(path, one, holds=not differ, allowed=f"{other}, as otherwise", breaks=clauses)
 
 
-def _clears(case: LoadCase, loads: Several, declared: Declared) -> Sides:
-    sides, again = Sides(), loads[0].again
+def _clears(case: LoadCase, loads: Several, declared: Declared) -> Comparison:
+    compared, again = Comparison(), loads[0].again
     for server in case.given.servers if again is not None else ():
         if server.heals and again is not None and healed(server) != server:
-            path = _path(["I5.clears"], "again: status", server.server_id)
-            sides.one_of(path, declared.word(again.outcome(server.server_id)), ["available"])
-    return sides
+            word = declared.word(again.outcome(server.server_id))
+            compared.one_of(f"again: status of {server.server_id}", word, ("available",),
+                            breaks=["I5.clears"])  # fmt: skip
+    return compared
 
 
 LAWS: dict[str, Law] = {

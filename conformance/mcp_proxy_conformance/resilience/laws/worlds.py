@@ -12,7 +12,7 @@ import msgspec
 from hypothesis import strategies as st
 
 from mcp_proxy_conformance.generating import generating
-from mcp_proxy_conformance.resilience.laws.blame import is_open
+from mcp_proxy_conformance.resilience.blame import is_open
 from mcp_proxy_conformance.resilience.load_case import (
     Attempts,
     Behaviour,

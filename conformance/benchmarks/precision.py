@@ -1,0 +1,126 @@
+"""How many clauses are said to be broken that a mutant does not break.
+
+`python precision.py` runs every check on each mutant of two fixed samples, 100 proxies and 60
+loaders, and counts the F clauses that the report says are broken though neither precision.toml nor
+the mutant itself names them. `--part 3/10` takes every tenth, `--only ID` one. It prints a line of
+JSON for each mutant that has such clauses, and one with the figures of each sample; it ends with 1
+when a mean is above `--most`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+import tempfile
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from amounts import positive
+
+from mcp_proxy_conformance.counterexamples.forking import forked
+from mcp_proxy_conformance.counterexamples.gather import trials
+from mcp_proxy_conformance.counterexamples.matrix import Trial
+from mcp_proxy_conformance.counterexamples.warming import warm
+
+SETTLED = Path(__file__).with_name("precision.toml")
+LIMIT_S = 600.0
+OPTIONAL = ("SC-001.baseline", "SC-005.baseline", "SUITE.changed", "FR-001.endures")
+"""Clauses that a run looks at only when an option asks for it: they count for no mean size."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A mutant of a sample, and the clauses that it breaks."""
+
+    sample: str
+    trial: Trial
+    breaks: frozenset[str]
+
+
+def jobs(part: str, only: Sequence[str]) -> list[Job]:
+    """The mutants of both samples, or those of one part."""
+    settled = tomllib.loads(SETTLED.read_text(encoding="utf-8"))
+    known = {trial.changed.id: trial for trial in trials()}
+    every = [
+        Job(
+            sample=sample,
+            trial=known[name],
+            breaks=frozenset(breaks) | frozenset(known[name].clauses),
+        )
+        for sample, mutants in settled.items()
+        for name, breaks in mutants.items()
+    ]
+    number, _, parts = part.partition("/")
+    chosen = every[int(number) - 1 :: int(parts)]
+    return [one for one in chosen if not only or one.trial.changed.id in only]
+
+
+def broken(job: Job, folder: Path) -> list[str]:
+    """The F clauses that a whole run says the mutant breaks."""
+    place = folder / job.trial.changed.id
+    job.trial.tried(place)
+    report = json.loads((place / "report.json").read_text(encoding="utf-8"))
+    return [
+        one["id"]
+        for one in report["clauses"]
+        if one["verdict"] == "fail" and one["judgement"] == "F"
+    ]
+
+
+def figures(sample: str, found: Mapping[str, tuple[Job, list[str]]]) -> dict[str, object]:
+    """The means of one sample."""
+    own = [(job, clauses) for job, clauses in found.values() if job.sample == sample]
+    beside = [len(set(clauses) - job.breaks) for job, clauses in own]
+    sizes = [len(job.breaks.difference(OPTIONAL)) for job, _ in own]
+    return {
+        "sample": sample,
+        "mutants": len(own),
+        "broken": round(sum(len(clauses) for _, clauses in own) / len(own), 2),
+        "beside": round(sum(beside) / len(own), 3),
+        "with_some_beside": sum(map(bool, beside)),
+        "mean_size_of_breaks": round(sum(sizes) / len(own), 2),
+        "missed": sum(job.breaks.isdisjoint(clauses) for job, clauses in own),
+    }
+
+
+def main() -> int:
+    """Run them and tell."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
+    parser.add_argument("--part", default="1/1", metavar="I/N")
+    parser.add_argument("--only", action="append", default=[], metavar="ID")
+    parser.add_argument("--jobs", type=positive, default=2)
+    parser.add_argument("--most", type=float, default=0.1, help="clauses beside, of a mutant")
+    asked = parser.parse_args()
+    wanted = jobs(asked.part, asked.only)
+    folder = Path(tempfile.mkdtemp(prefix="precision-"))
+    found: dict[str, tuple[Job, list[str]]] = {}
+    warm(reference=True)
+    try:
+        for outcome in forked(
+            lambda job: broken(job, folder), wanted, folder, at_once=asked.jobs, limit_s=LIMIT_S
+        ):
+            name = outcome.job.trial.changed.id
+            if outcome.value is None:
+                print(json.dumps({"id": name, "failure": outcome.failure}), flush=True)
+                continue
+            found[name] = (outcome.job, outcome.value)
+            if beside := sorted(set(outcome.value) - outcome.job.breaks):
+                true = sorted(outcome.job.breaks & set(outcome.value))
+                print(json.dumps({"id": name, "beside": beside, "true": true}), flush=True)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    samples = dict.fromkeys(job.sample for job, _ in found.values())
+    every = [figures(sample, found) for sample in samples]
+    print("\n".join(map(json.dumps, every)))
+    return int(len(found) < len(wanted) or any(float(str(f["beside"])) > asked.most for f in every))
+
+
+if __name__ == "__main__":
+    code = main()
+    sys.stdout.flush()
+    os._exit(code)  # workers of a warm parent are not waited for

@@ -1,0 +1,82 @@
+"""Which clauses are broken, and which are shown, by where an answer puts a tool."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mcp_proxy_conformance.discovery.surface import STATUSES
+from mcp_proxy_conformance.oracle import ABSENT, BY_APPROVAL, CALLABLE
+from mcp_proxy_conformance.state import ToolState
+
+REVEALS: Mapping[ToolState, str] = {
+    ToolState(config=True): "FR-001.reveals-config",
+    ToolState(user=True): "FR-001.reveals-user",
+    ToolState(approval="pending"): "FR-001.reveals-pending",
+    ToolState(approval="changed"): "FR-001.reveals-changed",
+    ToolState(quarantined=True): "FR-001.reveals-quarantined",
+}
+"""The clause by which the flag reveals a tool under that lock alone."""
+OF_USERS = ("disabled_by_user", "pending_approval")
+"""The statuses whose remediation is an act of the user."""
+Clauses = tuple[str, ...]
+
+
+def reveals(state: ToolState) -> str:
+    """The clause that is broken where the flag does not list a tool: that of its first reason."""
+    if state.config:
+        return "FR-001.reveals-config"
+    if state.quarantined:
+        return "FR-001.reveals-quarantined"
+    if state.user:
+        return "FR-001.reveals-user"
+    return f"FR-001.reveals-{state.approval or 'config'}"
+
+
+def broken_by(state: ToolState, seen: str, *, flag: bool, by_description: bool = False) -> Clauses:
+    """What a place that the locks do not allow breaks, in an answer with or without the flag.
+
+    `seen`: a status, `callable` or `absent`; `by_description`: the query matches nothing else.
+    """
+    if not flag:
+        return _in_default(seen)
+    if state.callable:
+        return () if seen in (ABSENT, CALLABLE) else ("FR-002.no-locks-no-change",)
+    if seen == CALLABLE:
+        off = ("FR-001.server-off",) if state.server_off else ()
+        alone = (REVEALS[state],) if state in REVEALS else ()
+        return ("FR-004.follows-state", *off, *alone)
+    if seen == ABSENT:
+        return ("FR-001.by-description",) if by_description else (reveals(state),)
+    if seen not in STATUSES:
+        return ("FR-004.enum",)
+    found = ["FR-004.precedence"]
+    found += ["FR-004.config-skips-quarantine"] if state.config and seen in BY_APPROVAL else []
+    found += ["FR-001.server-off"] if state.server_off else []
+    of_user = state.config and seen in OF_USERS and not state.server_off
+    found += ["SC-003.discovery"] if of_user else []
+    return tuple(found)
+
+
+def _in_default(seen: str) -> Clauses:
+    if seen == CALLABLE:
+        return ("FR-001.default-off", "FR-002.no-locked-names", "FR-004.follows-state")
+    return ("FR-001.default-off", "FR-002.no-section", "FR-002.no-locked-names")
+
+
+def shown_by(state: ToolState, seen: str, *, flag: bool, by_description: bool = False) -> Clauses:
+    """The clauses of which an allowed place shows that they hold."""
+    if not flag:
+        return () if state.callable else ("FR-001.default-off",)
+    if state.callable:
+        return ("FR-002.no-locks-no-change",)
+    found = ["FR-004.follows-state"]
+    found += ["FR-001.server-off"] if state.server_off else []
+    skips = state.config and (state.quarantined or state.approval is not None)
+    found += ["FR-004.config-skips-quarantine"] if skips else []
+    listed = seen in STATUSES
+    found += ["FR-004.enum"] if listed else []
+    found += [REVEALS[state]] if listed and state in REVEALS else []
+    found += ["FR-004.precedence"] if state not in REVEALS and (listed or state.server_off) else []
+    found += ["FR-001.by-description"] if listed and by_description else []
+    found += ["SC-003.discovery"] if listed and seen == "disabled_by_config" else []
+    return tuple(found)

@@ -1,0 +1,158 @@
+"""No clause passes of which nothing could be observed: its subject is taken out of the world."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from mcp_proxy_conformance.counterexamples.trial import tried
+from mcp_proxy_conformance.given import Given
+from mcp_proxy_conformance.requirement import catalogue, profile
+from mcp_proxy_conformance.target.adapter import CAPABILITIES, Access, Target, Upstream
+from mcp_proxy_conformance.target.embedded import embedded
+from mcp_proxy_conformance.world import LockKind, World
+from mcp_proxy_reference.changed import Changed
+
+SETTLE_S, ENFORCE_S = 0.1, 0.2
+FIRM = [
+    clause
+    for clause in (catalogue().clause(one) for one in profile("discovery").clauses)
+    if clause.judgement == "F" and clause.asked_by is None
+]
+
+
+def of(*prefixes: str) -> frozenset[str]:
+    """The convicting clauses whose ids begin so."""
+    return frozenset(clause.id for clause in FIRM if clause.id.startswith(prefixes))
+
+
+class Without:
+    """An adapter whose operator accepts locks of some kinds and lays none of them."""
+
+    def __init__(
+        self, adapter: Any, kinds: frozenset[str], world: Callable[[World], World]
+    ) -> None:
+        self._adapter, self._kinds, self._world = adapter, kinds, world
+
+    def __getattr__(self, name: str) -> Any:
+        """Everything else is as ever."""
+        return getattr(self._adapter, name)
+
+    def start(self, world: World, upstreams: Mapping[str, Upstream], folder: Path) -> Access:
+        """Start it in another world than the suite thinks."""
+        access: Access = self._adapter.start(self._world(world), upstreams, folder)
+        return access
+
+    def lock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
+        """Accept it; lay it unless it is of those kinds."""
+        if kind in self._kinds:
+            return None
+        access: Access | None = self._adapter.lock(kind, server, tools)
+        return access
+
+    def unlock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
+        """Lift what was laid."""
+        if kind in self._kinds and kind != "approval":
+            return None
+        access: Access | None = self._adapter.unlock(kind, server, tools)
+        return access
+
+
+def open_lists(world: World) -> World:
+    """The world without deny and allow lists."""
+    servers = tuple(msgspec.structs.replace(one, deny=(), allow=None) for one in world.servers)
+    return msgspec.structs.replace(world, servers=servers)
+
+
+def trusted(world: World) -> World:
+    """That world, whose servers' tools nobody has to approve."""
+    servers = tuple(msgspec.structs.replace(one, trusted=True) for one in open_lists(world).servers)
+    return msgspec.structs.replace(world, servers=servers)
+
+
+def wide_agents(world: World) -> World:
+    """The world whose agents may see every server: nothing lies beyond their scope."""
+    every = tuple(one.name for one in world.servers)
+    return msgspec.structs.replace(world, agents=dict.fromkeys(world.agents, every))
+
+
+def same(world: World) -> World:
+    """The world as it is."""
+    return world
+
+
+def target(
+    kinds: Iterable[str] = (), world: Callable[[World], World] = same, **change: Any
+) -> Target:
+    """The reference without these locks, in that world, and changed so."""
+    made = embedded(
+        Changed(id="without", text="Something is not there.", change=change),
+        settle_s=SETTLE_S,
+        enforce_s=ENFORCE_S,
+    )
+    make = made.make
+    return replace(made, make=lambda: Without(make(), frozenset(kinds), world))
+
+
+LOCKED = of(
+    "FR-001.reveals", "FR-001.by", "FR-003", "FR-004", "FR-005", "FR-006.cap", "FR-006.odd",
+    "FR-007", "FR-008", "FR-009", "FR-010", "FR-011", "SC-0", "FR-002.no-section",
+    "FR-002.no-locked", "FR-001.default-off", "FR-001.server-off",
+)  # fmt: skip
+REMOVED: dict[str, tuple[Callable[[], Target], frozenset[str]]] = {
+    "locks": (
+        lambda: target(("config", "user", "quarantine", "server", "approval"), trusted),
+        LOCKED,
+    ),
+    "config locks": (
+        lambda: target(("config",), open_lists),
+        of("FR-001.reveals-config", "FR-008.config", "SC-003", "FR-004.config", "FR-006.cap"),
+    ),
+    "user locks": (lambda: target(("user",)), of("FR-001.reveals-user", "FR-008.distinct")),
+    "quarantine": (
+        lambda: target(("quarantine",)),
+        of("FR-001.reveals-quarantined", "FR-010.quarantined"),
+    ),
+    "servers that are off": (lambda: target(("server",)), of("FR-001.server-off")),
+    "what is beyond an agent's scope": (lambda: target(world=wide_agents), of("FR-007")),
+    "the note": (
+        lambda: target(note=lambda *_: None),
+        of("FR-009", "FR-007.note", "SC-002", "SC-006"),
+    ),
+    "the counts": (
+        lambda: target(counts=lambda *_: None),
+        of("FR-010", "SC-005", "SC-003.listing", "FR-007.listing"),
+    ),
+    "the locked entries": (
+        lambda: target(sections=lambda *_: dict[str, Any]()),
+        LOCKED - of("FR-008", "FR-010", "FR-011", "SC-005", "SC-003.listing", "SC-003.rejection",
+                    "FR-004.once", "FR-007.listing", "FR-007.rejection"),
+    ),
+}  # fmt: skip
+"""What is taken away, and the clauses of which nothing is left to be observed then."""
+
+
+@pytest.mark.parametrize("subject", REMOVED)
+def test_nothing_is_said_to_hold_of_what_is_not_there(subject: str, tmp_path: Path) -> None:
+    """No clause of the subject passes, whichever checks cite it."""
+    make, clauses = REMOVED[subject]
+
+    found = tried(Given(target=make()), tmp_path)
+
+    assert sorted(clauses.intersection(found.clauses_passed)) == []
+
+
+@pytest.mark.parametrize("word", sorted(CAPABILITIES - {"config", "user"}))
+def test_what_is_not_declared_does_not_apply_whatever_cites_it(word: str, tmp_path: Path) -> None:
+    """The clauses of a capability that is left out, and nothing else of theirs."""
+    own = frozenset(one.id for one in FIRM if word in one.capability)
+    declared = replace(target(), capabilities=CAPABILITIES - {word})
+
+    found = tried(Given(target=declared, clauses=own), tmp_path)
+
+    assert {name: found.clauses[name] for name in own} == dict.fromkeys(own, "not_applicable")
