@@ -175,13 +175,13 @@ def _notes(asked: Asked) -> Wrong:
 def _counts(asked: Asked) -> Wrong:
     for server, wanted in (asked.case.then.counts or {}).items():
         held = [counted_as(s) for k, s in asked.states.items() if k.server == server]
-        for reason, numbers in (wanted or {}).items():
-            least = sum(words == {reason} for words in held)
-            most = sum(reason in words for words in held)
+        for word, numbers in (wanted or {}).items():
+            least = sum(words == {word} for words in held)
+            most = sum(word in words for words in held)
             told = numbers if isinstance(numbers, tuple) else (numbers,)
             if any(not least <= one <= most for one in told):
                 between = f"{least}" if least == most else f"{least} to {most}"
-                yield ("then", "counts", server, reason), f"the locks make {between} {reason}"
+                yield ("then", "counts", server, word), f"the locks make {between} {word}"
 
 
 def _rejections(asked: Asked) -> Wrong:

@@ -14,6 +14,7 @@ from mcp_proxy_conformance.counterexamples.row import Cell, Kind, Row
 from mcp_proxy_conformance.counterexamples.standing import CHECK_S, Standing
 from mcp_proxy_conformance.counterexamples.trial import LONG_S, SHORT_S, Verdicts, tried
 from mcp_proxy_conformance.given import Given
+from mcp_proxy_conformance.report.inert import first_line
 from mcp_proxy_conformance.report.outcome import BROKEN, FAULT
 from mcp_proxy_conformance.requirement import folders_of
 from mcp_proxy_conformance.resilience.loader_target import embedded_target
@@ -178,7 +179,7 @@ def made(
     if found is not None and cell != "killed":
         told = [r["reason"] for r in found.results if r["check"] in by and r["verdict"] in BAD]
         why = found.why if trial.base is None else ""  # there, only a part was run
-        reason = next(iter(told), why).partition("\n")[0]
+        reason = first_line(next(iter(told), why))
     return Row(
         id=trial.changed.id,
         kind=trial.kind,

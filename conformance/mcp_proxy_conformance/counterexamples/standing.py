@@ -12,6 +12,7 @@ from mcp_proxy_conformance.counterexamples.rewriting import rewriting
 from mcp_proxy_conformance.counterexamples.row import Cell, Row
 from mcp_proxy_conformance.counterexamples.trial import Verdicts, tried
 from mcp_proxy_conformance.given import Given
+from mcp_proxy_conformance.report.inert import first_line
 from mcp_proxy_conformance.requirement import OF_PROXIES
 from mcp_proxy_conformance.target.adapter import Target
 from mcp_proxy_conformance.verdict import WORST_FIRST
@@ -79,7 +80,7 @@ class Standing:
 
     def _silent(self, wanted: set[str], *, doubtful: bool = False) -> Iterator[str]:
         for one in sorted(self.found.results, key=lambda r: WORST_FIRST.index(r["verdict"])):
-            reason = str(one["reason"]).partition("\n")[0]
+            reason = first_line(one["reason"])
             lawful = one["verdict"] == "not_applicable" and one["cause"] != "not_declared"
             if (
                 one["judgement"] == "F"

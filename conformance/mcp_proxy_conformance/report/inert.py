@@ -13,3 +13,8 @@ _ACTIVE = re.compile(
 def inert(text: str) -> str:
     """Show every control and direction character as its escape; line breaks and tabs stay."""
     return _ACTIVE.sub(lambda found: found.group().encode("unicode_escape").decode(), text)
+
+
+def first_line(text: str) -> str:
+    """The first line of a text, for a table."""
+    return text.partition("\n")[0]

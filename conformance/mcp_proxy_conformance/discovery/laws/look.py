@@ -90,7 +90,7 @@ class Look:
         self.unsure = unsure
         self.number = number
         self.memory = memory
-        self.misshapen: dict[When, str] = {}
+        self.misshapen: dict[When, Misshapen] = {}
 
     # -- the tools that can be judged ---------------------------------------------------------
 
@@ -144,7 +144,7 @@ class Look:
         try:
             return Told(of, act(query, include_disabled=flag, limit=limit), view)
         except Misshapen as error:
-            self.misshapen[of] = str(error)
+            self.misshapen[of] = error
             return None
 
     def own(self, key: ToolKey, *, flag: Any = True, agent: str | None = None) -> Told | None:

@@ -54,9 +54,9 @@ def _unowned(look: Look, found: Findings, one: Told) -> None:
 def noted(look: Look, found: Findings) -> None:
     """The note stands where nothing callable came back and the flag would reveal something."""
     sections = [(one, look.same(one, flag=True, limit=SHOW_LIMIT)) for one in _defaults(look)]
-    for of, why in look.misshapen.items():
-        if look.bench.surface.members.note in why and of.include_disabled is None:
-            found.truth(["FR-009.one-line"], of, why, holds=False, wanted="one note, a string")
+    for of, error in look.misshapen.items():
+        if "FR-009.one-line" in error.clauses and of.include_disabled is None:
+            found.truth(error.clauses, of, str(error), holds=False, wanted="one note, a string")
     fullest = max((len(told.answer.disabled) for _, told in sections if told), default=0)
     for one, flagged in sections:
         if flagged is None:

@@ -1,0 +1,86 @@
+"""No decision rests on the words of a reason: they are made for people, and read by nobody else."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import mcp_proxy_conformance
+
+PACKAGE = Path(mcp_proxy_conformance.__file__).parent
+RENDERERS = ("report/", "cli/", "deviations/writing.py")
+"""Where sentences are made for people, and may be cut and wrapped."""
+WORDS = ("reason", "why")
+READS = frozenset({
+    "startswith", "endswith", "partition", "rpartition", "split", "splitlines", "find", "index",
+    "count", "removeprefix", "removesuffix", "lower", "casefold", "match", "search", "fullmatch",
+    "strip", "replace",
+})  # fmt: skip
+
+
+def is_reason(node: ast.AST) -> bool:
+    """Whether an expression is a reason: a member, an item or a variable of that name."""
+    match node:
+        case ast.Attribute(attr=name) | ast.Name(id=name):
+            return name in WORDS
+        case ast.Subscript(slice=ast.Constant(value=name)):
+            return name in WORDS
+        case ast.Call(func=ast.Name(id="str"), args=[inner]):
+            return is_reason(inner)
+    return False
+
+
+def readings(tree: ast.AST) -> Iterator[int]:
+    """The lines in which the words of a reason are read: by a method, a pattern or a comparison."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Attribute(value=value, attr=name), args=args):
+                if name in READS and any(map(is_reason, (value, *args))):
+                    yield node.lineno
+            case ast.Compare(left=left, ops=ops, comparators=others):
+                sides = [one for one in (left, *others) if not _is_nothing(one)]
+                identity = all(isinstance(one, ast.Is | ast.IsNot) for one in ops)
+                if not identity and len(sides) == len(others) + 1 and any(map(is_reason, sides)):
+                    yield node.lineno
+
+
+def _is_nothing(node: ast.AST) -> bool:
+    """Whether it is the empty text: that there is no reason at all may be asked."""
+    return isinstance(node, ast.Constant) and node.value in ("", None)
+
+
+def test_nothing_but_a_renderer_reads_a_reason() -> None:
+    """Each place is named; decisions rest on `cause`."""
+    found = [
+        f"{path.relative_to(PACKAGE)}:{line}"
+        for path in sorted(PACKAGE.rglob("*.py"))
+        if not str(path.relative_to(PACKAGE)).startswith(RENDERERS)
+        for line in readings(ast.parse(path.read_text(encoding="utf-8")))
+    ]
+
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'one.reason.startswith("not asked for")',
+        'result["reason"].endswith("x")',
+        '"is not declared" in reason',
+        "reason == why",
+        're.search("x", one.reason)',
+        'str(one["reason"]).partition("\\n")',
+    ],
+)
+def test_each_way_of_reading_is_found(text: str) -> None:
+    """A planted one is named by its line."""
+    assert list(readings(ast.parse(text))) == [1]
+
+
+@pytest.mark.parametrize("text", ["one.reason or 1", 'reason == ""', "reason is None", "f(reason)"])
+def test_what_reads_no_words_is_none(text: str) -> None:
+    """To pass a reason on, or to ask whether there is one."""
+    assert list(readings(ast.parse(text))) == []
