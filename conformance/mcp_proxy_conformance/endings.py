@@ -57,7 +57,8 @@ def setup_ending(
         return Ending(verdict="error", blame="adapter", reason=str(error))
     ending = attempt(partial(_raise, error))
     # A stage that cannot be set up makes its checks errors, whosever fault it is.
-    return replace(ending, verdict="error") if ending.verdict == "fail" else ending
+    broke = ending.verdict == "fail" or ending.cause == "unread_answer"
+    return replace(ending, verdict="error", cause="", hint="") if broke else ending
 
 
 def _raise(error: BaseException) -> None:
