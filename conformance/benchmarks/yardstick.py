@@ -95,10 +95,10 @@ def jobs(binary: str | None) -> list[Job]:
     """Every target, the quick ones first."""
     found = [
         Job("reference", plain("reference")),
-        Job("reference, config and user", plain("reference", "--capabilities", "config,user")),
+        Job("reference, few", plain("reference", "--capabilities", "config,user")),
         Job("reference, live", live),
         Job("javascript", plain(*javascript())),
-        Job("javascript, config and user", plain(*javascript("--capabilities", "config,user"))),
+        Job("javascript, few", plain(*javascript("--capabilities", "config,user,inspect"))),
         Job("loader, reference", plain("loader")),
         *(Job(f"loader, {one}", plain("loader", "--builtin", one)) for one in LOADERS),
         *(Job(f"stranger, {one}", lambda folder, one=one: stranger(one, folder))  # type: ignore[misc]

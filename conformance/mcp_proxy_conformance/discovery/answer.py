@@ -64,10 +64,12 @@ class Answer:
         return {entry.key: entry.status for entry in self.disabled}
 
     def status(self, key: ToolKey) -> str:
-        """Where the answer puts a tool: its status word, `callable`, or `absent`."""
-        if key in self.callables():
-            return "callable"
-        return str(self.statuses().get(key, "absent"))
+        """Where the answer puts a tool: its status word, else `callable` or `absent`.
+
+        That it stands among the callable ones too is another matter (FR-004.once).
+        """
+        usual = "callable" if key in self.callables() else "absent"
+        return str(self.statuses().get(key, usual))
 
     def text_without_echo(self) -> str:
         """Everything told, as text, less the request's own query wherever it stands alone."""

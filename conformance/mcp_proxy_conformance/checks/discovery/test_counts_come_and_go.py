@@ -120,7 +120,9 @@ def _at_each_lock(bench: Bench, look: Callable[[Bench, int], dict[str, Any]]) ->
 
 def _counted(bench: Bench, locked: int) -> dict[str, Any]:
     """The tally of the server once it has settled on so many locked tools."""
-    return bench.settled(lambda: tally(bench.list().server("forge")), _tally_of(locked))
+    told = bench.settled(lambda: tally(bench.list().server("forge")), _tally_of(locked))
+    bench.require(_has_block(bench), "no counts block was seen; see FR-010.block", "other_clause")
+    return told
 
 
 def _inspected(bench: Bench, locked: int) -> dict[str, Any]:

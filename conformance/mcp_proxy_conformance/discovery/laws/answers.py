@@ -20,7 +20,7 @@ def accepts(look: Look, found: Findings) -> None:
     for one in look.requests(ABSENT):
         limit = ABSENT if one.limit is None else one.limit
         with_flag = look.ask(one.of.query or "", flag=True, limit=limit, agent=one.of.agent)
-        error = "no answer of its form" if with_flag is None else with_flag.answer.error
+        error = look.unaccepted(one) if with_flag is None else with_flag.answer.error
         member = look.bench.surface.members.tools
         if with_flag and error is None and member in one.answer.body:
             error = None if member in with_flag.answer.body else f"no member {member!r}"

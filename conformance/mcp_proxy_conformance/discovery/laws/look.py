@@ -147,6 +147,14 @@ class Look:
             self.misshapen[of] = error
             return None
 
+    def unaccepted(self, one: Told) -> str | None:
+        """What is wrong with the form of the flagged answer to that request, if it is no answer."""
+        for of, error in self.misshapen.items():
+            same = (of.query, of.limit, of.agent) == (one.of.query, one.of.limit, one.of.agent)
+            if same and of.include_disabled and "FR-001.accepts" in error.clauses:
+                return str(error)
+        return None
+
     def own(self, key: ToolKey, *, flag: Any = True, agent: str | None = None) -> Told | None:
         """The answer to the tool's own query."""
         limit = SHOW_LIMIT if flag is True else ABSENT
