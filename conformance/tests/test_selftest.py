@@ -142,11 +142,14 @@ def test_a_check_is_proven_by_killing_what_it_is_listed_with() -> None:
     row = Row(id=proof, kind="fault", text="", clauses=(), cell="killed", by=("another",))
 
     missing = [one for one in unproven([row]) if one.name == check]
+    of_a_part = [one.name for one in unproven([row], {proof})]
+    elsewhere = [one.name for one in unproven([row], {"another-mutant"})]
     found = [one for one in unproven([replace(row, by=(check,))]) if one.name == check]
     (alone,) = duels_of(missing, trials())
     (fresh,) = duels_of([replace(missing[0], name="test_of_tomorrow")], trials())
 
     assert found == []
+    assert (check in of_a_part, elsewhere) == (True, [])
     assert [one.changed.id for one in alone.trials] == [proof]
     assert len(fresh.trials) > 1
 

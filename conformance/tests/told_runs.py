@@ -21,6 +21,7 @@ def clause(name: str, judgement: str, verdict: str, reason: str = "") -> Json:
         "judgement": judgement,
         "verdict": verdict,
         "reason": reason,
+        "cause": {"left out": "left_out", "the run ended before it": "ended"}.get(reason, ""),
         "results": 1,
     }
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mcp_proxy_conformance.report.colour import Line, indented
-from mcp_proxy_conformance.report.retelling import name, sentence
-from mcp_proxy_conformance.report.summary import ENDED, LEFT_OUT
+from mcp_proxy_conformance.report.retelling import is_after_the_end, is_left_out, name, sentence
 
 Json = dict[str, Any]
 LOUD = ("fail", "error")
@@ -35,7 +34,7 @@ def checks(report: Json) -> list[Line]:
 
 def clauses(report: Json) -> list[Line]:
     """Each clause that was judged, with its verdict and the reason for it."""
-    seen = [one for one in report["clauses"] if one["reason"] not in (LEFT_OUT, ENDED)]
+    seen = [one for one in report["clauses"] if not (is_left_out(one) or is_after_the_end(one))]
     return _under("Clauses", [_clause(one) for one in seen])
 
 

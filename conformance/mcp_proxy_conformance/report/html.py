@@ -19,6 +19,7 @@ from mcp_proxy_conformance.report.retelling import (
     Waiver,
     again,
     has_waived,
+    is_left_out,
     name,
     profile_of,
     request,
@@ -30,7 +31,6 @@ from mcp_proxy_conformance.report.retelling import (
 )
 from mcp_proxy_conformance.report.terminal import VERDICTS
 
-LEFT_OUT = "left out"
 COLOURS = {
     CONFORMANT: "pass",
     VIOLATED: "fail",
@@ -82,7 +82,7 @@ def render(report: dict[str, Any]) -> str:
         for number, result in enumerate(report["results"], 1)
         if result["verdict"] in TOLD
     ]
-    shown = [one for one in report["clauses"] if one["reason"] != LEFT_OUT]
+    shown = [one for one in report["clauses"] if not is_left_out(one)]
     homes = _homes(told, {one["id"] for one in shown})
     places = anchors([one["id"] for one in shown])
     sections = [_section(place, one, told, homes) for place, one in zip(places, shown, strict=True)]

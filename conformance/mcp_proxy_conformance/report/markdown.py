@@ -11,6 +11,7 @@ from mcp_proxy_conformance.report.retelling import (
     OPEN,
     Waiver,
     again,
+    is_left_out,
     name,
     profile_of,
     sentence,
@@ -20,7 +21,6 @@ from mcp_proxy_conformance.report.retelling import (
 from mcp_proxy_conformance.report.terminal import VERDICTS
 
 MOST, LINES, CELL = 50, 12, 200
-LEFT_OUT = "left out"
 _TICKS = re.compile("`+")
 _MARKS = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$@-])")
 
@@ -49,10 +49,10 @@ def _clauses(clauses: list[dict[str, Any]]) -> list[str]:
     counts = Counter(one["verdict"] for one in clauses if one["judgement"] == "F")
     told = ", ".join(f"{counts[word]} {word}" for word in VERDICTS if counts[word])
     lines = [f"Clauses: {told or 'none'}; advisory ones are not counted."]
-    unseen = sum(one["reason"] == LEFT_OUT for one in clauses)
+    unseen = sum(map(is_left_out, clauses))
     if unseen:
         lines += ["", f"{unseen} clauses were left out, and are not in the table."]
-    rest = [one for one in clauses if one["verdict"] != "pass" and one["reason"] != LEFT_OUT]
+    rest = [one for one in clauses if one["verdict"] != "pass" and not is_left_out(one)]
     if rest:
         lines += ["", "| verdict | clause | reason |", "|---|---|---|"]
     return lines + [_row(one) for one in rest]

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mcp_proxy_conformance.report.html import LEFT_OUT, anchors, colour_of
+from mcp_proxy_conformance.report.html import anchors, colour_of
 from mcp_proxy_conformance.report.retelling import (
     TOLD,
     Sentence,
+    is_left_out,
     name,
     profile_of,
     sentence,
@@ -122,7 +123,7 @@ def _row(anchor: str, clause: str, columns: list[Column], reports: list[dict[str
 
 def _cell(anchor: str, clause: str, column: Column, report: dict[str, Any]) -> Cell:
     told = next((one for one in report["clauses"] if one["id"] == clause), None)
-    if told is None or told["reason"] == LEFT_OUT:
+    if told is None or is_left_out(told):
         why = "It was left out of this run." if told else f"{column.profile} does not have it."
         return Cell(anchor, column, ABSENT, why, (), 0)
     checks = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -154,3 +155,13 @@ def target_of(report: dict[str, Any]) -> str:
 def _is_request(message: dict[str, Any]) -> bool:
     sent = message["edge"] == "client" and message["direction"] == "sent"
     return sent and bool(message["body"]) and bool(message["headers"])
+
+
+def is_left_out(clause: Mapping[str, Any]) -> bool:
+    """Whether a clause was not asked for in this run."""
+    return bool(clause.get("cause") == "left_out")
+
+
+def is_after_the_end(clause: Mapping[str, Any]) -> bool:
+    """Whether the run ended before anything of the clause was looked at."""
+    return bool(clause.get("cause") == "ended" and not clause["results"])

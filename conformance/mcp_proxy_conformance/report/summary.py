@@ -8,12 +8,17 @@ from typing import Any
 
 from mcp_proxy_conformance.deviations.waiving import stale
 from mcp_proxy_conformance.report.colour import Line, short
-from mcp_proxy_conformance.report.retelling import profile_of, requirement_of, target_of
+from mcp_proxy_conformance.report.retelling import (
+    is_after_the_end,
+    is_left_out,
+    profile_of,
+    requirement_of,
+    target_of,
+)
 from mcp_proxy_conformance.resources import LOGS
 
 Json = dict[str, Any]
 VERDICTS = ("pass", "fail", "inconclusive", "not_applicable", "error", "waived")
-LEFT_OUT, ENDED = "left out", "the run ended before it"
 """Reasons of clauses that no check of this run has seen."""
 NOT_RUN = "not run"
 IDS = 10
@@ -49,7 +54,7 @@ def table(report: Json) -> list[Line]:
     """A row for each requirement that was looked at: its clauses that count, by verdict."""
     rows: dict[str, Counter[str]] = {}
     for one in _of(report, "F"):
-        if one["reason"] != LEFT_OUT:
+        if not is_left_out(one):
             rows.setdefault(requirement_of(one["id"]), Counter())[_word(one)] += 1
     every = sum(rows.values(), Counter[str]())
     columns = [word for word in (*VERDICTS, NOT_RUN) if every[word]]
@@ -69,7 +74,7 @@ def last(report: Json, path: Path, code: int | None = None) -> Line:
     told = " ".join(report["why"].split())
     if report["headline"] == "violated" and broken:
         told = f"{len(broken)} of {len(firm)} clauses broken ({_some(broken)})"
-        unseen = sum(one["reason"] in (LEFT_OUT, ENDED) for one in firm)
+        unseen = sum(is_left_out(one) or is_after_the_end(one) for one in firm)
         told += f", {unseen} not looked at" if unseen else ""
     open_ = [one["id"] for one in firm if one["verdict"] in ("inconclusive", "error")]
     if told == f"not settled: {', '.join(open_)}":
@@ -91,7 +96,7 @@ def _of(report: Json, judgement: str) -> list[Json]:
 
 
 def _word(clause: Json) -> str:
-    return NOT_RUN if clause["reason"] == ENDED and not clause["results"] else clause["verdict"]
+    return NOT_RUN if is_after_the_end(clause) else clause["verdict"]
 
 
 def _some(ids: list[str]) -> str:
@@ -101,7 +106,7 @@ def _some(ids: list[str]) -> str:
 
 def _counted(report: Json) -> str:
     """How many clauses came to what."""
-    seen = [one for one in report["clauses"] if one["reason"] != LEFT_OUT]
+    seen = [one for one in report["clauses"] if not is_left_out(one)]
     firm = Counter(_word(one) for one in seen if one["judgement"] == "F")
     aside = Counter(_word(one) for one in seen if one["judgement"] == "A")
     words = (*VERDICTS, NOT_RUN)
@@ -115,7 +120,7 @@ def _counted(report: Json) -> str:
 def _not_applicable(report: Json) -> list[Line]:
     reasons: dict[str, list[str]] = {}
     for one in _of(report, "F"):
-        if one["verdict"] == "not_applicable" and one["reason"] != LEFT_OUT:
+        if one["verdict"] == "not_applicable" and not is_left_out(one):
             reasons.setdefault(short(one["reason"].split("\n")[0], 120), []).append(one["id"])
     return [Line(f"not applicable, {why}: {_some(ids)}") for why, ids in reasons.items()]
 

@@ -29,6 +29,9 @@ def judged(bench: Bench, keys: Sequence[ToolKey], least: int) -> dict[ToolKey, s
 
 def revealed(bench: Bench, queries: dict[ToolKey, str]) -> list[ToolKey]:
     """Those tools that the flag reveals to their query."""
+    entries = {key for query in queries.values() for key in bench.revealed(query, limit=SHOW_LIMIT)}
+    named = entries <= bench.tools.keys()
+    bench.require(named, "an entry names no tool of this world; see FR-003.name", "other_clause")
     return [key for key, query in queries.items() if key in bench.revealed(query, limit=SHOW_LIMIT)]
 
 

@@ -32,6 +32,8 @@ def revealed(look: Look, found: Findings) -> None:
         if one.answer.error is not None:
             continue
         seen, allowed = one.answer.status(key), _allowed(look, key)
+        if seen == NOWHERE and any(look.named(entry) is None for entry in one.answer.disabled):
+            continue  # it may be there by a name that no tool has
         crowded = seen == NOWHERE and len(one.answer.disabled) >= max(1, min(most, LOCKED_CAP))
         if not crowded:
             _judge(look, found, one, key, seen=seen, allowed=allowed)
