@@ -14,7 +14,13 @@ from mcp_proxy_conformance.comparison import Comparison
 from mcp_proxy_conformance.discovery.agents import beyond
 from mcp_proxy_conformance.discovery.answer import Answer, ServerEntry
 from mcp_proxy_conformance.discovery.counts import KEYS, REASONS, integral
-from mcp_proxy_conformance.discovery.grounds import OF_USERS, broken_by, reveals, shown_by
+from mcp_proxy_conformance.discovery.grounds import (
+    OF_USERS,
+    as_callable,
+    broken_by,
+    reveals,
+    shown_by,
+)
 from mcp_proxy_conformance.discovery.locked import own_entries, schemas
 from mcp_proxy_conformance.discovery.numbers import numbers_in
 from mcp_proxy_conformance.discovery.remediation import judge, mask
@@ -268,9 +274,11 @@ def _tools(
         if not _in_scope(bench, tool):
             breaks: tuple[str, ...] = ("FR-007.hidden",)
             shows = breaks if flag and _others_see(bench, tool, answer.query) else ()
+        elif state.callable:
+            continue  # whether a search finds it is the search's own affair
         else:
-            breaks = broken_by(state, "callable", flag=flag)
-            shows = ("FR-004.follows-state",) if flag and not state.callable else ()
+            breaks = as_callable(state, flag=flag)
+            shows = ("FR-004.follows-state",) if flag else ()
         compared.one_of(f"{name} among the callable tools", seen_as, (NOWHERE,), breaks=breaks,
                         shows=shows)  # fmt: skip
     if then.tools.only is not None:

@@ -42,9 +42,8 @@ def broken_by(state: ToolState, seen: str, *, flag: bool, by_description: bool =
     if state.callable:
         return () if seen in (ABSENT, CALLABLE) else ("FR-002.no-locks-no-change",)
     if seen == CALLABLE:
-        off = ("FR-001.server-off",) if state.server_off else ()
         alone = (REVEALS[state],) if state in REVEALS else ()
-        return ("FR-004.follows-state", *off, *alone)
+        return (*as_callable(state, flag=True), *alone)
     if seen == ABSENT:
         return ("FR-001.by-description",) if by_description else (reveals(state),)
     if seen not in STATUSES:
@@ -55,6 +54,13 @@ def broken_by(state: ToolState, seen: str, *, flag: bool, by_description: bool =
     of_user = state.config and seen in OF_USERS and not state.server_off
     found += ["SC-003.discovery"] if of_user else []
     return tuple(found)
+
+
+def as_callable(state: ToolState, *, flag: bool) -> Clauses:
+    """What is broken when a locked tool is listed as callable, whatever else is told of it."""
+    if not flag:
+        return _in_default(CALLABLE)
+    return ("FR-004.follows-state", *(("FR-001.server-off",) if state.server_off else ()))
 
 
 def _in_default(seen: str) -> Clauses:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcp_proxy_conformance.bench import ABSENT
 from mcp_proxy_conformance.case import When
-from mcp_proxy_conformance.discovery.grounds import broken_by, shown_by
+from mcp_proxy_conformance.discovery.grounds import as_callable, broken_by, shown_by
 from mcp_proxy_conformance.discovery.laws.look import Findings, Look, Told
 from mcp_proxy_conformance.discovery.locked import masked, own_query
 from mcp_proxy_conformance.discovery.remediation import judge
@@ -76,8 +76,8 @@ def listed(look: Look, found: Findings) -> None:
     for flag in (ABSENT, True):
         for one in look.every(flag):
             callables = {str(key) for key in one.answer.callables() if key in look.proven}
-            kinds = {clause for key in look.proven if str(key) in callables
-                     for clause in _as_callable(look.bench.states[key], flag)}  # fmt: skip
+            states = [look.bench.states[key] for key in look.proven if str(key) in callables]
+            kinds = {clause for s in states for clause in as_callable(s, flag=flag is True)}
             off = [one for one in look.proven if look.bench.states[one].server_off]
             found.truth(
                 kinds, one.of, sorted(callables), holds=not callables,
@@ -164,8 +164,3 @@ def _judge(look: Look, found: Findings, one: Told, key: ToolKey, *, seen: str,
     found.truth(broken_by(state, seen, flag=True), one.of, seen, holds=seen in allowed,
                 wanted=f"{' or '.join(sorted(allowed))} for {key}", topic=f"status of {key}",
                 shows=shown_by(state, seen, flag=True))  # fmt: skip
-
-
-def _as_callable(state: ToolState, flag: object) -> tuple[str, ...]:
-    """What is broken when a locked tool is listed as callable."""
-    return broken_by(state, CALLABLE, flag=flag is True)
