@@ -22,14 +22,15 @@ Clauses = tuple[str, ...]
 
 
 def reveals(state: ToolState) -> str:
-    """The clause that is broken where the flag does not list a tool: that of its first reason."""
+    """The clause that is broken where the flag does not list a tool with these locks.
+
+    That of config where it applies; else that of the pass by which withheld tools are revealed.
+    """
     if state.config:
         return "FR-001.reveals-config"
     if state.quarantined:
         return "FR-001.reveals-quarantined"
-    if state.user:
-        return "FR-001.reveals-user"
-    return f"FR-001.reveals-{state.approval or 'config'}"
+    return f"FR-001.reveals-{state.approval or 'user'}"
 
 
 def broken_by(state: ToolState, seen: str, *, flag: bool, by_description: bool = False) -> Clauses:

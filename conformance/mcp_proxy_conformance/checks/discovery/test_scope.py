@@ -80,7 +80,12 @@ def test_no_note_appears_for_matches_beyond_the_scope(bench: Bench, agent: str) 
     """Where the flag reveals nothing to the agent, its default answer has no note either."""
     view = scoped(bench, agent)
     bench.require(bench.note_alive, "no note was seen on this stage")
-    only = [query for query in telling_queries(bench, agent) if not view.revealed(query)]
+    own = [k for k, s in bench.states.items() if k.server in SCOPE.agents[agent] and not s.callable]
+    only = [
+        query
+        for query in telling_queries(bench, agent)
+        if not view.revealed(query) and not any(bench.tools[k].holds(query) for k in own)
+    ]
     bench.require(only, "every query reveals locked tools within the scope as well")
 
     notes = {query: _after_the_administrator(bench, view, query).note for query in only}

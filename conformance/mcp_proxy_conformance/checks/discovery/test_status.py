@@ -18,6 +18,7 @@ from mcp_proxy_conformance.discovery.locked import (
     places,
 )
 from mcp_proxy_conformance.discovery.surface import STATUSES
+from mcp_proxy_conformance.oracle import ABSENT as NOWHERE
 from mcp_proxy_conformance.oracle import allowed_statuses, is_withheld
 from mcp_proxy_conformance.requirement import requirement
 from mcp_proxy_conformance.stage import on, stage
@@ -54,7 +55,8 @@ def test_a_tool_with_several_locks_has_the_status_of_the_first(bench: Bench, ser
     proven = [key for key, state in states.items() if state.callable or key in bench.armed.refused]
     bench.require(len(proven) == len(states), f"locks without effect: {bench.armed.unproven}")
 
-    told = {key: places(bench, key) for key in proven}
+    told = {key: seen for key in proven if (seen := places(bench, key) - {NOWHERE})}
+    bench.require(told, "none of these tools was revealed")
 
     wrong = {key for key, seen in told.items() if not seen <= allowed_statuses(states[key])}
     assert {str(key): told[key] for key in wrong} == _allowed(bench, wrong)
@@ -66,9 +68,10 @@ def test_each_kind_of_lock_has_its_own_status(bench: Bench) -> None:
     """Every refused tool of the stage is told as its lock allows, config before the user's."""
     bench.require(bench.flag_alive, "the feature was not seen")
 
-    told = {key: places(bench, key) for key in bench.armed.refused}
+    told = {key: places(bench, key) - {NOWHERE} for key in bench.armed.refused}
     for key, answer in every_answer(bench, bench.armed.refused):
         told[key] |= {answer.status(key)}
+    bench.require(any(told.values()), "none of these tools was revealed")
 
     wrong = {key for key, seen in told.items() if not seen <= allowed_statuses(bench.states[key])}
     assert {str(key): told[key] for key in wrong} == _allowed(bench, wrong)
