@@ -15,6 +15,7 @@ from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.offered import offered, offered_anywhere
 from mcp_proxy_conformance.discovery.published import default, refusals
 from mcp_proxy_conformance.discovery.surface import FLAG
+from mcp_proxy_conformance.oracle import ABSENT as NOWHERE
 from mcp_proxy_conformance.requirement import requirement
 from mcp_proxy_conformance.stage import on, stage
 from mcp_proxy_conformance.world import CONFIG, USER, ToolKey, server, tool, world
@@ -146,7 +147,8 @@ def test_a_locked_tool_is_found_by_its_description(bench: Bench) -> None:
     bench.require(all(places.values()), "no description found its tool while it was callable")
     judged = [*places["config"], *places["user"]]
 
-    seen = [(str(key), word, key in bench.revealed(word)) for key, word in judged]
+    answers = {word: bench.asked(word, include_disabled=True) for _, word in judged}
+    seen = [(str(key), word, answers[word].status(key) != NOWHERE) for key, word in judged]
 
     assert seen == [(str(key), word, True) for key, word in judged]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import structs
 
 from mcp_proxy_conformance.bench import Bench
-from mcp_proxy_conformance.discovery.surface import STATUSES
+from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.oracle import BY_APPROVAL
 from mcp_proxy_conformance.requirement import requirement
 from mcp_proxy_conformance.stage import on, stage
@@ -53,7 +53,7 @@ def test_a_callable_tool_stays_so_beside_a_locked_namesake(bench: Bench) -> None
     bench.require(LOCKED in bench.armed.refused, "the lock had no effect", "no_effect")
     bench.require(bench.relevant(FREE, "mobel"), "the word did not find the tool")
 
-    status = bench.settled(lambda: _status(bench, FREE), "callable")
+    status = bench.settled(lambda: _by_word(bench, FREE).status(FREE), "callable")
 
     assert status == "callable"
 
@@ -65,7 +65,7 @@ def test_a_locked_tool_is_revealed_beside_a_callable_namesake(bench: Bench) -> N
     bench.require(LOCKED in bench.armed.refused, "the lock had no effect", "no_effect")
     bench.require(bench.relevant(LOCKED, "mobel"), "the word did not find the tool")
 
-    status = bench.settled(lambda: _status(bench, LOCKED), "disabled_by_config")
+    status = bench.settled(lambda: _by_word(bench, LOCKED).status(LOCKED), "disabled_by_config")
 
     assert status == "disabled_by_config"
 
@@ -91,7 +91,7 @@ def test_an_allow_list_left_empty_locks_all_tools_of_its_server(bench: Bench) ->
         raise NotApplicable("the target takes an empty allow list for none")
     wanted = dict.fromkeys(locked, True)
 
-    told = bench.settled(lambda: {k: _status(bench, k) in STATUSES for k in locked}, wanted)
+    told = bench.settled(lambda: {k: _is_listed(bench, k) for k in locked}, wanted)
 
     assert told == wanted
 
@@ -134,12 +134,16 @@ def _told_over_stdio(bench: Bench, locked: tuple[ToolKey, ...]) -> dict[ToolKey,
         raise NotApplicable("no upstream was given as a command line here")
     found = [key for key in here if bench.relevant(key, bench.tools[key].word)]
     bench.require(found, "no such tool was locked and relevant")
-    return {key: _status(bench, key) in STATUSES for key in found}
+    return {key: _is_listed(bench, key) for key in found}
 
 
 def _place(bench: Bench, key: ToolKey) -> str:
     return bench.discover(key.tool, include_disabled=True).status(key)
 
 
-def _status(bench: Bench, key: ToolKey) -> str:
-    return bench.discover(bench.tools[key].word, include_disabled=True).status(key)
+def _by_word(bench: Bench, key: ToolKey) -> Answer:
+    return bench.discover(bench.tools[key].word, include_disabled=True)
+
+
+def _is_listed(bench: Bench, key: ToolKey) -> bool:
+    return key in _by_word(bench, key).statuses()

@@ -18,8 +18,7 @@ from mcp_proxy_conformance.discovery.locked import (
     places,
 )
 from mcp_proxy_conformance.discovery.surface import STATUSES
-from mcp_proxy_conformance.oracle import ABSENT as NOWHERE
-from mcp_proxy_conformance.oracle import allowed_statuses, is_withheld
+from mcp_proxy_conformance.oracle import CALLABLE, allowed_statuses, is_withheld
 from mcp_proxy_conformance.requirement import requirement
 from mcp_proxy_conformance.stage import on, stage
 from mcp_proxy_conformance.world import ToolKey
@@ -30,6 +29,8 @@ SCOPE = stage("scope")
 ALL_LOCKS = ("approval", "quarantine", "server_off")
 BY_APPROVAL = {"pending_approval", "server_quarantined"}
 TIMES, THREADS = 20, 8
+WORDS = frozenset({*STATUSES, CALLABLE})
+"""Where a tool can be told to be; any other word is for FR-004.enum, its absence for FR-001."""
 
 
 @requirement("FR-004.enum")
@@ -55,7 +56,7 @@ def test_a_tool_with_several_locks_has_the_status_of_the_first(bench: Bench, ser
     proven = [key for key, state in states.items() if state.callable or key in bench.armed.refused]
     bench.require(len(proven) == len(states), f"locks without effect: {bench.armed.unproven}")
 
-    told = {key: seen for key in proven if (seen := places(bench, key) - {NOWHERE})}
+    told = {key: seen for key in proven if (seen := places(bench, key) & WORDS)}
     bench.require(told, "none of these tools was revealed")
 
     wrong = {key for key, seen in told.items() if not seen <= allowed_statuses(states[key])}
@@ -68,9 +69,9 @@ def test_each_kind_of_lock_has_its_own_status(bench: Bench) -> None:
     """Every refused tool of the stage is told as its lock allows, config before the user's."""
     bench.require(bench.flag_alive, "the feature was not seen")
 
-    told = {key: places(bench, key) - {NOWHERE} for key in bench.armed.refused}
+    told = {key: places(bench, key) & WORDS for key in bench.armed.refused}
     for key, answer in every_answer(bench, bench.armed.refused):
-        told[key] |= {answer.status(key)}
+        told[key] |= {answer.status(key)} & WORDS
     bench.require(any(told.values()), "none of these tools was revealed")
 
     wrong = {key for key, seen in told.items() if not seen <= allowed_statuses(bench.states[key])}
