@@ -121,6 +121,8 @@ def test_callables_stay_in_place_when_both_forms_are_asked_at_once(bench: Bench)
     room = len(bench.discover(query).tools)
     alone = _callables(bench, query, ABSENT, room)
 
+    refused = bench.discover(query, include_disabled=False, limit=room).error
+    bench.require(refused is None, f"the flag false is answered with an error: {refused}")
     forms = (True, ABSENT, False, True) * 6
     told = bench.together([partial(_callables, bench, query, flag, room) for flag in forms])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mcp_proxy_conformance.bench import Bench
 from mcp_proxy_conformance.discovery.locked import ask, masked, own_texts, places
 from mcp_proxy_conformance.discovery.remediation import judge
+from mcp_proxy_conformance.discovery.surface import STATUSES
 from mcp_proxy_conformance.oracle import allowed_statuses
 from mcp_proxy_conformance.requirement import requirement
 from mcp_proxy_conformance.stage import on
@@ -119,6 +120,8 @@ def test_a_user_lock_is_told_again_once_the_config_lock_above_it_is_lifted(bench
         told.append(bench.settled(lambda: ask(bench, WIPE).status(WIPE), status))
 
     bench.require(not bench.call(WIPE).reached, "lifting the config lock lifts the user lock too")
+    known = set(told) <= {*STATUSES, "callable"}
+    bench.require(known, f"it is told as {told}; see FR-001 and FR-004.enum", "other_clause")
     assert told == ["disabled_by_config", "disabled_by_user"]
 
 
