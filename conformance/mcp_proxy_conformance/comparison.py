@@ -34,12 +34,14 @@ class Broken(AssertionError):
 class Comparison:
     """Everything that one act of judging compared.
 
-    `observed` counts for each clause the comparisons that looked at it and found no difference.
+    `observed` counts for each clause the comparisons that looked at it and found no difference,
+    `looked` all comparisons.
     """
 
     findings: list[Finding] = field(default_factory=list)
     observed: Counter[str] = field(default_factory=Counter)
     open: list[Open] = field(default_factory=list)
+    looked: int = 0
 
     def one_of(
         self, path: str, observed: Any, allowed: Collection[Any], *,
@@ -59,6 +61,7 @@ class Comparison:
         `breaks`: the clauses that it breaks where it does not; `shows`: those that are observed
         where it does, the same unless others are named.
         """
+        self.looked += 1
         clauses = tuple(dict.fromkeys(breaks))
         if not holds:
             found = Finding(path=path, clauses=clauses, allowed=allowed, observed=observed)
@@ -77,12 +80,13 @@ class Comparison:
             msgspec.structs.replace(one, path=f"{one.path}{where}") for one in other.findings
         ]
         self.observed.update(other.observed)
+        self.looked += other.looked
         self.open += [replace(one, reason=f"{one.reason}{where}") for one in other.open]
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing was compared."""
-        return not (self.findings or self.observed or self.open)
+        return not (self.looked or self.observed or self.open)
 
     @property
     def broken(self) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -53,11 +54,11 @@ class Ending:
         """The differences that a failure rests on; an assertion speaks of what its check cites."""
         if self.verdict != "fail":
             return ()
+        if self.comparison is not None and self.comparison.findings:
+            return tuple(self.comparison.findings)
         if isinstance(self.error, Misshapen) and self.error.clauses:
             return (Finding(path="the answer's shape", clauses=self.error.clauses,
                             allowed="as the surface names it", observed=self.reason),)  # fmt: skip
-        if self.comparison is not None and self.comparison.findings:
-            return tuple(self.comparison.findings)
         return of_sides(self.sides, cited)
 
 
@@ -166,33 +167,38 @@ def judge(
 
 
 def confirmed(ending: Ending, second: Ending, subject: str = "the target") -> Ending:
-    """The failure as far as a second look shows the same clauses broken; else it is open."""
+    """The failure as far as a second look shows the same clauses broken; the rest is open."""
     if second.verdict == "error":
         return replace(second, reason=f"{second.reason} (while confirming: {ending.reason})")
-    if second.verdict == "fail" and (kept := _common(ending, second)) is not None:
-        return kept
+    if second.verdict == "fail" and _is_plain(ending) and _is_plain(second):
+        return ending
+    again = {clause for one in second.findings(()) for clause in one.clauses}
+    first = {clause for one in ending.findings(()) for clause in one.clauses}
+    kept = [
+        msgspec.structs.replace(one, clauses=common)
+        for one in ending.findings(())
+        if (common := tuple(clause for clause in one.clauses if clause in again))
+    ]
     reason = f"{subject} does not agree with itself; first seen: {ending.reason}"
-    left = ending.comparison
-    if left is not None:
-        unsettled = Open(clauses=left.broken, reason=reason, cause="disagrees")
-        left = replace(left, findings=[], open=[*left.open, unsettled])
+    own = ending.comparison or Comparison()
+    seen = {clause: n for clause, n in own.observed.items() if clause not in first | again}
+    unsettled = Open(clauses=tuple(sorted(first ^ again)), reason=reason, cause="disagrees")
+    comparison = replace(
+        own,
+        findings=kept,
+        observed=Counter(seen),
+        open=[*own.open, *([unsettled] if unsettled.clauses else [])],
+    )
+    if kept:
+        return replace(ending, comparison=comparison)
+    left = None if ending.comparison is None else comparison
     ended = _open(Inconclusive(reason, cause="disagrees"))
     return replace(ended, since=ending.since, comparison=left)
 
 
-def _common(ending: Ending, second: Ending) -> Ending | None:
-    """The findings whose clauses the second look breaks as well; None where there are none."""
-    if ending.comparison is None or second.comparison is None:
-        return ending
-    again = set(second.comparison.broken)
-    findings = [
-        msgspec.structs.replace(one, clauses=kept)
-        for one in ending.comparison.findings
-        if (kept := tuple(clause for clause in one.clauses if clause in again))
-    ]
-    if not findings:
-        return None
-    return replace(ending, comparison=replace(ending.comparison, findings=findings))
+def _is_plain(ending: Ending) -> bool:
+    """Whether it ended by an assertion, which speaks of all that its check cites."""
+    return ending.comparison is None and not isinstance(ending.error, Misshapen)
 
 
 def _first_line(error: Exception) -> str:

@@ -144,7 +144,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object:
     call = partial(_call, pyfuncitem.obj, arguments)
     ending = run.judged(call, arguments["bench"], place)
     pyfuncitem.stash[ENDING] = ending
-    return tell_pytest(pyfuncitem, ending, run)
+    return tell_pytest(pyfuncitem, run.as_judged(ending, clauses_of(pyfuncitem)), run)
 
 
 def _call(check: Callable[..., Any], arguments: dict[str, Any], bench: Any) -> None:

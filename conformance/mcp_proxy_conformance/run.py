@@ -6,7 +6,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ from mcp_proxy_conformance.report.outcome import (
     Outcome,
 )
 from mcp_proxy_conformance.report.redaction import Redactor
-from mcp_proxy_conformance.requirement import Profile, catalogue
+from mcp_proxy_conformance.requirement import Judgement, Profile, catalogue
 from mcp_proxy_conformance.sharding import Shard
 from mcp_proxy_conformance.stage_record import StageRecord
 from mcp_proxy_conformance.target.adapter import AdapterError, Target
@@ -58,6 +58,7 @@ class Found:
 
     verdict: Verdict
     clauses: tuple[str, ...]
+    judgement: Judgement
     findings: tuple[Finding, ...] = ()
     observed: tuple[str, ...] = ()
     cause: Cause = ""
@@ -257,7 +258,7 @@ class Run:
             check=check,
             case=case,
             clauses=found.clauses,
-            judgement=catalogue().clause(cited_clauses[0]).judgement,
+            judgement=found.judgement,
             verdict=found.verdict,
             reason="" if found.verdict == "pass" else found.reason or told(ending, evidence),
             cause=found.cause,
@@ -265,7 +266,7 @@ class Run:
             findings=tuple(map(plain, found.findings)),
             observed=found.observed,
             unseen=tuple(c for c in cited_clauses if c not in (*found.clauses, *found.observed)),
-            blame="" if found.verdict == "pass" else ending.blame,
+            blame="" if found.verdict in ("pass", "not_applicable") else ending.blame,
             stage=place.world.id or place.name,
             evidence=(*evidence, *self._more_evidence(place, ending)),
             cut=self._cut(self._current.get(place.name)),
@@ -277,35 +278,55 @@ class Run:
         return self.results[-1]
 
     def _found(self, ending: Ending, cited_clauses: tuple[str, ...]) -> Found:
-        """What an ending says of which clause; nothing of one beyond profile or declaration."""
-        kind = catalogue().clause(cited_clauses[0]).judgement
-        known = [catalogue().clause(one) for one in self.profile.clauses]
-        judged = {c.id for c in known if c.judgement == kind and self.beyond(c.id) is None}
-        within = [
+        """What an ending says of which clause; nothing of one beyond profile or declaration.
+
+        A check speaks of clauses of its own judgement; what convicts counts wherever it is seen.
+        """
+        judged = {one for one in self.profile.clauses if self.beyond(one) is None}
+        broken = [c for f in ending.findings(cited_clauses) for c in f.clauses if c in judged]
+        kind = _judgement(cited_clauses[0])
+        kind = "F" if any(_judgement(clause) == "F" for clause in broken) else kind
+        judged = {clause for clause in judged if _judgement(clause) == kind}
+        broken = list(dict.fromkeys(clause for clause in broken if clause in judged))
+        within = tuple(
             msgspec.structs.replace(one, clauses=kept)
             for one in ending.findings(cited_clauses)
             if (kept := tuple(clause for clause in one.clauses if clause in judged))
-        ]
-        broken = tuple(dict.fromkeys(clause for one in within for clause in one.clauses))
+        )
         compared = ending.comparison
-        seen = tuple(compared.observed) if compared is not None else ()
+        unsettled = (
+            {clause for one in compared.open for clause in one.clauses} if compared else set()
+        )
+        seen = {*compared.observed} if compared is not None else set()
         if ending.verdict == "pass" and compared is None:
-            seen = cited_clauses
-        observed = tuple(c for c in self.profile.clauses if c in {*seen} & judged - {*broken})
+            seen = {*cited_clauses}
+        seen = (seen & judged) - {*broken} - unsettled
+        observed = tuple(clause for clause in self.profile.clauses if clause in seen)
+        found = Found(
+            verdict=ending.verdict, clauses=cited_clauses, judgement=kind, observed=observed
+        )
         if broken:
-            return Found(verdict="fail", clauses=broken, findings=tuple(within), observed=observed)
-        unsettled = [clause for one in compared.open for clause in one.clauses] if compared else []
-        settled = [clause for clause in cited_clauses if clause in observed]
-        if ending.verdict in ("pass", "fail") or (
-            ending.verdict == "inconclusive" and settled and not {*unsettled} & {*cited_clauses}
-        ):  # what is broken beside is judged by others
-            if observed:
-                return Found(verdict="pass", clauses=observed, observed=observed)
-            return Found(verdict="not_applicable", clauses=(), cause="not_observed",
-                         reason="nothing of what it cites was there")  # fmt: skip
-        left = {*unsettled} or {*cited_clauses} - {*observed}
+            return replace(found, verdict="fail", clauses=tuple(broken), findings=within)
+        is_open = bool(unsettled & {*cited_clauses})
+        elsewhere = ending.verdict == "inconclusive" and compared is not None and bool(unsettled)
+        if not is_open and (elsewhere or ending.verdict in ("pass", "fail")):
+            if found.observed:  # what is broken or open beside is told by others
+                return replace(found, verdict="pass", clauses=found.observed)
+            return replace(found, verdict="not_applicable", clauses=(), cause="not_observed",
+                           reason="nothing of what it cites was there")  # fmt: skip
+        left = unsettled if is_open else {*cited_clauses} - seen
+        verdict: Verdict = "inconclusive" if ending.verdict == "fail" else ending.verdict
         clauses = tuple(clause for clause in cited_clauses if clause in left) or cited_clauses
-        return Found(verdict=ending.verdict, clauses=clauses, cause=ending.cause, observed=observed)
+        return replace(found, verdict=verdict, cause=ending.cause, clauses=clauses)
+
+    def as_judged(self, ending: Ending, cited_clauses: tuple[str, ...]) -> Ending:
+        """The ending as it counts: what says nothing of the cited clauses is no failure here."""
+        if not cited_clauses:
+            return ending
+        found = self._found(ending, cited_clauses)
+        if found.verdict in ("pass", "not_applicable") and found.verdict != ending.verdict:
+            return replace(ending, verdict=found.verdict, reason=found.reason, error=None)
+        return ending
 
     def _rests_on(self, place: Place, ending: Ending) -> tuple[Ending, dict[str, Message]]:
         """The ending as it is told, and the messages that it rests on by their names."""
@@ -343,6 +364,10 @@ class Run:
         if self._pool is not None:
             self._pool.close()
         self.target.close()
+
+
+def _judgement(clause_id: str) -> Judgement:
+    return catalogue().clause(clause_id).judgement
 
 
 def not_asked(option: str) -> NotApplicable:

@@ -68,10 +68,10 @@ def _discovered(case: Case, bench: Bench) -> Comparison:
         return compared
     bench.require(answer.error is None, f"discovery answered an error: {answer.error}")
     flag = bool(when.include_disabled)
-    _tools(then, answer, bench, compared, flag=flag, limit=sent)
-    _not_capped_lower(then, answer, bench)
     limit = when.limit if isinstance(when.limit, (int, float)) else None
+    _not_capped_lower(then, answer, bench)
     _not_crowded_out(then, answer, cap(limit))
+    _tools(then, answer, bench, compared, flag=flag, limit=sent)
     for name, allowed in (then.disabled or {}).items():
         _placed(key(name), allowed, answer, bench, compared, flag=flag)
     if then.disabled_only:
@@ -109,6 +109,11 @@ def _placed(
     else:
         breaks = broken_by(state, seen, flag=flag, by_description=by_description)
     shows = [*shown_by(state, seen, flag=flag, by_description=by_description)]
+    if flag and state.callable and not _locked_matches(bench, answer.query):
+        breaks, shows = (
+            [*breaks, "FR-002.no-locks-no-change"],
+            [*shows, "FR-002.no-locks-no-change"],
+        )
     if flag and bench.agent is not None and _is_crowded(bench, answer.query):
         shows += ["FR-007.before-cap"]
     if not flag and not answer.tools and answer.note:
@@ -116,6 +121,12 @@ def _placed(
         compared.one_of(f"name of {tool} without the flag", named, (False,),
                         breaks=["FR-009.no-entries", "FR-002.no-locked-names"])  # fmt: skip
     compared.one_of(f"place of {tool}", seen, tuple(allowed), breaks=breaks, shows=shows)
+
+
+def _locked_matches(bench: Bench, query: str) -> list[ToolKey]:
+    """The locked tools within scope that the query is meant to find."""
+    return [k for k, state in bench.states.items() if not state.callable
+            and bench.tools[k].holds(query) and _in_scope(bench, k)]  # fmt: skip
 
 
 def _once(tool: ToolKey, answer: Answer, compared: Comparison) -> None:
@@ -158,8 +169,7 @@ def _counted(
     """How many locked entries an answer holds."""
     count = len(answer.disabled)
     least = bounds.min if bounds.equals is None else bounds.equals
-    matches = [k for k in bench.states if bench.tools[k].holds(answer.query)
-               and not bench.states[k].callable and _in_scope(bench, k)]  # fmt: skip
+    matches = [k for k in _locked_matches(bench, answer.query) if not bench.states[k].server_off]
     if count < least:
         kinds = {reveals(bench.states[k]) for k in matches}
         shown = {reveals(bench.states[k]) for k in answer.statuses() if k in bench.states}
@@ -169,10 +179,10 @@ def _counted(
         return
     most = min(cap(limit), bounds.max if bounds.max is not None else least)
     breaks = ["FR-006.odd-limits" if odd else "FR-006.cap"]
+    if flag and least <= count <= cap(limit) and not bounds.holds(count):
+        breaks = ["FR-002.no-locks-no-change"]
     if not flag:
         breaks = ["FR-001.default-off", "FR-002.no-section"]
-    elif not matches:
-        breaks = [*breaks, "FR-002.no-locks-no-change"] if count <= most else breaks
     bound = len(matches) > most
     shows = (breaks if bound else []) if flag else ["FR-001.default-off", "FR-002.no-section"]
     if flag and least:
@@ -404,8 +414,7 @@ def _listed(case: Case, bench: Bench) -> Comparison:
         if wanted is None:
             told = entry.counts if entry.has_counts else "no member"
             compared.one_of(f"counts of {server}", told, ("no member",),
-                            breaks=["SC-005.absent", "FR-010.block"],
-                            shows=["SC-005.absent"])  # fmt: skip
+                            breaks=["SC-005.absent"])  # fmt: skip
         else:
             _block(entry, wanted, bench, compared)
     return compared
@@ -426,8 +435,8 @@ def _block(
     if odd:
         return
     due = {name: n if isinstance(n, tuple) else (n,) for name, n in wanted.items()}
-    told = {name: int(block.get(name, 0)) for name in due}
-    holds = all(told[name] in due[name] for name in due)
+    told = {name: int(block.get(name, 0)) for name in KEYS if name in due or name in block}
+    holds = all(number in due.get(name, (0,)) for name, number in told.items())
     states = [s for tool, s in bench.states.items() if tool.server == entry.name]
     surplus = [word for word in OF_USERS
                if block.get(word, 0) > sum(word in counted_as(s) for s in states)]  # fmt: skip

@@ -39,9 +39,9 @@ def broken_by(state: ToolState, seen: str, *, flag: bool, by_description: bool =
     `seen`: a status, `callable` or `absent`; `by_description`: the query matches nothing else.
     """
     if not flag:
-        return _in_default(seen)
+        return _in_default(seen) if not state.callable else ("FR-002.no-section",)
     if state.callable:
-        return () if seen in (ABSENT, CALLABLE) else ("FR-002.no-locks-no-change",)
+        return () if seen in (ABSENT, CALLABLE) else ("FR-004.follows-state",)
     if seen == CALLABLE:
         alone = (REVEALS[state],) if state in REVEALS else ()
         return (*as_callable(state, flag=True), *alone)
@@ -50,7 +50,9 @@ def broken_by(state: ToolState, seen: str, *, flag: bool, by_description: bool =
     if seen not in STATUSES:
         return ("FR-004.enum",)
     found = ["FR-004.precedence"]
-    found += ["FR-004.config-skips-quarantine"] if state.config and seen in BY_APPROVAL else []
+    also_withheld = state.quarantined or state.approval is not None
+    skips = state.config and also_withheld and seen in BY_APPROVAL
+    found += ["FR-004.config-skips-quarantine"] if skips else []
     found += ["FR-001.server-off"] if state.server_off else []
     of_user = state.config and seen in OF_USERS and not state.server_off
     found += ["SC-003.discovery"] if of_user else []
@@ -75,7 +77,7 @@ def shown_by(state: ToolState, seen: str, *, flag: bool, by_description: bool = 
     if not flag:
         return () if state.callable else ("FR-001.default-off",)
     if state.callable:
-        return ("FR-002.no-locks-no-change",)
+        return ("FR-004.follows-state",)
     found = ["FR-004.follows-state"]
     found += ["FR-001.server-off"] if state.server_off else []
     skips = state.config and (state.quarantined or state.approval is not None)

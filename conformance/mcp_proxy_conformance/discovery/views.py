@@ -15,7 +15,9 @@ from mcp_proxy_conformance.discovery.agents import everywhere
 from mcp_proxy_conformance.discovery.expectation import lay_out
 from mcp_proxy_conformance.discovery.forms import unequal
 from mcp_proxy_conformance.discovery.offered import elsewhere
-from mcp_proxy_conformance.verdict import Inconclusive, NotApplicable
+from mcp_proxy_conformance.target.adapter import Unsupported
+from mcp_proxy_conformance.verdict import Inconclusive, Misshapen, NotApplicable
+from mcp_proxy_conformance.wire.faults import ProtocolFault
 from mcp_proxy_conformance.world import key
 
 
@@ -40,7 +42,7 @@ def looked_at(case: Case, bench: Bench) -> Comparison:
     others = views(case, bench)
     if others:
         second = others[_turn(case) % len(others)]
-        with suppress(Inconclusive, NotApplicable):
+        with suppress(Inconclusive, NotApplicable, Misshapen, ProtocolFault, Unsupported):
             compared.add(lay_out(case, second.bench, way=second.way), f" ({second.name})")
     return compared
 

@@ -113,6 +113,18 @@ def is_open(one: Behaviour) -> bool:
     return not clauses_of(one, 1.0).status
 
 
+def shown_by(server: Server, most: int, status: object, reads: Reads) -> set[str]:
+    """The clauses of the table that an allowed end of that status shows to hold."""
+    told = clauses_of(server.behaviour(1), server.timeout_s, reads.signatures)
+    found = shown(server, most, reads.signatures) - {"O3.loaded"}
+    if (
+        status not in signal_of(server.behaviour(1), server.timeout_s).classes
+        and not reads.signatures
+    ):
+        found.discard(told.status)
+    return found
+
+
 def shown(server: Server, most: int, signatures: Sequence[str] = ()) -> set[str]:
     """The clauses that a load of this server can convict of, whatever comes before."""
     first, second = server.behaviour(1), server.behaviour(2)

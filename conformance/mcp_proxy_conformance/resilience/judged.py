@@ -9,7 +9,14 @@ from typing import Any
 import msgspec
 
 from mcp_proxy_conformance.comparison import Comparison, Open
-from mcp_proxy_conformance.resilience.blame import OF_ATTEMPTS, OF_STATUS, Topic, blamed, shown
+from mcp_proxy_conformance.resilience.blame import (
+    OF_ATTEMPTS,
+    OF_STATUS,
+    Topic,
+    blamed,
+    shown,
+    shown_by,
+)
 from mcp_proxy_conformance.resilience.controls import LoadOf, allowed, basis, status_of
 from mcp_proxy_conformance.resilience.declared import are_tools_of
 from mcp_proxy_conformance.resilience.load_case import CONTROLS, Expected, Given, LoadCase, Server
@@ -25,8 +32,6 @@ OF_ANY_FAILED = frozenset({
     "S1.secrets~server-text", "S2.no-tools", "I4.bounded", "I6.none",
 })  # fmt: skip
 """The clauses that can be judged where a server may have been failed by another."""
-DIRECT = frozenset({"O1.one-each", "O2.word"})
-"""The clauses that are judged whatever the controls say."""
 LONG_WORD = 9
 """Letters of a word that an error holds by chance no more."""
 
@@ -136,7 +141,7 @@ def _status(
         breaks = _broken_by_status(load, server, status, load_of, says, apart=apart)
         if not breaks:
             return  # what other clause it breaks is found elsewhere
-    shows = _shown_by_status(case, server, says) if apart else _isolation(case)
+    shows = _shown_by_status(case, server, status, says) if apart else _isolation(case)
     compared.one_of(f"status of {name}", status, due, breaks=breaks, shows=shows)
 
 
@@ -188,11 +193,12 @@ def _told_in(clause: str, load: Load, server: Server, load_of: LoadOf, says: Say
     return status_of(other.loaded.outcome(name), classifies=says.classifies)
 
 
-def _shown_by_status(case: LoadCase, server: Server, says: Says) -> list[str]:
+def _shown_by_status(case: LoadCase, server: Server, status: str, says: Says) -> list[str]:
     """The clauses of which an allowed class shows that they hold."""
     most = case.given.max_attempts
-    found = [one for one in shown(server, most, says.reads.signatures) if one in OF_STATUS]
-    found += [clause for clause in case.clauses if clause in OF_STATUS and clause not in found
+    found = [one for one in shown_by(server, most, status, says.reads) if one in OF_STATUS]
+    table = shown(server, most, says.reads.signatures) | {"O3.loaded"}
+    found += [clause for clause in case.clauses if clause in OF_STATUS and clause not in table
               and not _is_of_other(clause, case, server)]  # fmt: skip
     for clause in ("I3.order", "N1.request-text"):
         found += [clause] if clause in case.clauses else []
@@ -234,7 +240,9 @@ def _attempts(
         if not breaks:
             return  # the source leaves open how often it is tried
     shows = [one for one in shown(server, most, says.reads.signatures) if one in OF_ATTEMPTS]
-    cited = [c for c in load.case.clauses if c in OF_ATTEMPTS and c not in shows]
+    cited = [
+        c for c in load.case.clauses if c in OF_ATTEMPTS - {"P4.no-traffic"} and c not in shows
+    ]
     shows += [clause for clause in cited if not _is_of_other(clause, load.case, server)]
     compared.truth(f"attempts of {name}", seen, holds=holds, allowed=f"{low} to {high}",
                    breaks=breaks, shows=shows)  # fmt: skip
@@ -258,7 +266,8 @@ def _tools(
         own = [one for one in tools if are_tools_of(name, [one], server.tools, says.prefix)]
         compared.one_of(f"tools of {name}", tools, ([],),
                         breaks=["O3.no-tools", *(["S2.no-tools"] if own else [])],
-                        shows=["O3.no-tools", "S2.no-tools"])  # fmt: skip
+                        shows=["O3.no-tools",
+                               *(["S2.no-tools"] if server.tools else [])])  # fmt: skip
         return
     compared.one_of(f"error of the available {name}", outcome.error, (None,),
                     breaks=["O4.error~null"])  # fmt: skip

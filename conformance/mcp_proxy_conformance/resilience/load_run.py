@@ -11,7 +11,7 @@ import pytest
 
 from mcp_proxy_conformance.case import parameter
 from mcp_proxy_conformance.collected import Place
-from mcp_proxy_conformance.comparison import Comparison
+from mcp_proxy_conformance.comparison import Comparison, Open
 from mcp_proxy_conformance.judging import Ending, attempt, confirmed
 from mcp_proxy_conformance.report.outcome import BROKEN, Outcome
 from mcp_proxy_conformance.resilience.controls import WELL
@@ -71,7 +71,11 @@ class LoadBench:
         every = Comparison()
         for signature, form in forms.items():
             where = f" under {signature!r}" if signature else ""
-            every.add(judged(self.load(form), self.load, says(self._target)), where)
+            try:
+                every.add(judged(self.load(form), self.load, says(self._target)), where)
+            except Inconclusive as error:
+                every.open.append(Open(clauses=case.clauses, reason=f"{error}{where}",
+                                       cause=error.cause))  # fmt: skip
         return every
 
     def _expect_controls(self) -> None:

@@ -74,11 +74,12 @@ def test_the_flag_works_wherever_discovery_is_offered(bench: Bench) -> None:
     places = [(e, bench.tools[k].word) for e in offered(bench) for k in bench.armed.samples()]
 
     seen = {
-        (e, w): bench.discover(w, include_disabled=True, endpoint=e).statuses() for e, w in places
+        (e, w): {*bench.discover(w, include_disabled=True, endpoint=e).statuses()}
+        for e, w in places
     }
 
     assert seen == {
-        (endpoint, word): bench.discover(word, include_disabled=True).statuses()
+        (endpoint, word): {*bench.discover(word, include_disabled=True).statuses()}
         for endpoint, word in places
     }
 

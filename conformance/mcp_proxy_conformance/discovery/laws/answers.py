@@ -42,8 +42,9 @@ def capped(look: Look, found: Findings) -> None:
     for one in crowds[:1] if look.memory["last"] else ():
         for limit in ODD_LIMITS:
             odd = look.ask(one.of.query or "", flag=True, limit=limit, anew=True)
-            count = 0 if odd is None else len(odd.answer.disabled)
-            of = one.of if odd is None else odd.of
+            if odd is None:
+                continue  # it has no form in which entries could be counted
+            count, of = len(odd.answer.disabled), odd.of
             holds = count <= LOCKED_CAP
             found.truth(["FR-006.odd-limits"], of, count, holds=holds, wanted="10 entries at most")
 

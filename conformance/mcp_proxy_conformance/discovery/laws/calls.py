@@ -75,8 +75,9 @@ def kept(look: Look, found: Findings) -> None:
         look.bench.call(key)
     for key, status in before.items():
         again = look.ask(own_query(look.bench, key), flag=True, limit=SHOW_LIMIT, anew=True)
-        after = "" if again is None else again.answer.status(key)
-        of = again.of if again is not None else _calling(key)
+        if again is None or again.answer.error is not None:
+            continue
+        after, of = again.answer.status(key), again.of
         found.truth(["FR-011.not-unlocked"], of, after, holds=after == status,
                     wanted=f"{status} for {key}, as before it was called")  # fmt: skip
     for key in look.free[:IN_A_ROW]:

@@ -62,7 +62,7 @@ def counts(look: Look, found: Findings) -> None:
 def _server(look: Look, found: Findings, entry: ServerEntry, *, alive: bool) -> None:
     states = states_of(look.bench, entry.name)
     if all(state.callable for state in states):
-        found.truth(["SC-005.absent", "FR-010.block"], LISTING, entry.has_counts, counts=alive,
+        found.truth(["SC-005.absent"], LISTING, entry.has_counts, counts=alive,
                     holds=not entry.has_counts, wanted=f"no counts of {entry.name}",
                     shows=["SC-005.absent"])  # fmt: skip
         return

@@ -41,7 +41,8 @@ class Broken:
 class Played:
     """What came of a plan: for each law the clauses it observed, and the first look that broke it.
 
-    `seconds` in all, and `ready` of them until its first step was taken.
+    `clauses` are those that any look broke. `seconds` in all, and `ready` of them until its first
+    step was taken.
     """
 
     plan: Plan
@@ -49,6 +50,7 @@ class Played:
     ready: float = 0.0
     seen: dict[str, Counter[str]] = field(default_factory=dict)
     broken: dict[str, Broken] = field(default_factory=dict)
+    clauses: dict[str, set[str]] = field(default_factory=dict)
 
     def of(self, law: str) -> dict[tuple[str, tuple[str, ...]], Finding]:
         """The findings that break that law, by path and clauses."""
@@ -151,6 +153,7 @@ class Player:
             found |= {name: self._judged(look, name) for name in self._laws if name in LAST}
         for name, one in found.items():
             self._played.seen.setdefault(name, Counter()).update(one.compared.observed)
+            self._played.clauses.setdefault(name, set()).update(one.compared.broken)
             if one.broken() and name not in self._played.broken:
                 self._played.broken[name] = Broken(number, one)
         self._remember(look, number)

@@ -49,8 +49,8 @@ def _default(look: Look, found: Findings, one: Told, flagged: Told, agent: str) 
     names = _names_in(look, agent, one.answer.text_without_echo(), one.of.query or "")
     note = one.answer.note
     among = ["FR-007.note"] if any(name in (note or "") for name in names) else []
-    found.truth(["FR-007.hidden", *among], one.of, names, holds=not names,
-                wanted="no name from beyond the scope", shows=["FR-007.hidden"])  # fmt: skip
+    found.truth(among or ["FR-002.no-locked-names"], one.of, names, holds=not names,
+                wanted="no name from beyond the scope", shows=[])  # fmt: skip
     scope = look.bench.world.agents[agent]
     query = one.of.query or ""
     shown = look.bench.armed.shown.get(query, ())

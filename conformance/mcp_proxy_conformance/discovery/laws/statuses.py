@@ -78,10 +78,11 @@ def listed(look: Look, found: Findings) -> None:
             callables = {str(key) for key in one.answer.callables() if key in look.proven}
             states = [look.bench.states[key] for key in look.proven if str(key) in callables]
             kinds = {clause for s in states for clause in as_callable(s, flag=flag is True)}
-            off = [one for one in look.proven if look.bench.states[one].server_off]
+            due = [k for k in look.proven if look.bench.relevant(k, one.of.query or "")]
+            off = [key for key in due if look.bench.states[key].server_off]
             found.truth(
                 kinds, one.of, sorted(callables), holds=not callables,
-                wanted="no locked tool among the callable", counts=look.is_alive,
+                wanted="no locked tool among the callable", counts=bool(due) and look.is_alive,
                 shows=["FR-004.follows-state",
                        *(["FR-001.server-off"] if off and flag is True else []),
                        *(["FR-001.default-off"] if flag is ABSENT else [])],
@@ -117,7 +118,7 @@ def steady(look: Look, found: Findings) -> None:
         of = When(do="discover", query=own_query(look.bench, key), include_disabled=True)
         found.truth(["FR-004.deterministic"], of, sorted(every),
                     holds=not moves and len(every - {NOWHERE}) < 2,  # noqa: PLR2004
-                    wanted=f"one status of {key}", counts=every != {NOWHERE})  # fmt: skip
+                    wanted=f"one status of {key}", counts=bool(every - {NOWHERE}))  # fmt: skip
 
 
 def undetermined(look: Look, found: Findings) -> None:

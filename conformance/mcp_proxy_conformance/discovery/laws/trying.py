@@ -125,16 +125,16 @@ class Laws:
         every = self.played(name) if self._asked.again else self._first_broken(name)
         self.basis = (self._basis(name, every),)
         wrong = _wrong(name, every)
-        broken = {clause for _, one in wrong for clause in _clauses(one.of(name))}
+        broken = {clause for one in every for clause in one.clauses.get(name, ())}
         seen = _observed(name, every)
         seen = Counter({clause: count for clause, count in seen.items() if clause not in broken})
         if wrong and not self._asked.again:
             first = next(one for one in every if name in one.broken)
-            return self._told(name, first.of(name), first, seen)
+            return _with_rest(self._told(name, first.of(name), first, seen), broken)
         for plan, first in wrong[:LOOKED_AT]:
             common = self._seen_again(name, plan, first.of(name))
             if common:
-                return self._smallest(name, plan, common, seen)
+                return _with_rest(self._smallest(name, plan, common, seen), broken)
         if wrong:
             reason = (
                 "the target does not agree with itself, it is not deterministic: "
@@ -232,6 +232,15 @@ def _wrong(name: str, played: Sequence[Played]) -> list[tuple[Plan, Played]]:
 def _observed(name: str, played: Sequence[Played]) -> Counter[str]:
     """How often a law has observed which clause in these worlds."""
     return sum((one.seen.get(name, Counter()) for one in played), Counter[str]())
+
+
+def _with_rest(compared: Comparison, broken: set[str]) -> Comparison:
+    """With what other worlds break open: it is looked for again once this is mended."""
+    if rest := broken - {*compared.broken}:
+        reason = "broken in another generated world too; first mend what this one breaks"
+        unsettled = Open(clauses=tuple(sorted(rest)), reason=reason, cause="other_clause")
+        compared.open.append(unsettled)
+    return compared
 
 
 def _clauses(broken: Found) -> set[str]:

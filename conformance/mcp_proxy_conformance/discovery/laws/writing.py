@@ -23,9 +23,10 @@ from mcp_proxy_conformance.oracle import (
     is_withheld,
 )
 from mcp_proxy_conformance.state import ToolState, after, initial
-from mcp_proxy_conformance.target.adapter import Target
+from mcp_proxy_conformance.target.adapter import AdapterError, Target
 from mcp_proxy_conformance.target.started import Started
 from mcp_proxy_conformance.verdict import Inconclusive, Misshapen, NotApplicable
+from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 from mcp_proxy_conformance.world import Step, ToolKey, World
 
 FOLDER = "laws"
@@ -73,10 +74,10 @@ def shows(path: Path, target: Target, scratch: Path) -> bool:
         if compared.findings:
             bench.settle()
             compared = looked_at(case, bench)
-    except (Inconclusive, NotApplicable):
+    except (Inconclusive, NotApplicable, AdapterError, ProtocolFault, Unreachable):
         return False
-    except Misshapen:
-        return True
+    except Misshapen as error:
+        return bool(error.clauses)
     finally:
         started.close()
     return bool(compared.findings)

@@ -12,7 +12,7 @@ from mcp_proxy_conformance.resilience.blame import (
     Topic,
     blamed,
     is_open,
-    shown,
+    shown_by,
 )
 from mcp_proxy_conformance.resilience.declared import are_tools_of
 from mcp_proxy_conformance.resilience.laws.worlds import case_of, once
@@ -95,7 +95,8 @@ def _by_the_table(topic: Topic) -> Callable[[LoadCase, Several, Declared], Compa
             if not every and (topic == "status" or seen is not None):
                 known = OF_STATUS if topic == "status" else OF_ATTEMPTS
                 words = ["O2.word"] if topic == "status" else []
-                clauses = [one for one in shown(server, most) if one in known]
+                clauses = [one for one in shown_by(server, most, outcome.status, declared.reads)
+                           if one in known]  # fmt: skip
                 compared.observed.update([*clauses, *words])
         return compared
 
@@ -113,7 +114,8 @@ def _outcomes(case: LoadCase, loads: Several, declared: Declared) -> Comparison:
             own = [t for t in tools if are_tools_of(name, [t], server.tools, declared.tool_prefix)]
             compared.one_of(f"tools of {name}", tools, ([],),
                             breaks=["O3.no-tools", *(["S2.no-tools"] if own else [])],
-                            shows=["O3.no-tools", "S2.no-tools"])  # fmt: skip
+                            shows=["O3.no-tools",
+                                   *(["S2.no-tools"] if server.tools else [])])  # fmt: skip
             said = isinstance(outcome.error, str) and bool(outcome.error.strip())
             compared.truth(f"error of {name}", outcome.error, holds=said, allowed="a text",
                            breaks=["O4.error"])  # fmt: skip
