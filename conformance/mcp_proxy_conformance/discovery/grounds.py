@@ -24,13 +24,9 @@ Clauses = tuple[str, ...]
 def reveals(state: ToolState) -> str:
     """The clause that is broken where the flag does not list a tool with these locks.
 
-    That of config where it applies; else that of the pass by which withheld tools are revealed.
+    The order of reasons says for each combination whether the tool may be missing.
     """
-    if state.config:
-        return "FR-001.reveals-config"
-    if state.quarantined:
-        return "FR-001.reveals-quarantined"
-    return f"FR-001.reveals-{state.approval or 'user'}"
+    return REVEALS.get(state, "FR-004.precedence")
 
 
 def broken_by(state: ToolState, seen: str, *, flag: bool, by_description: bool = False) -> Clauses:

@@ -10,6 +10,7 @@ import pytest
 
 from mcp_proxy_conformance.bench import ABSENT, Bench
 from mcp_proxy_conformance.discovery.answer import Answer
+from mcp_proxy_conformance.discovery.grounds import REVEALS
 from mcp_proxy_conformance.discovery.locked import (
     ask,
     every_answer,
@@ -22,6 +23,7 @@ from mcp_proxy_conformance.oracle import ABSENT as NOWHERE
 from mcp_proxy_conformance.oracle import CALLABLE, allowed_statuses, is_withheld
 from mcp_proxy_conformance.requirement import requirement
 from mcp_proxy_conformance.stage import on, stage
+from mcp_proxy_conformance.state import ToolState
 from mcp_proxy_conformance.verdict import NotApplicable
 from mcp_proxy_conformance.world import ToolKey
 
@@ -32,7 +34,7 @@ ALL_LOCKS = ("approval", "quarantine", "server_off")
 BY_APPROVAL = {"pending_approval", "server_quarantined"}
 TIMES, THREADS = 20, 8
 WORDS = frozenset({*STATUSES, CALLABLE})
-"""Where a tool can be told to be; any other word is for FR-004.enum, its absence for FR-001."""
+"""Where a tool can be told to be; any other word is for FR-004.enum."""
 
 
 @requirement("FR-004.enum")
@@ -58,7 +60,7 @@ def test_a_tool_with_several_locks_has_the_status_of_the_first(bench: Bench, ser
     proven = [key for key, state in states.items() if state.callable or key in bench.armed.refused]
     bench.require(len(proven) == len(states), f"locks without effect: {bench.armed.unproven}")
 
-    told = {key: seen for key in proven if (seen := places(bench, key) & WORDS)}
+    told = {key: seen for key in proven if (seen := places(bench, key) & _words(states[key]))}
     if not told and all(NOWHERE in allowed_statuses(states[key]) for key in proven):
         raise NotApplicable("none of these tools is listed, as their locks allow")
     bench.require(told, "none of these tools was revealed")
@@ -73,9 +75,9 @@ def test_each_kind_of_lock_has_its_own_status(bench: Bench) -> None:
     """Every refused tool of the stage is told as its lock allows, config before the user's."""
     bench.require(bench.flag_alive, "the feature was not seen")
 
-    told = {key: places(bench, key) & WORDS for key in bench.armed.refused}
+    told = {key: places(bench, key) & _words(bench.states[key]) for key in bench.armed.refused}
     for key, answer in every_answer(bench, bench.armed.refused):
-        told[key] |= {answer.status(key)} & WORDS
+        told[key] |= {answer.status(key)} & _words(bench.states[key])
     bench.require(any(told.values()), "none of these tools was revealed")
 
     wrong = {key for key, seen in told.items() if not seen <= allowed_statuses(bench.states[key])}
@@ -168,6 +170,11 @@ def test_concurrent_calls_tell_equal_statuses(bench: Bench) -> None:
     bench.require(told, "the feature was not seen")
     several = _several(told)
     assert several == {}
+
+
+def _words(state: ToolState) -> frozenset[str]:
+    """Where a tool may be told to be; that one under a single lock is missing is for FR-001."""
+    return WORDS if state in REVEALS else WORDS | {NOWHERE}
 
 
 def _allowed(bench: Bench, keys: Iterable[ToolKey]) -> dict[str, frozenset[str]]:
