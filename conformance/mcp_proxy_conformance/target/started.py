@@ -32,7 +32,7 @@ from mcp_proxy_conformance.transcript import Transcript
 from mcp_proxy_conformance.upstream import Upstreams, UpstreamServer, UpstreamTool
 from mcp_proxy_conformance.verdict import Misshapen
 from mcp_proxy_conformance.wire.client import Client
-from mcp_proxy_conformance.wire.faults import Unreachable
+from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 from mcp_proxy_conformance.wire.stdio import StdioClient
 from mcp_proxy_conformance.world import LockKind, Step, Tool, ToolKey, World
 
@@ -89,6 +89,7 @@ class Started:
         self._keep = keep
         self._closed = False
         self.log_wanted = False
+        self._has_answered = False
         self.started_at = self.last_change = self.settled_from = time.monotonic()
         self._clients: dict[tuple[int, str, str], Client] = {}
         self._lock = threading.Lock()
@@ -170,13 +171,17 @@ class Started:
             arguments[FLAG] = include_disabled
         if limit is not ABSENT:
             arguments[names.limit] = limit
-        reply = self.client(agent, endpoint).call_tool(names.discovery_tool, arguments)
         try:
-            return read_answer(reply, query, names.members, self._known)
-        except Misshapen as error:
-            if include_disabled is True and not error.clauses:
+            reply = self.client(agent, endpoint).call_tool(names.discovery_tool, arguments)
+            answer = read_answer(reply, query, names.members, self._known)
+        except (Misshapen, ProtocolFault) as error:
+            too_large = isinstance(error, ProtocolFault) and error.kind == "size"
+            named = too_large or (isinstance(error, Misshapen) and error.clauses)
+            if include_disabled is True and self._has_answered and not named:
                 raise Misshapen(str(error), "FR-001.accepts") from None
             raise
+        self._has_answered |= include_disabled is not True
+        return answer
 
     @cached_property
     def tools(self) -> dict[ToolKey, Tool]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.comparison import Comparison
 from mcp_proxy_conformance.discovery.locked import ask, masked, own_texts, places
 from mcp_proxy_conformance.discovery.remediation import judge
 from mcp_proxy_conformance.discovery.surface import STATUSES
-from mcp_proxy_conformance.oracle import allowed_statuses
+from mcp_proxy_conformance.oracle import allowed_statuses, remediation_keys
 from mcp_proxy_conformance.requirement import requirement
 from mcp_proxy_conformance.stage import on
 from mcp_proxy_conformance.state import ToolState
@@ -169,7 +170,14 @@ def test_a_reason_that_cannot_be_told_is_said_to_be_unknown(bench: Bench) -> Non
     wrong = masked(bench, text, WIPE) in pure or _convicted(bench, text)
     remedy = "of another class" if wrong else "neutral"
     told = {"status": answer.status(WIPE), "refused": refused, "remedy": remedy}
-    assert told == {"status": "disabled_unknown", "refused": True, "remedy": "neutral"}
+    wanted = {"status": "disabled_unknown", "refused": True, "remedy": "neutral"}
+    compared = Comparison()
+    compared.one_of(str(WIPE), told, (wanted,), breaks=["FR-004.unknown"])
+    if answer.statuses():
+        keys = sorted(answer.remediation or {})
+        shown = sorted(remediation_keys(map(str, answer.statuses().values())))
+        compared.one_of("keys of the map", keys, (shown,), breaks=["FR-005.keys"])
+    compared.conclude()
 
 
 def _cycle(bench: Bench, kind: LockKind, key: ToolKey, state: ToolState) -> Places:
