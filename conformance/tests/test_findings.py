@@ -158,7 +158,7 @@ def test_too_few_attempts_are_not_too_many(tmp_path: Path) -> None:
         Given(target=embedded_target(never), profile="resilience", clauses=QUICK), tmp_path
     )
 
-    assert found.clauses["O5.bounded"] == "pass"
+    assert found.clauses["O5.bounded"] != "fail"
     assert found.clauses["T3.retried"] == "fail"
 
 
