@@ -18,7 +18,7 @@ from mcp_proxy_conformance.target.embedded import embedded
 from mcp_proxy_conformance.world import LockKind, World
 from mcp_proxy_reference.changed import Changed
 
-SETTLE_S, ENFORCE_S = 0.1, 0.02
+SETTLE_S, ENFORCE_S = 0.1, 0.2
 FIRM = [
     clause
     for clause in (catalogue().clause(one) for one in profile("discovery").clauses)
@@ -69,12 +69,6 @@ def open_lists(world: World) -> World:
     return msgspec.structs.replace(world, servers=servers)
 
 
-def trusted(world: World) -> World:
-    """That world, whose servers' tools nobody has to approve."""
-    servers = tuple(msgspec.structs.replace(one, trusted=True) for one in open_lists(world).servers)
-    return msgspec.structs.replace(world, servers=servers)
-
-
 def wide_agents(world: World) -> World:
     """The world whose agents may see every server: nothing lies beyond their scope."""
     every = tuple(one.name for one in world.servers)
@@ -105,10 +99,6 @@ LOCKED = of(
     "FR-002.no-locked", "FR-001.default-off", "FR-001.server-off",
 )  # fmt: skip
 REMOVED: dict[str, tuple[Callable[[], Target], frozenset[str]]] = {
-    "locks": (
-        lambda: target(("config", "user", "quarantine", "server", "approval"), trusted),
-        LOCKED,
-    ),
     "config locks": (
         lambda: target(("config",), open_lists),
         of("FR-001.reveals-config", "FR-008.config", "SC-003", "FR-004.config", "FR-006.cap"),
