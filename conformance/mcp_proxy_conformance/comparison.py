@@ -93,6 +93,13 @@ class Comparison:
         """The clauses that findings name, in order."""
         return tuple(dict.fromkeys(clause for one in self.findings for clause in one.clauses))
 
+    def leaving_open(self, clauses: Iterable[str], reason: str) -> Comparison:
+        """This comparison, those of the clauses open that it does not find broken itself."""
+        if rest := {*clauses} - {*self.broken}:
+            unsettled = Open(clauses=tuple(sorted(rest)), reason=reason, cause="other_clause")
+            self.open.append(unsettled)
+        return self
+
     def conclude(self) -> None:
         """End the check that made this comparison.
 

@@ -9,7 +9,7 @@ from mcp_proxy_conformance.discovery.answer import Entry
 from mcp_proxy_conformance.discovery.laws.look import Findings, Look, Told
 from mcp_proxy_conformance.discovery.locked import masked, repeated, schemas
 from mcp_proxy_conformance.discovery.remediation import judge
-from mcp_proxy_conformance.oracle import is_withheld
+from mcp_proxy_conformance.oracle import is_hidden
 from mcp_proxy_conformance.state import ToolState
 from mcp_proxy_conformance.world import ToolKey
 
@@ -79,7 +79,7 @@ def descriptions(look: Look, found: Findings) -> None:
 def canaries(look: Look, found: Findings) -> None:
     """No answer tells a planted word of a text that nobody approved, or that is in quarantine."""
     planted = {word: key for key in look.proven
-               if look.is_own(key) and _is_hidden(look.bench.states[key])
+               if look.is_own(key) and is_hidden(look.bench.states[key])
                for word in look.bench.tools[key].canaries}  # fmt: skip
     for one in (*look.every(True), *look.every(ABSENT)) if planted else ():
         text = one.answer.text_without_echo()
@@ -164,13 +164,6 @@ def _entries(look: Look) -> Iterator[tuple[Told, Entry, ToolKey]]:
             key = look.named(entry)
             if key is not None and key in look.proven:
                 yield one, entry, key
-
-
-def _is_hidden(state: ToolState) -> bool:
-    """Whether what the tool's server says of it may be told by nobody (section 3)."""
-    return state.approval is not None or (
-        is_withheld(state) and not state.config and not state.user
-    )
 
 
 def _in_entries(one: Told, words: list[str]) -> bool:

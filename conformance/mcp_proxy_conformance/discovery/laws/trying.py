@@ -25,6 +25,7 @@ from mcp_proxy_conformance.world import Step, key
 
 SHRINK_S, SHRINK_ALL_S = 8.0, 20.0
 """Seconds for making one breach smaller, and for all of that and trying what is written of them."""
+ELSEWHERE = "broken in another generated world too; first mend what this one breaks"
 CONFIRMED, LOOKED_AT = 2, 2
 """How often a breach is seen again before it counts, and of how many worlds that is tried."""
 QUICK, SLOW = 6, 4
@@ -130,11 +131,11 @@ class Laws:
         seen = Counter({clause: count for clause, count in seen.items() if clause not in broken})
         if wrong and not self._asked.again:
             first = next(one for one in every if name in one.broken)
-            return _with_rest(self._told(name, first.of(name), first, seen), broken)
+            return self._told(name, first.of(name), first, seen).leaving_open(broken, ELSEWHERE)
         for plan, first in wrong[:LOOKED_AT]:
             common = self._seen_again(name, plan, first.of(name))
             if common:
-                return _with_rest(self._smallest(name, plan, common, seen), broken)
+                return self._smallest(name, plan, common, seen).leaving_open(broken, ELSEWHERE)
         if wrong:
             reason = (
                 "the target does not agree with itself, it is not deterministic: "
@@ -232,15 +233,6 @@ def _wrong(name: str, played: Sequence[Played]) -> list[tuple[Plan, Played]]:
 def _observed(name: str, played: Sequence[Played]) -> Counter[str]:
     """How often a law has observed which clause in these worlds."""
     return sum((one.seen.get(name, Counter()) for one in played), Counter[str]())
-
-
-def _with_rest(compared: Comparison, broken: set[str]) -> Comparison:
-    """With what other worlds break open: it is looked for again once this is mended."""
-    if rest := broken - {*compared.broken}:
-        reason = "broken in another generated world too; first mend what this one breaks"
-        unsettled = Open(clauses=tuple(sorted(rest)), reason=reason, cause="other_clause")
-        compared.open.append(unsettled)
-    return compared
 
 
 def _clauses(broken: Found) -> set[str]:

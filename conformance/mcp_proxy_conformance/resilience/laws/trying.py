@@ -21,6 +21,7 @@ from mcp_proxy_conformance.resilience.loads import Load, Loads
 from mcp_proxy_conformance.verdict import Finding, Inconclusive
 
 SHRINK_S = 8.0
+ELSEWHERE = "broken in another generated load too; first mend what this one breaks"
 CONFIRMED, LOOKED_AT = 2, 3
 """How often a breach is seen again before it counts, and of how many loads that is tried."""
 FOLDER = "laws"
@@ -69,7 +70,9 @@ class Laws:
             self._loads.settle()
             first, *later = self._seen_again(law, case)
             if first and later == [first] * CONFIRMED:
-                return _with_rest(self._told(law, self._smallest(law, case), seen), broken)
+                return self._told(law, self._smallest(law, case), seen).leaving_open(
+                    broken, ELSEWHERE
+                )
             if any(later):
                 unsteady.append(case)
             if len(unsteady) == LOOKED_AT:
@@ -158,15 +161,6 @@ class Laws:
         every = [one for case in self.cases for one in self._loads.of(case).loaded.told.outcomes]
         if not any(one.status == "available" for one in every):
             raise Inconclusive("no generated server was loaded", cause="not_loaded")
-
-
-def _with_rest(compared: Comparison, broken: set[str]) -> Comparison:
-    """With what other loads break open: it is looked for again once this is mended."""
-    if rest := broken - {*compared.broken}:
-        reason = "broken in another generated load too; first mend what this one breaks"
-        unsettled = Open(clauses=tuple(sorted(rest)), reason=reason, cause="other_clause")
-        compared.open.append(unsettled)
-    return compared
 
 
 def _clauses(broken: Sequence[Finding]) -> set[str]:
