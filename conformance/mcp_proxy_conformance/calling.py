@@ -28,6 +28,11 @@ class Called:
     reached: bool
 
     @property
+    def served(self) -> bool:
+        """Whether the upstream saw it and the answer is no error: the tool is not locked."""
+        return self.reached and self.reply.error is None and not self.reply.is_error
+
+    @property
     def text(self) -> str:
         """All the words of the answer, an error's message included."""
         if self.reply.error is not None:

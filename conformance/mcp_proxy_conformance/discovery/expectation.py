@@ -378,7 +378,8 @@ def _note(
         compared.truth("note", answer.note, holds=named, allowed=f"a note that names {FLAG}",
                        breaks=breaks, shows=clauses)  # fmt: skip
     if then.note_count is not None and answer.note is not None and not answer.tools:
-        shown = len(bench.revealed(answer.query, limit=SHOW_LIMIT))
+        revealed = bench.revealed(answer.query, limit=SHOW_LIMIT)
+        shown = sum(_in_scope(bench, tool) for tool in revealed)
         found = numbers_in(answer.note)
         exact = then.note_count.equals == shown
         holds = shown in found if exact else any(number >= shown for number in found)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
+from mcp_proxy_conformance.comparison import Comparison
 from mcp_proxy_conformance.discovery.surface import STATUSES
-from mcp_proxy_conformance.oracle import ABSENT, BY_APPROVAL, CALLABLE
+from mcp_proxy_conformance.oracle import ABSENT, BY_APPROVAL, CALLABLE, allowed_statuses
 from mcp_proxy_conformance.state import ToolState
+from mcp_proxy_conformance.world import ToolKey
 
 REVEALS: Mapping[ToolState, str] = {
     ToolState(config=True): "FR-001.reveals-config",
@@ -53,6 +55,16 @@ def broken_by(state: ToolState, seen: str, *, flag: bool, by_description: bool =
     of_user = state.config and seen in OF_USERS and not state.server_off
     found += ["SC-003.discovery"] if of_user else []
     return tuple(found)
+
+
+def compare_places(
+    compared: Comparison, key: ToolKey, state: ToolState, seen: Iterable[str]
+) -> None:
+    """Each place in which flagged answers put a tool, beside those that its locks allow."""
+    for place in sorted(seen):
+        compared.one_of(f"place of {key}", place, sorted(allowed_statuses(state)),
+                        breaks=broken_by(state, place, flag=True),
+                        shows=shown_by(state, place, flag=True))  # fmt: skip
 
 
 def as_callable(state: ToolState, *, flag: bool) -> Clauses:

@@ -124,7 +124,8 @@ def _wrong_remedies(bench: Bench) -> dict[Told, str]:
     """Which texts of answers give a config lock the user's remedy; unread ones are inconclusive."""
     told = _told_in_discovery(bench)
     bench.require(told, "no text was told for a config lock")
-    wrong = _wrong(bench, told | _extras(bench), _users_texts(bench))
+    own = own_texts(bench, bench.locked(config=True)).get(POLICY, set())
+    wrong = _wrong(bench, told | _extras(bench), _users_texts(bench) - own)  # see FR-005.text
     return _all_read(bench, told, wrong)
 
 

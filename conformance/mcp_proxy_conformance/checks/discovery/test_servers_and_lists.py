@@ -146,4 +146,7 @@ def _by_word(bench: Bench, key: ToolKey) -> Answer:
 
 
 def _is_listed(bench: Bench, key: ToolKey) -> bool:
-    return key in _by_word(bench, key).statuses()
+    listed = _by_word(bench, key).statuses().keys()
+    named = key in listed or listed <= bench.tools.keys()
+    bench.require(named, "an entry has the name of no tool; see FR-003.name", "other_clause")
+    return key in listed

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from functools import partial
 
 import pytest
 
 from mcp_proxy_conformance.bench import ABSENT, Bench
+from mcp_proxy_conformance.comparison import Comparison
 from mcp_proxy_conformance.discovery.answer import Answer
-from mcp_proxy_conformance.discovery.grounds import REVEALS
+from mcp_proxy_conformance.discovery.grounds import REVEALS, compare_places
 from mcp_proxy_conformance.discovery.locked import (
     ask,
     every_answer,
@@ -65,8 +65,10 @@ def test_a_tool_with_several_locks_has_the_status_of_the_first(bench: Bench, ser
         raise NotApplicable("none of these tools is listed, as their locks allow")
     bench.require(told, "none of these tools was revealed")
 
-    wrong = {key for key, seen in told.items() if not seen <= allowed_statuses(states[key])}
-    assert {str(key): told[key] for key in wrong} == _allowed(bench, wrong)
+    compared = Comparison()
+    for key, seen in told.items():
+        compare_places(compared, key, states[key], seen)
+    compared.conclude()
 
 
 @requirement("FR-004.precedence")
@@ -80,8 +82,10 @@ def test_each_kind_of_lock_has_its_own_status(bench: Bench) -> None:
         told[key] |= {answer.status(key)} & _words(bench.states[key])
     bench.require(any(told.values()), "none of these tools was revealed")
 
-    wrong = {key for key, seen in told.items() if not seen <= allowed_statuses(bench.states[key])}
-    assert {str(key): told[key] for key in wrong} == _allowed(bench, wrong)
+    compared = Comparison()
+    for key, seen in told.items():
+        compare_places(compared, key, bench.states[key], seen)
+    compared.conclude()
 
 
 @requirement("FR-004.once")
@@ -175,10 +179,6 @@ def test_concurrent_calls_tell_equal_statuses(bench: Bench) -> None:
 def _words(state: ToolState) -> frozenset[str]:
     """Where a tool may be told to be; that one under a single lock is missing is for FR-001."""
     return WORDS if state in REVEALS else WORDS | {NOWHERE}
-
-
-def _allowed(bench: Bench, keys: Iterable[ToolKey]) -> dict[str, frozenset[str]]:
-    return {str(key): allowed_statuses(bench.states[key]) for key in keys}
 
 
 def _statuses(eye: Bench, query: str, flag: object) -> list[tuple[str, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mcp_proxy_conformance.bench import Bench
 from mcp_proxy_conformance.comparison import Comparison
+from mcp_proxy_conformance.discovery.grounds import compare_places
 from mcp_proxy_conformance.discovery.locked import ask, masked, own_texts, places
 from mcp_proxy_conformance.discovery.remediation import judge
 from mcp_proxy_conformance.discovery.surface import STATUSES
@@ -13,6 +14,7 @@ from mcp_proxy_conformance.stage import on
 from mcp_proxy_conformance.state import ToolState
 from mcp_proxy_conformance.world import CONFIG, USER, LockKind, Step, ToolKey, server, tool, world
 
+UNKNOWN = "disabled_unknown"
 LIST, DROP = ToolKey("forge", "zorvik_list"), ToolKey("forge", "mobel_drop")
 SHOW, SEND = ToolKey("barn", "tifka_show"), ToolKey("yard", "pelka_send")
 WIPE = ToolKey("forge", "gatun_wipe")
@@ -112,18 +114,17 @@ def test_a_lock_lifted_after_a_restart_is_told_no_more(bench: Bench) -> None:
 def test_a_user_lock_is_told_again_once_the_config_lock_above_it_is_lifted(bench: Bench) -> None:
     """A tool under both is told as locked by config, and afterwards as locked by the user."""
     bench.require(WIPE in bench.armed.refused, "the user lock had no effect", "no_effect")
-    told = []
-    for change, status in (
-        (bench.operator.lock, "disabled_by_config"),
-        (bench.operator.unlock, "disabled_by_user"),
+    compared = Comparison()
+    for change, state, status in (
+        (bench.operator.lock, ToolState(config=True, user=True), "disabled_by_config"),
+        (bench.operator.unlock, ToolState(user=True), "disabled_by_user"),
     ):
         change(CONFIG, "forge", [WIPE.tool])
-        told.append(bench.settled(lambda: ask(bench, WIPE).status(WIPE), status))
+        told = bench.settled(lambda: ask(bench, WIPE).status(WIPE), status)
+        compare_places(compared, WIPE, state, [told])
 
     bench.require(not bench.call(WIPE).reached, "lifting the config lock lifts the user lock too")
-    known = set(told) <= {*STATUSES, "callable", "absent"}
-    bench.require(known, f"it is told as {told}; see FR-001 and FR-004.enum", "other_clause")
-    assert told == ["disabled_by_config", "disabled_by_user"]
+    compared.conclude()
 
 
 @requirement("FR-004.follows-state~without-refresh")
@@ -160,19 +161,24 @@ def test_a_status_outlives_a_restart(bench: Bench) -> None:
 @on(LOCKED, needs=("indeterminate",))
 def test_a_reason_that_cannot_be_told_is_said_to_be_unknown(bench: Bench) -> None:
     """The tool is `disabled_unknown`, told neither to be toggled nor edited, and not called."""
-    pure = {text for texts in own_texts(bench, [DROP, WIPE]).values() for text in texts}
+    own = own_texts(bench, [DROP, WIPE])
+    config, user = (own.get(status, set()) for status in ("disabled_by_config", "disabled_by_user"))
+    pure = config ^ user  # a text for both is for FR-005.text
 
     with bench.operator.undetermined("forge", [WIPE.tool]):
         refused = bench.refused(WIPE)
-        answer = bench.until(lambda: ask(bench, WIPE), lambda seen: _unknown(seen.status(WIPE)))
+        answer = bench.until(lambda: ask(bench, WIPE), lambda seen: seen.status(WIPE) == UNKNOWN)
 
-    text = str((answer.remediation or {}).get("disabled_unknown", ""))
+    status, text = answer.status(WIPE), str((answer.remediation or {}).get(UNKNOWN, ""))
     wrong = masked(bench, text, WIPE) in pure or _convicted(bench, text)
     remedy = "of another class" if wrong else "neutral"
-    told = {"status": answer.status(WIPE), "refused": refused, "remedy": remedy}
-    wanted = {"status": "disabled_unknown", "refused": True, "remedy": "neutral"}
+    is_word = status in (*STATUSES, "callable", "absent")
     compared = Comparison()
-    compared.one_of(str(WIPE), told, (wanted,), breaks=["FR-004.unknown"])
+    compared.one_of(f"status of {WIPE}", status, (UNKNOWN,),
+                    breaks=["FR-004.unknown" if is_word else "FR-004.enum"],
+                    shows=["FR-004.unknown"])  # fmt: skip
+    compared.one_of(f"a call of {WIPE} is refused", refused, (True,), breaks=["FR-004.unknown"])
+    compared.one_of(f"remediation of {UNKNOWN}", remedy, ("neutral",), breaks=["FR-004.unknown"])
     if answer.statuses():
         keys = sorted(answer.remediation or {})
         shown = sorted(remediation_keys(map(str, answer.statuses().values())))
@@ -213,10 +219,6 @@ def _changed(bench: Bench, key: ToolKey) -> bool:
 def _refused_once_seen(bench: Bench, key: ToolKey) -> bool:
     bench.operator.refresh(key.server)
     return bench.refused(key)
-
-
-def _unknown(status: str) -> bool:
-    return status == "disabled_unknown"
 
 
 def _convicted(bench: Bench, text: str) -> bool:

@@ -20,7 +20,7 @@ LONG = 1000
 
 
 @requirement("ROB.tools")
-@on(HOSTILE)
+@on(HOSTILE, fresh=True)  # strange queries have not been there before
 def test_strange_tools_cost_their_neighbours_nothing(bench: Bench) -> None:
     """The ordinary tools of their server, and of others, are found, called and told as locked."""
     bench.require(bench.call(ORDINARY).reached, f"{ORDINARY} cannot be called")

@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 from mcp_proxy_conformance.bench import Bench
 from mcp_proxy_conformance.case import When
-from mcp_proxy_conformance.discovery.laws.look import Findings, Look
+from mcp_proxy_conformance.discovery.laws.look import Findings, Look, Told
 from mcp_proxy_conformance.discovery.locked import own_query
 from mcp_proxy_conformance.discovery.rejections import own_words, read_as_policy, rejection
 from mcp_proxy_conformance.discovery.surface import FLAG
+from mcp_proxy_conformance.oracle import allowed_statuses
 from mcp_proxy_conformance.proving import SHOW_LIMIT
 from mcp_proxy_conformance.state import ToolState
 from mcp_proxy_conformance.verdict import Inconclusive
@@ -67,15 +68,23 @@ def _count(
                 wanted="0 calls at the upstream", topic="calls that got through")  # fmt: skip
 
 
+def _again(look: Look, key: ToolKey) -> Told | None:
+    asked = look.ask(own_query(look.bench, key), flag=True, limit=SHOW_LIMIT, anew=True)
+    return asked if asked is not None and asked.answer.error is None else None
+
+
 def kept(look: Look, found: Findings) -> None:
     """Being listed and being refused changes no lock: statuses and callable tools stay."""
     before = {key: one.answer.status(key) for key in look.keys
-              if (one := look.own(key)) and one.answer.error is None}  # fmt: skip
+              if (one := look.own(key)) and one.answer.error is None
+              and one.answer.status(key) in allowed_statuses(look.bench.states[key])}  # fmt: skip
     for key in before:
         look.bench.call(key)
     for key, status in before.items():
-        again = look.ask(own_query(look.bench, key), flag=True, limit=SHOW_LIMIT, anew=True)
-        if again is None or again.answer.error is not None:
+        again = _again(look, key)
+        if again and again.answer.status(key) != status:
+            again = _again(look, key)  # a status may waver, see FR-004.deterministic
+        if again is None:
             continue
         after, of = again.answer.status(key), again.of
         found.truth(["FR-011.not-unlocked"], of, after, holds=after == status,

@@ -8,6 +8,7 @@ from mcp_proxy_conformance.discovery.grounds import as_callable, broken_by, show
 from mcp_proxy_conformance.discovery.laws.look import Findings, Look, Told
 from mcp_proxy_conformance.discovery.locked import masked, own_query
 from mcp_proxy_conformance.discovery.remediation import judge
+from mcp_proxy_conformance.discovery.surface import STATUSES
 from mcp_proxy_conformance.oracle import ABSENT as NOWHERE
 from mcp_proxy_conformance.oracle import CALLABLE, LOCKED_CAP, allowed_statuses
 from mcp_proxy_conformance.proving import SHOW_LIMIT
@@ -16,6 +17,7 @@ from mcp_proxy_conformance.verdict import NotApplicable
 from mcp_proxy_conformance.world import ToolKey
 
 UNKNOWN = "disabled_unknown"
+PLACES = (*STATUSES, CALLABLE, NOWHERE)
 TIMES = 7
 """How often a tool is asked for in a row."""
 
@@ -134,8 +136,8 @@ def undetermined(look: Look, found: Findings) -> None:
         refused = bench.refused(key)
         one = look.own(key)
         again = bench.until(lambda: look.own(key), lambda told: _is_unknown(told, key))
-    if one is None or again is None:
-        return
+    if one is None or again is None or again.answer.status(key) not in PLACES:
+        return  # another word than the six is for FR-004.enum
     text = str((again.answer.remediation or {}).get(UNKNOWN, ""))
     outcome = judge(masked(bench, text, key), UNKNOWN, pins=bench.started.target.pins).outcome
     told = {"refused": refused, "status": again.answer.status(key),

@@ -51,11 +51,15 @@ Several = Sequence[Load]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Law:
-    """One law: the clauses it can convict of, the loads it needs, what it says of them."""
+    """One law: the clauses it can convict of, the loads it needs, what it says of them.
+
+    `of_one`: it judges what a server does by itself; seen beside others only it is I1.isolated.
+    """
 
     clauses: tuple[str, ...]
     judge: Callable[[LoadCase, Several, Declared], Comparison]
     others: Callable[[LoadCase, Reads], list[LoadCase]] = lambda _case, _reads: []
+    of_one: bool = False
 
 
 def told(server: Server) -> str:
@@ -213,7 +217,7 @@ LAWS: dict[str, Law] = {
         clauses=("T1.timeout", "T2.cut", "T3.server-error", "T3.notification",
                  "T4.authorization-timeout", "P2.refused", "P3.not-found", "P4.malformed",
                  "D1.denied", "D2.ambiguous", "O2.word", "O3.loaded", "R2.heals"),
-        judge=_by_the_table("status"),
+        judge=_by_the_table("status"), of_one=True,
     ),
     "attempts": Law(
         clauses=("T1.retried", "T2.retried", "T3.retried", "T4.retried", "P3.once", "D1.once",
@@ -228,6 +232,6 @@ LAWS: dict[str, Law] = {
     ),
     "order": Law(clauses=("I3.order",), judge=_order, others=backwards),
     "isolation": Law(clauses=("I1.isolated",), judge=_isolation, others=alone),
-    "clears": Law(clauses=("I5.clears",), judge=_clears),
+    "clears": Law(clauses=("I5.clears",), judge=_clears, of_one=True),
 }  # fmt: skip
 """The laws, by the names that checks know them by."""

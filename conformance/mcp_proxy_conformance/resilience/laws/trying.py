@@ -70,9 +70,11 @@ class Laws:
             self._loads.settle()
             first, *later = self._seen_again(law, case)
             if first and later == [first] * CONFIRMED:
-                return self._told(law, self._smallest(law, case), seen).leaving_open(
-                    broken, ELSEWHERE
-                )
+                small = self._smallest(law, case)
+                if law.of_one and len(small.given.servers) > 1:
+                    reason = f"seen beside other servers only, see I1.isolated: {_script(small)}"
+                    return Comparison(observed=seen).leaving_open(broken, reason)
+                return self._told(law, small, seen).leaving_open(broken, ELSEWHERE)
             if any(later):
                 unsteady.append(case)
             if len(unsteady) == LOOKED_AT:
