@@ -1,0 +1,89 @@
+"""No clause of loaders passes of which nothing could be observed: its subject is taken away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_proxy_conformance.counterexamples.trial import tried
+from mcp_proxy_conformance.given import Given
+from mcp_proxy_conformance.requirement import catalogue, profile
+from mcp_proxy_conformance.resilience import loads
+from mcp_proxy_conformance.resilience.loader_target import embedded_target
+from mcp_proxy_conformance.target.description import OF_LOADERS
+from mcp_proxy_reference.changed_load import ChangedLoad
+
+CLAUSES = [
+    clause
+    for clause in (catalogue().clause(one) for one in profile("resilience").clauses)
+    if clause.asked_by is None
+]
+PATIENCE = 0.2
+AS_IT_IS = ChangedLoad(id="as it is", text="Nothing is changed.")
+Script = dict[str, Any]
+
+
+def of(*prefixes: str) -> frozenset[str]:
+    """The clauses whose ids begin so."""
+    return frozenset(clause.id for clause in CLAUSES if clause.id.startswith(prefixes))
+
+
+def healthy(*words: str, codes: tuple[int, ...] = ()) -> Callable[[Script], Script]:
+    """The server is well where it would do one of these, or answer one of these codes."""
+
+    def played(script: Script) -> Script:
+        steps = [
+            {"do": "healthy"} if one["do"] in words or one.get("code") in codes else one
+            for one in script["script"]
+        ]
+        return script | {"script": steps}
+
+    return played
+
+
+REMOVED: dict[str, tuple[Callable[[Script], Script], frozenset[str]]] = {
+    "silence": (healthy("silence", "slow", "backlog", "status", "close", "cut_sse"), of("T1")),
+    "cut connections": (
+        healthy("reset", "close", "cut_json", "cut_sse", "status", "silence"), of("T2"),
+    ),
+    "errors of servers": (healthy("status"), of("T3", "T4", "D1", "D2", "P3", "X.other")),
+    "refused connections": (healthy("refused", "status"), of("P2", "P3")),
+    "what cannot be connected to": (
+        healthy("malformed", "stdio_missing", "unresolvable"), of("P4.malformed", "P1"),
+    ),
+    "tools": (
+        lambda script: script | {"tools": []},
+        of("O3.own-tools", "O3.loaded~pages"),
+    ),
+}  # fmt: skip
+"""How what a server does is replaced, and the clauses of which nothing is left to be observed."""
+
+
+@pytest.mark.parametrize("subject", REMOVED)
+def test_nothing_is_said_to_hold_of_what_no_server_did(
+    subject: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No clause of the subject passes, whichever checks cite it."""
+    played, clauses = REMOVED[subject]
+    script = loads._script
+    monkeypatch.setattr(loads, "_script", lambda server: played(script(server)))
+    target = embedded_target(AS_IT_IS, patience=PATIENCE)
+
+    found = tried(Given(target=target, profile="resilience", clauses=clauses), tmp_path)
+
+    assert sorted(clauses.intersection(found.clauses_passed)) == []
+
+
+@pytest.mark.parametrize("word", sorted({word for one in CLAUSES for word in one.capability}))
+def test_what_a_loader_does_not_declare_does_not_apply(word: str, tmp_path: Path) -> None:
+    """The clauses of a capability that is left out, whatever cites them."""
+    assert word in OF_LOADERS
+    own = frozenset(one.id for one in CLAUSES if word in one.capability)
+    target = embedded_target(AS_IT_IS, [word], patience=PATIENCE)
+
+    found = tried(Given(target=target, profile="resilience", clauses=own), tmp_path)
+
+    assert {name: found.clauses[name] for name in own} == dict.fromkeys(own, "not_applicable")
