@@ -114,6 +114,13 @@ REMOVED: dict[str, tuple[Callable[[], Target], frozenset[str]]] = {
     ),
     "servers that are off": (lambda: target(("server",)), of("FR-001.server-off")),
     "what is beyond an agent's scope": (lambda: target(world=wide_agents), of("FR-007")),
+    "every lock": (
+        lambda: replace(
+            target(("config", "user", "quarantine", "server"), open_lists),
+            capabilities=CAPABILITIES - {"approval"},  # its locks are the suite's own work
+        ),
+        LOCKED,
+    ),
     "the note": (
         lambda: target(note=lambda *_: None),
         of("FR-009", "FR-007.note", "SC-002", "SC-006"),

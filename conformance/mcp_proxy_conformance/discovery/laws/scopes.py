@@ -131,12 +131,15 @@ def unmoved(look: Look, found: Findings) -> None:
 def bytes_kept(look: Look, found: Findings) -> None:
     """A step beyond the scope changes no byte of what an agent is answered."""
     for agent, query, before in look.memory.get("bytes before", ()):
+        outside = beyond(look.bench.world, agent)
+        locked = any(key.server in outside for key in look.proven)
         for flag, usual in before.items():
             one = look.ask(query, flag=flag, agent=agent, anew=True)
             if one is not None:
                 seen = one.answer.reply.exact
                 found.truth(["FR-007.non-interference"], one.of, seen == usual,
-                            holds=seen == usual, wanted="the bytes of before")  # fmt: skip
+                            holds=seen == usual, wanted="the bytes of before",
+                            counts=locked)  # fmt: skip
 
 
 def remember(look: Look, agents: Iterable[str]) -> None:
