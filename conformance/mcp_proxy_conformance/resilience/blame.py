@@ -21,6 +21,8 @@ from mcp_proxy_conformance.resilience.walk import (
 Topic = Literal["status", "attempts"]
 NOTIFICATION = "notifications/initialized"
 SECOND = 2
+TRANSPORTS = ("stdio", "streamable-http")
+"""How a connection says that a server is reached."""
 CUTS = ("reset", "close", "cut_json", "cut_sse")
 
 OF_ATTEMPTS = frozenset({
@@ -79,7 +81,8 @@ def clauses_of(one: Behaviour, timeout_s: float, signatures: Sequence[str] = ())
     if one.do == "refused":
         return Clauses("P2.refused")
     if one.do == "malformed":
-        return Clauses("P4.malformed")
+        known = (one.connection or {}).get("transport", "stdio") in TRANSPORTS
+        return Clauses("P4.malformed" if known else "P4.malformed~transport")
     return Clauses()
 
 
@@ -217,7 +220,7 @@ def _ended(server: Server, seen: int, status: object, most: int, reads: Reads) -
 def _of_health(server: Server, number: int, at_once: str) -> str:
     """The clause that speaks of a server that is well in that attempt; later ones only advise."""
     if number == 1:
-        return at_once
+        return f"{at_once}~none" if at_once == "O3.loaded" and not server.tools else at_once
     is_heal = number == SECOND and clauses_of(server.behaviour(1), server.timeout_s).alone
     return "R2.heals" if is_heal else ""
 

@@ -141,7 +141,8 @@ def _status(
         breaks = _broken_by_status(load, server, status, load_of, says, apart=apart)
         if not breaks:
             return  # what other clause it breaks is found elsewhere
-    shows = _shown_by_status(case, server, status, says) if apart else _isolation(case)
+    shows = _isolation(load, says)
+    shows += _shown_by_status(case, server, status, says) if apart else []
     compared.one_of(f"status of {name}", status, due, breaks=breaks, shows=shows)
 
 
@@ -202,13 +203,18 @@ def _shown_by_status(case: LoadCase, server: Server, status: str, says: Says) ->
               and not _is_of_other(clause, case, server)]  # fmt: skip
     for clause in ("I3.order", "N1.request-text"):
         found += [clause] if clause in case.clauses else []
-    return [*found, *_isolation(case)]
+    return found
 
 
-def _isolation(case: LoadCase) -> list[str]:
-    """The clause on isolation, where another server of the load fails."""
-    beside = sum("available" not in one.status for one in case.then.values())
-    is_told = "I1.isolated" in case.clauses and len(case.then) > 1 and beside
+def _isolation(load: Load, says: Says) -> list[str]:
+    """The clause on isolation, where another server of the load is seen to fail."""
+    then = load.case.then
+    failed = [
+        status_of(load.loaded.outcome(name), classifies=says.classifies) != "available"
+        for name, one in then.items()
+        if "available" not in one.status
+    ]
+    is_told = "I1.isolated" in load.case.clauses and len(then) > 1 and any(failed)
     return ["I1.isolated"] if is_told else []
 
 
@@ -336,7 +342,8 @@ def _secrets(compared: Comparison, load: Load) -> None:
         told = f"the secret handed over with {unused} was never sent to it"
         compared.open.append(Open(clauses=("S1.secrets",), reason=told, cause="control"))
         return
-    compared.one_of("secrets in the answer", found, ([],), breaks=["S1.secrets"])
+    own = [clause for clause in load.case.clauses if clause.startswith("S1.")]
+    compared.one_of("secrets in the answer", found, ([],), breaks=own or ["S1.secrets"])
 
 
 def _is_unused(load: Load, server: Server) -> bool:

@@ -155,7 +155,7 @@ FAULTS: tuple[LoadFault, ...] = (
     load_fault("spoken-errors-are-permanent", "A 500 that is told as JSON-RPC is permanent.",
                "T3.server-error", "T3.retried", heard=taken("rpc_error", _spoken_of(SERVER_ERROR))),
     load_fault("spoken-denials-are-permanent", "A denial that is told as JSON-RPC is permanent.",
-               "D1.denied", heard=taken("rpc_error", _spoken_of(401, FORBIDDEN))),
+               "D1.denied", "D2.ambiguous", heard=taken("rpc_error", _spoken_of(401, FORBIDDEN))),
     load_fault("spoken-404-begins-anew", "A 404 that is told as JSON-RPC is a lost session.",
                "P3.not-found", "P3.once", "R4.stops", heard=taken("reset", _spoken_of(404))),
     load_fault("one-timeout-for-all", "All servers have the time of the one that has least.",

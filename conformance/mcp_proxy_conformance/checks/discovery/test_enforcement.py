@@ -202,9 +202,10 @@ def _free(bench: Bench) -> ToolKey:
 
 
 def _counts(bench: Bench) -> dict[str, Any]:
-    """The counts of each server, as the target tells them."""
+    """How many tools of each server are callable, as the listing tells it."""
     listing = bench.list()
-    return {name: listing.counts(name) for name in listing.servers}
+    blocks = {name: listing.counts(name) for name in listing.servers}
+    return {k: one.get("callable") if isinstance(one, dict) else one for k, one in blocks.items()}
 
 
 def _status(bench: Bench, key: ToolKey) -> str:

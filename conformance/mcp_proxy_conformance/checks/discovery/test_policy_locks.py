@@ -124,8 +124,7 @@ def _wrong_remedies(bench: Bench) -> dict[Told, str]:
     """Which texts of answers give a config lock the user's remedy; unread ones are inconclusive."""
     told = _told_in_discovery(bench)
     bench.require(told, "no text was told for a config lock")
-    own = own_texts(bench, bench.locked(config=True)).get(POLICY, set())
-    wrong = _wrong(bench, told | _extras(bench), _users_texts(bench) - own)  # see FR-005.text
+    wrong = _wrong(bench, told | _extras(bench), _users_texts(bench) - _for_both(bench))
     return _all_read(bench, told, wrong)
 
 
@@ -178,6 +177,12 @@ def _users_texts(bench: Bench) -> set[str]:
     """The target's own texts for pure user and pending locks (layer 1 of the clause table)."""
     texts = own_texts(bench, _users(bench))
     return {text for status in USERS for text in texts.get(status, ())}
+
+
+def _for_both(bench: Bench) -> set[str]:
+    """The target's texts that it tells for config and for user locks alike, see FR-005.text."""
+    texts = own_texts(bench, [*bench.locked(config=True), *bench.locked(user=True)])
+    return texts.get(POLICY, set()) & texts.get("disabled_by_user", set())
 
 
 def _told_in_discovery(bench: Bench) -> set[Told]:

@@ -174,15 +174,17 @@ def _order(case: LoadCase, loads: Several, declared: Declared) -> Comparison:
 
 def _isolation(case: LoadCase, loads: Several, declared: Declared) -> Comparison:
     compared = Comparison()
+    failed = any(outcome.status != "available" for _, outcome in _each(case, loads[0].loaded))
     for server, other in zip(case.given.servers, loads[1:], strict=False):
         both = _both(server, loads[0], other, declared)
         _same(compared, f"status of {server.server_id}", ["I1.isolated"], both,
-              declared.words(server, case.given.max_attempts))  # fmt: skip
+              declared.words(server, case.given.max_attempts), counts=failed)  # fmt: skip
         told_of = [one.loaded.outcome(server.server_id) for one in (loads[0], other)]
         tools = [one.tools for one in told_of if one and one.status == "available"]
         if len(tools) == len(told_of) and all(isinstance(one, list) for one in tools):
             compared.one_of(f"tools of {server.server_id}", sorted(map(str, tools[0])),
-                            (sorted(map(str, tools[1])),), breaks=["I1.isolated"])  # fmt: skip
+                            (sorted(map(str, tools[1])),), breaks=["I1.isolated"],
+                            shows=["I1.isolated"] if failed else [])  # fmt: skip
     return compared
 
 
@@ -194,12 +196,16 @@ def _both(server: Server, one: Load, other: Load, declared: Declared) -> tuple[s
 
 def _same(
     compared: Comparison, path: str, clauses: Collection[str], both: tuple[str, str],
-    allowed: Collection[str],
+    allowed: Collection[str], *, counts: bool = True,
 ) -> None:  # fmt: skip
-    """Two statuses of one server, only one of which is allowed, are not the same."""
+    """Two statuses of one server, only one of which is allowed, are not the same.
+
+    `counts`: whether that they are the same shows anything.
+    """
     one, other = both
     differ = one != other and (one in allowed) != (other in allowed)
-    compared.truth(path, one, holds=not differ, allowed=f"{other}, as otherwise", breaks=clauses)
+    compared.truth(path, one, holds=not differ, allowed=f"{other}, as otherwise", breaks=clauses,
+                   shows=clauses if counts else ())  # fmt: skip
 
 
 def _clears(case: LoadCase, loads: Several, declared: Declared) -> Comparison:
