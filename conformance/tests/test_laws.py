@@ -185,8 +185,8 @@ def test_a_changed_loader_is_convicted_with_a_small_case(
 
     assert compared.findings
     assert set(compared.broken) <= set(clauses)
-    assert set(compared.broken) == set(case.clauses)
-    assert set(again.broken) >= set(compared.broken)
+    assert set(compared.broken) >= set(case.clauses)
+    assert set(again.broken) >= set(case.clauses)
     assert len(case.given.servers) <= 2
     assert sum(len(one.script) for one in case.given.servers) <= 3
     assert evidence[0].startswith(f"at most {case.given.max_attempts} attempts; ")

@@ -171,8 +171,9 @@ def _counted(
     least = bounds.min if bounds.equals is None else bounds.equals
     matches = [k for k in _locked_matches(bench, answer.query) if not bench.states[k].server_off]
     if count < least:
-        kinds = {reveals(bench.states[k]) for k in matches}
-        shown = {reveals(bench.states[k]) for k in answer.statuses() if k in bench.states}
+        kinds = {clause for k in matches for clause in reveals(bench.states[k])}
+        listed = [k for k in answer.statuses() if k in bench.states]
+        shown = {clause for k in listed for clause in reveals(bench.states[k])}
         missing = kinds - shown
         compared.truth("locked entries", count, holds=False, allowed=_told(bounds),
                        breaks=sorted(missing or kinds))  # fmt: skip

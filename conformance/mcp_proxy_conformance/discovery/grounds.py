@@ -23,12 +23,16 @@ OF_USERS = ("disabled_by_user", "pending_approval")
 Clauses = tuple[str, ...]
 
 
-def reveals(state: ToolState) -> str:
-    """The clause that is broken where the flag does not list a tool with these locks.
+def reveals(state: ToolState) -> Clauses:
+    """The clauses that are broken where the flag does not list a tool with these locks.
 
-    The order of reasons says for each combination whether the tool may be missing.
+    The order of reasons says for each combination whether the tool may be missing; config comes
+    first in it, so a tool that config denies is to be revealed whatever other lock it has.
     """
-    return REVEALS.get(state, "FR-004.precedence")
+    if state in REVEALS:
+        return (REVEALS[state],)
+    denied = state.config and not state.server_off
+    return (*(("FR-001.reveals-config",) if denied else ()), "FR-004.precedence")
 
 
 def broken_by(state: ToolState, seen: str, *, flag: bool, by_description: bool = False) -> Clauses:
@@ -44,7 +48,7 @@ def broken_by(state: ToolState, seen: str, *, flag: bool, by_description: bool =
         alone = (REVEALS[state],) if state in REVEALS else ()
         return (*as_callable(state, flag=True), *alone)
     if seen == ABSENT:
-        return ("FR-001.by-description",) if by_description else (reveals(state),)
+        return ("FR-001.by-description",) if by_description else reveals(state)
     if seen not in STATUSES:
         return ("FR-004.enum",)
     found = ["FR-004.precedence"]

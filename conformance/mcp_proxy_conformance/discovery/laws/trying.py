@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from mcp_proxy_conformance.world import Step, key
 SHRINK_S, SHRINK_ALL_S = 8.0, 20.0
 """Seconds for making one breach smaller, and for all of that and trying what is written of them."""
 ELSEWHERE = "broken in another generated world too; first mend what this one breaks"
-CONFIRMED, LOOKED_AT = 2, 2
+CONFIRMED, LOOKED_AT = 2, 4
 """How often a breach is seen again before it counts, and of how many worlds that is tried."""
 QUICK, SLOW = 6, 4
 SLOW_S = 2.0
@@ -119,6 +119,8 @@ class Laws:
     def compared(self, name: str) -> Comparison:
         """The findings of the smallest world that breaks the law, and what all of them showed.
 
+        Further worlds are looked at for the clauses that no smaller one was seen to break.
+
         Raises:
             Inconclusive: What the law is about was not seen at all.
         """
@@ -131,11 +133,20 @@ class Laws:
         seen = Counter({clause: count for clause, count in seen.items() if clause not in broken})
         if wrong and not self._asked.again:
             first = next(one for one in every if name in one.broken)
-            return self._told(name, first.of(name), first, seen).leaving_open(broken, ELSEWHERE)
-        for plan, first in wrong[:LOOKED_AT]:
+            findings = self._told(name, first.of(name), first)
+            return Comparison(findings=findings, observed=seen).leaving_open(broken, ELSEWHERE)
+        compared, tries = Comparison(observed=seen), 0
+        for plan, first in wrong:
+            if tries == LOOKED_AT or not first.clauses[name] - {*compared.broken}:
+                continue
+            tries += 1
             common = self._seen_again(name, plan, first.of(name))
-            if common:
-                return self._smallest(name, plan, common, seen).leaving_open(broken, ELSEWHERE)
+            if common and not compared.findings:
+                compared.findings += self._smallest(name, plan, common)
+            else:
+                compared.findings += _beyond(common, compared.broken)
+        if compared.findings:
+            return compared.leaving_open(broken, ELSEWHERE)
         if wrong:
             reason = (
                 "the target does not agree with itself, it is not deterministic: "
@@ -164,8 +175,9 @@ class Laws:
             self._again[place] = jobs
         return self._again[place]
 
-    def _smallest(self, name: str, plan: Plan, common: Found, seen: Counter[str]) -> Comparison:
-        accused = _clauses(common)
+    def _smallest(self, name: str, plan: Plan, common: Found) -> list[Finding]:
+        """What a smaller world shows, and what only the whole one does."""
+        accused, rest = _clauses(common), list[Finding]()
 
         def first_broken(several: Sequence[Plan]) -> Plan | None:
             jobs = [self._crew.submit(self._play, one, [name]) for one in several]
@@ -182,8 +194,9 @@ class Laws:
                 played = self._play(small, [name])
                 again = self._seen_again(name, small, played.of(name), [name])
                 if accused & _clauses(again):
+                    rest = _beyond(common, _clauses(again))
                     common, whole = again, played
-        return self._told(name, common, whole, seen)
+        return [*self._told(name, common, whole), *rest]
 
     @contextmanager
     def _spending(self) -> Iterator[float]:
@@ -192,8 +205,8 @@ class Laws:
         yield self._left
         self._left = max(0.0, self._left - (time.monotonic() - began))
 
-    def _told(self, name: str, broken: Found, played: Played, seen: Counter[str]) -> Comparison:
-        """The breach, its world in words, and the case that was written for it."""
+    def _told(self, name: str, broken: Found, played: Played) -> list[Finding]:
+        """The breach; `evidence` has its world in words, and the case that was written for it."""
         findings = played.broken[name].findings
         plan = played.plan.upto(played.broken[name].look)
         path, _ = next(iter(broken))  # a tool's own query comes before others
@@ -210,7 +223,7 @@ class Laws:
                 f"--seed {self._asked.seed} --examples {count}"
             )
         self.evidence = tuple(lines)
-        return Comparison(findings=list(broken.values()), observed=seen)
+        return list(broken.values())
 
     def _shows(self, path: Path) -> bool | None:
         """Whether the written case by itself shows the breach; None when no time is left."""
@@ -237,6 +250,11 @@ def _observed(name: str, played: Sequence[Played]) -> Counter[str]:
 
 def _clauses(broken: Found) -> set[str]:
     return {clause for finding in broken.values() for clause in finding.clauses}
+
+
+def _beyond(found: Found, clauses: Collection[str]) -> list[Finding]:
+    """Those that break further clauses."""
+    return [one for one in found.values() if not {*one.clauses} <= {*clauses}]
 
 
 def _steps_of(of: When) -> list[Step]:

@@ -65,20 +65,27 @@ class Laws:
         broken = {clause for _, one in looked for clause in one.broken}
         every = sum((one.observed for _, one in looked), Counter[str]())
         seen = Counter({clause: n for clause, n in every.items() if clause not in broken})
-        unsteady = []
+        compared, shared, tries = Comparison(observed=seen), "", 0
+        unsteady = list[LoadCase]()
         for case in sorted(wrong, key=size):
+            new = _clauses(self._broken(law, case, self._loads.of)) - {*compared.broken}
+            if tries == LOOKED_AT or not new:
+                continue
+            tries += 1
             self._loads.settle()
             first, *later = self._seen_again(law, case)
-            if first and later == [first] * CONFIRMED:
-                small = self._smallest(law, case)
-                if law.of_one and len(small.given.servers) > 1:
-                    reason = f"seen beside other servers only, see I1.isolated: {_script(small)}"
-                    return Comparison(observed=seen).leaving_open(broken, reason)
-                return self._told(law, small, seen).leaving_open(broken, ELSEWHERE)
-            if any(later):
-                unsteady.append(case)
-            if len(unsteady) == LOOKED_AT:
-                break
+            if not first or later != [first] * CONFIRMED:
+                unsteady += [case] if any(later) else []
+                continue
+            small = self._smallest(law, case)
+            if law.of_one and len(small.given.servers) > 1:
+                shared = f"seen beside other servers only, see I1.isolated: {_script(small)}"
+            elif not compared.findings:
+                compared.findings += self._told(law, small)
+            else:
+                compared.findings += self._broken(law, small, self._loads.of)
+        if compared.findings or shared:
+            return compared.leaving_open(broken, shared or ELSEWHERE)
         if unsteady:
             reason = (
                 "the loader does not agree with itself, it is not deterministic: "
@@ -129,7 +136,7 @@ class Laws:
         first, *later = self._seen_again(law, small)
         return small if later == [first] * CONFIRMED else case
 
-    def _told(self, law: Law, case: LoadCase, seen: Counter[str]) -> Comparison:
+    def _told(self, law: Law, case: LoadCase) -> list[Finding]:
         broken = self._broken(law, case, self._loads.of)
         heals = law is LAWS["clears"]
         case = case if heals else self._telling(law, case)
@@ -142,7 +149,7 @@ class Laws:
             f"run it again: the same command and --case {shlex.quote(str(path))}",
         )
         self.evidence = tuple(lines)
-        return Comparison(findings=broken, observed=seen)
+        return broken
 
     def _telling(self, law: Law, case: LoadCase) -> LoadCase:
         """Of the loads that the law compares the first that is wrong by itself."""
