@@ -1,0 +1,173 @@
+"""The house: each room imports from the rooms before it alone, and no two modules each other."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import mcp_proxy_conformance
+
+PACKAGE = Path(mcp_proxy_conformance.__file__).parent
+ROOMS = (
+    "catalogue", "verdict", "wire", "upstream", "targets", "report", "discovery", "resilience",
+    "run", "checks", "plugin", "selftest", "cli",
+)  # fmt: skip
+"""Bottom up: a room may import from those before it."""
+ROOM_OF = {
+    "requirement": "catalogue", "interpretation": "catalogue", "world": "catalogue",
+    "state": "catalogue", "stage": "catalogue", "case": "catalogue", "checks_index": "catalogue",
+    "resources": "catalogue", "comparison": "verdict", "deviations": "verdict",
+    "transcript": "wire", "base64_inside": "wire", "target": "targets", "posix": "targets",
+    "listing": "report", "bench": "discovery", "armed": "discovery", "arming": "discovery",
+    "calling": "discovery", "oracle": "discovery", "proving": "discovery",
+    "stepping": "discovery", "baseline": "discovery", "live": "discovery",
+    "robustness": "discovery", "judging": "run", "given": "run", "asked": "run",
+    "collected": "run", "endings": "run", "interrupting": "run", "selecting": "run",
+    "sharding": "run", "silence": "run", "stage_record": "run", "parallel": "run",
+    "generating": "run", "checking": "plugin", "counterexamples": "selftest",
+    "authoring": "selftest", "gate": "cli", "__main__": "cli",
+}  # fmt: skip
+"""Where today's modules and folders belong that are not in their room yet; it may only shrink."""
+OFFENDERS = {
+    "checks_index -> resilience.load_case",
+    "counterexamples.live_trial -> cli.checking",
+    "counterexamples.live_trial -> cli.options",
+    "deviations.writing -> report.inert",
+    "discovery.laws.world_run -> collected",
+    "discovery.laws.world_run -> judging",
+    "discovery.laws.world_run -> run",
+    "discovery.laws.worlds -> generating",
+    "listing -> resilience.load_case",
+    "live.live_run -> collected",
+    "live.live_run -> judging",
+    "live.live_run -> run",
+    "report.document -> run",
+    "report.document -> sharding",
+    "report.merging -> parallel.gathering",
+    "report.merging -> parallel.share",
+    "report.merging -> run",
+    "report.outcome -> run",
+    "report.progress -> collected",
+    "resilience.laws.worlds -> generating",
+    "resilience.load_run -> collected",
+    "resilience.load_run -> judging",
+    "resilience.load_run -> run",
+    "target.adapter -> discovery.surface",
+    "target.description -> discovery.surface",
+    "target.kinds -> discovery.surface",
+    "target.pool -> armed",
+    "target.pool -> arming",
+    "target.started -> calling",
+    "target.started -> discovery.answer",
+    "target.started -> discovery.known",
+    "target.started -> discovery.surface",
+    "wire.program -> posix",
+}
+"""The arrows of today that point upwards, or close a circle; the list may only shrink."""
+Imports = Mapping[str, AbstractSet[str]]
+
+
+def imports() -> dict[str, set[str]]:
+    """By module of the package, the modules that it imports anywhere in its text."""
+    paths = {_name(path): path for path in PACKAGE.rglob("*.py")}
+    return {
+        name: {target for target in _targets(path, paths.keys()) if target != name}
+        for name, path in paths.items()
+        if name
+    }
+
+
+def _name(path: Path) -> str:
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _targets(path: Path, known: AbstractSet[str]) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        names = [one.name for one in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = [f"{node.module}.{one.name}" for one in node.names]
+        for name in names:
+            package, _, inside = name.partition(".")
+            if package == PACKAGE.name:
+                target = inside if inside in known else inside.rpartition(".")[0]
+                if target in known and target:
+                    yield target
+
+
+def room(module: str) -> str:
+    """The room that a module belongs to."""
+    first = module.partition(".")[0]
+    return first if first in ROOMS else ROOM_OF[first]
+
+
+def offences(found: Imports) -> set[str]:
+    """The arrows between rooms that point upwards, and one of each circle of modules."""
+    upwards = {
+        f"{name} -> {target}"
+        for name, targets in found.items()
+        for target in targets
+        if ROOMS.index(room(target)) > ROOMS.index(room(name))
+    }
+    return upwards | _closing(
+        {
+            name: {target for target in targets if f"{name} -> {target}" not in upwards}
+            for name, targets in found.items()
+        }
+    )
+
+
+def _closing(found: Imports) -> set[str]:
+    try:
+        TopologicalSorter(found).prepare()
+    except CycleError as error:
+        target, name, *_ = error.args[1]
+        rest = {
+            one: targets - ({target} if one == name else set()) for one, targets in found.items()
+        }
+        return {f"{name} -> {target}"} | _closing(rest)
+    return set()
+
+
+def test_no_arrow_points_upwards() -> None:
+    """But for those that are listed; what was mended leaves the list."""
+    found = offences(imports())
+
+    new, mended = sorted(found - OFFENDERS), sorted(OFFENDERS - found)
+    assert new == [], (
+        f"{new[0]}: a lower room may not import from a higher one ({', '.join(ROOMS)}), nor two "
+        "modules from each other; pass what is needed as a value, or move it down"
+    )
+    assert mended == [], f"{mended[0]} is mended: take it out of OFFENDERS"
+
+
+def test_every_module_has_a_room() -> None:
+    """And the list of those that stand elsewhere names nothing that is gone."""
+    standing = {one.partition(".")[0] for one in imports()}
+
+    assert {one for one in standing if one not in ROOMS} == ROOM_OF.keys()
+
+
+@pytest.mark.parametrize(
+    ("planted", "arrow"),
+    [
+        ({"wire.http": {"discovery.answer"}}, "wire.http -> discovery.answer"),
+        ({"report.page": {"run.session"}}, "report.page -> run.session"),
+        ({"catalogue.world": {"cli.main"}}, "catalogue.world -> cli.main"),
+    ],
+)
+def test_a_planted_arrow_is_seen(planted: Imports, arrow: str) -> None:
+    """Whatever the rooms."""
+    assert offences(planted) == {arrow}
+
+
+def test_a_planted_circle_is_seen() -> None:
+    """Inside of one room, and over a third module."""
+    circle = {"wire.a": {"wire.b"}, "wire.b": {"wire.c"}, "wire.c": {"wire.a"}}
+
+    assert len(offences(circle)) == 1
