@@ -66,10 +66,10 @@ class Laws:
         every = sum((one.observed for _, one in looked), Counter[str]())
         seen = Counter({clause: n for clause, n in every.items() if clause not in broken})
         compared, shared, tries = Comparison(observed=seen), "", 0
-        unsteady = list[LoadCase]()
+        unsteady, until = list[LoadCase](), 0.0
         for case in sorted(wrong, key=size):
             new = _clauses(self._broken(law, case, self._loads.of)) - {*compared.broken}
-            if tries == LOOKED_AT or not new:
+            if tries == LOOKED_AT or not new or (until and time.monotonic() > until):
                 continue
             tries += 1
             self._loads.settle()
@@ -77,7 +77,9 @@ class Laws:
             if not first or later != [first] * CONFIRMED:
                 unsteady += [case] if any(later) else []
                 continue
-            small = self._smallest(law, case)
+            small, until = case, until or time.monotonic() + SHRINK_S
+            if law.of_one or not compared.findings:
+                small = self._smallest(law, case, until)
             if law.of_one and len(small.given.servers) > 1:
                 shared = f"seen beside other servers only, see I1.isolated: {_script(small)}"
             elif not compared.findings:
@@ -120,7 +122,7 @@ class Laws:
         ways = [self._loads.of, *[self._loads.anew] * CONFIRMED]
         return [self._broken(law, case, of) for of in ways]
 
-    def _smallest(self, law: Law, case: LoadCase) -> LoadCase:
+    def _smallest(self, law: Law, case: LoadCase, until: float) -> LoadCase:
         accused = _clauses(self._broken(law, case, self._loads.of))
 
         def first_broken(several: Sequence[LoadCase]) -> LoadCase | None:
@@ -130,7 +132,6 @@ class Laws:
                     return one
             return None
 
-        until = time.monotonic() + SHRINK_S
         small = shrunk(case, first_broken, self._declared.reads, until)
         self._loads.settle()
         first, *later = self._seen_again(law, small)
