@@ -28,14 +28,14 @@ from urllib.parse import urlsplit
 import pytest
 from amounts import positive
 
+from mcp_proxy_conformance.catalogue.world import World
 from mcp_proxy_conformance.cli.checking import INI
-from mcp_proxy_conformance.given import Given
-from mcp_proxy_conformance.target.adapter import Target
-from mcp_proxy_conformance.target.description import describe
-from mcp_proxy_conformance.target.kinds import target_of
-from mcp_proxy_conformance.target.started import Started
-from mcp_proxy_conformance.transcript import Message
-from mcp_proxy_conformance.world import World
+from mcp_proxy_conformance.run.given import Given
+from mcp_proxy_conformance.targets.adapter import Target
+from mcp_proxy_conformance.targets.description import describe
+from mcp_proxy_conformance.targets.kinds import target_of
+from mcp_proxy_conformance.targets.started import Started
+from mcp_proxy_conformance.wire.transcript import Message
 
 SESSION, AUTHORIZATION, ADMIN = "mcp-session-id", "authorization", ""
 COMMAND = (sys.executable, "-m", "mcp_proxy_conformance", "run", "--profile", "discovery")

@@ -23,7 +23,7 @@ from amounts import positive
 SIZES, MOST_MB, MOST_REPORT_MB = (100, 100_000), 400.0, 4.0
 CHECK = """
 from locked_tools import WORD, crowd
-from mcp_proxy_conformance.checking import Bench, on, requirement
+from mcp_proxy_conformance.api import Bench, on, requirement
 
 @requirement("FR-006.cap")
 @on(crowd({count}))

@@ -20,14 +20,14 @@ from pathlib import Path
 
 from amounts import positive
 
-from mcp_proxy_conformance.counterexamples.forking import forked
-from mcp_proxy_conformance.counterexamples.gather import trials
-from mcp_proxy_conformance.counterexamples.matrix import Trial
-from mcp_proxy_conformance.counterexamples.warming import warm
+from mcp_proxy_conformance.catalogue.requirement import catalogue, profile
 from mcp_proxy_conformance.discovery.laws.law import LAWS
 from mcp_proxy_conformance.discovery.laws.playing import play
 from mcp_proxy_conformance.discovery.laws.worlds import generated
-from mcp_proxy_conformance.requirement import catalogue, profile
+from mcp_proxy_conformance.selftest.forking import forked
+from mcp_proxy_conformance.selftest.gather import trials
+from mcp_proxy_conformance.selftest.matrix import Trial
+from mcp_proxy_conformance.selftest.warming import warm
 
 LEAST, LIMIT_S = 0.85, 240.0
 LISTED = Path(__file__).with_suffix(".toml")

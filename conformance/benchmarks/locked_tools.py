@@ -25,14 +25,14 @@ from urllib.parse import urlsplit
 
 from amounts import positive
 
-from mcp_proxy_conformance.armed import Armed
-from mcp_proxy_conformance.bench import Bench
-from mcp_proxy_conformance.target.adapter import Target
-from mcp_proxy_conformance.target.description import describe
-from mcp_proxy_conformance.target.kinds import target_of
-from mcp_proxy_conformance.target.started import Started, poll
+from mcp_proxy_conformance.catalogue.world import Server, Tool, World
+from mcp_proxy_conformance.discovery.arming.armed import Armed
+from mcp_proxy_conformance.discovery.bench import Bench
+from mcp_proxy_conformance.targets.adapter import Target
+from mcp_proxy_conformance.targets.description import describe
+from mcp_proxy_conformance.targets.kinds import target_of
+from mcp_proxy_conformance.targets.started import Started, poll
 from mcp_proxy_conformance.wire.faults import Unreachable
-from mcp_proxy_conformance.world import Server, Tool, World
 
 SIZES = (10, 100, 1_000, 10_000, 100_000)
 PAGE, ROUNDS, READY_S, CAP = 5_000, 15, 300.0, 10

@@ -30,11 +30,11 @@ sys.path.insert(0, str(TESTS))
 
 import strangers  # noqa: E402 - it lies beside the tests that look at them
 
-from mcp_proxy_conformance.counterexamples.live_trial import EXPECTED, seeded  # noqa: E402
-from mcp_proxy_conformance.target.description import describe  # noqa: E402
-from mcp_proxy_conformance.target.kinds import target_of  # noqa: E402
-from mcp_proxy_conformance.transcript import Transcript  # noqa: E402
+from mcp_proxy_conformance.selftest.live_trial import EXPECTED, seeded  # noqa: E402
+from mcp_proxy_conformance.targets.description import describe  # noqa: E402
+from mcp_proxy_conformance.targets.kinds import target_of  # noqa: E402
 from mcp_proxy_conformance.upstream import Upstreams, UpstreamServer  # noqa: E402
+from mcp_proxy_conformance.wire.transcript import Transcript  # noqa: E402
 
 LOADERS = ("mcp-sdk", "langchain", "openai-agents", "pydantic-ai")
 LIMIT_S = 1800.0

@@ -10,28 +10,28 @@ from typing import Any
 
 import pytest
 
-from mcp_proxy_conformance.asked import add_options, asked_run, given_to
-from mcp_proxy_conformance.case import own_case
-from mcp_proxy_conformance.collected import clauses_of, named, place_of
-from mcp_proxy_conformance.comparison import compared
-from mcp_proxy_conformance.deviations.waiving import stray
-from mcp_proxy_conformance.discovery.laws.world_run import WorldRun
-from mcp_proxy_conformance.endings import is_advisory, setup_ending, tell_pytest, tell_waived
-from mcp_proxy_conformance.interrupting import INTERRUPTION, heed
-from mcp_proxy_conformance.judging import Ending
-from mcp_proxy_conformance.live.environment import URL
-from mcp_proxy_conformance.live.live_bench import ANSWER, ANSWERS
-from mcp_proxy_conformance.parallel.role import Role, role_of
-from mcp_proxy_conformance.report.inert import inert
-from mcp_proxy_conformance.report.outcome import STALE, Outcome
-from mcp_proxy_conformance.report.progress import heard
+from mcp_proxy_conformance.catalogue.case import own_case
+from mcp_proxy_conformance.catalogue.resources import checks_dir
+from mcp_proxy_conformance.discovery.live.environment import URL
+from mcp_proxy_conformance.discovery.live.live_bench import ANSWER, ANSWERS
 from mcp_proxy_conformance.report.terminal import known_failures
-from mcp_proxy_conformance.resilience.load_run import LoadRun, only_own
-from mcp_proxy_conformance.resources import checks_dir
-from mcp_proxy_conformance.run import Run
-from mcp_proxy_conformance.selecting import left_out, select, share_out
-from mcp_proxy_conformance.silence import Silence
-from mcp_proxy_conformance.verdict import Blame
+from mcp_proxy_conformance.run.asked import add_options, asked_run, given_to
+from mcp_proxy_conformance.run.collected import clauses_of, named, place_of
+from mcp_proxy_conformance.run.endings import is_advisory, setup_ending, tell_pytest, tell_waived
+from mcp_proxy_conformance.run.interrupting import INTERRUPTION, heed
+from mcp_proxy_conformance.run.judging import Ending
+from mcp_proxy_conformance.run.load_run import LoadRun, only_own
+from mcp_proxy_conformance.run.parallel.role import Role, role_of
+from mcp_proxy_conformance.run.progress import heard
+from mcp_proxy_conformance.run.selecting import left_out, select, share_out
+from mcp_proxy_conformance.run.session import Run
+from mcp_proxy_conformance.run.silence import Silence
+from mcp_proxy_conformance.run.world_run import WorldRun
+from mcp_proxy_conformance.verdict.comparison import compared
+from mcp_proxy_conformance.verdict.deviations.waiving import stray
+from mcp_proxy_conformance.verdict.escaping import inert
+from mcp_proxy_conformance.verdict.outcome import STALE, Outcome
+from mcp_proxy_conformance.verdict.result import Blame
 
 RUN = pytest.StashKey[Run]()
 ENDING = pytest.StashKey[Ending]()

@@ -8,10 +8,10 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from mcp_proxy_conformance.counterexamples.document import in_front_of
-from mcp_proxy_conformance.counterexamples.gather import wire_trials
-from mcp_proxy_conformance.target.adapter import Target
-from mcp_proxy_conformance.target.embedded import embedded
+from mcp_proxy_conformance.selftest.document import in_front_of
+from mcp_proxy_conformance.selftest.gather import wire_trials
+from mcp_proxy_conformance.targets.adapter import Target
+from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_reference.faults import faults
 
 

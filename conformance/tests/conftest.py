@@ -12,10 +12,10 @@ import pytest
 from browsing import Looking, browser
 from playwright.sync_api import Browser
 
-from mcp_proxy_conformance.baseline.manifest import Recording
-from mcp_proxy_conformance.baseline.recorder import record
-from mcp_proxy_conformance.parallel.worker import sendable
-from mcp_proxy_conformance.target.embedded import embedded
+from mcp_proxy_conformance.discovery.baseline.manifest import Recording
+from mcp_proxy_conformance.discovery.baseline.recorder import record
+from mcp_proxy_conformance.run.parallel.worker import sendable
+from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_reference.changed import Changed
 from mcp_proxy_reference.featureless import FEATURELESS
 

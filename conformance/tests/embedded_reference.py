@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from mcp_proxy_conformance.target import kinds
-from mcp_proxy_conformance.target.adapter import Target
-from mcp_proxy_conformance.target.embedded import embedded
+from mcp_proxy_conformance.targets import kinds
+from mcp_proxy_conformance.targets.adapter import Target
+from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_reference.changed import Changed
 from mcp_proxy_reference.faults import faults
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from mcp_proxy_conformance.target.launch import REFERENCE, Launch
+from mcp_proxy_conformance.targets.launch import REFERENCE, Launch
 from mcp_proxy_reference import __main__ as program
 from mcp_proxy_reference.changed import fresh
 from mcp_proxy_reference.faults import faults

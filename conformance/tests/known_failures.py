@@ -9,9 +9,9 @@ from typing import Any
 import jsonschema
 from click.testing import CliRunner, Result
 
+from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.cli import main
-from mcp_proxy_conformance.deviations.deviation import FILE
-from mcp_proxy_conformance.resources import schemas_dir
+from mcp_proxy_conformance.verdict.deviations.deviation import FILE
 
 FLAG, QUERY = "listed-flag-breaks", "quote-ends-the-search"
 """Faults of the reference that break ROB.flag and ROB.query alone."""

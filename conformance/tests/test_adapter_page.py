@@ -9,8 +9,8 @@ import jsonschema
 import msgspec
 import pytest
 
-from mcp_proxy_conformance.resources import schemas_dir
-from mcp_proxy_conformance.target.answer import Said
+from mcp_proxy_conformance.catalogue.resources import schemas_dir
+from mcp_proxy_conformance.targets.answer import Said
 
 
 def test_every_line_of_the_page_keeps_to_the_schema_and_is_understood() -> None:

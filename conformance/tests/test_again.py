@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from mcp_proxy_conformance.cli import judging, live, main
 from mcp_proxy_conformance.cli.again import again
-from mcp_proxy_conformance.report.redaction import Redactor
+from mcp_proxy_conformance.verdict.redaction import Redactor
 
 NAME = "test_x[it's a case]"
 AGAIN = "--check 'test_x[it'\"'\"'s a case]'"

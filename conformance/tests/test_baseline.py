@@ -13,11 +13,11 @@ import jsonschema
 import pytest
 from click.testing import CliRunner
 
-from mcp_proxy_conformance.baseline.manifest import BadBaseline, Recording, read, write
-from mcp_proxy_conformance.baseline.recorder import STAGE
+from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.cli.baseline import baseline
+from mcp_proxy_conformance.discovery.baseline.manifest import BadBaseline, Recording, read, write
+from mcp_proxy_conformance.discovery.baseline.recorder import STAGE
 from mcp_proxy_conformance.discovery.calibration import Exact
-from mcp_proxy_conformance.resources import schemas_dir
 
 
 def test_a_recording_is_read_as_it_was_written(tmp_path: Path, before: Recording) -> None:

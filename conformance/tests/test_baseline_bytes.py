@@ -11,10 +11,10 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension
 
-from mcp_proxy_conformance.baseline.comparing import answers_changed, entries_changed
-from mcp_proxy_conformance.baseline.manifest import Body, Recording
-from mcp_proxy_conformance.resources import fixtures_dir
-from mcp_proxy_conformance.verdict import Inconclusive
+from mcp_proxy_conformance.catalogue.resources import fixtures_dir
+from mcp_proxy_conformance.discovery.baseline.comparing import answers_changed, entries_changed
+from mcp_proxy_conformance.discovery.baseline.manifest import Body, Recording
+from mcp_proxy_conformance.verdict.result import Inconclusive
 from mcp_proxy_reference.changed import Changed, Fresh
 from mcp_proxy_reference.facts import Json, Request
 from mcp_proxy_reference.policy import render

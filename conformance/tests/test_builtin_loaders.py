@@ -25,8 +25,8 @@ from mcp_proxy_conformance.resilience.builtin import (
     version,
 )
 from mcp_proxy_conformance.resilience.loading import LoaderProgram
-from mcp_proxy_conformance.transcript import Transcript
 from mcp_proxy_conformance.upstream import Upstreams, UpstreamServer, UpstreamTool
+from mcp_proxy_conformance.wire.transcript import Transcript
 
 INSTALL = "MCP_PROXY_CONFORMANCE_INSTALL_LOADERS"
 installs = pytest.mark.skipif(not os.environ.get(INSTALL), reason=f"set {INSTALL} to install them")

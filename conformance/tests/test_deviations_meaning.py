@@ -11,17 +11,17 @@ import jsonschema
 import msgspec
 import pytest
 
-from mcp_proxy_conformance.deviations.deviation import Deviation
-from mcp_proxy_conformance.deviations.waiving import stray, waived, waivers
-from mcp_proxy_conformance.report.document import document
-from mcp_proxy_conformance.report.outcome import VIOLATED, Outcome
+from mcp_proxy_conformance.catalogue.requirement import profile
+from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.report.terminal import render
-from mcp_proxy_conformance.requirement import profile
-from mcp_proxy_conformance.resources import schemas_dir
-from mcp_proxy_conformance.run import Run
-from mcp_proxy_conformance.target.description import Description
-from mcp_proxy_conformance.target.kinds import target_of
-from mcp_proxy_conformance.verdict import Blame, Result, Verdict
+from mcp_proxy_conformance.run.document import document
+from mcp_proxy_conformance.run.session import Run
+from mcp_proxy_conformance.targets.description import Description
+from mcp_proxy_conformance.targets.kinds import target_of
+from mcp_proxy_conformance.verdict.deviations.deviation import Deviation
+from mcp_proxy_conformance.verdict.deviations.waiving import stray, waived, waivers
+from mcp_proxy_conformance.verdict.outcome import VIOLATED, Outcome
+from mcp_proxy_conformance.verdict.result import Blame, Result, Verdict
 
 
 def known(wanted: str, line: int = 1) -> Deviation:

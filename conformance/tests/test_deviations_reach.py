@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from known_failures import FLAG, QUERY, command, reported, write
 
-from mcp_proxy_conformance.counterexamples.live_trial import endpoint_of, seeded, tried_live
-from mcp_proxy_conformance.counterexamples.trial import tried
-from mcp_proxy_conformance.deviations.deviation import FILE
-from mcp_proxy_conformance.given import Given
-from mcp_proxy_conformance.target.embedded import embedded
+from mcp_proxy_conformance.run.given import Given
+from mcp_proxy_conformance.selftest.live_trial import endpoint_of, seeded, tried_live
+from mcp_proxy_conformance.selftest.trial import tried
+from mcp_proxy_conformance.targets.embedded import embedded
+from mcp_proxy_conformance.verdict.deviations.deviation import FILE
 from mcp_proxy_reference.faults import faults
 
 
@@ -138,7 +138,7 @@ PLUGIN = """
 import sys
 sys.path.append({tests!r})
 from faulty import with_faults
-from mcp_proxy_conformance.target import kinds
+from mcp_proxy_conformance.targets import kinds
 kinds.REFERENCE = with_faults(*{names})
 """
 

@@ -12,9 +12,9 @@ from click.testing import Result
 from faulty import with_faults
 from known_failures import FLAG, QUERY, command, reported, write
 
-from mcp_proxy_conformance.deviations import reading
-from mcp_proxy_conformance.deviations.deviation import FILE
-from mcp_proxy_conformance.target import kinds
+from mcp_proxy_conformance.targets import kinds
+from mcp_proxy_conformance.verdict.deviations import reading
+from mcp_proxy_conformance.verdict.deviations.deviation import FILE
 
 
 @pytest.fixture(autouse=True)

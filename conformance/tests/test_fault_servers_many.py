@@ -16,10 +16,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from mcp_proxy_conformance.transcript import Transcript
 from mcp_proxy_conformance.upstream import Upstreams
 from mcp_proxy_conformance.upstream.faults import FaultServers, read_scripts
 from mcp_proxy_conformance.upstream.faults.seen import MOST
+from mcp_proxy_conformance.wire.transcript import Transcript
 
 DARWIN = sys.platform == "darwin"
 MANY, ROUNDS, MOST_BYTES = 200, 5, 20 << 20

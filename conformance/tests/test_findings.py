@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from mcp_proxy_conformance.catalogue.requirement import catalogue, profile
 from mcp_proxy_conformance.cli import main
-from mcp_proxy_conformance.comparison import Comparison, of_sides, same
-from mcp_proxy_conformance.counterexamples.trial import tried
-from mcp_proxy_conformance.deviations.writing import broken
-from mcp_proxy_conformance.given import Given
-from mcp_proxy_conformance.judging import attempt, confirmed
-from mcp_proxy_conformance.requirement import catalogue, profile
 from mcp_proxy_conformance.resilience.loader_target import embedded_target
-from mcp_proxy_conformance.target.embedded import embedded
+from mcp_proxy_conformance.run.given import Given
+from mcp_proxy_conformance.run.judging import attempt, confirmed
+from mcp_proxy_conformance.selftest.trial import tried
+from mcp_proxy_conformance.targets.embedded import embedded
+from mcp_proxy_conformance.verdict.comparison import Comparison, of_sides, same
+from mcp_proxy_conformance.verdict.deviations.writing import broken
 from mcp_proxy_reference.changed import Changed
 from mcp_proxy_reference.changed_load import ChangedLoad
 from mcp_proxy_reference.faults import faults

@@ -14,8 +14,8 @@ from told_runs import BAD, HOSTILE, ONE, report, result
 
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.cli.gate import HELP, PREFIX
-from mcp_proxy_conformance.gate.inputs import BadInput, Inputs, run_words, with_out
-from mcp_proxy_conformance.gate.job import SUMMARY_MOST, Job, as_outputs, summary_of
+from mcp_proxy_conformance.cli.gate_inputs import BadInput, Inputs, run_words, with_out
+from mcp_proxy_conformance.cli.gate_job import SUMMARY_MOST, Job, as_outputs, summary_of
 
 QUICK = "--check test_discovery_takes_the_flag_wherever_it_is_offered"
 

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from action_runner import ACTION, Job, action, commands
 
-from mcp_proxy_conformance.counterexamples.live_trial import seeded
-from mcp_proxy_conformance.target.embedded import embedded
+from mcp_proxy_conformance.selftest.live_trial import seeded
+from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_reference.changed import Changed
 from mcp_proxy_reference.faults import faults
 

@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 from hostile_runs import Came, came, runs_asked_for
 
-from mcp_proxy_conformance.resources import schemas_dir
+from mcp_proxy_conformance.catalogue.resources import schemas_dir
 
 pytestmark = pytest.mark.timeout(600)
 AT_ONCE, MOST_S, MOST_MIB = 4, 150.0, 300

@@ -12,7 +12,7 @@ from hostile_kinds import KINDS
 from hostile_runs import CANARY, Came, came, runs_asked_for
 from hostile_target import serving
 
-from mcp_proxy_conformance.resources import schemas_dir
+from mcp_proxy_conformance.catalogue.resources import schemas_dir
 
 pytestmark = pytest.mark.timeout(600)
 AT_ONCE, MOST_S, MOST_MIB = 3, 45.0, 300

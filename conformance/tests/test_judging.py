@@ -9,11 +9,10 @@ from typing import Any, cast
 
 import pytest
 
-from mcp_proxy_conformance.bench import Bench
-from mcp_proxy_conformance.judging import Ending, attempt, judge
-from mcp_proxy_conformance.target.adapter import AdapterError, Refused, Unsupported
-from mcp_proxy_conformance.transcript import Transcript
-from mcp_proxy_conformance.verdict import (
+from mcp_proxy_conformance.discovery.bench import Bench
+from mcp_proxy_conformance.run.judging import Ending, attempt, judge
+from mcp_proxy_conformance.targets.adapter import AdapterError, Refused, Unsupported
+from mcp_proxy_conformance.verdict.result import (
     Breach,
     DeclarationFault,
     Inconclusive,
@@ -21,6 +20,7 @@ from mcp_proxy_conformance.verdict import (
     NotApplicable,
 )
 from mcp_proxy_conformance.wire.faults import Unreachable
+from mcp_proxy_conformance.wire.transcript import Transcript
 
 
 @dataclass

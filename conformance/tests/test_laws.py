@@ -13,21 +13,21 @@ import pytest
 from click.testing import CliRunner
 from jsonschema import Draft202012Validator
 
-from mcp_proxy_conformance.checks_index import checks
+from mcp_proxy_conformance.catalogue.index import checks
+from mcp_proxy_conformance.catalogue.load_case import LoadCase, read_own
+from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.cli import main
-from mcp_proxy_conformance.comparison import Comparison
-from mcp_proxy_conformance.counterexamples.trial import tried
-from mcp_proxy_conformance.given import Given
 from mcp_proxy_conformance.resilience.laws.law import LAWS, Declared
 from mcp_proxy_conformance.resilience.laws.trying import Laws
 from mcp_proxy_conformance.resilience.laws.worlds import WORDS
-from mcp_proxy_conformance.resilience.load_case import LoadCase, read_own
-from mcp_proxy_conformance.resilience.load_run import LoadBench
 from mcp_proxy_conformance.resilience.loader_target import embedded_target
 from mcp_proxy_conformance.resilience.loads import Loads
 from mcp_proxy_conformance.resilience.walk import Reads
-from mcp_proxy_conformance.resources import schemas_dir
-from mcp_proxy_conformance.verdict import Inconclusive
+from mcp_proxy_conformance.run.given import Given
+from mcp_proxy_conformance.run.load_run import LoadBench
+from mcp_proxy_conformance.selftest.trial import tried
+from mcp_proxy_conformance.verdict.comparison import Comparison
+from mcp_proxy_conformance.verdict.result import Inconclusive
 from mcp_proxy_reference.changed import Fresh
 from mcp_proxy_reference.changed_load import ChangedLoad
 from mcp_proxy_reference.loader import MEANING, Outcome

@@ -14,21 +14,21 @@ import pytest
 from click.testing import CliRunner
 from jsonschema import Draft202012Validator
 
-from mcp_proxy_conformance.case import BadCase, When, read_own
-from mcp_proxy_conformance.checks_index import checks
+from mcp_proxy_conformance.catalogue.case import BadCase, When, read_own
+from mcp_proxy_conformance.catalogue.index import checks
+from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.cli import main
-from mcp_proxy_conformance.counterexamples.trial import tried
 from mcp_proxy_conformance.discovery.laws.building import Plan, is_sensible
 from mcp_proxy_conformance.discovery.laws.law import LAWS
 from mcp_proxy_conformance.discovery.laws.shrinking import size
 from mcp_proxy_conformance.discovery.laws.trying import Asked, Laws
 from mcp_proxy_conformance.discovery.laws.worlds import generated
 from mcp_proxy_conformance.discovery.laws.writing import written
-from mcp_proxy_conformance.given import Given
-from mcp_proxy_conformance.resources import schemas_dir
-from mcp_proxy_conformance.target.adapter import CAPABILITIES
-from mcp_proxy_conformance.target.embedded import embedded
-from mcp_proxy_conformance.verdict import Inconclusive
+from mcp_proxy_conformance.run.given import Given
+from mcp_proxy_conformance.selftest.trial import tried
+from mcp_proxy_conformance.targets.adapter import CAPABILITIES
+from mcp_proxy_conformance.targets.embedded import embedded
+from mcp_proxy_conformance.verdict.result import Inconclusive
 from mcp_proxy_reference.changed import Changed, Fresh
 from mcp_proxy_reference.facts import Facts, Status
 from mcp_proxy_reference.policy import cap, classify, locked_entry

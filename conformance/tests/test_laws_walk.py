@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from mcp_proxy_conformance.catalogue.load_case import Behaviour, Server
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.resilience.blame import (
     NOTIFICATION,
@@ -20,7 +21,6 @@ from mcp_proxy_conformance.resilience.blame import (
     is_open,
 )
 from mcp_proxy_conformance.resilience.laws.worlds import WORDS, a_load, generated
-from mcp_proxy_conformance.resilience.load_case import Behaviour, Server
 from mcp_proxy_conformance.resilience.walk import Reads, walk
 
 Told = dict[str, Any]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from linted import LOAD, SOUND, told
 
-from mcp_proxy_conformance.resources import fixtures_dir
+from mcp_proxy_conformance.catalogue.resources import fixtures_dir
 
 Bend = Callable[[dict[str, Any]], object]
 

@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from linted import LOAD, SOUND
 
-from mcp_proxy_conformance.authoring.linting import lint
-from mcp_proxy_conformance.resources import fixtures_dir
+from mcp_proxy_conformance.catalogue.resources import fixtures_dir
+from mcp_proxy_conformance.selftest.authoring.linting import lint
 
 SEEDS = [json.dumps(SOUND).encode(), *(path.read_bytes() for path in (
     fixtures_dir() / LOAD, fixtures_dir() / "stages/scope.json",

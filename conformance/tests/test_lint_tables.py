@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from linted import told
 
-from mcp_proxy_conformance.resources import fixtures_dir
+from mcp_proxy_conformance.catalogue.resources import fixtures_dir
 
 LISTING = "list it in one, or say why it is `untested`"
 

@@ -9,9 +9,9 @@ import jsonschema
 import pytest
 from click.testing import CliRunner
 
+from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.cli.list import WHAT
-from mcp_proxy_conformance.resources import schemas_dir
 
 
 def listed(what: str) -> Any:

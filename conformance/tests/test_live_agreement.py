@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from mcp_proxy_conformance.counterexamples.live_trial import endpoint_of, seeded, tried_live
-from mcp_proxy_conformance.counterexamples.matrix import Trial
-from mcp_proxy_conformance.counterexamples.rewriting import RewritingAdapter
-from mcp_proxy_conformance.counterexamples.wire import WIRE_FAULTS
-from mcp_proxy_conformance.target.embedded import embedded
-from mcp_proxy_conformance.target.started import Started
+from mcp_proxy_conformance.selftest.live_trial import endpoint_of, seeded, tried_live
+from mcp_proxy_conformance.selftest.matrix import Trial
+from mcp_proxy_conformance.selftest.rewriting import RewritingAdapter
+from mcp_proxy_conformance.selftest.wire import WIRE_FAULTS
+from mcp_proxy_conformance.targets.embedded import embedded
+from mcp_proxy_conformance.targets.started import Started
 from mcp_proxy_reference.changed import Changed
 from mcp_proxy_reference.variants import variants
 

@@ -15,9 +15,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from mcp_proxy_conformance.cli import main
-from mcp_proxy_conformance.live.budget import Budget, Ledger, OverBudget
-from mcp_proxy_conformance.live.endpoint import Endpoint
-from mcp_proxy_conformance.live.plan import plan
+from mcp_proxy_conformance.discovery.live.budget import Budget, Ledger, OverBudget
+from mcp_proxy_conformance.discovery.live.endpoint import Endpoint
+from mcp_proxy_conformance.discovery.live.plan import plan
 
 PROPERTIES = {"query": {"type": "string"}, "limit": {"type": "integer"}}
 DISCOVERY = {

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from mcp_proxy_conformance.counterexamples.live_trial import endpoint_of, seeded, tried_live
-from mcp_proxy_conformance.counterexamples.proofs import live_proofs
-from mcp_proxy_conformance.counterexamples.rewriting import RewritingAdapter
-from mcp_proxy_conformance.counterexamples.wire import WIRE_FAULTS
-from mcp_proxy_conformance.live.endpoint import Endpoint
-from mcp_proxy_conformance.target.embedded import embedded
-from mcp_proxy_conformance.target.started import Started
-from mcp_proxy_conformance.world import ToolKey
+from mcp_proxy_conformance.catalogue.world import ToolKey
+from mcp_proxy_conformance.discovery.live.endpoint import Endpoint
+from mcp_proxy_conformance.selftest.live_trial import endpoint_of, seeded, tried_live
+from mcp_proxy_conformance.selftest.proofs import live_proofs
+from mcp_proxy_conformance.selftest.rewriting import RewritingAdapter
+from mcp_proxy_conformance.selftest.wire import WIRE_FAULTS
+from mcp_proxy_conformance.targets.embedded import embedded
+from mcp_proxy_conformance.targets.started import Started
 from mcp_proxy_reference.changed import Changed
 from mcp_proxy_reference.faults import faults
 

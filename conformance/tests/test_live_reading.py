@@ -7,11 +7,16 @@ from typing import Any
 
 import pytest
 
+from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.answer import Entry
-from mcp_proxy_conformance.live.endpoint import BadEndpoint, agents_of, headers_of, place_named
-from mcp_proxy_conformance.live.locks_file import read_locks
-from mcp_proxy_conformance.live.words import VERBS, Names, Words, bare
-from mcp_proxy_conformance.world import ToolKey
+from mcp_proxy_conformance.discovery.live.endpoint import (
+    BadEndpoint,
+    agents_of,
+    headers_of,
+    place_named,
+)
+from mcp_proxy_conformance.discovery.live.locks_file import read_locks
+from mcp_proxy_conformance.discovery.live.words import VERBS, Names, Words, bare
 
 
 def entry(name: str, server: str | None, status: str | None = None) -> Entry:

@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from mcp_proxy_conformance.catalogue.world import server, tool, world
 from mcp_proxy_conformance.cli import main
-from mcp_proxy_conformance.counterexamples.live_trial import EXPECTED, seeded
-from mcp_proxy_conformance.live.live_bench import UNSEEN
-from mcp_proxy_conformance.target.description import describe
-from mcp_proxy_conformance.target.kinds import target_of
-from mcp_proxy_conformance.target.started import Started
-from mcp_proxy_conformance.world import server, tool, world
+from mcp_proxy_conformance.discovery.live.live_bench import UNSEEN
+from mcp_proxy_conformance.selftest.live_trial import EXPECTED, seeded
+from mcp_proxy_conformance.targets.description import describe
+from mcp_proxy_conformance.targets.kinds import target_of
+from mcp_proxy_conformance.targets.started import Started
 
 FAST = ["--rate", "10000"]
 LISTING = ["--listing", 'upstream_servers={"operation":"list"}']
@@ -101,7 +101,7 @@ def test_one_file_is_enough_for_pytest(
     started: Started, knowledge: list[str], tmp_path: Path
 ) -> None:
     """From an empty folder, without a warning; without a URL it says what to set."""
-    test = "from mcp_proxy_conformance.live.checks import *\n"
+    test = "from mcp_proxy_conformance.checks.endpoint import *\n"
     (tmp_path / "test_live.py").write_text(test, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-W", "error", "-rs", "test_live.py"]
     expected = {"MCP_PROXY_CONFORMANCE_EXPECT": knowledge[1]}

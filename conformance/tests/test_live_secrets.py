@@ -18,8 +18,8 @@ import pytest
 from click.testing import CliRunner
 
 from mcp_proxy_conformance.cli import main
-from mcp_proxy_conformance.live.endpoint import secrets
-from mcp_proxy_conformance.report.redaction import REDACTED, Redactor
+from mcp_proxy_conformance.discovery.live.endpoint import secrets
+from mcp_proxy_conformance.verdict.redaction import REDACTED, Redactor
 
 HEADER, PASSWORD, MEMBER = "hdr-Canary/4711+x=", "pw Canary?4712&y", "qry:Canary%4713z"
 VARIABLE, COOKIE, AGENT = "env-Canary-4714", "ck-Canary-4715", "agt-Canary-4716"
@@ -130,7 +130,7 @@ def test_no_credential_is_told_anywhere(
 
 def test_no_credential_is_told_by_pytest(place: str, tmp_path: Path) -> None:
     """Under plain pytest the environment brings them."""
-    test = "from mcp_proxy_conformance.live.checks import *\n"
+    test = "from mcp_proxy_conformance.checks.endpoint import *\n"
     (tmp_path / "test_live.py").write_text(test, encoding="utf-8")
     named = {"MCP_PROXY_CONFORMANCE_URL": url(place), "SOME_TOKEN": VARIABLE}
     named["MCP_PROXY_CONFORMANCE_HEADERS"] = f"X-Thing: {HEADER}\nCookie: session={COOKIE}"

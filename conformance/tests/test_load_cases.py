@@ -10,9 +10,7 @@ from typing import Any, get_args
 import pytest
 from jsonschema import Draft202012Validator
 
-from mcp_proxy_conformance.authoring.load_rules import advises, expectations, in_words
-from mcp_proxy_conformance.requirement import catalogue, profile
-from mcp_proxy_conformance.resilience.load_case import (
+from mcp_proxy_conformance.catalogue.load_case import (
     CONTROL_DOWN,
     CONTROL_UP,
     CONTROLS,
@@ -25,8 +23,10 @@ from mcp_proxy_conformance.resilience.load_case import (
     load_cases,
     read,
 )
+from mcp_proxy_conformance.catalogue.requirement import catalogue, profile
+from mcp_proxy_conformance.catalogue.resources import fixtures_dir, schemas_dir
 from mcp_proxy_conformance.resilience.walk import walk
-from mcp_proxy_conformance.resources import fixtures_dir, schemas_dir
+from mcp_proxy_conformance.selftest.authoring.load_rules import advises, expectations, in_words
 
 CASES = load_cases()
 FILES = sorted((fixtures_dir() / "resilience").glob("*.json"))

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from mcp_proxy_conformance.counterexamples.trial import tried
-from mcp_proxy_conformance.given import Given
 from mcp_proxy_conformance.resilience.loader_target import embedded_target
 from mcp_proxy_conformance.resilience.showing import shows
+from mcp_proxy_conformance.run.given import Given
+from mcp_proxy_conformance.selftest.trial import tried
 from mcp_proxy_reference.changed_load import ChangedLoad
 from mcp_proxy_reference.load_faults import load_faults
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from mcp_proxy_conformance.resources import schemas_dir
+from mcp_proxy_conformance.catalogue.resources import schemas_dir
 
 LINE = re.compile(r"^(→|←) (\{.*\})$", re.MULTILINE)
 FOUND = {"server_id": "alpha", "status": "available", "tools": ["add"], "error": None}

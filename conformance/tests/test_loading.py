@@ -9,7 +9,7 @@ import pytest
 
 from mcp_proxy_conformance.resilience import loading
 from mcp_proxy_conformance.resilience.loading import Loaded, LoaderProgram
-from mcp_proxy_conformance.target.adapter import AdapterError
+from mcp_proxy_conformance.targets.adapter import AdapterError
 
 REFERENCE = (sys.executable, "-m", "mcp_proxy_reference.load")
 NOWHERE = {"server_id": "alpha", "command": "/nowhere/at/all"}

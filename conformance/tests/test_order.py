@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from mcp_proxy_conformance.counterexamples.order import differing
+from mcp_proxy_conformance.selftest.order import differing
 
 SELFTEST = (sys.executable, "-m", "mcp_proxy_conformance", "selftest")
 WAYS = ("order-backwards", "order-alone")

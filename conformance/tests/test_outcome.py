@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
+from mcp_proxy_conformance.catalogue.requirement import profile
 from mcp_proxy_conformance.cli.checking import softened
 from mcp_proxy_conformance.report.cited import cited
-from mcp_proxy_conformance.report.document import document
-from mcp_proxy_conformance.report.outcome import outcome
-from mcp_proxy_conformance.requirement import profile
-from mcp_proxy_conformance.run import Run
-from mcp_proxy_conformance.stage_record import StageRecord
-from mcp_proxy_conformance.target.adapter import Access, Target
-from mcp_proxy_conformance.target.description import Description
-from mcp_proxy_conformance.target.kinds import target_of
-from mcp_proxy_conformance.transcript import Message
-from mcp_proxy_conformance.verdict import Blame, Result, Verdict, worst
+from mcp_proxy_conformance.run.document import document
+from mcp_proxy_conformance.run.session import Run
+from mcp_proxy_conformance.run.stage_record import StageRecord
+from mcp_proxy_conformance.targets.adapter import Access, Target
+from mcp_proxy_conformance.targets.description import Description
+from mcp_proxy_conformance.targets.kinds import target_of
+from mcp_proxy_conformance.verdict.outcome import outcome
+from mcp_proxy_conformance.verdict.result import Blame, Result, Verdict, worst
+from mcp_proxy_conformance.wire.transcript import Message
 
 
 def result(verdict: Verdict, blame: Blame = "") -> Result:

@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 
 import mcp_proxy_reference
-from mcp_proxy_conformance import checking
-from mcp_proxy_conformance.resources import fixtures_dir, schemas_dir
+from mcp_proxy_conformance import api as checking
+from mcp_proxy_conformance.catalogue.resources import fixtures_dir, schemas_dir
 
 GUIDE = Path(__file__).parents[2] / ".github" / "OWN_CHECKS.md"
 (EXAMPLE,) = re.findall(r"```python\n# test_mine.py\n(.*?)```", GUIDE.read_text("utf-8"), re.DOTALL)
 WRONG = """\
-from mcp_proxy_conformance.checking import Bench, key, on, server, tool, world
-from mcp_proxy_conformance.checking import ToolKee
+from mcp_proxy_conformance.api import Bench, key, on, server, tool, world
+from mcp_proxy_conformance.api import ToolKee
 
 FORGE = world(server("forge", "zorvik_list"))
 
@@ -32,7 +32,7 @@ def test_wrong(bench: Bench) -> None:
     bench.call("forge:mobela_drop")
 """
 ENDINGS = """\
-from mcp_proxy_conformance.checking import Bench, NotApplicable, on, server, tool, world
+from mcp_proxy_conformance.api import Bench, NotApplicable, on, server, tool, world
 
 FORGE = world(server("forge", tool("zorvik_list")))
 
@@ -100,7 +100,10 @@ def mypy_on(python: Path, folder: Path, text: str) -> subprocess.CompletedProces
 
 def test_the_package_is_the_installed_one(python: Path, tmp_path: Path) -> None:
     """Else the tests below would say nothing of it."""
-    asked = "import mcp_proxy_conformance.resources as r; print(r.__file__, r.fixtures_dir())"
+    asked = (
+        "from mcp_proxy_conformance.catalogue import resources as r;"
+        "print(r.__file__, r.fixtures_dir())"
+    )
 
     told = subprocess.run(
         [python, "-c", asked], cwd=tmp_path, capture_output=True, text=True, check=True

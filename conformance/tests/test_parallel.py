@@ -17,11 +17,11 @@ import living
 import pytest
 from click.testing import CliRunner
 
+from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.cli import checking, main
-from mcp_proxy_conformance.discovery.laws.world_run import GENERATED
-from mcp_proxy_conformance.parallel.controller import Controller
-from mcp_proxy_conformance.parallel.worker import SHARES
-from mcp_proxy_conformance.resources import schemas_dir
+from mcp_proxy_conformance.run.parallel.controller import Controller
+from mcp_proxy_conformance.run.parallel.worker import SHARES
+from mcp_proxy_conformance.run.world_run import GENERATED
 
 pytestmark = pytest.mark.timeout(900)
 RUN = (sys.executable, "-m", "mcp_proxy_conformance", "run")

@@ -19,16 +19,16 @@ import click
 import pytest
 
 from mcp_proxy_conformance import plugin
-from mcp_proxy_conformance.case import cases
-from mcp_proxy_conformance.checks_index import checks
+from mcp_proxy_conformance.catalogue.case import cases
+from mcp_proxy_conformance.catalogue.index import checks
+from mcp_proxy_conformance.catalogue.interpretation import interpretations
+from mcp_proxy_conformance.catalogue.load_case import load_cases
+from mcp_proxy_conformance.catalogue.requirement import catalogue, versions
+from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.cli.complaint import PROGRAM
-from mcp_proxy_conformance.interpretation import interpretations
-from mcp_proxy_conformance.report import outcome
-from mcp_proxy_conformance.report.document import FORMAT
-from mcp_proxy_conformance.requirement import catalogue, versions
-from mcp_proxy_conformance.resilience.load_case import load_cases
-from mcp_proxy_conformance.resources import schemas_dir
+from mcp_proxy_conformance.run.document import FORMAT
+from mcp_proxy_conformance.verdict import outcome
 
 PINNED = Path(__file__).with_name("pinned.json")
 MEANT = "if that is meant, change conformance/tests/pinned.json"

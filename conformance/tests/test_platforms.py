@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from mcp_proxy_conformance.counterexamples.live_trial import seeded
-from mcp_proxy_conformance.target.description import describe
-from mcp_proxy_conformance.target.kinds import target_of
-from mcp_proxy_conformance.target.started import Started
+from mcp_proxy_conformance.selftest.live_trial import seeded
+from mcp_proxy_conformance.targets.description import describe
+from mcp_proxy_conformance.targets.kinds import target_of
+from mcp_proxy_conformance.targets.started import Started
 
 PROGRAM = Path(__file__).parent / "without_posix.py"
 BUILTINS = "mcp_proxy_conformance.resilience.builtin."

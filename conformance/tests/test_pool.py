@@ -10,12 +10,12 @@ from typing import Any, cast
 
 import pytest
 
-from mcp_proxy_conformance.armed import Armed
-from mcp_proxy_conformance.target import pool as pool_module
-from mcp_proxy_conformance.target.adapter import Target
-from mcp_proxy_conformance.target.pool import EARLY_S, PACE_S, Pool, Ready, Wanted
-from mcp_proxy_conformance.target.started import poll
-from mcp_proxy_conformance.world import World, server, tool, world
+from mcp_proxy_conformance.catalogue.world import World, server, tool, world
+from mcp_proxy_conformance.discovery.arming.armed import Armed
+from mcp_proxy_conformance.targets import pool as pool_module
+from mcp_proxy_conformance.targets.adapter import Target
+from mcp_proxy_conformance.targets.pool import EARLY_S, PACE_S, Pool, Ready, Wanted
+from mcp_proxy_conformance.targets.started import poll
 
 WORLD = world(server("forge", tool("zorvik_list")))
 LASTS_S, ARMED_S = 27.0, 5.0

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from mcp_proxy_conformance.collected import Place
-from mcp_proxy_conformance.report.progress import Progress
-from mcp_proxy_conformance.target.adapter import AdapterError
-from mcp_proxy_conformance.world import World, server, tool, world
+from mcp_proxy_conformance.catalogue.world import World, server, tool, world
+from mcp_proxy_conformance.run.collected import Place
+from mcp_proxy_conformance.run.progress import Progress
+from mcp_proxy_conformance.targets.adapter import AdapterError
 
 
 class Stream(io.StringIO):

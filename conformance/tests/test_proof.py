@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from mcp_proxy_conformance.checks_index import Check, checks_in
-from mcp_proxy_conformance.counterexamples.gate import GATES, Gap, Shipped, gaps, shipped
+from mcp_proxy_conformance.catalogue.index import Check, checks_in
+from mcp_proxy_conformance.selftest.gate import GATES, Gap, Shipped, gaps, shipped
 
 SHIPPED = shipped()
 MODULES = sorted({check.module for check in SHIPPED.checks})

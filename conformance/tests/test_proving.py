@@ -7,14 +7,14 @@ from typing import Any, cast
 
 import pytest
 
-from mcp_proxy_conformance.calling import Called
+from mcp_proxy_conformance.catalogue.locks import ToolState
+from mcp_proxy_conformance.catalogue.world import Step, World, key, server, tool, world
 from mcp_proxy_conformance.discovery.answer import Answer, Entry
-from mcp_proxy_conformance.proving import Prover
-from mcp_proxy_conformance.state import ToolState
-from mcp_proxy_conformance.stepping import Stepper
-from mcp_proxy_conformance.target.adapter import CAPABILITIES
-from mcp_proxy_conformance.target.started import Started
-from mcp_proxy_conformance.world import Step, World, key, server, tool, world
+from mcp_proxy_conformance.discovery.arming.proving import Prover
+from mcp_proxy_conformance.discovery.arming.stepping import Stepper
+from mcp_proxy_conformance.discovery.calling import Called
+from mcp_proxy_conformance.targets.adapter import CAPABILITIES
+from mcp_proxy_conformance.targets.started import Started
 
 WORLD = world(server("forge", tool("zorvik_list"), tool("mobel_drop")))
 FREE, LOCKED = key("forge:zorvik_list"), key("forge:mobel_drop")

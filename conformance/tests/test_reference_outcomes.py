@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from mcp_proxy_conformance.transcript import Transcript
 from mcp_proxy_conformance.upstream.faults import FaultServers, read_scripts
 from mcp_proxy_conformance.wire.client import Client
+from mcp_proxy_conformance.wire.transcript import Transcript
 from mcp_proxy_reference.proxy import Proxy
 
 SCRIPTS: dict[str, list[dict[str, Any]]] = {

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcp_proxy_conformance.catalogue.resources import fixtures_dir, schemas_dir
 from mcp_proxy_conformance.discovery.remediation import (
     claims_operator_policy,
     judge,
     mask,
     tells_user_act,
 )
-from mcp_proxy_conformance.resources import fixtures_dir, schemas_dir
 
 CONFIG = "disabled_by_config"
 STATUSES = (

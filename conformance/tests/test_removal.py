@@ -10,12 +10,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from mcp_proxy_conformance.counterexamples.trial import tried
-from mcp_proxy_conformance.given import Given
-from mcp_proxy_conformance.requirement import catalogue, profile
-from mcp_proxy_conformance.target.adapter import CAPABILITIES, Access, Target, Upstream
-from mcp_proxy_conformance.target.embedded import embedded
-from mcp_proxy_conformance.world import LockKind, World
+from mcp_proxy_conformance.catalogue.requirement import catalogue, profile
+from mcp_proxy_conformance.catalogue.world import LockKind, World
+from mcp_proxy_conformance.run.given import Given
+from mcp_proxy_conformance.selftest.trial import tried
+from mcp_proxy_conformance.targets.adapter import CAPABILITIES, Access, Target, Upstream
+from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_reference.changed import Changed
 
 SETTLE_S, ENFORCE_S = 0.1, 0.2

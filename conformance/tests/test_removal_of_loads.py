@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from mcp_proxy_conformance.counterexamples.trial import tried
-from mcp_proxy_conformance.given import Given
-from mcp_proxy_conformance.requirement import catalogue, profile
+from mcp_proxy_conformance.catalogue.requirement import catalogue, profile
 from mcp_proxy_conformance.resilience import loads
 from mcp_proxy_conformance.resilience.loader_target import embedded_target
-from mcp_proxy_conformance.target.description import OF_LOADERS
+from mcp_proxy_conformance.run.given import Given
+from mcp_proxy_conformance.selftest.trial import tried
+from mcp_proxy_conformance.targets.description import OF_LOADERS
 from mcp_proxy_reference.changed_load import ChangedLoad
 
 CLAUSES = [

@@ -14,7 +14,7 @@ from page_runs import said
 from told_runs import HOSTILE, Json
 
 from mcp_proxy_conformance.report.curl import curl, word
-from mcp_proxy_conformance.report.inert import inert
+from mcp_proxy_conformance.verdict.escaping import inert
 
 
 @dataclass(slots=True)

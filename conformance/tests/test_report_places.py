@@ -15,12 +15,12 @@ from faulty import with_faults
 from page_runs import DEVIATION, STALE, WAIVED
 from told_runs import CLEAN, HOSTILE, ONE, Json, report, result
 
+from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.cli.report import FORMATS
 from mcp_proxy_conformance.report import badge, junit, markdown, sarif
-from mcp_proxy_conformance.resources import schemas_dir
-from mcp_proxy_conformance.target import kinds
-from mcp_proxy_conformance.target.written import Written, written
+from mcp_proxy_conformance.targets import kinds
+from mcp_proxy_conformance.targets.written import Written, written
 
 REAL = "test_discovery_takes_the_flag_wherever_it_is_offered"
 TEXT = '''\

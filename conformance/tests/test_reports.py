@@ -13,10 +13,10 @@ import pytest
 from click.testing import CliRunner, Result
 from told_runs import CLEAN, HOSTILE, ONE, REPORTS, report, result
 
+from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.cli.report import FORMATS
 from mcp_proxy_conformance.report import badge
-from mcp_proxy_conformance.resources import schemas_dir
 
 REAL = "test_discovery_takes_the_flag_wherever_it_is_offered"
 """A check that is quick on the reference."""

@@ -12,12 +12,12 @@ import pytest
 from click.testing import CliRunner
 
 from mcp_proxy_conformance.cli import main
-from mcp_proxy_conformance.robustness.clean import TRACE, readable, uncleanly
-from mcp_proxy_conformance.robustness.hostile import BODIES, FLAGS, NAMES, TEXTS
-from mcp_proxy_conformance.robustness.hostile_tools import HOSTILE
-from mcp_proxy_conformance.transcript import Transcript
+from mcp_proxy_conformance.discovery.hostile.clean import TRACE, readable, uncleanly
+from mcp_proxy_conformance.discovery.hostile.hostile_tools import HOSTILE
+from mcp_proxy_conformance.discovery.hostile.payloads import BODIES, FLAGS, NAMES, TEXTS
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 from mcp_proxy_conformance.wire.http import Answer
+from mcp_proxy_conformance.wire.transcript import Transcript
 
 TRACES = (
     'Traceback (most recent call last):\n  File "a.py", line 3, in f\n    g()\nKeyError: 1',

@@ -11,12 +11,12 @@ import pytest
 from click.testing import CliRunner
 
 from mcp_proxy_conformance.cli import main
-from mcp_proxy_conformance.target.adapter import (
+from mcp_proxy_conformance.targets.adapter import (
     TargetNotStarted,
 )
-from mcp_proxy_conformance.target.folder import keep_logs
-from mcp_proxy_conformance.target.lines import LineProgram
-from mcp_proxy_conformance.target.process import Spawned
+from mcp_proxy_conformance.targets.folder import keep_logs
+from mcp_proxy_conformance.targets.lines import LineProgram
+from mcp_proxy_conformance.targets.process import Spawned
 
 
 def test_a_link_among_the_logs_is_left(tmp_path: Path) -> None:

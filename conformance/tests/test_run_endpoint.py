@@ -15,8 +15,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from mcp_proxy_conformance.cli import main
-from mcp_proxy_conformance.transcript import Transcript
 from mcp_proxy_conformance.upstream import Upstreams, UpstreamServer, UpstreamTool
+from mcp_proxy_conformance.wire.transcript import Transcript
 
 
 def look(url: str, *more: str) -> Result:

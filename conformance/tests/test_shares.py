@@ -14,18 +14,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from told_runs import CLEAN, ONE
 
+from mcp_proxy_conformance.catalogue.requirement import profile
 from mcp_proxy_conformance.cli import main
-from mcp_proxy_conformance.parallel.gathering import gather
-from mcp_proxy_conformance.parallel.share import Began, Ended, Found, Share, Writer, shares_in
-from mcp_proxy_conformance.parallel.worker import sendable
 from mcp_proxy_conformance.report.cited import Cited, StageTold
-from mcp_proxy_conformance.report.document import document
-from mcp_proxy_conformance.requirement import profile
-from mcp_proxy_conformance.run import Run
-from mcp_proxy_conformance.sharding import BadShard, Shard, shard_of, shared_out
-from mcp_proxy_conformance.target.description import Description
-from mcp_proxy_conformance.target.kinds import target_of
-from mcp_proxy_conformance.verdict import Result
+from mcp_proxy_conformance.run.document import document
+from mcp_proxy_conformance.run.parallel.gathering import gather
+from mcp_proxy_conformance.run.parallel.share import Began, Ended, Found, Share, Writer, shares_in
+from mcp_proxy_conformance.run.parallel.worker import sendable
+from mcp_proxy_conformance.run.session import Run
+from mcp_proxy_conformance.run.sharding import BadShard, Shard, shard_of, shared_out
+from mcp_proxy_conformance.targets.description import Description
+from mcp_proxy_conformance.targets.kinds import target_of
+from mcp_proxy_conformance.verdict.result import Result
 
 PART = CLEAN | {
     "profile": CLEAN["profile"] | {"name": "discovery@1"},

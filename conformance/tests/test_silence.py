@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_proxy_conformance.judging import Ending, attempt
-from mcp_proxy_conformance.silence import IN_A_ROW, Silence
-from mcp_proxy_conformance.target.adapter import AdapterError
+from mcp_proxy_conformance.run.judging import Ending, attempt
+from mcp_proxy_conformance.run.silence import IN_A_ROW, Silence
+from mcp_proxy_conformance.targets.adapter import AdapterError
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 
 

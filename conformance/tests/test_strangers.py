@@ -14,8 +14,8 @@ import strangers
 from click.testing import CliRunner
 
 from mcp_proxy_conformance.cli import main
-from mcp_proxy_conformance.transcript import Transcript
 from mcp_proxy_conformance.upstream import Upstreams, UpstreamServer
+from mcp_proxy_conformance.wire.transcript import Transcript
 
 LOOKING_S = 15
 

@@ -11,17 +11,17 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from mcp_proxy_conformance.resources import schemas_dir
-from mcp_proxy_conformance.target.adapter import (
+from mcp_proxy_conformance.catalogue.resources import schemas_dir
+from mcp_proxy_conformance.catalogue.world import World, server, tool, world
+from mcp_proxy_conformance.targets.adapter import (
     AdapterError,
     Refused,
     TargetNotStarted,
     Unsupported,
     Upstream,
 )
-from mcp_proxy_conformance.target.command import CommandAdapter
-from mcp_proxy_conformance.target.lines import WAITING_MOST
-from mcp_proxy_conformance.world import World, server, tool, world
+from mcp_proxy_conformance.targets.command import CommandAdapter
+from mcp_proxy_conformance.targets.lines import WAITING_MOST
 
 WORLD = world(server("forge", tool("zorvik_list")), agents={"junior": ("forge",)})
 PLACES = {"forge": Upstream(url="http://127.0.0.1:1/mcp")}
@@ -179,7 +179,7 @@ def test_a_broken_start_is_told_in_one_sentence(
 ) -> None:
     """The line is quoted, the log's end shown, and the process is ended."""
     late = "time.sleep" in answers[0]
-    monkeypatch.setattr("mcp_proxy_conformance.target.command.START_S", 0.5 if late else 10.0)
+    monkeypatch.setattr("mcp_proxy_conformance.targets.command.START_S", 0.5 if late else 10.0)
     adapter = saying(adapters, *answers)
 
     with pytest.raises(TargetNotStarted) as told:

@@ -11,20 +11,20 @@ import jsonschema
 import pytest
 from click.testing import CliRunner
 
+from mcp_proxy_conformance.catalogue.resources import schemas_dir
+from mcp_proxy_conformance.catalogue.surface import STATUSES, Surface, ToolTemplate
+from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.discovery.declared import CAPABILITY
-from mcp_proxy_conformance.discovery.surface import STATUSES, Surface, ToolTemplate
-from mcp_proxy_conformance.resources import schemas_dir
-from mcp_proxy_conformance.target.adapter import CAPABILITIES
-from mcp_proxy_conformance.target.description import (
+from mcp_proxy_conformance.targets.adapter import CAPABILITIES
+from mcp_proxy_conformance.targets.description import (
     FILE,
     OF_LOADERS,
     BadTarget,
     Description,
     describe,
 )
-from mcp_proxy_conformance.target.kinds import target_of
-from mcp_proxy_conformance.world import ToolKey
+from mcp_proxy_conformance.targets.kinds import target_of
 
 CHECK = "test_an_odd_limit_neither_lifts_the_cap_nor_stops_the_target"
 

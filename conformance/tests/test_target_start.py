@@ -13,16 +13,16 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
+from mcp_proxy_conformance.catalogue.world import World, server, tool, world
 from mcp_proxy_conformance.cli import main
-from mcp_proxy_conformance.target import operator
-from mcp_proxy_conformance.target.adapter import UpstreamPlace
-from mcp_proxy_conformance.target.description import FILE, Description
-from mcp_proxy_conformance.target.kinds import target_of
-from mcp_proxy_conformance.target.launch import mcpproxy
-from mcp_proxy_conformance.target.operator import OperatorAdapter
-from mcp_proxy_conformance.target.rest import OperatorApi
-from mcp_proxy_conformance.target.started import Started
-from mcp_proxy_conformance.world import World, server, tool, world
+from mcp_proxy_conformance.targets import operator
+from mcp_proxy_conformance.targets.adapter import UpstreamPlace
+from mcp_proxy_conformance.targets.description import FILE, Description
+from mcp_proxy_conformance.targets.kinds import target_of
+from mcp_proxy_conformance.targets.launch import mcpproxy
+from mcp_proxy_conformance.targets.operator import OperatorAdapter
+from mcp_proxy_conformance.targets.rest import OperatorApi
+from mcp_proxy_conformance.targets.started import Started
 
 CHECK = "test_an_odd_limit_neither_lifts_the_cap_nor_stops_the_target"
 
@@ -44,7 +44,7 @@ def test_a_proxy_that_does_not_come_up_or_stay_exits_with_3(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, complaint: str
 ) -> None:
     """The end of its log is shown."""
-    monkeypatch.setattr("mcp_proxy_conformance.target.operator.START_S", 2.0)
+    monkeypatch.setattr("mcp_proxy_conformance.targets.operator.START_S", 2.0)
     binary = tmp_path / "proxy"
     binary.write_text(program, encoding="utf-8")
     binary.chmod(0o700)

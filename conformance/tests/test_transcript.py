@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
-from mcp_proxy_conformance.transcript import LARGE, Message, Transcript
+from mcp_proxy_conformance.wire.transcript import LARGE, Message, Transcript
 
 
 def recorded(transcript: Transcript, raw: bytes) -> Message:

@@ -12,8 +12,8 @@ import pytest
 from mcp.client import Client as StockClient
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-from mcp_proxy_conformance.transcript import Transcript
 from mcp_proxy_conformance.upstream import Upstreams, UpstreamServer, UpstreamTool
+from mcp_proxy_conformance.wire.transcript import Transcript
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mcp_proxy_conformance.transcript import Transcript
 from mcp_proxy_conformance.upstream import Upstreams, UpstreamServer, UpstreamTool
 from mcp_proxy_conformance.wire import Client, ProtocolFault, Unreachable
+from mcp_proxy_conformance.wire.transcript import Transcript
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

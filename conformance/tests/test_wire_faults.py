@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcp_proxy_conformance.transcript import Transcript
 from mcp_proxy_conformance.wire import Client, ProtocolFault, SessionLost, Unreachable
+from mcp_proxy_conformance.wire.transcript import Transcript
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

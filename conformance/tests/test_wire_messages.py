@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_proxy_conformance.transcript import Transcript
 from mcp_proxy_conformance.wire import ProtocolFault, era, jsonrpc
 from mcp_proxy_conformance.wire.sse import Event, EventReader
+from mcp_proxy_conformance.wire.transcript import Transcript
 
 _STREAM = (
     b"\xef\xbb\xbf: hello\r\n\r\nevent: message\ndata: one\n\nid: 7\rdata:two\rdata:  three\r\r"

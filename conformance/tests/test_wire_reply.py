@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_proxy_conformance.transcript import Message
 from mcp_proxy_conformance.wire import ProtocolFault, Reply, ToolReply, jsonrpc
+from mcp_proxy_conformance.wire.transcript import Message
 
 _MESSAGE = Message(
     id=1, edge="client", direction="sent", at=0.0, peer="p", body=b"", note="", headers=()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from told_runs import CLEAN, ONE, Json, clause, message, report, result
 
-from mcp_proxy_conformance.verdict import HINTS
+from mcp_proxy_conformance.verdict.result import HINTS
 
 DISAGREES = "the target does not agree with itself; first seen: assert 11 <= 10"
 UNREAD = "unrecognised text, pin it with its class: 'ask the one who knows'"

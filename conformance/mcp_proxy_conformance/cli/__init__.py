@@ -51,7 +51,7 @@ def _version(context: click.Context, parameter: click.Parameter, value: bool) ->
     if not value or context.resilient_parsing:
         return
     # The profiles are read for this alone; --help has no need of them.
-    from mcp_proxy_conformance.requirement import profiles  # noqa: PLC0415
+    from mcp_proxy_conformance.catalogue.requirement import profiles  # noqa: PLC0415
 
     click.echo(
         f"mcp-proxy-conformance {version('mcp-proxy-conformance')}\n"

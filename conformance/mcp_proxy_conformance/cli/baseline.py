@@ -12,13 +12,15 @@ from typing import Any, NoReturn, get_args
 
 import click
 
-from mcp_proxy_conformance.baseline.comparing import (
+from mcp_proxy_conformance.cli.examples import examples
+from mcp_proxy_conformance.cli.options import described_options, target_meant, target_options
+from mcp_proxy_conformance.discovery.baseline.comparing import (
     Differences,
     answers_changed,
     entries_changed,
     missing,
 )
-from mcp_proxy_conformance.baseline.manifest import (
+from mcp_proxy_conformance.discovery.baseline.manifest import (
     Accepted,
     BadBaseline,
     Kind,
@@ -26,21 +28,19 @@ from mcp_proxy_conformance.baseline.manifest import (
     read,
     write,
 )
-from mcp_proxy_conformance.baseline.recorder import PASSES, STAGE, TARGETS, record
-from mcp_proxy_conformance.cli.examples import examples
-from mcp_proxy_conformance.cli.options import described_options, target_meant, target_options
-from mcp_proxy_conformance.report.inert import inert
-from mcp_proxy_conformance.report.outcome import (
+from mcp_proxy_conformance.discovery.baseline.recorder import PASSES, STAGE, TARGETS, record
+from mcp_proxy_conformance.targets.adapter import AdapterError
+from mcp_proxy_conformance.targets.description import BadTarget, describe
+from mcp_proxy_conformance.targets.kinds import target_of
+from mcp_proxy_conformance.verdict.escaping import inert
+from mcp_proxy_conformance.verdict.outcome import (
     BROKEN,
     CONFORMANT,
     DECLARATION,
     INCOMPLETE,
     VIOLATED,
 )
-from mcp_proxy_conformance.target.adapter import AdapterError
-from mcp_proxy_conformance.target.description import BadTarget, describe
-from mcp_proxy_conformance.target.kinds import target_of
-from mcp_proxy_conformance.verdict import Inconclusive, Misshapen
+from mcp_proxy_conformance.verdict.result import Inconclusive, Misshapen
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 
 SHOWN = 20

@@ -11,15 +11,15 @@ from typing import Any
 
 import click
 
-from mcp_proxy_conformance.checks_index import names_like
-from mcp_proxy_conformance.deviations.deviation import BadDeviations, Brought
-from mcp_proxy_conformance.deviations.reading import read_named
-from mcp_proxy_conformance.live.endpoint import secrets
-from mcp_proxy_conformance.report.inert import inert
-from mcp_proxy_conformance.report.outcome import CONFORMANT, DECLARATION, INCOMPLETE, STALE
-from mcp_proxy_conformance.report.redaction import Redactor
-from mcp_proxy_conformance.resources import LOGS
-from mcp_proxy_conformance.target.description import BadTarget
+from mcp_proxy_conformance.catalogue.index import names_like
+from mcp_proxy_conformance.catalogue.resources import LOGS
+from mcp_proxy_conformance.discovery.live.endpoint import secrets
+from mcp_proxy_conformance.targets.description import BadTarget
+from mcp_proxy_conformance.verdict.deviations.deviation import BadDeviations, Brought
+from mcp_proxy_conformance.verdict.deviations.reading import read_named
+from mcp_proxy_conformance.verdict.escaping import inert
+from mcp_proxy_conformance.verdict.outcome import CONFORMANT, DECLARATION, INCOMPLETE, STALE
+from mcp_proxy_conformance.verdict.redaction import Redactor
 
 INI = """\
 [pytest]

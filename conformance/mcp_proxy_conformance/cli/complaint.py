@@ -9,8 +9,8 @@ from typing import IO, Any
 import click
 
 from mcp_proxy_conformance.cli.lazily import LazyGroup
-from mcp_proxy_conformance.report.inert import inert
-from mcp_proxy_conformance.report.outcome import DECLARATION
+from mcp_proxy_conformance.verdict.escaping import inert
+from mcp_proxy_conformance.verdict.outcome import DECLARATION
 
 PROGRAM = "mcp-proxy-conformance"
 

@@ -12,11 +12,11 @@ import click
 
 from mcp_proxy_conformance.cli.checking import known
 from mcp_proxy_conformance.cli.examples import examples
-from mcp_proxy_conformance.deviations.deviation import FILE, today
-from mcp_proxy_conformance.deviations.writing import begun, broken
-from mcp_proxy_conformance.report.inert import inert
-from mcp_proxy_conformance.report.outcome import DECLARATION
 from mcp_proxy_conformance.report.reading import BadReport, read_report
+from mcp_proxy_conformance.verdict.deviations.deviation import FILE, today
+from mcp_proxy_conformance.verdict.deviations.writing import begun, broken
+from mcp_proxy_conformance.verdict.escaping import inert
+from mcp_proxy_conformance.verdict.outcome import DECLARATION
 
 DAYS = 90
 _PATH = click.Path(path_type=Path)

@@ -9,19 +9,24 @@ from typing import NoReturn
 
 import click
 
-from mcp_proxy_conformance.authoring.catalogue_page import MEANING, page
-from mcp_proxy_conformance.authoring.explained import Explained, asked, explained, requirements
-from mcp_proxy_conformance.cli.examples import examples
-from mcp_proxy_conformance.cli.ids import asked_ids, profile_ids
-from mcp_proxy_conformance.counterexamples.gate import Shipped, shipped
-from mcp_proxy_conformance.report.outcome import DECLARATION
-from mcp_proxy_conformance.requirement import (
+from mcp_proxy_conformance.catalogue.requirement import (
     Profile,
     UnknownClause,
     UnknownProfile,
     profile,
 )
-from mcp_proxy_conformance.resources import schemas_dir
+from mcp_proxy_conformance.catalogue.resources import schemas_dir
+from mcp_proxy_conformance.cli.examples import examples
+from mcp_proxy_conformance.cli.ids import asked_ids, profile_ids
+from mcp_proxy_conformance.selftest.authoring.catalogue_page import MEANING, page
+from mcp_proxy_conformance.selftest.authoring.explained import (
+    Explained,
+    asked,
+    explained,
+    requirements,
+)
+from mcp_proxy_conformance.selftest.gate import Shipped, shipped
+from mcp_proxy_conformance.verdict.outcome import DECLARATION
 
 PAGES = {"adapter": "ADAPTER.md", "loader": "LOADER.md"}
 _PATH = click.Path(dir_okay=False, path_type=Path)

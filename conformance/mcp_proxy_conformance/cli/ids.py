@@ -19,20 +19,20 @@ def _completing(known: Callable[[], Iterable[str]]) -> Completer:
 
 # The catalogue and the checks are read when a shell asks, not whenever a command is built.
 def _asked() -> list[str]:
-    from mcp_proxy_conformance.requirement import catalogue  # noqa: PLC0415
+    from mcp_proxy_conformance.catalogue.requirement import catalogue  # noqa: PLC0415
 
     owners = [row.id for row in catalogue().requirements if row.clauses]
     return [*owners, *catalogue().clauses]
 
 
 def _profiles() -> list[str]:
-    from mcp_proxy_conformance.requirement import profiles  # noqa: PLC0415
+    from mcp_proxy_conformance.catalogue.requirement import profiles  # noqa: PLC0415
 
     return [one.id for one in profiles()]
 
 
 def _names() -> list[str]:
-    from mcp_proxy_conformance.checks_index import names  # noqa: PLC0415
+    from mcp_proxy_conformance.catalogue.index import names  # noqa: PLC0415
 
     return list(names())
 

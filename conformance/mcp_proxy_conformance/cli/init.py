@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
+from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.cli.examples import examples
-from mcp_proxy_conformance.report.outcome import DECLARATION
-from mcp_proxy_conformance.resources import schemas_dir
-from mcp_proxy_conformance.target.description import FILE
+from mcp_proxy_conformance.targets.description import FILE
+from mcp_proxy_conformance.verdict.outcome import DECLARATION
 
 
 @click.command(epilog=examples("init", "init targets/new.toml"))

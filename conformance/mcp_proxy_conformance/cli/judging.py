@@ -22,11 +22,11 @@ from mcp_proxy_conformance.cli.checking import (
 )
 from mcp_proxy_conformance.cli.options import target_meant, target_options
 from mcp_proxy_conformance.cli.telling import detail_of, tell
-from mcp_proxy_conformance.live.endpoint import secrets
-from mcp_proxy_conformance.report.outcome import DECLARATION, FAULT, INTERRUPTED
-from mcp_proxy_conformance.report.progress import Progress
-from mcp_proxy_conformance.report.redaction import Redactor
-from mcp_proxy_conformance.target.description import BadTarget
+from mcp_proxy_conformance.discovery.live.endpoint import secrets
+from mcp_proxy_conformance.run.progress import Progress
+from mcp_proxy_conformance.targets.description import BadTarget
+from mcp_proxy_conformance.verdict.outcome import DECLARATION, FAULT, INTERRUPTED
+from mcp_proxy_conformance.verdict.redaction import Redactor
 
 USAGE_ERROR = 4
 

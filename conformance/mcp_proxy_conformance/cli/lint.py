@@ -8,11 +8,11 @@ from pathlib import Path
 import click
 import msgspec
 
-from mcp_proxy_conformance.authoring.finding import Unreadable, shown
-from mcp_proxy_conformance.authoring.linting import lint
 from mcp_proxy_conformance.cli.examples import examples
-from mcp_proxy_conformance.report.inert import inert
-from mcp_proxy_conformance.report.outcome import DECLARATION, VIOLATED
+from mcp_proxy_conformance.selftest.authoring.finding import Unreadable, shown
+from mcp_proxy_conformance.selftest.authoring.linting import lint
+from mcp_proxy_conformance.verdict.escaping import inert
+from mcp_proxy_conformance.verdict.outcome import DECLARATION, VIOLATED
 
 _PATH = click.Path(path_type=Path)
 

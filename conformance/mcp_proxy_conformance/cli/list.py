@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import click
 
-from mcp_proxy_conformance import listing
 from mcp_proxy_conformance.cli.examples import examples
+from mcp_proxy_conformance.report import listing
 
 WHAT: dict[str, Callable[[], list[listing.Row]]] = {
     "clauses": listing.clauses,

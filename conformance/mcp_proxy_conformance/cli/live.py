@@ -9,20 +9,20 @@ from typing import Any
 import click
 import pytest
 
-from mcp_proxy_conformance.asked import LiveGiven
 from mcp_proxy_conformance.cli.again import again
 from mcp_proxy_conformance.cli.checking import arguments, known, prepared, softened
 from mcp_proxy_conformance.cli.options import DEFAULTS
 from mcp_proxy_conformance.cli.telling import detail_of, tell
+from mcp_proxy_conformance.discovery.live.endpoint import BadEndpoint, Endpoint
+from mcp_proxy_conformance.discovery.live.plan import plan
 from mcp_proxy_conformance.discovery.presence import cut
-from mcp_proxy_conformance.live.endpoint import BadEndpoint, Endpoint
-from mcp_proxy_conformance.live.live_run import LIVE
-from mcp_proxy_conformance.live.plan import plan
-from mcp_proxy_conformance.report.inert import inert
-from mcp_proxy_conformance.report.outcome import FAULT, INTERRUPTED
-from mcp_proxy_conformance.report.progress import Progress
-from mcp_proxy_conformance.report.redaction import Redactor
 from mcp_proxy_conformance.report.summary import ending
+from mcp_proxy_conformance.run.asked import LiveGiven
+from mcp_proxy_conformance.run.live_run import LIVE
+from mcp_proxy_conformance.run.progress import Progress
+from mcp_proxy_conformance.verdict.escaping import inert
+from mcp_proxy_conformance.verdict.outcome import FAULT, INTERRUPTED
+from mcp_proxy_conformance.verdict.redaction import Redactor
 
 LONGEST = 1200
 JUDGING_S = 10

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import click
 
 from mcp_proxy_conformance.cli.ids import asked_ids, check_names, profile_ids
-from mcp_proxy_conformance.deviations.deviation import FILE as DEVIATIONS
+from mcp_proxy_conformance.verdict.deviations.deviation import FILE as DEVIATIONS
 
 F = TypeVar("F", bound=Callable[..., Any])
 DEFAULTS: dict[str, Any] = {
@@ -217,7 +217,7 @@ def merged(outer: dict[str, Any], inner: dict[str, Any]) -> dict[str, Any]:
 
 def target_options(options: dict[str, Any]) -> dict[str, Any]:
     """Of the merged options those that describe the target, by their names in the target file."""
-    from mcp_proxy_conformance.target.description import OPTIONS  # noqa: PLC0415
+    from mcp_proxy_conformance.targets.description import OPTIONS  # noqa: PLC0415
 
     told = {name: options.get(name.replace(".", "_")) for name in OPTIONS}
     words = told.get("capabilities")
@@ -234,7 +234,7 @@ def target_meant(kind: str | None, file: Path | None) -> tuple[str | None, Path 
         file: The target file named there, None if none is: then one that lies here is used,
             unless it describes another kind.
     """
-    from mcp_proxy_conformance.target.description import FILE  # noqa: PLC0415
+    from mcp_proxy_conformance.targets.description import FILE  # noqa: PLC0415
 
     if file is None and Path(FILE).exists():
         file = _found(kind, FILE)
@@ -242,7 +242,7 @@ def target_meant(kind: str | None, file: Path | None) -> tuple[str | None, Path 
 
 
 def _found(kind: str | None, here: str) -> Path | None:
-    from mcp_proxy_conformance.target.description import kind_in  # noqa: PLC0415
+    from mcp_proxy_conformance.targets.description import kind_in  # noqa: PLC0415
 
     told = kind_in(Path(here)) if kind is not None else None
     if told is not None and told != kind:

@@ -14,8 +14,8 @@ from mcp_proxy_conformance.cli.examples import examples
 from mcp_proxy_conformance.cli.telling import tell
 from mcp_proxy_conformance.report import badge, comparing, github, html, junit, markdown, sarif
 from mcp_proxy_conformance.report.curl import quoted
-from mcp_proxy_conformance.report.outcome import DECLARATION
 from mcp_proxy_conformance.report.reading import BadReport, read_report
+from mcp_proxy_conformance.verdict.outcome import DECLARATION
 
 FORMATS: dict[str, Callable[[dict[str, Any]], str]] = {
     "junit": junit.render,
@@ -126,7 +126,7 @@ def merge(*, files: tuple[Path, ...], out: Path) -> None:
     Exit: that of the run.
     """
     # Merging judges anew, and imports all that a run does; telling a report does not.
-    from mcp_proxy_conformance.report.merging import merged  # noqa: PLC0415
+    from mcp_proxy_conformance.run.merging import merged  # noqa: PLC0415
 
     try:
         _expect_each_once(files)

@@ -11,7 +11,7 @@ import click
 from mcp_proxy_conformance.cli.complaint import Complaining
 from mcp_proxy_conformance.cli.examples import examples
 from mcp_proxy_conformance.cli.options import merged, run_options
-from mcp_proxy_conformance.report.outcome import BROKEN, DECLARATION
+from mcp_proxy_conformance.verdict.outcome import BROKEN, DECLARATION
 
 KINDS = {"endpoint": "Look at a live endpoint, and judge what it says of locked tools."}
 """Those of a module of their own."""
@@ -122,7 +122,7 @@ def _installed(name: str) -> list[str]:
     """The command of a builtin loader, installed if it is not there yet; ends when it cannot be."""
     # What installs loaders is of no use to any other kind.
     from mcp_proxy_conformance.resilience import builtin as builtins  # noqa: PLC0415
-    from mcp_proxy_conformance.target.adapter import AdapterError  # noqa: PLC0415
+    from mcp_proxy_conformance.targets.adapter import AdapterError  # noqa: PLC0415
 
     try:
         chosen = builtins.builtin(name)

@@ -17,8 +17,10 @@ import click
 
 from mcp_proxy_conformance.cli.examples import examples
 from mcp_proxy_conformance.cli.options import described_options, target_meant, target_options
-from mcp_proxy_conformance.posix import lacking
-from mcp_proxy_conformance.report.outcome import (
+from mcp_proxy_conformance.report.selftest import lines
+from mcp_proxy_conformance.targets.description import BadTarget, Description, describe
+from mcp_proxy_conformance.targets.kinds import target_of
+from mcp_proxy_conformance.verdict.outcome import (
     BROKEN,
     CONFORMANT,
     DECLARATION,
@@ -27,9 +29,7 @@ from mcp_proxy_conformance.report.outcome import (
     INTERRUPTED,
     VIOLATED,
 )
-from mcp_proxy_conformance.report.selftest import lines
-from mcp_proxy_conformance.target.description import BadTarget, Description, describe
-from mcp_proxy_conformance.target.kinds import target_of
+from mcp_proxy_conformance.wire.posix import lacking
 
 
 @click.command(
@@ -88,14 +88,8 @@ def selftest(
     if why := lacking("the selftest"):
         click.echo(why, err=True)
         sys.exit(DECLARATION)
-    from mcp_proxy_conformance.counterexamples import (  # noqa: PLC0415
-        document,
-        gather,
-        order,
-        recordings,
-        standing,
-    )
-    from mcp_proxy_conformance.counterexamples.warming import warm  # noqa: PLC0415
+    from mcp_proxy_conformance.selftest import document, gather, order, recordings, standing  # noqa: PLC0415
+    from mcp_proxy_conformance.selftest.warming import warm  # noqa: PLC0415
 
     options["command"] = command or None
     described = _described(kind, options)

@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from mcp_proxy_conformance.report.colour import wanted
-from mcp_proxy_conformance.report.outcome import DECLARATION
 from mcp_proxy_conformance.report.terminal import Detail, render
+from mcp_proxy_conformance.verdict.outcome import DECLARATION
 
 
 def detail_of(options: dict[str, Any]) -> Detail:

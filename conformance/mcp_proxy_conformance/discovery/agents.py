@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from mcp_proxy_conformance.bench import Bench
-from mcp_proxy_conformance.verdict import Inconclusive
-from mcp_proxy_conformance.world import World
+from mcp_proxy_conformance.catalogue.world import World
+from mcp_proxy_conformance.discovery.bench import Bench
+from mcp_proxy_conformance.verdict.result import Inconclusive
 
 
 def scoped(bench: Bench, agent: str) -> Bench:

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from mcp_proxy_conformance.catalogue.surface import Members
+from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.known import Known
-from mcp_proxy_conformance.discovery.surface import Members
-from mcp_proxy_conformance.verdict import Inconclusive, Misshapen
+from mcp_proxy_conformance.verdict.result import Inconclusive, Misshapen
 from mcp_proxy_conformance.wire.reply import ToolReply
-from mcp_proxy_conformance.world import ToolKey
 
 SHOWN = 200
 

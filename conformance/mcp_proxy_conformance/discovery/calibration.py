@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from mcp_proxy_conformance.verdict import Inconclusive
+from mcp_proxy_conformance.verdict.result import Inconclusive
 from mcp_proxy_conformance.wire import spans
 from mcp_proxy_conformance.wire.reply import ToolReply
 from mcp_proxy_conformance.wire.spans import Malformed, Node, Span

@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from itertools import product
 from typing import Any
 
-from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.catalogue.locks import ToolState
+from mcp_proxy_conformance.catalogue.surface import STATUSES
 from mcp_proxy_conformance.discovery.answer import ServerEntry
-from mcp_proxy_conformance.discovery.surface import STATUSES
-from mcp_proxy_conformance.oracle import CALLABLE, counted_as
-from mcp_proxy_conformance.state import ToolState
-from mcp_proxy_conformance.verdict import Misshapen, NotApplicable
+from mcp_proxy_conformance.discovery.bench import Bench
+from mcp_proxy_conformance.discovery.oracle import CALLABLE, counted_as
+from mcp_proxy_conformance.verdict.result import Misshapen, NotApplicable
 
 REASONS = STATUSES
 KEYS = (CALLABLE, *REASONS)

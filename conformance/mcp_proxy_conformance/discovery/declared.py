@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from mcp_proxy_conformance.discovery.answer import Answer
-from mcp_proxy_conformance.verdict import DeclarationFault
+from mcp_proxy_conformance.verdict.result import DeclarationFault
 
 CAPABILITY = {
     "disabled_by_config": "config",

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from mcp_proxy_conformance.discovery.surface import FLAG
+from mcp_proxy_conformance.catalogue.surface import FLAG
 from mcp_proxy_conformance.wire import spans
 from mcp_proxy_conformance.wire.spans import Malformed, Node
 

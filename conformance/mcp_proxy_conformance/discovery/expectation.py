@@ -8,11 +8,14 @@ from typing import Any
 
 import msgspec
 
-from mcp_proxy_conformance.bench import ABSENT, Bench, Called
-from mcp_proxy_conformance.case import Bounds, Case, Then
-from mcp_proxy_conformance.comparison import Comparison
+from mcp_proxy_conformance.catalogue.case import Bounds, Case, Then
+from mcp_proxy_conformance.catalogue.locks import ToolState
+from mcp_proxy_conformance.catalogue.surface import FLAG
+from mcp_proxy_conformance.catalogue.world import ToolKey, key
 from mcp_proxy_conformance.discovery.agents import beyond
 from mcp_proxy_conformance.discovery.answer import Answer, ServerEntry
+from mcp_proxy_conformance.discovery.arming.proving import SHOW_LIMIT
+from mcp_proxy_conformance.discovery.bench import ABSENT, Bench, Called
 from mcp_proxy_conformance.discovery.counts import KEYS, REASONS, integral
 from mcp_proxy_conformance.discovery.grounds import (
     OF_USERS,
@@ -23,14 +26,11 @@ from mcp_proxy_conformance.discovery.grounds import (
 )
 from mcp_proxy_conformance.discovery.locked import own_entries, schemas
 from mcp_proxy_conformance.discovery.numbers import numbers_in
+from mcp_proxy_conformance.discovery.oracle import ABSENT as NOWHERE
+from mcp_proxy_conformance.discovery.oracle import BY_APPROVAL, cap, counted_as, is_hidden
 from mcp_proxy_conformance.discovery.remediation import judge, mask
-from mcp_proxy_conformance.discovery.surface import FLAG
-from mcp_proxy_conformance.oracle import ABSENT as NOWHERE
-from mcp_proxy_conformance.oracle import BY_APPROVAL, cap, counted_as, is_hidden
-from mcp_proxy_conformance.proving import SHOW_LIMIT
-from mcp_proxy_conformance.state import ToolState
-from mcp_proxy_conformance.verdict import Inconclusive, NotApplicable
-from mcp_proxy_conformance.world import ToolKey, key
+from mcp_proxy_conformance.verdict.comparison import Comparison
+from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 
 POLICY = "disabled_by_config"
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.catalogue.surface import FLAG
+from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.calibration import (
     FALSE,
     Difference,
@@ -13,7 +14,6 @@ from mcp_proxy_conformance.discovery.calibration import (
     absent_against_false,
 )
 from mcp_proxy_conformance.discovery.echo import without_flag
-from mcp_proxy_conformance.discovery.surface import FLAG
 
 OPTED_IN = "with the flag"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from mcp_proxy_conformance.world import ToolKey
+from mcp_proxy_conformance.catalogue.world import ToolKey
 
 
 class Known:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.answer import Answer, Entry
+from mcp_proxy_conformance.discovery.arming.proving import SHOW_LIMIT
+from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.onlookers import onlookers
+from mcp_proxy_conformance.discovery.oracle import ABSENT, cap, is_withheld
 from mcp_proxy_conformance.discovery.remediation import mask
-from mcp_proxy_conformance.oracle import ABSENT, cap, is_withheld
-from mcp_proxy_conformance.proving import SHOW_LIMIT
-from mcp_proxy_conformance.world import ToolKey
 
 SHORT = 20
 """Characters; a shorter text is looked for as a whole string only, not inside others."""

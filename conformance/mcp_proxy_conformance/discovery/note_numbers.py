@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.catalogue.locks import ToolState
+from mcp_proxy_conformance.catalogue.surface import FLAG
+from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.answer import Answer
+from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.numbers import numbers_in
-from mcp_proxy_conformance.discovery.surface import FLAG
-from mcp_proxy_conformance.state import ToolState
-from mcp_proxy_conformance.world import ToolKey
 
 INDEXED = (ToolState(config=True), ToolState(user=True), ToolState(config=True, user=True))
 """The locks whose tools stay in the search index, so that their number can be known."""

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from mcp_proxy_conformance.bench import ABSENT, Bench
+from mcp_proxy_conformance.catalogue.stage import stage
+from mcp_proxy_conformance.catalogue.world import World
 from mcp_proxy_conformance.discovery.answer import Answer
+from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
 from mcp_proxy_conformance.discovery.onlookers import onlookers
-from mcp_proxy_conformance.oracle import must_have_note
-from mcp_proxy_conformance.stage import stage
-from mcp_proxy_conformance.verdict import Inconclusive, NotApplicable
-from mcp_proxy_conformance.world import World
+from mcp_proxy_conformance.discovery.oracle import must_have_note
+from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 
 
 def queries_of(world: World) -> tuple[str, ...]:

@@ -6,8 +6,8 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
-from mcp_proxy_conformance.bench import Bench
-from mcp_proxy_conformance.verdict import Inconclusive
+from mcp_proxy_conformance.discovery.bench import Bench
+from mcp_proxy_conformance.verdict.result import Inconclusive
 from mcp_proxy_conformance.wire.conversation import Conversation
 
 

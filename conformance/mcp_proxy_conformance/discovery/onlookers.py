@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mcp_proxy_conformance.bench import Bench
 from mcp_proxy_conformance.discovery.agents import everywhere
+from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.offered import elsewhere
 
 

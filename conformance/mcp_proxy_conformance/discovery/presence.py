@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mcp_proxy_conformance.calling import ABSENT
+from mcp_proxy_conformance.catalogue.surface import FLAG
+from mcp_proxy_conformance.catalogue.world import Server, Tool, World
 from mcp_proxy_conformance.discovery.answer import Answer
-from mcp_proxy_conformance.discovery.surface import FLAG
-from mcp_proxy_conformance.target.started import Started, poll
-from mcp_proxy_conformance.verdict import Result
-from mcp_proxy_conformance.world import Server, Tool, World
+from mcp_proxy_conformance.discovery.calling import ABSENT
+from mcp_proxy_conformance.targets.started import Started, poll
+from mcp_proxy_conformance.verdict.result import Result
 
 SHOWN, LONGEST_NAME = 8, 200
 OPEN, LOCKED = "zorvik", "mobel"

@@ -9,8 +9,8 @@ from jsonschema.validators import validator_for
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
-from mcp_proxy_conformance.discovery.surface import FLAG
-from mcp_proxy_conformance.verdict import Inconclusive, Misshapen
+from mcp_proxy_conformance.catalogue.surface import FLAG
+from mcp_proxy_conformance.verdict.result import Inconclusive, Misshapen
 
 SHOWN = 200
 

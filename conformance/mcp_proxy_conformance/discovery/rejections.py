@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from mcp_proxy_conformance.bench import Bench, Called
+from mcp_proxy_conformance.catalogue.locks import ToolState
+from mcp_proxy_conformance.catalogue.surface import STATUSES
+from mcp_proxy_conformance.catalogue.world import ToolKey
+from mcp_proxy_conformance.discovery.bench import Bench, Called
 from mcp_proxy_conformance.discovery.locked import masked
 from mcp_proxy_conformance.discovery.remediation import claims_operator_policy, judge
 from mcp_proxy_conformance.discovery.remediation_words import MASKED_NAME
-from mcp_proxy_conformance.discovery.surface import STATUSES
-from mcp_proxy_conformance.state import ToolState
-from mcp_proxy_conformance.world import ToolKey
 
 CONFIG_WORD = "disabled_by_config"
 

@@ -7,7 +7,7 @@ from functools import cache
 
 import msgspec
 
-from mcp_proxy_conformance.resources import fixtures_dir
+from mcp_proxy_conformance.catalogue.resources import fixtures_dir
 
 MASKED_NAME = "masked_name"
 """What `mask` leaves where a tool or server name stood; reads as an identifier, says nothing."""

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from mcp_proxy_conformance.catalogue.surface import STATUSES, Members
 from mcp_proxy_conformance.discovery.answer import Listing
-from mcp_proxy_conformance.discovery.surface import STATUSES, Members
 
 
 def status_numbers(value: Any) -> Iterator[tuple[str, int]]:

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from mcp_proxy_conformance.bench import ABSENT, Bench
-from mcp_proxy_conformance.case import Case, cases
-from mcp_proxy_conformance.comparison import Comparison
+from mcp_proxy_conformance.catalogue.case import Case, cases
+from mcp_proxy_conformance.catalogue.world import key
 from mcp_proxy_conformance.discovery.agents import everywhere
+from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
 from mcp_proxy_conformance.discovery.expectation import lay_out
 from mcp_proxy_conformance.discovery.forms import unequal
 from mcp_proxy_conformance.discovery.offered import elsewhere
-from mcp_proxy_conformance.target.adapter import Unsupported
-from mcp_proxy_conformance.verdict import Inconclusive, Misshapen, NotApplicable
+from mcp_proxy_conformance.targets.adapter import Unsupported
+from mcp_proxy_conformance.verdict.comparison import Comparison
+from mcp_proxy_conformance.verdict.result import Inconclusive, Misshapen, NotApplicable
 from mcp_proxy_conformance.wire.faults import ProtocolFault
-from mcp_proxy_conformance.world import key
 
 
 @dataclass(frozen=True, slots=True)

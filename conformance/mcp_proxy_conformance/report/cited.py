@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from mcp_proxy_conformance.transcript import Direction, Edge, Headers, Message
+from mcp_proxy_conformance.wire.transcript import Direction, Edge, Headers, Message
 
 BODY_MOST = 20_000
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from mcp_proxy_conformance.report.framing import framed
-from mcp_proxy_conformance.report.inert import inert
 from mcp_proxy_conformance.report.markdown import cell, code, plain
 from mcp_proxy_conformance.report.matrix import ABSENT, Cell, Matrix, Row, matrix
+from mcp_proxy_conformance.verdict.escaping import inert
 
 SETTLED = ("pass", "not_applicable", ABSENT)
 LINE = 200

@@ -6,7 +6,7 @@ import re
 import shlex
 from typing import Any
 
-from mcp_proxy_conformance.report.inert import inert
+from mcp_proxy_conformance.verdict.escaping import inert
 
 SENT = frozenset(
     {"content-type", "accept", "mcp-session-id", "mcp-protocol-version", "mcp-method", "mcp-name",

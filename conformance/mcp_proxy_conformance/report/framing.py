@@ -11,7 +11,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from mcp_proxy_conformance.report.inert import inert
+from mcp_proxy_conformance.verdict.escaping import inert
 
 PACKAGE, FOLDER = "mcp_proxy_conformance", "report"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 from typing import Any
 
-from mcp_proxy_conformance.report.inert import inert
-from mcp_proxy_conformance.report.outcome import CONFORMANT, INCOMPLETE, STALE, VIOLATED
 from mcp_proxy_conformance.report.retelling import Waiver, again, line_of, name, sentence, waivers
+from mcp_proxy_conformance.verdict.escaping import inert
+from mcp_proxy_conformance.verdict.outcome import CONFORMANT, INCOMPLETE, STALE, VIOLATED
 
 MOST, LONGEST = 10, 1500
 """Annotations of a job that are shown, and characters of one."""

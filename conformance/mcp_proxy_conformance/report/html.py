@@ -7,11 +7,10 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from mcp_proxy_conformance.interpretation import Interpretation
+from mcp_proxy_conformance.catalogue.interpretation import Interpretation
 from mcp_proxy_conformance.report.evidence import Evidence, read
 from mcp_proxy_conformance.report.exchange import Exchange, exchange
 from mcp_proxy_conformance.report.framing import framed
-from mcp_proxy_conformance.report.outcome import CONFORMANT, INCOMPLETE, STALE, VIOLATED
 from mcp_proxy_conformance.report.retelling import (
     OPEN,
     TOLD,
@@ -30,6 +29,7 @@ from mcp_proxy_conformance.report.retelling import (
     waivers,
 )
 from mcp_proxy_conformance.report.terminal import VERDICTS
+from mcp_proxy_conformance.verdict.outcome import CONFORMANT, INCOMPLETE, STALE, VIOLATED
 
 COLOURS = {
     CONFORMANT: "pass",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from mcp_proxy_conformance.report.inert import inert
 from mcp_proxy_conformance.report.retelling import (
     again,
     name,
@@ -15,6 +14,7 @@ from mcp_proxy_conformance.report.retelling import (
     waived_by,
     waivers,
 )
+from mcp_proxy_conformance.verdict.escaping import inert
 
 SUITE = "mcp-proxy-conformance"
 LONGEST = 1e9

@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from typing import Any
 
-from mcp_proxy_conformance.report.inert import inert
 from mcp_proxy_conformance.report.retelling import (
     OPEN,
     Waiver,
@@ -19,6 +18,7 @@ from mcp_proxy_conformance.report.retelling import (
     waivers,
 )
 from mcp_proxy_conformance.report.terminal import VERDICTS
+from mcp_proxy_conformance.verdict.escaping import inert
 
 MOST, LINES, CELL = 50, 12, 200
 _TICKS = re.compile("`+")

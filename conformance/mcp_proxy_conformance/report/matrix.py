@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mcp_proxy_conformance.catalogue.requirement import catalogue
 from mcp_proxy_conformance.report.html import anchors, colour_of
 from mcp_proxy_conformance.report.retelling import (
     TOLD,
@@ -16,7 +17,6 @@ from mcp_proxy_conformance.report.retelling import (
     sentence,
     target_of,
 )
-from mcp_proxy_conformance.requirement import catalogue
 
 ABSENT = "not asked"
 """Of a clause that is not in the profile of a report, or that was left out of its run."""

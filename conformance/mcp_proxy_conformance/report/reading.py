@@ -8,9 +8,9 @@ from typing import Any
 import jsonschema
 import msgspec
 
-from mcp_proxy_conformance.report.document import FORMAT
-from mcp_proxy_conformance.report.inert import inert
-from mcp_proxy_conformance.resources import schemas_dir
+from mcp_proxy_conformance.catalogue.resources import schemas_dir
+from mcp_proxy_conformance.run.document import FORMAT
+from mcp_proxy_conformance.verdict.escaping import inert
 
 SHOWN = 120
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mcp_proxy_conformance.interpretation import Interpretation, interpretations
+from mcp_proxy_conformance.catalogue.interpretation import Interpretation, interpretations
+from mcp_proxy_conformance.catalogue.requirement import UnknownClause, catalogue
 from mcp_proxy_conformance.report.curl import curl, quoted
 from mcp_proxy_conformance.report.evidence import guilty
-from mcp_proxy_conformance.requirement import UnknownClause, catalogue
 
 NAMING = ("command", "binary", "kind", "surface")
 """Members of a target file that say what is judged."""

@@ -7,8 +7,6 @@ from pathlib import PureWindowsPath
 from typing import Any
 from urllib.parse import quote
 
-from mcp_proxy_conformance.report.inert import inert
-from mcp_proxy_conformance.report.outcome import BROKEN, DECLARATION, FAULT, INTERRUPTED
 from mcp_proxy_conformance.report.retelling import (
     Waiver,
     again,
@@ -18,6 +16,8 @@ from mcp_proxy_conformance.report.retelling import (
     waived_by,
     waivers,
 )
+from mcp_proxy_conformance.verdict.escaping import inert
+from mcp_proxy_conformance.verdict.outcome import BROKEN, DECLARATION, FAULT, INTERRUPTED
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

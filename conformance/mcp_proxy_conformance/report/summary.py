@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from mcp_proxy_conformance.deviations.waiving import stale
+from mcp_proxy_conformance.catalogue.resources import LOGS
 from mcp_proxy_conformance.report.colour import Line, short
 from mcp_proxy_conformance.report.retelling import (
     is_after_the_end,
@@ -15,7 +15,7 @@ from mcp_proxy_conformance.report.retelling import (
     requirement_of,
     target_of,
 )
-from mcp_proxy_conformance.resources import LOGS
+from mcp_proxy_conformance.verdict.deviations.waiving import stale
 
 Json = dict[str, Any]
 VERDICTS = ("pass", "fail", "inconclusive", "not_applicable", "error", "waived")

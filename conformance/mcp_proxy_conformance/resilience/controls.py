@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from mcp_proxy_conformance.resilience.load_case import (
+from mcp_proxy_conformance.catalogue.load_case import (
     CONTROL_UP,
     CONTROLS,
     Expected,
@@ -17,7 +17,7 @@ from mcp_proxy_conformance.resilience.load_case import (
 )
 from mcp_proxy_conformance.resilience.loading import Outcome
 from mcp_proxy_conformance.resilience.loads import Load
-from mcp_proxy_conformance.verdict import Inconclusive, NotApplicable
+from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 
 LoadOf = Callable[[LoadCase], Load]
 BESIDE = Server(server_id="control-beside", tools=("control_beside_tool",))

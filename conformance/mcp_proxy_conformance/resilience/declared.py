@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from mcp_proxy_conformance.resilience.load_case import Behaviour, LoadCase
+from mcp_proxy_conformance.catalogue.load_case import Behaviour, LoadCase
 from mcp_proxy_conformance.resilience.walk import SIGNATURE, Reads, walk
 
 SERVER_ID = "{server_id}"

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from mcp_proxy_conformance.comparison import Comparison, Open
+from mcp_proxy_conformance.catalogue.load_case import CONTROLS, Expected, Given, LoadCase, Server
 from mcp_proxy_conformance.resilience.blame import (
     OF_ATTEMPTS,
     OF_STATUS,
@@ -19,13 +19,13 @@ from mcp_proxy_conformance.resilience.blame import (
 )
 from mcp_proxy_conformance.resilience.controls import LoadOf, allowed, basis, status_of
 from mcp_proxy_conformance.resilience.declared import are_tools_of
-from mcp_proxy_conformance.resilience.load_case import CONTROLS, Expected, Given, LoadCase, Server
 from mcp_proxy_conformance.resilience.loading import Outcome
 from mcp_proxy_conformance.resilience.loads import Load
 from mcp_proxy_conformance.resilience.showing import shows
 from mcp_proxy_conformance.resilience.walk import Reads
 from mcp_proxy_conformance.resilience.warnings import WORDS, warnings
-from mcp_proxy_conformance.verdict import Inconclusive, NotApplicable
+from mcp_proxy_conformance.verdict.comparison import Comparison, Open
+from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 
 OF_ANY_FAILED = frozenset({
     "O1.one-each", "O2.word", "O3.no-tools", "O4.error", "O4.error~one-line", "S1.secrets",

@@ -8,11 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from mcp_proxy_conformance.catalogue.load_case import LoadCase
 from mcp_proxy_conformance.resilience.embedded import Changed, EmbeddedLoader, LoaderHost
-from mcp_proxy_conformance.resilience.load_case import LoadCase
 from mcp_proxy_conformance.resilience.loading import Loader, LoaderProgram
-from mcp_proxy_conformance.target.adapter import AdapterError, Target
-from mcp_proxy_conformance.target.description import OF_LOADERS
+from mcp_proxy_conformance.targets.adapter import AdapterError, Target
+from mcp_proxy_conformance.targets.description import OF_LOADERS
 
 EXAMPLES = 30
 """How many loads are generated if nothing else is asked for."""

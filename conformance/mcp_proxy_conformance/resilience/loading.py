@@ -12,9 +12,9 @@ from typing import Any, Protocol
 
 import msgspec
 
-from mcp_proxy_conformance.target.adapter import AdapterError
-from mcp_proxy_conformance.target.answer import QUOTED, quoted
-from mcp_proxy_conformance.target.lines import Ended, LineProgram
+from mcp_proxy_conformance.targets.adapter import AdapterError
+from mcp_proxy_conformance.targets.answer import QUOTED, quoted
+from mcp_proxy_conformance.targets.lines import Ended, LineProgram
 
 END_S = 5.0
 FIRST_S = 60.0

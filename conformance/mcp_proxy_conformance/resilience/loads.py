@@ -12,7 +12,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
-from mcp_proxy_conformance.resilience.load_case import (
+from mcp_proxy_conformance.catalogue.load_case import (
     BASE_BACKOFF_S,
     CONTROL_DOWN,
     CONTROL_UP,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
-from mcp_proxy_conformance.resilience.load_case import Behaviour, Server, Status
+from mcp_proxy_conformance.catalogue.load_case import Behaviour, Server, Status
 
 AVAILABLE: frozenset[Status] = frozenset({"available"})
 TRANSIENT: frozenset[Status] = frozenset({"transient"})

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from mcp_proxy_conformance.comparison import Comparison
 from mcp_proxy_conformance.resilience.loads import Load
-from mcp_proxy_conformance.verdict import Inconclusive
+from mcp_proxy_conformance.verdict.comparison import Comparison
+from mcp_proxy_conformance.verdict.result import Inconclusive
 
 FAILED = frozenset({"transient", "permanent", "denied"})
 WORDS = FAILED | {"available"}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
-    from mcp_proxy_conformance.transcript import Transcript
+    from mcp_proxy_conformance.wire.transcript import Transcript
 
 PATIENCE = 10.0
 """Seconds within which a listener opens or closes; both take far less than one millisecond."""

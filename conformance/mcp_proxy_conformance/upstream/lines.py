@@ -11,8 +11,8 @@ from mcp_proxy_conformance.upstream.listener import Listener
 if TYPE_CHECKING:
     import asyncio
 
-    from mcp_proxy_conformance.transcript import Direction, Transcript
     from mcp_proxy_conformance.upstream.script import Script
+    from mcp_proxy_conformance.wire.transcript import Direction, Transcript
 
 LIST_CHANGED = b'{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'
 

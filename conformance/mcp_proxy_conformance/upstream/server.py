@@ -14,9 +14,9 @@ from mcp_proxy_conformance.upstream.state import ServerState
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mcp_proxy_conformance.transcript import Direction, Headers, Transcript
     from mcp_proxy_conformance.upstream.http import HttpRequest
     from mcp_proxy_conformance.upstream.tools import UpstreamTool
+    from mcp_proxy_conformance.wire.transcript import Direction, Headers, Transcript
 
 PATH = "/mcp"
 _JSON = ("Content-Type", "application/json")

@@ -13,9 +13,9 @@ from mcp_proxy_conformance.wire.session import Session
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mcp_proxy_conformance.transcript import Transcript
     from mcp_proxy_conformance.wire.http import Answer
     from mcp_proxy_conformance.wire.sse import Event
+    from mcp_proxy_conformance.wire.transcript import Transcript
 
 Wire = Literal["auto", "handshake", "stateless"]
 FORBIDDEN = (401, 403)

@@ -17,7 +17,7 @@ from mcp_proxy_conformance.wire.sse import Event, EventReader
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mcp_proxy_conformance.transcript import Message, Transcript
+    from mcp_proxy_conformance.wire.transcript import Message, Transcript
 
 MAX_BODY = 16 << 20
 """Bytes of one answer; what is longer is not read, and nothing is said of it."""

@@ -12,7 +12,7 @@ from mcp_proxy_conformance.wire.session import overridden
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_proxy_conformance.transcript import Transcript
+    from mcp_proxy_conformance.wire.transcript import Transcript
 
 TIMEOUT = 3.0
 OK = 200

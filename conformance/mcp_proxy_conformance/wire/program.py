@@ -11,15 +11,15 @@ import tempfile
 from collections import deque
 from typing import TYPE_CHECKING
 
-from mcp_proxy_conformance.posix import lacking
 from mcp_proxy_conformance.wire.faults import EXCERPT, Phase, ProtocolFault, Unreachable
 from mcp_proxy_conformance.wire.http import MAX_BODY
+from mcp_proxy_conformance.wire.posix import lacking
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mcp_proxy_conformance.transcript import Direction, Message, Transcript
     from mcp_proxy_conformance.wire.deadline import Deadline
+    from mcp_proxy_conformance.wire.transcript import Direction, Message, Transcript
 
 PEER = "stdio"
 CHUNK = 1 << 16

@@ -9,8 +9,8 @@ from mcp_proxy_conformance.wire import spans
 from mcp_proxy_conformance.wire.faults import ProtocolFault
 
 if TYPE_CHECKING:
-    from mcp_proxy_conformance.transcript import Headers, Message
     from mcp_proxy_conformance.wire.jsonrpc import Envelope
+    from mcp_proxy_conformance.wire.transcript import Headers, Message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

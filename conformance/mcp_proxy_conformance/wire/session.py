@@ -16,10 +16,10 @@ from mcp_proxy_conformance.wire.http import Http, check_header
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mcp_proxy_conformance.transcript import Transcript
     from mcp_proxy_conformance.wire.http import Answer
     from mcp_proxy_conformance.wire.reply import Reply
     from mcp_proxy_conformance.wire.sse import Event
+    from mcp_proxy_conformance.wire.transcript import Transcript
 
 CLOSE_TIMEOUT = 1.0
 NOT_FOUND = 404

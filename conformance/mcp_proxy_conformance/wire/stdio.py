@@ -14,7 +14,7 @@ from mcp_proxy_conformance.wire.reply import Reply
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mcp_proxy_conformance.transcript import Transcript
+    from mcp_proxy_conformance.wire.transcript import Transcript
 
 
 class StdioClient(Conversation):

@@ -7,19 +7,19 @@ from typing import Any
 
 import msgspec
 
-from mcp_proxy_conformance.baseline.comparing import answers_changed, entries_changed
-from mcp_proxy_conformance.baseline.manifest import Body, Kind, Recording, read
-from mcp_proxy_conformance.baseline.recorder import (
+from mcp_proxy_conformance.catalogue.requirement import requirement
+from mcp_proxy_conformance.catalogue.stage import on
+from mcp_proxy_conformance.discovery.baseline.comparing import answers_changed, entries_changed
+from mcp_proxy_conformance.discovery.baseline.manifest import Body, Kind, Recording, read
+from mcp_proxy_conformance.discovery.baseline.recorder import (
     STAGE,
     UNLOCKED,
     bodies,
     both_phases,
     requests,
 )
-from mcp_proxy_conformance.bench import Bench
-from mcp_proxy_conformance.requirement import requirement
-from mcp_proxy_conformance.stage import on
-from mcp_proxy_conformance.verdict import NotApplicable
+from mcp_proxy_conformance.discovery.bench import Bench
+from mcp_proxy_conformance.verdict.result import NotApplicable
 
 QUERIES = tuple(one for one in requests() if "list" not in one)
 LISTINGS = tuple(one for one in requests() if "list" in one)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.catalogue.requirement import requirement
+from mcp_proxy_conformance.catalogue.stage import on
+from mcp_proxy_conformance.catalogue.world import CONFIG, USER, ToolKey, server, tool, world
+from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.locked import ask
-from mcp_proxy_conformance.requirement import requirement
-from mcp_proxy_conformance.stage import on
-from mcp_proxy_conformance.target.started import poll
-from mcp_proxy_conformance.world import CONFIG, USER, ToolKey, server, tool, world
+from mcp_proxy_conformance.targets.started import poll
 
 HELD = world(
     server(

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from msgspec import structs
 
-from mcp_proxy_conformance.bench import Bench
-from mcp_proxy_conformance.requirement import requirement
-from mcp_proxy_conformance.stage import on
-from mcp_proxy_conformance.verdict import NotApplicable
-from mcp_proxy_conformance.world import CONFIG, Step, server, tool, world
+from mcp_proxy_conformance.catalogue.requirement import requirement
+from mcp_proxy_conformance.catalogue.stage import on
+from mcp_proxy_conformance.catalogue.world import CONFIG, Step, server, tool, world
+from mcp_proxy_conformance.discovery.bench import Bench
+from mcp_proxy_conformance.verdict.result import NotApplicable
 
 SHARED = "gremtol"
 NAMES = (

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.catalogue.requirement import requirement
+from mcp_proxy_conformance.catalogue.stage import on, stage
+from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.counts import (
     KEYS,
     REASONS,
@@ -16,9 +18,7 @@ from mcp_proxy_conformance.discovery.counts import (
     tally,
 )
 from mcp_proxy_conformance.discovery.onlookers import onlookers
-from mcp_proxy_conformance.requirement import requirement
-from mcp_proxy_conformance.stage import on, stage
-from mcp_proxy_conformance.verdict import Misshapen
+from mcp_proxy_conformance.verdict.result import Misshapen
 
 MIXED = stage("mixed")
 COMBOS = stage("combos")

@@ -7,11 +7,9 @@ from typing import Any
 
 from msgspec import structs
 
-from mcp_proxy_conformance.bench import Bench
-from mcp_proxy_conformance.discovery.counts import KEYS, block, integral, tally
-from mcp_proxy_conformance.requirement import requirement
-from mcp_proxy_conformance.stage import on, stage
-from mcp_proxy_conformance.world import (
+from mcp_proxy_conformance.catalogue.requirement import requirement
+from mcp_proxy_conformance.catalogue.stage import on, stage
+from mcp_proxy_conformance.catalogue.world import (
     CONFIG,
     USER,
     LockKind,
@@ -21,6 +19,8 @@ from mcp_proxy_conformance.world import (
     tool,
     world,
 )
+from mcp_proxy_conformance.discovery.bench import Bench
+from mcp_proxy_conformance.discovery.counts import KEYS, block, integral, tally
 
 MIXED = stage("mixed")
 FORGE = world(server("forge", tool("zorvik_list"), tool("mobel_drop")))

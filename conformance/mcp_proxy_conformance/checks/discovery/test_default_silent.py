@@ -8,14 +8,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from mcp_proxy_conformance.bench import ABSENT, Bench
+from mcp_proxy_conformance.catalogue.requirement import requirement
+from mcp_proxy_conformance.catalogue.stage import on, stage
+from mcp_proxy_conformance.catalogue.surface import STATUSES
+from mcp_proxy_conformance.catalogue.world import CONFIG, USER, ToolKey, server, tool, world
 from mcp_proxy_conformance.discovery.answer import Answer
+from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
 from mcp_proxy_conformance.discovery.onlookers import onlookers
-from mcp_proxy_conformance.discovery.surface import STATUSES
-from mcp_proxy_conformance.requirement import requirement
-from mcp_proxy_conformance.stage import on, stage
-from mcp_proxy_conformance.verdict import NotApplicable
-from mcp_proxy_conformance.world import CONFIG, USER, ToolKey, server, tool, world
+from mcp_proxy_conformance.verdict.result import NotApplicable
 
 ALONE, MIXED, PLAIN = stage("alone"), stage("mixed"), stage("plain")
 UNLOCKED = msgspec.structs.replace(PLAIN, id="plain-unlocked", steps=())

@@ -9,14 +9,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.catalogue.requirement import requirement
+from mcp_proxy_conformance.catalogue.stage import on, stage
+from mcp_proxy_conformance.catalogue.world import CONFIG, ToolKey, server, tool, world
+from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.calibration import differences
 from mcp_proxy_conformance.discovery.forms import asked, unequal
 from mcp_proxy_conformance.discovery.offered import elsewhere
-from mcp_proxy_conformance.requirement import requirement
-from mcp_proxy_conformance.stage import on, stage
-from mcp_proxy_conformance.verdict import NotApplicable
-from mcp_proxy_conformance.world import CONFIG, ToolKey, server, tool, world
+from mcp_proxy_conformance.verdict.result import NotApplicable
 
 ALONE, CROWD, MIXED = stage("alone"), stage("crowd"), stage("mixed")
 PLAIN, SCOPE = stage("plain"), stage("scope")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from contextlib import ExitStack
 
-from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.catalogue.requirement import requirement
+from mcp_proxy_conformance.catalogue.stage import on, stage
+from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.locked import ask
-from mcp_proxy_conformance.requirement import requirement
-from mcp_proxy_conformance.stage import on, stage
 
 MIXED, COMBOS, ALONE = stage("mixed"), stage("combos"), stage("alone")
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.catalogue.requirement import requirement
+from mcp_proxy_conformance.catalogue.stage import on, stage
+from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.answer import Answer, Entry
+from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.locked import (
     every_answer,
     every_entry,
@@ -14,9 +17,6 @@ from mcp_proxy_conformance.discovery.locked import (
     repeated,
     schemas,
 )
-from mcp_proxy_conformance.requirement import requirement
-from mcp_proxy_conformance.stage import on, stage
-from mcp_proxy_conformance.world import ToolKey
 
 MIXED, SCOPE = stage("mixed"), stage("scope")
 MEMBERS = ("name", "server", "description", "status")

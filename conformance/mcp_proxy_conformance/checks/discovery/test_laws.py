@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from mcp_proxy_conformance.bench import Bench
-from mcp_proxy_conformance.case import Case, each_case
-from mcp_proxy_conformance.discovery.laws.world_run import GENERATED, LawBench
+from mcp_proxy_conformance.catalogue.case import Case, each_case
+from mcp_proxy_conformance.catalogue.requirement import requirement
+from mcp_proxy_conformance.catalogue.stage import on
+from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.views import looked_at
-from mcp_proxy_conformance.requirement import requirement
-from mcp_proxy_conformance.stage import on
+from mcp_proxy_conformance.run.world_run import GENERATED, LawBench
 
 
 @requirement("FR-001.accepts")

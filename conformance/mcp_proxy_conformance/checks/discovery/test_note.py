@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.catalogue.requirement import requirement
+from mcp_proxy_conformance.catalogue.stage import on
+from mcp_proxy_conformance.catalogue.world import CONFIG, USER, ToolKey, server, tool, world
 from mcp_proxy_conformance.discovery.answer import Answer
+from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.locked import repeated
 from mcp_proxy_conformance.discovery.note_numbers import counts_right, leads_on, numbers_allowed
 from mcp_proxy_conformance.discovery.notes import (
@@ -15,11 +18,8 @@ from mcp_proxy_conformance.discovery.notes import (
 )
 from mcp_proxy_conformance.discovery.numbers import numbers_in
 from mcp_proxy_conformance.discovery.remediation_words import is_english
-from mcp_proxy_conformance.requirement import requirement
-from mcp_proxy_conformance.stage import on
-from mcp_proxy_conformance.verdict import NotApplicable
+from mcp_proxy_conformance.verdict.result import NotApplicable
 from mcp_proxy_conformance.wire import spans
-from mcp_proxy_conformance.world import CONFIG, USER, ToolKey, server, tool, world
 
 SHARED = "kelmund"
 TWICE = world(

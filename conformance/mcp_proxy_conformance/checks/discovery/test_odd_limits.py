@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from mcp_proxy_conformance.bench import Bench
-from mcp_proxy_conformance.requirement import requirement
-from mcp_proxy_conformance.stage import on
-from mcp_proxy_conformance.verdict import Misshapen
+from mcp_proxy_conformance.catalogue.requirement import requirement
+from mcp_proxy_conformance.catalogue.stage import on
+from mcp_proxy_conformance.catalogue.world import CONFIG, server, tool, world
+from mcp_proxy_conformance.discovery.bench import Bench
+from mcp_proxy_conformance.verdict.result import Misshapen
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
-from mcp_proxy_conformance.world import CONFIG, server, tool, world
 
 ODD = (0, -1, 2.7, "5", "abc", None, 1e300)
 NAMES = (

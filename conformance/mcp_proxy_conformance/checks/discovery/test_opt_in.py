@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from mcp_proxy_conformance.bench import ABSENT, Bench
+from mcp_proxy_conformance.catalogue.requirement import requirement
+from mcp_proxy_conformance.catalogue.stage import on, stage
+from mcp_proxy_conformance.catalogue.surface import FLAG
+from mcp_proxy_conformance.catalogue.world import CONFIG, USER, ToolKey, server, tool, world
 from mcp_proxy_conformance.discovery.agents import everywhere
 from mcp_proxy_conformance.discovery.answer import Answer
+from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
 from mcp_proxy_conformance.discovery.offered import offered, offered_anywhere
+from mcp_proxy_conformance.discovery.oracle import ABSENT as NOWHERE
 from mcp_proxy_conformance.discovery.published import default, refusals
-from mcp_proxy_conformance.discovery.surface import FLAG
-from mcp_proxy_conformance.oracle import ABSENT as NOWHERE
-from mcp_proxy_conformance.requirement import requirement
-from mcp_proxy_conformance.stage import on, stage
-from mcp_proxy_conformance.world import CONFIG, USER, ToolKey, server, tool, world
 
 MIXED = stage("mixed")
 LOCKED = world(

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mcp_proxy_conformance.bench import Bench
-from mcp_proxy_conformance.discovery.surface import STATUSES
-from mcp_proxy_conformance.oracle import ABSENT as NOWHERE
-from mcp_proxy_conformance.oracle import CALLABLE
-from mcp_proxy_conformance.proving import SHOW_LIMIT
-from mcp_proxy_conformance.requirement import requirement
-from mcp_proxy_conformance.stage import on, stage
-from mcp_proxy_conformance.verdict import NotApplicable
-from mcp_proxy_conformance.world import USER, Step, ToolKey, server, tool, world
+from mcp_proxy_conformance.catalogue.requirement import requirement
+from mcp_proxy_conformance.catalogue.stage import on, stage
+from mcp_proxy_conformance.catalogue.surface import STATUSES
+from mcp_proxy_conformance.catalogue.world import USER, Step, ToolKey, server, tool, world
+from mcp_proxy_conformance.discovery.arming.proving import SHOW_LIMIT
+from mcp_proxy_conformance.discovery.bench import Bench
+from mcp_proxy_conformance.discovery.oracle import ABSENT as NOWHERE
+from mcp_proxy_conformance.discovery.oracle import CALLABLE
+from mcp_proxy_conformance.verdict.result import NotApplicable
 
 MIXED = stage("mixed")
 FORGE = world(server("forge", tool("zorvik_list"), tool("mobel_drop", locked=USER)))

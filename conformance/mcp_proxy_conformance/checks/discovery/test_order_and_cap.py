@@ -7,15 +7,15 @@ from functools import partial
 
 import pytest
 
-from mcp_proxy_conformance.bench import ABSENT, Bench
+from mcp_proxy_conformance.catalogue.requirement import requirement
+from mcp_proxy_conformance.catalogue.stage import on, stage
+from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.agents import scoped
 from mcp_proxy_conformance.discovery.answer import Answer
+from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
 from mcp_proxy_conformance.discovery.offered import elsewhere
-from mcp_proxy_conformance.requirement import requirement
-from mcp_proxy_conformance.stage import on, stage
-from mcp_proxy_conformance.verdict import NotApplicable
+from mcp_proxy_conformance.verdict.result import NotApplicable
 from mcp_proxy_conformance.wire.spans import Span, member
-from mcp_proxy_conformance.world import ToolKey
 
 CROWD, PLAIN = stage("crowd"), stage("plain")
 MEMBERS = {

@@ -6,8 +6,11 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.catalogue.requirement import requirement
+from mcp_proxy_conformance.catalogue.stage import on, stage
+from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.answer import ServerEntry
+from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.locked import (
     every_answer,
     every_entry,
@@ -16,11 +19,8 @@ from mcp_proxy_conformance.discovery.locked import (
     repeated,
     strings,
 )
+from mcp_proxy_conformance.discovery.oracle import counted_as
 from mcp_proxy_conformance.discovery.remediation import judge
-from mcp_proxy_conformance.oracle import counted_as
-from mcp_proxy_conformance.requirement import requirement
-from mcp_proxy_conformance.stage import on, stage
-from mcp_proxy_conformance.world import ToolKey
 
 MIXED = stage("mixed")
 COMBOS = stage("combos")

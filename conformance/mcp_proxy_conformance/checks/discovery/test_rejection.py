@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.catalogue.requirement import requirement
+from mcp_proxy_conformance.catalogue.stage import on, stage
+from mcp_proxy_conformance.catalogue.surface import FLAG
+from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.agents import everywhere
+from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.rejections import (
     own_words,
     read_as,
@@ -12,10 +16,6 @@ from mcp_proxy_conformance.discovery.rejections import (
     status_of_lock,
 )
 from mcp_proxy_conformance.discovery.remediation import claims_operator_policy
-from mcp_proxy_conformance.discovery.surface import FLAG
-from mcp_proxy_conformance.requirement import requirement
-from mcp_proxy_conformance.stage import on, stage
-from mcp_proxy_conformance.world import ToolKey
 
 MIXED, COMBOS = stage("mixed"), stage("combos")
 

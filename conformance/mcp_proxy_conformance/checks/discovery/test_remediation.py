@@ -7,14 +7,14 @@ from itertools import combinations
 
 import pytest
 
-from mcp_proxy_conformance.bench import ABSENT, Bench
+from mcp_proxy_conformance.catalogue.requirement import requirement
+from mcp_proxy_conformance.catalogue.stage import on, stage
+from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.answer import Answer
+from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
 from mcp_proxy_conformance.discovery.locked import own_texts, repeated
+from mcp_proxy_conformance.discovery.oracle import remediation_keys
 from mcp_proxy_conformance.discovery.remediation import TextJudgement, judge
-from mcp_proxy_conformance.oracle import remediation_keys
-from mcp_proxy_conformance.requirement import requirement
-from mcp_proxy_conformance.stage import on, stage
-from mcp_proxy_conformance.world import ToolKey
 
 MIXED = stage("mixed")
 CROWD = stage("crowd")

@@ -7,7 +7,9 @@ from collections.abc import Iterable
 import pytest
 from msgspec import structs
 
-from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.catalogue.requirement import requirement
+from mcp_proxy_conformance.catalogue.stage import on, stage
+from mcp_proxy_conformance.catalogue.world import Step, ToolKey, server, tool, world
 from mcp_proxy_conformance.discovery.agents import (
     names_beyond,
     scoped,
@@ -15,11 +17,9 @@ from mcp_proxy_conformance.discovery.agents import (
     telling_queries,
 )
 from mcp_proxy_conformance.discovery.answer import Answer
+from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.numbers import numbers_in
-from mcp_proxy_conformance.requirement import requirement
-from mcp_proxy_conformance.stage import on, stage
-from mcp_proxy_conformance.verdict import NotApplicable
-from mcp_proxy_conformance.world import Step, ToolKey, server, tool, world
+from mcp_proxy_conformance.verdict.result import NotApplicable
 
 SCOPE = stage("scope")
 GROUPS = [group for one in SCOPE.tools().values() for group in one.groups]

@@ -6,12 +6,12 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.catalogue.requirement import requirement
+from mcp_proxy_conformance.catalogue.stage import on
+from mcp_proxy_conformance.catalogue.world import CONFIG, USER, ToolKey, server, tool, world
 from mcp_proxy_conformance.discovery.agents import scoped
-from mcp_proxy_conformance.requirement import requirement
-from mcp_proxy_conformance.stage import on
-from mcp_proxy_conformance.verdict import Misshapen, NotApplicable
-from mcp_proxy_conformance.world import CONFIG, USER, ToolKey, server, tool, world
+from mcp_proxy_conformance.discovery.bench import Bench
+from mcp_proxy_conformance.verdict.result import Misshapen, NotApplicable
 
 Told = dict[str, Any]
 WORD = "gremtol"

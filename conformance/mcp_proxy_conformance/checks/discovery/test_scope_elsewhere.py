@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.catalogue.requirement import requirement
+from mcp_proxy_conformance.catalogue.stage import on, stage
+from mcp_proxy_conformance.catalogue.surface import STATUSES
 from mcp_proxy_conformance.discovery.agents import beyond, names_beyond, scoped
 from mcp_proxy_conformance.discovery.answer import Listing, read_listing
+from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.rejections import own_words, status_of_lock, tells_reason
 from mcp_proxy_conformance.discovery.status_numbers import outside_entries
-from mcp_proxy_conformance.discovery.surface import STATUSES
-from mcp_proxy_conformance.requirement import requirement
-from mcp_proxy_conformance.stage import on, stage
-from mcp_proxy_conformance.verdict import NotApplicable
+from mcp_proxy_conformance.verdict.result import NotApplicable
 
 SCOPE = stage("scope")
 each_agent = pytest.mark.parametrize(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from msgspec import structs
 
-from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.catalogue.requirement import requirement
+from mcp_proxy_conformance.catalogue.stage import on, stage
+from mcp_proxy_conformance.catalogue.world import CONFIG, Step, ToolKey, server, tool, world
 from mcp_proxy_conformance.discovery.answer import Answer
-from mcp_proxy_conformance.oracle import BY_APPROVAL
-from mcp_proxy_conformance.requirement import requirement
-from mcp_proxy_conformance.stage import on, stage
-from mcp_proxy_conformance.verdict import NotApplicable
-from mcp_proxy_conformance.world import CONFIG, Step, ToolKey, server, tool, world
+from mcp_proxy_conformance.discovery.bench import Bench
+from mcp_proxy_conformance.discovery.oracle import BY_APPROVAL
+from mcp_proxy_conformance.verdict.result import NotApplicable
 
 SCOPE = stage("scope")
 DROP = "mobel_drop"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-from mcp_proxy_conformance.bench import ABSENT, Bench
-from mcp_proxy_conformance.requirement import requirement
-from mcp_proxy_conformance.stage import on
-from mcp_proxy_conformance.target.folder import marks, things
-from mcp_proxy_conformance.world import CONFIG, USER, key, server, tool, world
+from mcp_proxy_conformance.catalogue.requirement import requirement
+from mcp_proxy_conformance.catalogue.stage import on
+from mcp_proxy_conformance.catalogue.world import CONFIG, USER, key, server, tool, world
+from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
+from mcp_proxy_conformance.targets.folder import marks, things
 
 FORGE = world(
     server("forge", tool("zorvik_list"), tool("mobel_drop"), tool("tarnix_push", locked=CONFIG))

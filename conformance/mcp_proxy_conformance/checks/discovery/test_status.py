@@ -7,9 +7,13 @@ from functools import partial
 
 import pytest
 
-from mcp_proxy_conformance.bench import ABSENT, Bench
-from mcp_proxy_conformance.comparison import Comparison
+from mcp_proxy_conformance.catalogue.locks import ToolState
+from mcp_proxy_conformance.catalogue.requirement import requirement
+from mcp_proxy_conformance.catalogue.stage import on, stage
+from mcp_proxy_conformance.catalogue.surface import STATUSES
+from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.answer import Answer
+from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
 from mcp_proxy_conformance.discovery.grounds import REVEALS, compare_places
 from mcp_proxy_conformance.discovery.locked import (
     ask,
@@ -18,14 +22,10 @@ from mcp_proxy_conformance.discovery.locked import (
     own_query,
     places,
 )
-from mcp_proxy_conformance.discovery.surface import STATUSES
-from mcp_proxy_conformance.oracle import ABSENT as NOWHERE
-from mcp_proxy_conformance.oracle import CALLABLE, allowed_statuses, is_withheld
-from mcp_proxy_conformance.requirement import requirement
-from mcp_proxy_conformance.stage import on, stage
-from mcp_proxy_conformance.state import ToolState
-from mcp_proxy_conformance.verdict import NotApplicable
-from mcp_proxy_conformance.world import ToolKey
+from mcp_proxy_conformance.discovery.oracle import ABSENT as NOWHERE
+from mcp_proxy_conformance.discovery.oracle import CALLABLE, allowed_statuses, is_withheld
+from mcp_proxy_conformance.verdict.comparison import Comparison
+from mcp_proxy_conformance.verdict.result import NotApplicable
 
 MIXED = stage("mixed")
 COMBOS = stage("combos")

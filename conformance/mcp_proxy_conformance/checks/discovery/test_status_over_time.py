@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from mcp_proxy_conformance.bench import Bench
-from mcp_proxy_conformance.comparison import Comparison
+from mcp_proxy_conformance.catalogue.locks import ToolState
+from mcp_proxy_conformance.catalogue.requirement import requirement
+from mcp_proxy_conformance.catalogue.stage import on
+from mcp_proxy_conformance.catalogue.surface import STATUSES
+from mcp_proxy_conformance.catalogue.world import (
+    CONFIG,
+    USER,
+    LockKind,
+    Step,
+    ToolKey,
+    server,
+    tool,
+    world,
+)
+from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.grounds import compare_places
 from mcp_proxy_conformance.discovery.locked import ask, masked, own_texts, places
+from mcp_proxy_conformance.discovery.oracle import allowed_statuses, remediation_keys
 from mcp_proxy_conformance.discovery.remediation import judge
-from mcp_proxy_conformance.discovery.surface import STATUSES
-from mcp_proxy_conformance.oracle import allowed_statuses, remediation_keys
-from mcp_proxy_conformance.requirement import requirement
-from mcp_proxy_conformance.stage import on
-from mcp_proxy_conformance.state import ToolState
-from mcp_proxy_conformance.world import CONFIG, USER, LockKind, Step, ToolKey, server, tool, world
+from mcp_proxy_conformance.verdict.comparison import Comparison
 
 UNKNOWN = "disabled_unknown"
 LIST, DROP = ToolKey("forge", "zorvik_list"), ToolKey("forge", "mobel_drop")

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from mcp_proxy_conformance.bench import ABSENT, Bench
+from mcp_proxy_conformance.catalogue.requirement import requirement
+from mcp_proxy_conformance.catalogue.stage import on, stage
+from mcp_proxy_conformance.catalogue.surface import FLAG, STATUSES
+from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.answer import Answer
+from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
 from mcp_proxy_conformance.discovery.note_numbers import leads_on
 from mcp_proxy_conformance.discovery.notes import on_stages_of_locked_tools, owed
-from mcp_proxy_conformance.discovery.surface import FLAG, STATUSES
-from mcp_proxy_conformance.oracle import LOCKED_CAP, is_withheld
-from mcp_proxy_conformance.requirement import requirement
-from mcp_proxy_conformance.stage import on, stage
-from mcp_proxy_conformance.world import ToolKey
+from mcp_proxy_conformance.discovery.oracle import LOCKED_CAP, is_withheld
 
 ALONE = stage("alone")
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mcp_proxy_conformance.bench import ABSENT, Bench
+from mcp_proxy_conformance.catalogue.requirement import requirement
+from mcp_proxy_conformance.catalogue.stage import on, stage
+from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.answer import Entry
+from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
 from mcp_proxy_conformance.discovery.locked import (
     every_entry,
     own_entries,
@@ -13,11 +16,8 @@ from mcp_proxy_conformance.discovery.locked import (
     schemas,
     strings,
 )
-from mcp_proxy_conformance.oracle import is_withheld
-from mcp_proxy_conformance.requirement import requirement
-from mcp_proxy_conformance.stage import on, stage
-from mcp_proxy_conformance.verdict import Breach
-from mcp_proxy_conformance.world import ToolKey
+from mcp_proxy_conformance.discovery.oracle import is_withheld
+from mcp_proxy_conformance.verdict.result import Breach
 
 MIXED = stage("mixed")
 COMBOS = stage("combos")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.catalogue.requirement import requirement
+from mcp_proxy_conformance.catalogue.stage import on
+from mcp_proxy_conformance.catalogue.world import USER, ToolKey, key, server, tool, world
+from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.calibration import Difference, Exact, differences
-from mcp_proxy_conformance.requirement import requirement
-from mcp_proxy_conformance.stage import on
 from mcp_proxy_conformance.wire import spans
-from mcp_proxy_conformance.world import USER, ToolKey, key, server, tool, world
 
 PAIR = world(
     server("forge", tool("zorvik_list"), tool("mobel_drop")),

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from mcp_proxy_conformance.catalogue.requirement import requirement
+from mcp_proxy_conformance.catalogue.stage import on
+from mcp_proxy_conformance.catalogue.surface import STATUSES
+from mcp_proxy_conformance.discovery.live.live_bench import ANSWER, ANSWERS, LiveBench
 from mcp_proxy_conformance.discovery.locked import repeated, schemas
+from mcp_proxy_conformance.discovery.oracle import cap, remediation_keys
 from mcp_proxy_conformance.discovery.remediation import judge, mask
-from mcp_proxy_conformance.discovery.surface import STATUSES
-from mcp_proxy_conformance.live.live_bench import ANSWER, ANSWERS, LiveBench
-from mcp_proxy_conformance.oracle import cap, remediation_keys
-from mcp_proxy_conformance.requirement import requirement
-from mcp_proxy_conformance.stage import on
-from mcp_proxy_conformance.verdict import NotApplicable, Unread
+from mcp_proxy_conformance.verdict.result import NotApplicable, Unread
 
 CONFIG, USER, QUARANTINED = "disabled_by_config", "disabled_by_user", "server_quarantined"
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from mcp_proxy_conformance.catalogue.requirement import requirement
+from mcp_proxy_conformance.catalogue.stage import on
+from mcp_proxy_conformance.catalogue.surface import FLAG
 from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.calibration import differences
+from mcp_proxy_conformance.discovery.live.leaks import leaks
+from mcp_proxy_conformance.discovery.live.live_bench import ANSWER, ANSWERS, LiveBench
 from mcp_proxy_conformance.discovery.published import default, refusals
-from mcp_proxy_conformance.discovery.surface import FLAG
-from mcp_proxy_conformance.live.leaks import leaks
-from mcp_proxy_conformance.live.live_bench import ANSWER, ANSWERS, LiveBench
-from mcp_proxy_conformance.requirement import requirement
-from mcp_proxy_conformance.stage import on
-from mcp_proxy_conformance.verdict import Inconclusive
+from mcp_proxy_conformance.verdict.result import Inconclusive
 
 IN_THE_WAY = "no query brought equal answers before and after"
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 
+from mcp_proxy_conformance.catalogue.requirement import requirement
+from mcp_proxy_conformance.catalogue.stage import on
+from mcp_proxy_conformance.catalogue.surface import FLAG
+from mcp_proxy_conformance.catalogue.world import ToolKey
+from mcp_proxy_conformance.discovery.live.live_bench import ANSWER, ANSWERS, LiveBench
+from mcp_proxy_conformance.discovery.live.rejected import Rejected
+from mcp_proxy_conformance.discovery.live.words import is_of
+from mcp_proxy_conformance.discovery.oracle import LOCKED_CAP
 from mcp_proxy_conformance.discovery.remediation import judge, mask
-from mcp_proxy_conformance.discovery.surface import FLAG
-from mcp_proxy_conformance.live.live_bench import ANSWER, ANSWERS, LiveBench
-from mcp_proxy_conformance.live.rejected import Rejected
-from mcp_proxy_conformance.live.words import is_of
-from mcp_proxy_conformance.oracle import LOCKED_CAP
-from mcp_proxy_conformance.requirement import requirement
-from mcp_proxy_conformance.stage import on
-from mcp_proxy_conformance.verdict import NotApplicable, Unread
-from mcp_proxy_conformance.world import ToolKey
+from mcp_proxy_conformance.verdict.result import NotApplicable, Unread
 
 CONFIG, USER, PENDING = "disabled_by_config", "disabled_by_user", "pending_approval"
 QUARANTINED, OFF = "server_quarantined", "server_disabled"

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mcp_proxy_conformance.catalogue.requirement import requirement
+from mcp_proxy_conformance.catalogue.stage import on
 from mcp_proxy_conformance.discovery.answer import Answer
+from mcp_proxy_conformance.discovery.live.leaks import leaks
+from mcp_proxy_conformance.discovery.live.live_bench import ANSWER, ANSWERS, LiveBench
+from mcp_proxy_conformance.discovery.live.talk import Look
 from mcp_proxy_conformance.discovery.note_numbers import counts_right
 from mcp_proxy_conformance.discovery.numbers import numbers_in
-from mcp_proxy_conformance.live.leaks import leaks
-from mcp_proxy_conformance.live.live_bench import ANSWER, ANSWERS, LiveBench
-from mcp_proxy_conformance.live.talk import Look
-from mcp_proxy_conformance.requirement import requirement
-from mcp_proxy_conformance.stage import on
-from mcp_proxy_conformance.verdict import NotApplicable
+from mcp_proxy_conformance.verdict.result import NotApplicable
 
 NONE_DUE = "a callable tool was found by every locked one's name; give --query a rarer word"
 INDEXED = ("disabled_by_config", "disabled_by_user")

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from mcp_proxy_conformance.requirement import requirement
-from mcp_proxy_conformance.resilience.load_case import (
+from mcp_proxy_conformance.catalogue.load_case import (
     Behaviour,
     Expected,
     Given,
     LoadCase,
     Server,
 )
-from mcp_proxy_conformance.resilience.load_run import LOADS, LoadBench
+from mcp_proxy_conformance.catalogue.requirement import requirement
+from mcp_proxy_conformance.catalogue.stage import on
 from mcp_proxy_conformance.resilience.loads import Load
-from mcp_proxy_conformance.stage import on
-from mcp_proxy_conformance.verdict import Inconclusive, NotApplicable
+from mcp_proxy_conformance.run.load_run import LOADS, LoadBench
+from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 
 FAILING = Behaviour(do="status", on="any", code=503)
 SLOW_S, MANY = 0.4, 6

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 
-from mcp_proxy_conformance.bench import Bench
-from mcp_proxy_conformance.requirement import requirement
-from mcp_proxy_conformance.robustness.clean import finds, readable, uncleanly
-from mcp_proxy_conformance.robustness.hostile import BODIES
-from mcp_proxy_conformance.robustness.hostile_tools import HOSTILE, ORDINARY, WORD
-from mcp_proxy_conformance.stage import on
+from mcp_proxy_conformance.catalogue.requirement import requirement
+from mcp_proxy_conformance.catalogue.stage import on
+from mcp_proxy_conformance.discovery.bench import Bench
+from mcp_proxy_conformance.discovery.hostile.clean import finds, readable, uncleanly
+from mcp_proxy_conformance.discovery.hostile.hostile_tools import HOSTILE, ORDINARY, WORD
+from mcp_proxy_conformance.discovery.hostile.payloads import BODIES
 
 ANSWER_S = 5.0
 

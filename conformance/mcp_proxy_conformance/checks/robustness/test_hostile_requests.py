@@ -7,14 +7,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from mcp_proxy_conformance.bench import Bench
-from mcp_proxy_conformance.calling import ABSENT
-from mcp_proxy_conformance.requirement import requirement
-from mcp_proxy_conformance.robustness.clean import finds, uncleanly
-from mcp_proxy_conformance.robustness.hostile import FLAGS, NAMES, TEXTS
-from mcp_proxy_conformance.robustness.hostile_tools import HOSTILE, LOCKED, ORDINARY, WORD
-from mcp_proxy_conformance.stage import on
-from mcp_proxy_conformance.world import ToolKey
+from mcp_proxy_conformance.catalogue.requirement import requirement
+from mcp_proxy_conformance.catalogue.stage import on
+from mcp_proxy_conformance.catalogue.world import ToolKey
+from mcp_proxy_conformance.discovery.bench import Bench
+from mcp_proxy_conformance.discovery.calling import ABSENT
+from mcp_proxy_conformance.discovery.hostile.clean import finds, uncleanly
+from mcp_proxy_conformance.discovery.hostile.hostile_tools import HOSTILE, LOCKED, ORDINARY, WORD
+from mcp_proxy_conformance.discovery.hostile.payloads import FLAGS, NAMES, TEXTS
 
 OTHERS: tuple[Any, ...] = (7, None, True, [], {})
 """Queries that are no text."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from mcp_proxy_conformance.bench import Bench
-from mcp_proxy_conformance.requirement import requirement
-from mcp_proxy_conformance.robustness.hostile_tools import (
+from mcp_proxy_conformance.catalogue.requirement import requirement
+from mcp_proxy_conformance.catalogue.stage import on
+from mcp_proxy_conformance.catalogue.world import ToolKey
+from mcp_proxy_conformance.discovery.bench import Bench
+from mcp_proxy_conformance.discovery.hostile.hostile_tools import (
     HOSTILE,
     LOCKED,
     NEIGHBOUR,
@@ -12,8 +14,6 @@ from mcp_proxy_conformance.robustness.hostile_tools import (
     STRANGE,
     WORD,
 )
-from mcp_proxy_conformance.stage import on
-from mcp_proxy_conformance.world import ToolKey
 
 LONG = 1000
 """A longer text may be shortened."""

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from mcp_proxy_conformance.bench import ABSENT
-from mcp_proxy_conformance.case import When
+from mcp_proxy_conformance.catalogue.case import When
+from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.agents import beyond
+from mcp_proxy_conformance.discovery.bench import ABSENT
 from mcp_proxy_conformance.discovery.forms import unequal
 from mcp_proxy_conformance.discovery.laws.look import Findings, Look, Told
-from mcp_proxy_conformance.oracle import LOCKED_CAP, allowed_statuses, cap, remediation_keys
-from mcp_proxy_conformance.world import ToolKey
+from mcp_proxy_conformance.discovery.oracle import (
+    LOCKED_CAP,
+    allowed_statuses,
+    cap,
+    remediation_keys,
+)
 
 ODD_LIMITS = (0, -1, 2.7, "5", "abc", 1e300, 15.5, -3)
 COMPARED = 1

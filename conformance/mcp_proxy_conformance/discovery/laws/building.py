@@ -8,10 +8,10 @@ from typing import Any
 
 from msgspec import structs
 
+from mcp_proxy_conformance.catalogue.locks import ToolState, after, initial
+from mcp_proxy_conformance.catalogue.world import LockKind, Server, Step, Tool, ToolKey, World
 from mcp_proxy_conformance.discovery.laws.names import CANARIES, SERVERS, SHARED, WORDS
-from mcp_proxy_conformance.state import ToolState, after, initial
-from mcp_proxy_conformance.target.adapter import LOCK_CAPABILITY
-from mcp_proxy_conformance.world import LockKind, Server, Step, Tool, ToolKey, World
+from mcp_proxy_conformance.targets.adapter import LOCK_CAPABILITY
 
 States = dict[ToolKey, ToolState]
 APPROVABLE = (ToolState(), ToolState(approval="pending"), ToolState(approval="changed"))

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mcp_proxy_conformance.bench import Bench
-from mcp_proxy_conformance.case import When
+from mcp_proxy_conformance.catalogue.case import When
+from mcp_proxy_conformance.catalogue.locks import ToolState
+from mcp_proxy_conformance.catalogue.surface import FLAG
+from mcp_proxy_conformance.catalogue.world import ToolKey
+from mcp_proxy_conformance.discovery.arming.proving import SHOW_LIMIT
+from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.laws.look import Findings, Look, Told
 from mcp_proxy_conformance.discovery.locked import own_query
+from mcp_proxy_conformance.discovery.oracle import allowed_statuses
 from mcp_proxy_conformance.discovery.rejections import own_words, read_as_policy, rejection
-from mcp_proxy_conformance.discovery.surface import FLAG
-from mcp_proxy_conformance.oracle import allowed_statuses
-from mcp_proxy_conformance.proving import SHOW_LIMIT
-from mcp_proxy_conformance.state import ToolState
-from mcp_proxy_conformance.verdict import Inconclusive
-from mcp_proxy_conformance.world import ToolKey
+from mcp_proxy_conformance.verdict.result import Inconclusive
 
 IN_A_ROW = 3
 CONFIG, USER = ToolState(config=True), ToolState(user=True)

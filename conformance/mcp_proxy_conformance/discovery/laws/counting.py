@@ -6,9 +6,9 @@ import json
 from itertools import pairwise
 from typing import Any
 
-from mcp_proxy_conformance.bench import ABSENT
-from mcp_proxy_conformance.case import When
+from mcp_proxy_conformance.catalogue.case import When
 from mcp_proxy_conformance.discovery.answer import ServerEntry
+from mcp_proxy_conformance.discovery.bench import ABSENT
 from mcp_proxy_conformance.discovery.counts import (
     KEYS,
     REASONS,
@@ -21,9 +21,9 @@ from mcp_proxy_conformance.discovery.counts import (
 )
 from mcp_proxy_conformance.discovery.laws.look import Findings, Look
 from mcp_proxy_conformance.discovery.locked import strings
+from mcp_proxy_conformance.discovery.oracle import counted_as
 from mcp_proxy_conformance.discovery.remediation import tells_user_act
-from mcp_proxy_conformance.oracle import counted_as
-from mcp_proxy_conformance.verdict import Inconclusive, Misshapen, NotApplicable
+from mcp_proxy_conformance.verdict.result import Inconclusive, Misshapen, NotApplicable
 
 LISTING = When(do="list")
 USERS = ("disabled_by_user", "pending_approval")

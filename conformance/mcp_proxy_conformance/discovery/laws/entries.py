@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mcp_proxy_conformance.bench import ABSENT
+from mcp_proxy_conformance.catalogue.locks import ToolState
+from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.answer import Entry
+from mcp_proxy_conformance.discovery.bench import ABSENT
 from mcp_proxy_conformance.discovery.laws.look import Findings, Look, Told
 from mcp_proxy_conformance.discovery.locked import masked, repeated, schemas
+from mcp_proxy_conformance.discovery.oracle import is_hidden
 from mcp_proxy_conformance.discovery.remediation import judge
-from mcp_proxy_conformance.oracle import is_hidden
-from mcp_proxy_conformance.state import ToolState
-from mcp_proxy_conformance.world import ToolKey
 
 MEMBERS = ("name", "server", "description", "status")
 LONG = 1000

@@ -9,16 +9,16 @@ from typing import Any
 
 import msgspec
 
-from mcp_proxy_conformance.bench import ABSENT, Bench
-from mcp_proxy_conformance.case import When
-from mcp_proxy_conformance.comparison import Comparison
+from mcp_proxy_conformance.catalogue.case import When
+from mcp_proxy_conformance.catalogue.locks import ToolState
+from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.agents import beyond, scoped
 from mcp_proxy_conformance.discovery.answer import Answer, Entry
+from mcp_proxy_conformance.discovery.arming.proving import SHOW_LIMIT
+from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
 from mcp_proxy_conformance.discovery.locked import own_query
-from mcp_proxy_conformance.proving import SHOW_LIMIT
-from mcp_proxy_conformance.state import ToolState
-from mcp_proxy_conformance.verdict import Finding, Inconclusive, Misshapen
-from mcp_proxy_conformance.world import ToolKey
+from mcp_proxy_conformance.verdict.comparison import Comparison
+from mcp_proxy_conformance.verdict.result import Finding, Inconclusive, Misshapen
 
 MOST_KEYS = 12
 """Locked tools that are looked at, of each server and combination of locks one."""

@@ -9,19 +9,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mcp_proxy_conformance.armed import Unproven
-from mcp_proxy_conformance.arming import confirm_all, denials, proven
-from mcp_proxy_conformance.bench import Bench
+from mcp_proxy_conformance.catalogue.world import Step, ToolKey
+from mcp_proxy_conformance.discovery.arming.armed import Unproven
+from mcp_proxy_conformance.discovery.arming.arming import confirm_all, denials, proven
+from mcp_proxy_conformance.discovery.arming.proving import Prover
+from mcp_proxy_conformance.discovery.arming.stepping import Stepper
+from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.laws import scopes
 from mcp_proxy_conformance.discovery.laws.building import Plan
 from mcp_proxy_conformance.discovery.laws.law import LAWS
 from mcp_proxy_conformance.discovery.laws.look import Findings, Look
-from mcp_proxy_conformance.proving import Prover
-from mcp_proxy_conformance.stepping import Stepper
-from mcp_proxy_conformance.target.adapter import Refused, Target, Unsupported
-from mcp_proxy_conformance.target.started import Started
-from mcp_proxy_conformance.verdict import Finding, Inconclusive, Misshapen, NotApplicable
-from mcp_proxy_conformance.world import Step, ToolKey
+from mcp_proxy_conformance.targets.adapter import Refused, Target, Unsupported
+from mcp_proxy_conformance.targets.started import Started
+from mcp_proxy_conformance.verdict.result import Finding, Inconclusive, Misshapen, NotApplicable
 
 LAST = ("unknown",)
 """Laws that meddle with the target: nothing is asked of it after them."""

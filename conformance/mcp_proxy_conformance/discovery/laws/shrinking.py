@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from msgspec import structs
 
+from mcp_proxy_conformance.catalogue.world import Server, Step, Tool, World
 from mcp_proxy_conformance.discovery.laws.building import Plan, is_sensible, replaced
-from mcp_proxy_conformance.world import Server, Step, Tool, World
 
 FirstBroken = Callable[[Sequence[Plan]], Plan | None]
 TRIED = 4

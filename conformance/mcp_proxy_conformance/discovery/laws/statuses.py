@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from mcp_proxy_conformance.bench import ABSENT
-from mcp_proxy_conformance.case import When
+from mcp_proxy_conformance.catalogue.case import When
+from mcp_proxy_conformance.catalogue.locks import ToolState
+from mcp_proxy_conformance.catalogue.surface import STATUSES
+from mcp_proxy_conformance.catalogue.world import ToolKey
+from mcp_proxy_conformance.discovery.arming.proving import SHOW_LIMIT
+from mcp_proxy_conformance.discovery.bench import ABSENT
 from mcp_proxy_conformance.discovery.grounds import as_callable, broken_by, shown_by
 from mcp_proxy_conformance.discovery.laws.look import Findings, Look, Told
 from mcp_proxy_conformance.discovery.locked import masked, own_query
+from mcp_proxy_conformance.discovery.oracle import ABSENT as NOWHERE
+from mcp_proxy_conformance.discovery.oracle import CALLABLE, LOCKED_CAP, allowed_statuses
 from mcp_proxy_conformance.discovery.remediation import judge
-from mcp_proxy_conformance.discovery.surface import STATUSES
-from mcp_proxy_conformance.oracle import ABSENT as NOWHERE
-from mcp_proxy_conformance.oracle import CALLABLE, LOCKED_CAP, allowed_statuses
-from mcp_proxy_conformance.proving import SHOW_LIMIT
-from mcp_proxy_conformance.state import ToolState
-from mcp_proxy_conformance.verdict import NotApplicable
-from mcp_proxy_conformance.world import ToolKey
+from mcp_proxy_conformance.verdict.result import NotApplicable
 
 UNKNOWN = "disabled_unknown"
 PLACES = (*STATUSES, CALLABLE, NOWHERE)

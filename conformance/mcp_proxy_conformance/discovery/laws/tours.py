@@ -7,9 +7,9 @@ from typing import Any
 
 from msgspec import structs
 
+from mcp_proxy_conformance.catalogue.world import Server, Tool
 from mcp_proxy_conformance.discovery.laws.building import Act, Builder, Plan, a_tool
 from mcp_proxy_conformance.discovery.laws.names import NOWHERE, SERVERS, SHARED, TEXTS
-from mcp_proxy_conformance.world import Server, Tool
 
 CROWD, FEW, MIXED = SHARED[:3]
 """Words of many tools that are all locked, of three of them, and of locked ones and others."""

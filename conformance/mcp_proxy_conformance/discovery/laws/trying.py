@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from mcp_proxy_conformance.case import When
-from mcp_proxy_conformance.comparison import Comparison, Open, same
+from mcp_proxy_conformance.catalogue.case import When
+from mcp_proxy_conformance.catalogue.world import Step, key
 from mcp_proxy_conformance.discovery.laws.building import Plan
 from mcp_proxy_conformance.discovery.laws.playing import Played, play
 from mcp_proxy_conformance.discovery.laws.shrinking import shrunk, size
 from mcp_proxy_conformance.discovery.laws.worlds import generated
 from mcp_proxy_conformance.discovery.laws.writing import FOLDER, in_words, shows, written
-from mcp_proxy_conformance.target.adapter import AdapterError, Target
-from mcp_proxy_conformance.verdict import Finding, Inconclusive
-from mcp_proxy_conformance.world import Step, key
+from mcp_proxy_conformance.targets.adapter import AdapterError, Target
+from mcp_proxy_conformance.verdict.comparison import Comparison, Open, same
+from mcp_proxy_conformance.verdict.result import Finding, Inconclusive
 
 SHRINK_S, SHRINK_ALL_S = 8.0, 20.0
 """Seconds for making one breach smaller, and for all of that and trying what is written of them."""

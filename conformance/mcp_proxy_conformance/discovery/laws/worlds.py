@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import hypothesis
 from hypothesis import strategies as st
 
+from mcp_proxy_conformance.catalogue.world import Server
 from mcp_proxy_conformance.discovery.laws.building import Act, Builder, Plan, a_tool
 from mcp_proxy_conformance.discovery.laws.names import NOWHERE, SERVERS, SHARED, TEXTS, VERBS
 from mcp_proxy_conformance.discovery.laws.tours import tours
-from mcp_proxy_conformance.generating import generating
-from mcp_proxy_conformance.world import Server
+from mcp_proxy_conformance.run.generating import generating
 
 MOST_SERVERS, MOST_TOOLS, MOST_ACTS, MOST_LOOKS = 6, 30, 12, 2
 FIRST = 3

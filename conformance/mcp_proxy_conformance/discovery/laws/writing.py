@@ -9,25 +9,33 @@ from typing import Any
 
 import msgspec
 
-from mcp_proxy_conformance.arming import arm
-from mcp_proxy_conformance.bench import Bench
-from mcp_proxy_conformance.case import Bounds, Case, Given, Rejection, Then, When, read_own
+from mcp_proxy_conformance.catalogue.case import (
+    Bounds,
+    Case,
+    Given,
+    Rejection,
+    Then,
+    When,
+    read_own,
+)
+from mcp_proxy_conformance.catalogue.locks import ToolState, after, initial
+from mcp_proxy_conformance.catalogue.world import Step, ToolKey, World
+from mcp_proxy_conformance.discovery.arming.arming import arm
+from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.laws.building import Plan, replaced
-from mcp_proxy_conformance.discovery.views import looked_at
-from mcp_proxy_conformance.oracle import ABSENT as NOWHERE
-from mcp_proxy_conformance.oracle import (
+from mcp_proxy_conformance.discovery.oracle import ABSENT as NOWHERE
+from mcp_proxy_conformance.discovery.oracle import (
     CALLABLE,
     allowed_statuses,
     cap,
     counted_as,
     is_withheld,
 )
-from mcp_proxy_conformance.state import ToolState, after, initial
-from mcp_proxy_conformance.target.adapter import AdapterError, Target
-from mcp_proxy_conformance.target.started import Started
-from mcp_proxy_conformance.verdict import Inconclusive, Misshapen, NotApplicable
+from mcp_proxy_conformance.discovery.views import looked_at
+from mcp_proxy_conformance.targets.adapter import AdapterError, Target
+from mcp_proxy_conformance.targets.started import Started
+from mcp_proxy_conformance.verdict.result import Inconclusive, Misshapen, NotApplicable
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
-from mcp_proxy_conformance.world import Step, ToolKey, World
 
 FOLDER = "laws"
 AREA = "law"

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mcp_proxy_conformance.resilience.builtin.listing import Builtin
-from mcp_proxy_conformance.target.adapter import AdapterError
+from mcp_proxy_conformance.targets.adapter import AdapterError
 
 INSTALL_S = 600.0
 """What making an environment may take."""

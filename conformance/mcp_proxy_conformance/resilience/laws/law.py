@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from mcp_proxy_conformance.comparison import Comparison
+from mcp_proxy_conformance.catalogue.load_case import Behaviour, LoadCase, Server, healed
 from mcp_proxy_conformance.resilience.blame import (
     OF_ATTEMPTS,
     OF_STATUS,
@@ -16,11 +16,11 @@ from mcp_proxy_conformance.resilience.blame import (
 )
 from mcp_proxy_conformance.resilience.declared import are_tools_of
 from mcp_proxy_conformance.resilience.laws.worlds import case_of, once
-from mcp_proxy_conformance.resilience.load_case import Behaviour, LoadCase, Server, healed
 from mcp_proxy_conformance.resilience.loading import Loaded, Outcome
 from mcp_proxy_conformance.resilience.loads import Load
 from mcp_proxy_conformance.resilience.walk import Reads, walk
 from mcp_proxy_conformance.resilience.warnings import WORDS
+from mcp_proxy_conformance.verdict.comparison import Comparison
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

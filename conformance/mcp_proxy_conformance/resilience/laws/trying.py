@@ -12,13 +12,13 @@ from typing import Any
 
 import msgspec
 
-from mcp_proxy_conformance.comparison import Comparison, Open
+from mcp_proxy_conformance.catalogue.load_case import LoadCase
 from mcp_proxy_conformance.resilience.laws.law import LAWS, Declared, Law, told
 from mcp_proxy_conformance.resilience.laws.shrinking import shrunk, size
 from mcp_proxy_conformance.resilience.laws.worlds import generated
-from mcp_proxy_conformance.resilience.load_case import LoadCase
 from mcp_proxy_conformance.resilience.loads import Load, Loads
-from mcp_proxy_conformance.verdict import Finding, Inconclusive
+from mcp_proxy_conformance.verdict.comparison import Comparison, Open
+from mcp_proxy_conformance.verdict.result import Finding, Inconclusive
 
 SHRINK_S = 8.0
 ELSEWHERE = "broken in another generated load too; first mend what this one breaks"

@@ -11,9 +11,7 @@ import hypothesis
 import msgspec
 from hypothesis import strategies as st
 
-from mcp_proxy_conformance.generating import generating
-from mcp_proxy_conformance.resilience.blame import is_open
-from mcp_proxy_conformance.resilience.load_case import (
+from mcp_proxy_conformance.catalogue.load_case import (
     Attempts,
     Behaviour,
     Expected,
@@ -24,7 +22,9 @@ from mcp_proxy_conformance.resilience.load_case import (
     Status,
     healed,
 )
+from mcp_proxy_conformance.resilience.blame import is_open
 from mcp_proxy_conformance.resilience.walk import Reads, signal_of, walk
+from mcp_proxy_conformance.run.generating import generating
 from mcp_proxy_conformance.upstream.faults.names import unresolvable
 from mcp_proxy_conformance.upstream.faults.port import LINUX
 

@@ -7,7 +7,6 @@ import itertools
 from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
-from mcp_proxy_conformance.transcript import Transcript
 from mcp_proxy_conformance.upstream.faults.behaviour import Backlog, Unresolvable
 from mcp_proxy_conformance.upstream.faults.faulty import FaultyServer
 from mcp_proxy_conformance.upstream.faults.names import unresolvable
@@ -16,6 +15,7 @@ from mcp_proxy_conformance.upstream.faults.script import ServerScript, checked
 from mcp_proxy_conformance.upstream.faults.seen import Seen
 from mcp_proxy_conformance.upstream.hub import Upstreams
 from mcp_proxy_conformance.upstream.script import Eras
+from mcp_proxy_conformance.wire.transcript import Transcript
 
 
 class _Ports:

@@ -1,0 +1,59 @@
+"""What checks of one's own are written with; these names, and no others, are kept from now on."""
+
+from __future__ import annotations
+
+from mcp_proxy_conformance.catalogue.locks import ToolState
+from mcp_proxy_conformance.catalogue.requirement import MixedJudgement, UnknownClause, requirement
+from mcp_proxy_conformance.catalogue.stage import BadStage, on, stage
+from mcp_proxy_conformance.catalogue.world import (
+    CONFIG,
+    USER,
+    LockKind,
+    Server,
+    Step,
+    Tool,
+    ToolKey,
+    World,
+    key,
+    server,
+    tool,
+    world,
+)
+from mcp_proxy_conformance.discovery.answer import Answer, Entry, Listing, ServerEntry
+from mcp_proxy_conformance.discovery.bench import ABSENT, Bench, Called
+from mcp_proxy_conformance.verdict.result import Breach, Inconclusive, NotApplicable
+from mcp_proxy_conformance.wire.reply import Reply, ToolReply
+
+__all__ = [
+    "ABSENT",
+    "CONFIG",
+    "USER",
+    "Answer",
+    "BadStage",
+    "Bench",
+    "Breach",
+    "Called",
+    "Entry",
+    "Inconclusive",
+    "Listing",
+    "LockKind",
+    "MixedJudgement",
+    "NotApplicable",
+    "Reply",
+    "Server",
+    "ServerEntry",
+    "Step",
+    "Tool",
+    "ToolKey",
+    "ToolReply",
+    "ToolState",
+    "UnknownClause",
+    "World",
+    "key",
+    "on",
+    "requirement",
+    "server",
+    "stage",
+    "tool",
+    "world",
+]

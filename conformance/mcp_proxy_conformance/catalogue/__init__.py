@@ -1,0 +1,1 @@
+"""What is demanded, as data: requirements, clauses, profiles, worlds, stages, cases."""

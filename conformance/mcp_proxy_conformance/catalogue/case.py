@@ -1,0 +1,187 @@
+"""Cases: JSON fixtures of one request and what the source text allows as its answer."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import msgspec
+
+from mcp_proxy_conformance.catalogue.requirement import catalogue
+from mcp_proxy_conformance.catalogue.resources import fixtures_dir
+from mcp_proxy_conformance.catalogue.stage import BadStage, stage
+from mcp_proxy_conformance.catalogue.world import World
+
+if TYPE_CHECKING:
+    import pytest
+
+
+class BadCase(ValueError):
+    """A case file that cannot be read; the message names the file, the place and the repair."""
+
+
+class Given(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The stage that the request is made on, in its final state."""
+
+    stage: str
+
+
+class When(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One request; members left out are not sent."""
+
+    do: Literal["discover", "list", "call"]
+    query: str | None = None
+    include_disabled: bool | None = None
+    limit: Any = msgspec.UNSET
+    agent: str | None = None
+    tool: str | None = None
+
+
+class Members(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the callable part of an answer has, lacks, or is made of."""
+
+    has: tuple[str, ...] | None = None
+    lacks: tuple[str, ...] | None = None
+    only: tuple[str, ...] | None = None
+
+
+class Bounds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An inclusive range, or one number."""
+
+    min: int = 0
+    max: int | None = None
+    equals: int | None = None
+
+    def holds(self, number: int) -> bool:
+        """Whether the number lies inside."""
+        if self.equals is not None:
+            return number == self.equals
+        return self.min <= number and (self.max is None or number <= self.max)
+
+
+class Rejection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the refusal of a call must and must not say and do."""
+
+    reaches_upstream: bool | None = None
+    is_class: str | None = msgspec.field(name="class", default=None)
+    not_class: str | None = None
+    points_to_flag: bool | None = None
+
+
+class Then(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The expectation; a member left out is not judged. Sets of statuses may hold `absent`."""
+
+    tools: Members | None = None
+    disabled: dict[str, tuple[str, ...]] | None = None
+    disabled_only: bool = False
+    disabled_count: Bounds | None = None
+    withheld: tuple[str, ...] = ()
+    described: tuple[str, ...] = ()
+    remediation_keys: Literal["as statuses"] | tuple[str, ...] | None = None
+    remediation_class: tuple[str, ...] = ()
+    as_without_flag: bool | None = None
+    note: Literal["due", "absent", "any"] = "any"
+    note_count: Bounds | None = None
+    counts: dict[str, dict[str, int | tuple[int, ...]] | None] | None = None
+    rejection: Rejection | None = None
+
+
+class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One fixture: given, when, then; named for the fault that it finds."""
+
+    id: str
+    area: str
+    title: str
+    source: tuple[str, ...]
+    clauses: tuple[str, ...]
+    given: Given
+    when: When
+    then: Then
+
+
+class Cited(Protocol):
+    """Any case that cites clauses."""
+
+    @property
+    def id(self) -> str:
+        """Its id."""
+
+    @property
+    def clauses(self) -> tuple[str, ...]:
+        """The clauses that it can break."""
+
+
+@cache
+def cases() -> tuple[Case, ...]:
+    """Every discovery case, in order of file name."""
+    found = []
+    for path in sorted((fixtures_dir() / "discovery").glob("*.json")):
+        try:
+            found.append(msgspec.json.decode(path.read_bytes(), type=Case))
+        except msgspec.ValidationError as error:
+            raise BadCase(f"{path.name}: {error}; see schemas/case.schema.json") from None
+    return tuple(found)
+
+
+def read_own(path: Path) -> tuple[Case, World]:
+    """Read a case of one's own and its stage, which lies beside it or is a known one.
+
+    Raises:
+        BadCase: One of them cannot be read, or the case is of an area that has no check.
+    """
+    try:
+        case = msgspec.json.decode(path.read_bytes(), type=Case)
+        beside = path.with_name(f"{case.given.stage}.json")
+        world = (
+            msgspec.json.decode(beside.read_bytes(), type=World)
+            if beside.is_file()
+            else stage(case.given.stage)
+        )
+    except OSError as error:
+        raise BadCase(f"cannot read {path}: {error.strerror}; name another file") from None
+    except (msgspec.MsgspecError, BadStage) as error:
+        raise BadCase(f"{path.name}: {error}; see schemas/case.schema.json") from None
+    areas = sorted({one.area for one in cases()})
+    if case.area not in areas:
+        raise BadCase(f"{path.name}: no check is of area {case.area!r}; {', '.join(areas)} are")
+    unknown = [one for one in case.clauses if one not in catalogue().clauses]
+    if unknown:
+        raise BadCase(f"{path.name}: there is no clause {unknown[0]}; see the catalogue")
+    return case, world
+
+
+def own_case(metafunc: pytest.Metafunc, own: tuple[Case, World]) -> None:
+    """Try the check of that case's area with it, in place of the cases that are shipped."""
+    import pytest  # noqa: PLC0415 - as in each_case
+
+    marks = metafunc.definition.own_markers
+    for at, mark in enumerate(marks):
+        if mark.name == "parametrize" and mark.args[0] == "case" and mark.args[1]:
+            first = mark.args[1][0].values[0]
+            if isinstance(first, Case) and first.area == own[0].area:
+                marks[at] = pytest.mark.parametrize("case", [parameter(*own)]).mark
+
+
+def each_case(area: str) -> pytest.MarkDecorator:
+    """Parametrise a check with the cases of an area; each brings its clauses and its stage."""
+    import pytest  # noqa: PLC0415 - checks alone are marked; readers of cases go without
+
+    chosen = [one for one in cases() if one.area == area]
+    worlds = [stage(one.given.stage) for one in chosen]
+    return pytest.mark.parametrize("case", list(map(parameter, chosen, worlds)))
+
+
+def parameter(case: Cited, world: World) -> Any:
+    """A case as a parameter of its check: its clauses, its world, and the capabilities it needs."""
+    import pytest  # noqa: PLC0415 - as above
+
+    needs = tuple(sorted({word for c in case.clauses for word in catalogue().clause(c).capability}))
+    return pytest.param(
+        case,
+        id=case.id,
+        marks=[
+            pytest.mark.requirement(*case.clauses),
+            pytest.mark.on(world, fresh=False, needs=needs),
+        ],
+    )

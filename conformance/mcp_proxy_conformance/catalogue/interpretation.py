@@ -1,0 +1,46 @@
+"""The interpretation register: sentences that can be read in more ways than one, and rulings."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import msgspec
+
+from mcp_proxy_conformance.catalogue.requirement import Source
+from mcp_proxy_conformance.catalogue.resources import fixtures_dir
+
+
+class Interpretation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A ruling on a sentence that can be read in more than one way.
+
+    `no_variant` says why no variant of the reference takes the other reading; `later` holds only
+    while its clauses have no checks.
+    """
+
+    id: str
+    clauses: tuple[str, ...]
+    source: Source
+    question: str
+    readings: tuple[str, ...]
+    ruling: str
+    suite: str
+    no_variant: str | None = None
+
+
+class Interpretations(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    rename={"rows": "interpretation"},
+):
+    """The rows of a register."""
+
+    rows: tuple[Interpretation, ...]
+
+
+@cache
+def interpretations() -> tuple[Interpretation, ...]:
+    """Return the interpretation register."""
+    data = (fixtures_dir() / "interpretations.toml").read_bytes()
+    return msgspec.toml.decode(data, type=Interpretations).rows

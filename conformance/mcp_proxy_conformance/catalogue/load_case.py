@@ -1,0 +1,247 @@
+"""Load cases: JSON fixtures of one load of several servers and the outcomes that are allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from mcp_proxy_conformance.catalogue.requirement import Catalogue, catalogue
+from mcp_proxy_conformance.catalogue.resources import fixtures_dir
+
+Status = Literal["available", "transient", "permanent", "denied"]
+"""How the load of one server ended."""
+
+Request = Literal["initialize", "notifications/initialized", "tools/list", "any"]
+"""The request of an attempt that a behaviour concerns; the first one is `initialize` in any era."""
+
+ExchangeWord = Literal[
+    "healthy", "stream", "set_cookie", "session", "slow", "status", "redirect", "silence", "reset",
+    "close", "cut_json", "cut_sse", "html", "broken_json", "empty", "jsonrpc_error", "banner",
+]  # fmt: skip
+"""What a server does in one attempt; the words are explained in schemas/load-case.schema.json."""
+
+ConnectionWord = Literal[
+    "refused", "backlog", "unresolvable", "plain_for_tls", "malformed",
+    "stdio_missing", "stdio_exits", "stdio_garbage",
+]  # fmt: skip
+"""What holds for every attempt; it stands alone in a script."""
+
+CONNECTION_WORDS: frozenset[str] = frozenset(ConnectionWord.__args__)  # type: ignore[attr-defined]
+HEALTHY_PATH = "healthy path"
+BASE_BACKOFF_S = 0.05
+"""The pause before a second attempt, the same in every case."""
+
+NEEDS: dict[str, tuple[str, ...]] = {
+    "slow": ("seconds",),
+    "status": ("code",),
+    "redirect": ("code", "to"),
+    "cut_json": ("by",),
+    "cut_sse": ("where", "by"),
+    "jsonrpc_error": ("code", "message"),
+    "malformed": ("connection",),
+}
+MAY_HAVE: dict[str, tuple[str, ...]] = {"status": ("body", "headers", "by")}
+HEALABLE: frozenset[str] = frozenset({*ExchangeWord.__args__, "backlog", "refused"})  # type: ignore[attr-defined]
+"""What can clear while a loader keeps the connection that it was handed."""
+
+
+class BadLoadCase(ValueError):
+    """A case file that cannot be used; the message names the file, the place and the repair."""
+
+
+class Behaviour(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a server does in one attempt, or as a connection; `NEEDS` tells the members of a word.
+
+    `seconds` is a delay, `code` a code of HTTP or JSON-RPC, `connection` what is handed over.
+    """
+
+    do: ExchangeWord | ConnectionWord
+    on: Request = "initialize"
+    seconds: float | None = None
+    code: int | None = None
+    body: str | None = None
+    headers: dict[str, str] | None = None
+    to: str | None = None
+    where: Literal["before", "inside"] | None = None
+    by: Literal["fin", "rst", "silence", "drip"] | None = None
+    message: str | None = None
+    connection: dict[str, Any] | None = None
+
+    @property
+    def is_of_connection(self) -> bool:
+        """Whether it holds for every attempt and no request comes to be answered."""
+        return self.do in CONNECTION_WORDS
+
+
+class Server(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One server of a load; times in seconds, the last behaviour of its script repeats."""
+
+    server_id: str
+    tools: tuple[str, ...]
+    page_size: int | None = None
+    timeout_s: float = 2.0
+    script: tuple[Behaviour, ...] = (Behaviour(do="healthy"),)
+    same_origin_as: str | None = None
+    path: str | None = None
+    query: str | None = None
+    userinfo: str | None = None
+    headers: dict[str, str] = {}
+
+    def behaviour(self, attempt: int) -> Behaviour:
+        """What it does in that attempt; the first is 1."""
+        return self.script[min(attempt, len(self.script)) - 1]
+
+    @property
+    def heals(self) -> bool:
+        """Whether its fault can clear."""
+        return self.script[0].do in HEALABLE
+
+
+def healed(server: Server) -> Server:
+    """The server when whatever can clear has cleared."""
+    return (
+        msgspec.structs.replace(server, script=(Behaviour(do="healthy"),))
+        if server.heals
+        else server
+    )
+
+
+class Given(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The load; `secrets` are texts that must show nowhere."""
+
+    max_attempts: int
+    servers: tuple[Server, ...]
+    controls: bool = True
+    secrets: tuple[str, ...] = ()
+
+
+class Attempts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How many attempts a server saw, both ends included."""
+
+    min: int
+    max: int
+
+
+class Expected(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is allowed for one server; None is not judged, `tools` hold when it is available."""
+
+    status: tuple[Status, ...]
+    attempts: Attempts | None = None
+    tools: tuple[str, ...] | None = None
+
+
+class LoadCase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One fixture: a load and what is allowed, `again` for a second load of the same servers.
+
+    `heals`: whatever can clear has cleared before the second load.
+    """
+
+    id: str
+    area: str
+    title: str
+    source: tuple[str, ...]
+    clauses: tuple[str, ...]
+    given: Given
+    then: dict[str, Expected]
+    again: dict[str, Expected] | None = None
+    heals: bool = False
+
+    def servers(self) -> tuple[Server, ...]:
+        """The servers to hand over, with the controls first and last where the case has them."""
+        own = self.given.servers
+        return (CONTROL_UP, *own, CONTROL_DOWN) if self.given.controls else own
+
+
+CONTROL_UP = Server(server_id="control-up", tools=("control_up_tool",))
+CONTROL_DOWN = Server(
+    server_id="control-down",
+    tools=("control_down_tool",),
+    script=(Behaviour(do="status", on="any", code=404),),
+)
+CONTROLS: dict[str, Expected] = {
+    "control-up": Expected(
+        status=("available",), attempts=Attempts(min=1, max=1), tools=CONTROL_UP.tools
+    ),
+    "control-down": Expected(status=("permanent",), attempts=Attempts(min=1, max=1), tools=()),
+}
+"""The healthy and the must-fail server of every load, and what is expected of them."""
+
+
+@cache
+def load_cases() -> tuple[LoadCase, ...]:
+    """Every case in fixtures/resilience, in order of file name."""
+    return tuple(read(path) for path in sorted((fixtures_dir() / "resilience").glob("*.json")))
+
+
+def read(path: Path) -> LoadCase:
+    """Read one case.
+
+    Raises:
+        BadLoadCase: It is no case, or its parts do not fit together.
+    """
+    try:
+        case = msgspec.json.decode(path.read_bytes(), type=LoadCase)
+    except msgspec.MsgspecError as error:
+        raise BadLoadCase(f"{path.name}: {error}; see schemas/load-case.schema.json") from None
+    for fault in faults(case, catalogue()):
+        raise BadLoadCase(f"{path.name}: {fault}")
+    return case
+
+
+def read_own(path: Path) -> LoadCase:
+    """Read a case of one's own, which stands in an area that has a check.
+
+    Raises:
+        BadLoadCase: It cannot be read, is no case, or is of another area.
+    """
+    try:
+        case = read(path)
+    except OSError as error:
+        raise BadLoadCase(f"cannot read {path}: {error.strerror}; name another file") from None
+    areas = sorted({one.area for one in load_cases()})
+    if case.area not in areas:
+        raise BadLoadCase(f"{path.name}: no check is of area {case.area!r}; {', '.join(areas)} are")
+    return case
+
+
+def faults(case: LoadCase, requirements: Catalogue) -> Iterator[str]:
+    """What does not fit together in a case, each in a sentence with the repair."""
+    ids = [one.server_id for one in case.given.servers]
+    if len(set(ids)) < len(ids) or set(ids) & set(CONTROLS):
+        yield "two servers have one id, or that of a control; rename one"
+    for place, told in (("then", case.then), ("again", case.again)):
+        if told is not None and set(told) != set(ids):
+            strays = ", ".join(sorted(set(told) ^ set(ids)))
+            yield f"{place} and the servers differ in {strays}; name each server once in both"
+    if case.heals and case.again is None:
+        yield "heals is about a second load; say again what is expected then"
+    known = requirements.clauses
+    if unknown := [one for one in case.clauses if one not in known]:
+        yield f"no catalogue has {', '.join(unknown)}; see `list clauses`"
+    elif len({known[one].judgement for one in case.clauses}) > 1:
+        yield "its clauses convict and advise; split it"
+    for server in case.given.servers:
+        if not server.script:
+            yield f"{server.server_id} has an empty script; leave it out"
+        if server.same_origin_as not in {None, *ids} - {server.server_id}:
+            yield f"{server.server_id} shares the origin of {server.same_origin_as}; name another"
+        for number, one in enumerate(server.script):
+            for fault in _faults_of(one, len(server.script), ids):
+                yield f"{server.server_id}, behaviour {number}: {fault}"
+
+
+def _faults_of(one: Behaviour, length: int, ids: list[str]) -> Iterator[str]:
+    needs, may = NEEDS.get(one.do, ()), MAY_HAVE.get(one.do, ())
+    has = {name for name in one.__struct_fields__[2:] if getattr(one, name) is not None}
+    if lacking := set(needs) - has:
+        yield f"{one.do} needs {', '.join(sorted(lacking))}"
+    if more := has - {*needs, *may}:
+        yield f"{one.do} takes no {', '.join(sorted(more))}"
+    if one.is_of_connection and length > 1:
+        yield f"{one.do} stands alone in a script; take the others out"
+    if one.to not in {None, HEALTHY_PATH, *ids}:
+        yield f"{one.do} leads to {one.to!r}; say {HEALTHY_PATH!r} or the id of a server"

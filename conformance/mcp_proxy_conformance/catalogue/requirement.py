@@ -1,0 +1,273 @@
+"""The requirement catalogue and the profiles, and how a check cites them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
+from functools import cache, cached_property, reduce
+from typing import Literal, TypeVar
+
+import msgspec
+
+from mcp_proxy_conformance.catalogue.resources import fixtures_dir
+
+Judgement = Literal["F", "A"]
+"""F: a breach fails the target. A: it is reported and never counts."""
+
+Capability = Literal[
+    "config", "user", "server_off", "refresh", "agents", "allow_list", "approval", "quarantine",
+    "inspect", "counter", "state", "indeterminate", "restart",
+    "classifies", "attempts", "warnings", "retries",
+]  # fmt: skip
+"""What a target declares that can be set up or looked at on it; the last four are of loaders."""
+
+_Check = TypeVar("_Check", bound=Callable[..., object])
+
+
+class UnknownClause(LookupError):
+    """No catalogue has a clause of this id."""
+
+
+class UnknownProfile(LookupError):
+    """There is no profile of this id."""
+
+
+class MixedJudgement(ValueError):
+    """One check cites clauses that convict and clauses that only report."""
+
+
+class _Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A table of one of the data files; an unknown key is a mistake of ours."""
+
+
+class Source(_Row, frozen=True, kw_only=True):
+    """A pointer to the sentence of a source text that a row rests on."""
+
+    text: str
+    at: str
+
+
+class Clause(_Row, frozen=True, kw_only=True):
+    """One observable sentence about a target; without a `source`, its requirement's holds."""
+
+    id: str
+    judgement: Judgement
+    text: str
+    observed: str
+    source: Source | None = None
+    capability: tuple[Capability, ...] = ()
+    asked_by: Literal["soak", "baseline"] | None = None
+    advisory: str | None = None
+    untested: str | None = None
+
+
+class Requirement(_Row, frozen=True, kw_only=True, rename={"clauses": "clause"}):
+    """One requirement of a source text, and what proves it."""
+
+    id: str
+    keyword: Literal["MUST", "MUST NOT", "SHOULD", "SHOULD NOT", "MAY", "—"]
+    text: str
+    source: Source
+    clauses: tuple[Clause, ...] = ()
+    proved_by: tuple[str, ...] = ()
+    untested: str | None = None
+
+
+class Catalogue(_Row, frozen=True, kw_only=True, dict=True, rename={"requirements": "requirement"}):
+    """Requirements of one file, or of all of them."""
+
+    requirements: tuple[Requirement, ...]
+
+    @cached_property
+    def clauses(self) -> dict[str, Clause]:
+        """Every clause by its id, in the order of the files."""
+        return {clause.id: clause for row in self.requirements for clause in row.clauses}
+
+    def clause(self, clause_id: str) -> Clause:
+        """Return the clause of this id.
+
+        Raises:
+            UnknownClause: No catalogue has it; the message names the nearest id.
+        """
+        if clause_id not in self.clauses:
+            raise UnknownClause(unknown("clause", clause_id, self.clauses))
+        return self.clauses[clause_id]
+
+    def source(self, clause_id: str) -> Source:
+        """Return the clause's own pointer, or that of its requirement."""
+        return self.clause(clause_id).source or self.owner(clause_id).source
+
+    def owner(self, clause_id: str) -> Requirement:
+        """Return the requirement that the clause is a part of."""
+        clause = self.clause(clause_id)
+        return next(row for row in self.requirements if clause in row.clauses)
+
+    def meant(self, asked: str) -> tuple[str, ...]:
+        """Return the ids of the clauses of a requirement, or the one clause of that id.
+
+        Raises:
+            UnknownClause: It is neither; the message names the nearest id.
+        """
+        for row in self.requirements:
+            if row.id == asked and row.clauses:
+                return tuple(clause.id for clause in row.clauses)
+        if asked in self.clauses:
+            return (asked,)
+        known = [*(row.id for row in self.requirements if row.clauses), *self.clauses]
+        raise UnknownClause(unknown("requirement or clause", asked, known))
+
+
+class Floor(_Row, frozen=True, kw_only=True):
+    """What a conformant target must declare, and the clauses that must really pass on it."""
+
+    capabilities: tuple[Capability, ...] = ()
+    passes: tuple[str, ...] = ()
+
+
+BESIDE = "+"
+"""Between the ids of profiles that are judged together."""
+OF_PROXIES = "discovery+robustness"
+"""What a proxy is judged by that the suite drives."""
+OF_ONES_OWN = "A check that asks for something of your own cites nothing: leave @requirement out."
+FOLDERS = {"discovery-live": "live", "resilience-basic": "resilience"}
+"""The folders of the checks of profiles that have not their own name for it."""
+
+
+def folders_of(profile_id: str) -> tuple[str, ...]:
+    """The folders of a profile's checks, its version left out."""
+    ids = [one.partition("@")[0] for one in profile_id.split(BESIDE)]
+    return tuple(dict.fromkeys(FOLDERS.get(one, one) for one in ids))
+
+
+class Profile(_Row, frozen=True, kw_only=True):
+    """A frozen, versioned set of clauses; `rulings` are the interpretations that it rests on.
+
+    `versions` are those of several that are judged as one, and stand in no file.
+    """
+
+    id: str
+    version: int
+    text: str
+    clauses: tuple[str, ...]
+    rulings: tuple[str, ...]
+    floor: Floor
+    versions: tuple[int, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The id with the version, as `--profile` takes it; of several, each with its own."""
+        ids = self.id.split(BESIDE)
+        return BESIDE.join(map("{}@{}".format, ids, self.versions or (self.version,)))
+
+    @property
+    def holds(self) -> frozenset[str]:
+        """Its clauses, to look one up in."""
+        return frozenset(self.clauses)
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The folders of its checks."""
+        return folders_of(self.id)
+
+    def beside(self, other: Profile) -> Profile:
+        """Both as one; its `version` is that of this one."""
+        return Profile(
+            id=f"{self.id}{BESIDE}{other.id}",
+            version=self.version,
+            versions=(*(self.versions or (self.version,)), other.version),
+            text=f"{self.text} {other.text}",
+            clauses=(*self.clauses, *other.clauses),
+            rulings=(*self.rulings, *other.rulings),
+            floor=Floor(
+                capabilities=(*self.floor.capabilities, *other.floor.capabilities),
+                passes=(*self.floor.passes, *other.floor.passes),
+            ),
+        )
+
+
+@cache
+def catalogue() -> Catalogue:
+    """Return the requirements of every file in fixtures/requirements, in order of file name."""
+    files = sorted((fixtures_dir() / "requirements").glob("*.toml"))
+    parts = [msgspec.toml.decode(file.read_bytes(), type=Catalogue) for file in files]
+    return Catalogue(requirements=tuple(row for part in parts for row in part.requirements))
+
+
+@cache
+def profile(wanted: str) -> Profile:
+    """Return the profile of this id; of several, such as `discovery+robustness`, all as one.
+
+    The newest version of each is meant, unless one is named: `discovery@1`.
+
+    Raises:
+        UnknownProfile: There is none, or none of that version; the message names what there is.
+    """
+    chosen = tuple(dict.fromkeys(_version(one) for one in wanted.split(BESIDE)))
+    twice = [name for name, count in Counter(one.id for one in chosen).items() if count > 1]
+    if twice:
+        raise UnknownProfile(f"{wanted} names the profile {twice[0]} in two versions; keep one.")
+    return reduce(Profile.beside, chosen)
+
+
+def _version(wanted: str) -> Profile:
+    """The profile of an id, in the version that stands behind an `@`, else in the newest."""
+    profile_id, at, version = wanted.partition("@")
+    known = {one.id: one for one in profiles()}
+    if profile_id not in known:
+        raise UnknownProfile(unknown("profile", profile_id, known))
+    if not at:
+        return known[profile_id]
+    there = {one.name: one for one in versions() if one.id == profile_id}
+    if wanted not in there:
+        names = ", ".join(there)
+        raise UnknownProfile(f"There is no version {version!r} of {profile_id}; there is {names}.")
+    return there[wanted]
+
+
+@cache
+def profiles() -> tuple[Profile, ...]:
+    """Return every profile in its newest version, in order of id."""
+    return tuple({one.id: one for one in versions()}.values())
+
+
+@cache
+def versions() -> tuple[Profile, ...]:
+    """Return every profile in every version that is kept, in order of id and version."""
+    files = sorted((fixtures_dir() / "profiles").glob("*.toml"))
+    rows = [msgspec.toml.decode(file.read_bytes(), type=Profile) for file in files]
+    return tuple(sorted(rows, key=lambda one: (one.id, one.version)))
+
+
+def requirement(*ids: str) -> Callable[[_Check], _Check]:
+    """Mark a check with the clauses that it judges, all convicting or all advisory.
+
+    Raises:
+        UnknownClause: An id is in no catalogue.
+        MixedJudgement: Some clauses convict and others do not.
+    """
+    known = catalogue().clauses
+    for one in ids:
+        if one not in known:
+            raise UnknownClause(f"{unknown('clause', one, known)} {OF_ONES_OWN}")
+    judgements = {clause_id: known[clause_id].judgement for clause_id in ids}
+    if len(set(judgements.values())) != 1:
+        cited = ", ".join(f"{name} ({kind})" for name, kind in judgements.items()) or "nothing"
+        raise MixedJudgement(
+            f"A check cites clauses of one judgement, and this one cites {cited}: split it.",
+        )
+
+    import pytest  # noqa: PLC0415 - checks alone are marked; `list` and `explain` go without
+
+    def mark(check: _Check) -> _Check:
+        marked: _Check = pytest.mark.requirement(*ids)(check)
+        return marked
+
+    return mark
+
+
+def unknown(noun: str, wanted: str, known: Iterable[str]) -> str:
+    """The sentence that refuses an id, with the nearest one that there is."""
+    nearest = get_close_matches(wanted, list(known), n=1, cutoff=0.0)
+    hint = f"the nearest is {nearest[0]!r}" if nearest else "there are none"
+    return f"There is no {noun} {wanted!r}; {hint}."

@@ -1,0 +1,31 @@
+"""Where fixtures and schemas lie: beside the package when installed, at the top of a checkout."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[1]
+LOGS = "logs"
+"""The folder beside the report that keeps what targets printed."""
+
+
+@cache
+def _data() -> Path:
+    packaged = PACKAGE / "data"
+    return packaged if packaged.is_dir() else PACKAGE.parents[1]
+
+
+def fixtures_dir() -> Path:
+    """The folder of requirement catalogues, profiles, stages and cases."""
+    return _data() / "fixtures"
+
+
+def schemas_dir() -> Path:
+    """The folder of JSON Schemas (draft 2020-12)."""
+    return _data() / "schemas"
+
+
+def checks_dir() -> Path:
+    """The absolute folder of the installed checks, one subfolder a profile."""
+    return PACKAGE / "checks"

@@ -1,0 +1,45 @@
+"""Stages: named, hand-laid worlds that checks share, read from fixtures/stages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import TypeVar, cast
+
+import msgspec
+
+from mcp_proxy_conformance.catalogue.resources import fixtures_dir
+from mcp_proxy_conformance.catalogue.world import World
+
+Check = TypeVar("Check", bound=Callable[..., object])
+
+
+class BadStage(ValueError):
+    """A stage file that cannot be read; the message names the file, the place and the repair."""
+
+
+@cache
+def stage(name: str) -> World:
+    """The stage of that name from fixtures/stages, checked against its types."""
+    path = fixtures_dir() / "stages" / f"{name}.json"
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=World)
+    except FileNotFoundError:
+        known = ", ".join(sorted(p.stem for p in path.parent.glob("*.json")))
+        raise BadStage(f"there is no stage {name!r}; known stages: {known}") from None
+    except msgspec.ValidationError as error:
+        raise BadStage(f"{path.name}: {error}; see schemas/stage.schema.json") from None
+
+
+def on(
+    world: World, *, fresh: bool = False, needs: tuple[str, ...] = ()
+) -> Callable[[Check], Check]:
+    """Give a check its world: shared for a named stage, a target of its own when `fresh`.
+
+    A literal world (one without an id) is always fresh. `needs` are the capabilities without
+    which the check is not applicable.
+    """
+    import pytest  # noqa: PLC0415 - checks alone are marked; readers of stages go without
+
+    mark = pytest.mark.on(world, fresh=fresh or not world.id, needs=needs)
+    return cast("Callable[[Check], Check]", mark)

@@ -1,0 +1,93 @@
+"""Surface names: what a target calls the tools, arguments and members that the checks need."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Literal
+
+import msgspec
+
+from mcp_proxy_conformance.catalogue.world import ToolKey
+
+
+class ToolTemplate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A tool call with holes: `{server}`, `{tool}` and `{arguments}` stand anywhere in a string.
+
+    `{arguments}` becomes JSON text; a value that is exactly `{arguments:object}` becomes the
+    object itself, and may stand for all the arguments. `endpoint` is a path on the target's host;
+    empty means the target's own URL.
+    """
+
+    tool: str
+    arguments: dict[str, Any] | Literal["{arguments:object}"] = {}
+    endpoint: str = ""
+
+    def filled(self, target: ToolKey, arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        """The tool name and the arguments of a call to `target`."""
+        holes = {
+            "{server}": target.server,
+            "{tool}": target.tool,
+            "{arguments}": json.dumps(arguments, separators=(",", ":")),
+        }
+
+        def fill(value: Any) -> Any:
+            if isinstance(value, dict):
+                return {name: fill(inner) for name, inner in value.items()}
+            if isinstance(value, list):
+                return [fill(inner) for inner in value]
+            if value == "{arguments:object}":
+                return arguments
+            if isinstance(value, str):
+                for hole, text in holes.items():
+                    value = value.replace(hole, text)
+            return value
+
+        return fill(self.tool), fill(self.arguments)
+
+    @property
+    def names_the_tool(self) -> bool:
+        """Whether calls by this template differ by the tool that is called."""
+        one, other = (self.filled(ToolKey("", name), {}) for name in ("a", "b"))
+        return one != other
+
+
+class Members(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where the answers hold what the checks look at; each is one member name."""
+
+    tools: str = "tools"
+    disabled: str = "disabled"
+    remediation: str = "remediation"
+    note: str = "notice"
+    servers: str = "servers"
+    server_name: str = "name"
+    counts: str = "tools"
+    inspected: str = "server"
+
+
+class Surface(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The names of one target's surface; the flag's name is the source's and not mappable."""
+
+    discovery_tool: str = "retrieve_tools"
+    query: str = "query"
+    limit: str = "limit"
+    listing: ToolTemplate = ToolTemplate(tool="upstream_servers", arguments={"operation": "list"})
+    inspect: ToolTemplate | None = None
+    calls: tuple[ToolTemplate, ...] = (
+        ToolTemplate(
+            tool="call_tool_read",
+            arguments={"name": "{server}:{tool}", "args_json": "{arguments}"},
+        ),
+    )
+    endpoints: tuple[str, ...] = ("",)
+    members: Members = Members()
+
+
+FLAG = "include_disabled"
+STATUSES = (
+    "disabled_by_config",
+    "disabled_by_user",
+    "pending_approval",
+    "server_disabled",
+    "disabled_unknown",
+    "server_quarantined",
+)

@@ -1,0 +1,31 @@
+"""All checks of a live endpoint, for a test file that imports `*` from here.
+
+The endpoint is named by `MCP_PROXY_CONFORMANCE_URL`; see live/environment.py.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from mcp_proxy_conformance.catalogue.resources import checks_dir
+
+pytest_plugins = ("mcp_proxy_conformance.plugin",)
+
+
+def _checks(file: Path) -> dict[str, Callable[..., object]]:
+    module = import_module(f"mcp_proxy_conformance.checks.live.{file.stem}")
+    return {name: one for name, one in vars(module).items() if name.startswith("test_")}
+
+
+with warnings.catch_warnings():
+    # The plugin, which registers the marks, is only loaded once this module is there.
+    warnings.simplefilter("ignore", pytest.PytestUnknownMarkWarning)
+    _files = sorted((checks_dir() / "live").glob("test_*.py"))
+    _found = {name: one for file in _files for name, one in _checks(file).items()}
+globals().update(_found)
+__all__ = ["pytest_plugins", *_found]  # noqa: PLE0604 - the names of checks are strings

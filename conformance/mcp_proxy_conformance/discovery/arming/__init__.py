@@ -1,0 +1,1 @@
+"""Arming: before any verdict every lock is proven, and every query."""

@@ -1,0 +1,106 @@
+"""How much may be asked of an endpoint: so many requests, so many a second, until then."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from mcp_proxy_conformance.verdict.result import Inconclusive
+from mcp_proxy_conformance.wire.http import MAX_BODY
+from mcp_proxy_conformance.wire.jsonrpc import values
+from mcp_proxy_conformance.wire.transcript import Message, Transcript
+
+MOST_HELD = 144 << 20
+"""What all answers of an endpoint may take in memory, about, in bytes."""
+OF_BYTE, OF_VALUE = 2, 100
+LARGEST_TAKEN = 1
+"""How many answers may be too large to be read before no more are asked for."""
+
+
+class OverBudget(Inconclusive):
+    """What would be asked is more than was promised; nothing was sent."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Budget:
+    """What is left of the promise; `kept` requests are held back for ending the sessions."""
+
+    most: int
+    per_second: float
+    within_s: float
+    kept: int = 0
+    spent: int = 0
+    closing: bool = False
+    held: int = 0
+    too_large: int = 0
+    began: float = field(default_factory=time.monotonic)
+    _next: float = 0.0
+
+    @property
+    def left(self) -> int:
+        """How many requests may still be sent."""
+        return self.most - self.spent - (0 if self.closing else self.kept)
+
+    @property
+    def seconds_left(self) -> float:
+        """Until when they may be sent."""
+        return self.began + self.within_s - time.monotonic()
+
+    def spend(self) -> None:
+        """Take one request, and wait for its turn; raises OverBudget."""
+        if self.left <= 0:
+            raise OverBudget(f"all {self.most} requests are used; raise --max-requests")
+        wait = self._next - time.monotonic()
+        if max(wait, 0.0) >= self.seconds_left:
+            raise self.late()
+        time.sleep(max(wait, 0.0))
+        self._next = time.monotonic() + 1 / self.per_second
+        self.spent += 1
+
+    def hold(self, raw: bytes) -> None:
+        """Count an answer that is kept; raises OverBudget."""
+        self.held += OF_BYTE * len(raw) + OF_VALUE * values(raw)
+        if self.held > MOST_HELD and not self.closing:
+            raise OverBudget(
+                f"its answers are too large to be kept, {MOST_HELD >> 20} MiB of them in all;"
+                " ask an endpoint with fewer tools"
+            )
+
+    def refuse(self, reason: str) -> None:
+        """Count an answer that was too large to be read; raises OverBudget for a second one."""
+        self.too_large += 1
+        if self.too_large > LARGEST_TAKEN:
+            raise OverBudget(f"its answers are too large to be read: {reason}")
+
+    def rest(self, seconds: float) -> None:
+        """Let the endpoint be for so long; raises OverBudget when that is too long."""
+        if seconds >= self.seconds_left:
+            raise OverBudget(f"it asks to wait {seconds:g} s, which is too long; raise --timeout")
+        time.sleep(seconds)
+
+    def late(self) -> OverBudget:
+        """What is to be raised when the time is over."""
+        return OverBudget(f"the {self.within_s:g} seconds are over; raise --timeout")
+
+
+class Ledger(Transcript):
+    """A transcript on which no message is sent that the budget does not cover."""
+
+    def __init__(self, budget: Budget) -> None:
+        """Nothing is spent yet."""
+        super().__init__()
+        self._budget = budget
+        self.hurried: list[Callable[[], None]] = []
+
+    def record(self, **members: Any) -> Message:
+        """As of any transcript; raises OverBudget before a message is sent that is one too many."""
+        if members["direction"] == "sent":
+            self._budget.spend()
+        for hurry in self.hurried:  # what is sent next has less time
+            hurry()
+        message = super().record(**members)
+        if members["direction"] == "received" and len(members["raw"]) <= MAX_BODY:
+            self._budget.hold(members["raw"])
+        return message

@@ -1,0 +1,178 @@
+"""The endpoint that is looked at, as the command line or the environment names it."""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from mcp_proxy_conformance.catalogue.surface import Surface
+from mcp_proxy_conformance.catalogue.world import ToolKey
+from mcp_proxy_conformance.wire.client import Wire
+from mcp_proxy_conformance.wire.dialing import Dialing
+
+HARMLESS = frozenset(
+    {"accept", "accept-language", "content-type", "user-agent", "origin", "referer",
+     "mcp-protocol-version", "mcp-method", "mcp-name"}
+)  # fmt: skip
+"""Headers whose values are no credentials."""
+SECRET_NAME = re.compile(
+    r"(?:^|[^a-z])(?:key|code|sig|auth|jwt|pw|pat)(?:$|[^a-z])"
+    r"|token|secret|passw|passwd|pwd|credential|apikey|api_?key|bearer|signature|authorization",
+    re.IGNORECASE,
+)
+LEAST_OF_ENVIRONMENT = 8
+PLACES = ("PWD", "OLDPWD", "SSH_AUTH_SOCK")
+"""Variables that only sound like secrets."""
+
+
+class BadEndpoint(ValueError):
+    """The endpoint cannot be looked at as it was named; one sentence with the repair."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """What is looked at, how, and what its operator knows of it.
+
+    `agents` are further credentials by name; `expect` is the status that each tool should have;
+    `call` are locked tools whose rejection is to be looked at. `listing`, `inspect`, `calls`: the
+    surface names these tools because somebody said so, and not by default. `answer_s` is how long
+    each answer may take, `within_s` all of them. `file` is the target file that names the surface.
+    """
+
+    url: str = ""
+    stdio: tuple[str, ...] = ()
+    headers: Mapping[str, str] = field(default_factory=dict)
+    agents: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    surface: Surface = field(default_factory=Surface)
+    listing: bool = False
+    calls: bool = False
+    pins: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    queries: tuple[str, ...] = ()
+    expect: Mapping[ToolKey, str] = field(default_factory=dict)
+    call: tuple[ToolKey, ...] = ()
+    max_requests: int = 300
+    rate: float = 20.0
+    within_s: float = 600.0
+    answer_s: float = 10.0
+    wire: Wire = "auto"
+    dialing: Dialing = field(default_factory=lambda: Dialing(redirects=3))
+    secrets: frozenset[str] = frozenset()
+    file: Path | None = None
+
+    @property
+    def place(self) -> str:
+        """How it is called in sentences."""
+        return self.url or f"`{shlex.join(self.stdio)}`"
+
+
+def place_named(url: str) -> tuple[str, dict[str, str]]:
+    """The URL without its userinfo, and the header that stands for that; raises BadEndpoint."""
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        raise BadEndpoint("--url is no URL; give the whole of one") from error
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        scheme = f"{parts.scheme}:" if parts.scheme else "no scheme"
+        raise BadEndpoint(f"--url begins with {scheme}, which is no http; give the whole URL")
+    userinfo, at, host = parts.netloc.rpartition("@")
+    if not at:
+        return url, {}
+    user, _, word = userinfo.partition(":")
+    given = base64.b64encode(f"{unquote(user)}:{unquote(word)}".encode()).decode()
+    return parts._replace(netloc=host).geturl(), {"Authorization": f"Basic {given}"}
+
+
+def headers_of(lines: Iterable[str], option: str) -> dict[str, str]:
+    """Headers from lines of `Name: value`; raises BadEndpoint, which repeats none of them."""
+    found = {}
+    for number, line in enumerate(lines, start=1):
+        name, colon, value = line.partition(":")
+        if not colon or not name.strip():
+            raise BadEndpoint(f"{option} number {number} has no colon; write 'Name: value'")
+        found[name.strip()] = value.strip()
+    return found
+
+
+def agents_of(options: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Credentials by name from `NAME=Header: value`; several of one name go together."""
+    found: dict[str, dict[str, str]] = {}
+    for number, one in enumerate(options, start=1):
+        name, equals, header = one.partition("=")
+        if not equals or not name.strip() or ":" in name:
+            raise BadEndpoint(f"--as number {number} names nobody; write NAME='Header: value'")
+        found.setdefault(name.strip(), {}).update(headers_of([header], "the header of --as"))
+    return found
+
+
+def tool_key(told: str, option: str) -> ToolKey:
+    """The tool of `SERVER:TOOL`; raises BadEndpoint."""
+    server, colon, tool = told.partition(":")
+    if not (colon and server.strip() and tool.strip()):
+        raise BadEndpoint(f"{option} {told!r} names no tool of a server; write SERVER:TOOL")
+    return ToolKey(server.strip(), tool.strip())
+
+
+def secrets(
+    url: str,
+    headers: Sequence[Mapping[str, str]],
+    environment: Mapping[str, str] = os.environ,
+    words: Sequence[str] = (),
+) -> Iterator[str]:
+    """Every credential in these places, and the parts of it that give it away."""
+    yield from _of_url(url)
+    for one in headers:
+        for name, value in one.items():
+            if name.lower() not in HARMLESS:
+                yield from _of_value(value)
+    for name, value in environment.items():
+        if name.lower().endswith("_proxy"):
+            yield from _of_url(value)
+        elif name not in PLACES and SECRET_NAME.search(name):
+            yield from [value] if len(value) >= LEAST_OF_ENVIRONMENT else []
+    for before, word in zip(("", *words), words, strict=False):
+        name, equals, value = word.lstrip("-").partition("=")
+        if equals and SECRET_NAME.search(name):
+            yield value
+        elif before.startswith("-") and "=" not in before and SECRET_NAME.search(before):
+            yield word
+
+
+def _of_url(url: str) -> Iterator[str]:
+    try:
+        parts = urlsplit(url)
+        userinfo, at, _ = parts.netloc.rpartition("@")
+        members = parse_qsl(parts.query, keep_blank_values=True)
+    except ValueError:
+        return
+    if at:
+        user, colon, word = userinfo.partition(":")
+        yield from (userinfo, unquote(userinfo))
+        yield from (word, unquote(word)) if colon else (user, unquote(user))
+        yield base64.b64encode(unquote(userinfo).encode()).decode()
+    for name, value in members:
+        if SECRET_NAME.search(name):
+            yield value
+            found = re.search(rf"(?:^|&){re.escape(name)}=([^&]*)", parts.query)
+            yield from [found[1]] if found else []
+
+
+def _of_value(value: str) -> Iterator[str]:
+    """A header's value, the words after its scheme, and what a cookie or a password holds."""
+    yield value
+    scheme, space, rest = value.partition(" ")
+    if space:
+        yield rest.strip()
+    if space and scheme.lower() == "basic":
+        try:
+            opened = base64.b64decode(rest.strip(), validate=True).decode()
+        except ValueError:
+            return
+        yield from (opened, opened.partition(":")[2])
+    for part in value.split(";") if "=" in value else ():
+        yield part.partition("=")[2].strip()

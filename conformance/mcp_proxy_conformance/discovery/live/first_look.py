@@ -1,0 +1,122 @@
+"""The first look at an endpoint: does anything there speak MCP, and does it know the flag?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urljoin
+
+from mcp_proxy_conformance.discovery.live.budget import OverBudget
+from mcp_proxy_conformance.discovery.live.patience import BUSY
+from mcp_proxy_conformance.discovery.live.talk import WIDEST, Talk
+from mcp_proxy_conformance.discovery.presence import (
+    LONGEST_NAME,
+    cut,
+    names_flag,
+    no_mention,
+    no_tool,
+)
+from mcp_proxy_conformance.verdict.outcome import BROKEN, INCOMPLETE, Outcome
+from mcp_proxy_conformance.wire.client import FORBIDDEN
+from mcp_proxy_conformance.wire.dialing import within_origin
+from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
+from mcp_proxy_conformance.wire.old_stream import TIMEOUT, opens_old_stream
+
+NO_POST = (400, 404, 405)
+NO_PATH = (404, 405)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offered:
+    """What an endpoint offers: all its tools, and the discovery tool among them.
+
+    `unnamed`: what is to be said of a tool that names the flag nowhere. It may be another tool than
+    the user meant, and is asked only if the user says what for.
+    """
+
+    tools: list[dict[str, Any]]
+    tool: dict[str, Any]
+    unnamed: str = ""
+
+
+def first_look(talk: Talk) -> Offered | Outcome:
+    """The tools, or why there is nothing to check and what the run therefore comes to."""
+    name, place = talk.endpoint.surface.discovery_tool, talk.endpoint.place
+    try:
+        tools = talk.tools()
+    except OverBudget as over:
+        return Outcome("incomplete", INCOMPLETE, str(over))
+    except Unreachable as error:
+        return _broken(f"nothing answers there: {error}")
+    except ProtocolFault as error:
+        if talk.conversation.opening is not None and error.status not in FORBIDDEN:
+            return _broken(f"{place} shook hands, but its tools cannot be listed: {error}")
+        return _broken(_no_handshake(place, error, lambda: _is_old(talk)))
+    found = next((one for one in tools if one.get("name") == name), None)
+    if found is None:
+        return Outcome("incomplete", INCOMPLETE, no_tool(name, tools))
+    talk.widest = _widest(found, talk.endpoint.surface.limit)
+    return Offered(tools=tools, tool=found, unnamed="" if names_flag(found) else no_mention(name))
+
+
+def _widest(tool: dict[str, Any], limit: str) -> int | None:
+    """The widest limit that the tool's own schema takes, None if it takes none."""
+    schema = tool.get("inputSchema")
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    if not isinstance(properties, dict) or limit not in properties:
+        return None
+    told = properties[limit].get("maximum") if isinstance(properties[limit], dict) else None
+    return min(WIDEST, told) if isinstance(told, int) and told > 0 else WIDEST
+
+
+def _broken(why: str) -> Outcome:
+    return Outcome("target or adapter broke", BROKEN, why)
+
+
+def _is_old(talk: Talk) -> bool:
+    endpoint = talk.endpoint
+    if endpoint.stdio or talk.budget.seconds_left < TIMEOUT:
+        return False
+    try:
+        return opens_old_stream(endpoint.url, endpoint.headers, talk.transcript, endpoint.dialing)
+    except OverBudget:
+        return False
+
+
+def _no_handshake(url: str, fault: ProtocolFault, opens_old: Callable[[], bool]) -> str:
+    """Why nobody shook hands, and what to do about it."""
+    status = fault.status
+    if status in FORBIDDEN:
+        return (
+            f"{url} turns this client away (HTTP {status}); "
+            "give credentials that it takes with --header 'NAME: VALUE'"
+        )
+    if status in BUSY:
+        when = f", Retry-After: {fault.retry_after}" if fault.retry_after else ""
+        return f"{url} is busy (HTTP {status}{when}); try again when it is not"
+    if fault.location is not None:
+        place = cut(_joined(url, fault.location), LONGEST_NAME)
+        followed = within_origin(url, status or 0, fault.location) is not None
+        why = "and so on without end" if followed else "which is not followed"
+        return f"{url} redirects to {place} (HTTP {status}), {why}; give that URL"
+    if status in NO_POST and opens_old():
+        return (
+            f"{url} speaks the HTTP+SSE transport of 2024-11-05, which is not supported; "
+            "give the URL of its streamable HTTP endpoint, or have it serve one"
+        )
+    if status in NO_PATH and fault.kind == "http":
+        return (
+            f"no MCP endpoint at {url} (HTTP {status} to a POST); "
+            "give the URL, path included, of its streamable HTTP endpoint"
+        )
+    if fault.kind == "handshake":
+        return f"{url} does not agree to shake hands: {fault}"
+    return f"what listens at {url} does not speak MCP: {fault}"
+
+
+def _joined(url: str, place: str) -> str:
+    try:
+        return urljoin(url, place)
+    except ValueError:
+        return place

@@ -1,0 +1,57 @@
+"""The plan, told before the first request: how many of which kind there can be at most."""
+
+from __future__ import annotations
+
+from mcp_proxy_conformance.discovery.live.endpoint import Endpoint
+from mcp_proxy_conformance.discovery.live.survey import (
+    ALONE,
+    EXPECTED,
+    INSPECTED,
+    NAMES,
+    ROUND,
+    ROUNDS,
+    SEARCHES,
+    SHARED,
+    TIGHT,
+)
+from mcp_proxy_conformance.discovery.live.waking import ASKED, TURNS
+
+OPENING = 3
+
+
+def plan(endpoint: Endpoint) -> list[str]:
+    """One line a kind of request, and one in front for all of them."""
+    named = len({*endpoint.expect, *endpoint.call})
+    names = max(NAMES, min(named, EXPECTED))
+    surface = endpoint.surface
+    kinds = [
+        (OPENING * (1 + len(endpoint.agents)), "to open and end a session, and tools/list"),
+        (SEARCHES, f"{surface.discovery_tool} with the flag, to find something locked"),
+        (ROUNDS * len(ROUND), f"{surface.discovery_tool} in all forms, for {ROUNDS} queries"),
+        (names * len(ALONE), f"{surface.discovery_tool} for {names} locked tools alone"),
+        (len(TIGHT), f"{surface.discovery_tool} at small limits"),
+    ]
+    if endpoint.stdio:
+        until = "until a program that was just started knows its tools"
+        kinds.insert(1, (ASKED * TURNS, f"{surface.discovery_tool}, {until}"))
+    if endpoint.listing:
+        kinds.append((2 + names, f"{surface.listing.tool}, and for the locked tools once more"))
+    if endpoint.listing and surface.inspect is not None:
+        kinds.append((INSPECTED, f"{surface.inspect.tool} for one server"))
+    kinds += [
+        (3 * SHARED + endpoint.listing, f"{surface.discovery_tool}, a third of them as {name}")
+        for name in endpoint.agents
+    ]
+    if endpoint.call and endpoint.calls:
+        number = len(endpoint.call)
+        kinds.append((2 * number, f"{surface.discovery_tool} around the calls that were named"))
+        kinds.append((number, f"{surface.calls[0].tool}, only of tools listed as locked"))
+    nothing = "" if endpoint.call else ", and no tool is called"
+    most = f"at most {endpoint.max_requests} requests, {endpoint.rate:g} a second"
+    once = sum(number for number, _ in kinds)
+    again = f"{once} above; the rest of them only to ask again before the target is accused"
+    return [
+        f"{endpoint.place}: {most}, in {endpoint.within_s:g} s{nothing}",
+        *(f"  up to {number:3} {what}" for number, what in kinds),
+        f"  {again}",
+    ]

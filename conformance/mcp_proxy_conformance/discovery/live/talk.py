@@ -1,0 +1,207 @@
+"""Talking to an endpoint with one set of credentials: each request a value with its answer."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from mcp_proxy_conformance.catalogue.surface import FLAG
+from mcp_proxy_conformance.discovery.answer import Answer, read_answer
+from mcp_proxy_conformance.discovery.calibration import Exact
+from mcp_proxy_conformance.discovery.echo import without_flag
+from mcp_proxy_conformance.discovery.known import Known
+from mcp_proxy_conformance.discovery.live.budget import Budget, Ledger, OverBudget
+from mcp_proxy_conformance.discovery.live.endpoint import Endpoint
+from mcp_proxy_conformance.discovery.live.patience import AGAIN, BUSY, pause
+from mcp_proxy_conformance.verdict.result import Misshapen
+from mcp_proxy_conformance.wire.client import FORBIDDEN, Client
+from mcp_proxy_conformance.wire.era import METHOD_NOT_FOUND
+from mcp_proxy_conformance.wire.faults import ProtocolFault, SessionLost, Unreachable
+from mcp_proxy_conformance.wire.reply import ToolReply
+from mcp_proxy_conformance.wire.stdio import StdioClient
+from mcp_proxy_conformance.wire.transcript import Transcript
+
+T = TypeVar("T")
+LEAST_S = 0.05
+AWAY = (*FORBIDDEN, 429, 502, 503, 504)
+"""HTTP statuses by which something before the target speaks, or nobody is let in any more."""
+WIDEST = 100
+FLAGS: Mapping[str, bool | None] = {"A": None, "F": False, "T": True, "W": True}
+"""The forms of a request: flag absent, false, true, and true at the widest limit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Look:
+    """One discovery call, and what came of it; `answer` is None for what could not be read."""
+
+    query: str
+    form: str
+    limit: int | None
+    who: str
+    arguments: Mapping[str, Any]
+    messages: tuple[int, int]
+    answer: Answer | None = None
+    exact: Exact | None = None
+    fault: str = ""
+
+    @property
+    def flagged(self) -> bool:
+        """Whether the flag was true."""
+        return FLAGS[self.form] is True
+
+    @property
+    def label(self) -> str:
+        """How a reader tells this request from others; equal ones have one label."""
+        flag = {None: "no flag", False: "flag false", True: "flag true"}[FLAGS[self.form]]
+        limit = f", limit {self.limit}" if self.limit is not None else ""
+        return f"{self.query!r} ({flag}{limit}{f', as {self.who}' if self.who else ''})"
+
+
+class Talk:
+    """One conversation with the endpoint, within the budget."""
+
+    def __init__(
+        self, endpoint: Endpoint, budget: Budget, transcript: Ledger, who: str = ""
+    ) -> None:
+        """Nothing is sent yet; raises ValueError for headers that cannot be sent."""
+        self.endpoint, self.budget, self.transcript, self.who = endpoint, budget, transcript, who
+        self.widest: int | None = WIDEST
+        self.conversation: Client | StdioClient
+        if endpoint.stdio:
+            self.conversation = StdioClient(
+                endpoint.stdio, env=os.environ, transcript=transcript, timeout=endpoint.answer_s
+            )
+            self._watch()
+            return
+        headers = dict(endpoint.headers)
+        if who:
+            told = {name.lower() for name in endpoint.agents[who]}
+            headers = {n: v for n, v in headers.items() if n.lower() not in told}
+            headers |= endpoint.agents[who]
+        self.conversation = Client(
+            endpoint.url,
+            headers=headers,
+            transcript=transcript,
+            wire=endpoint.wire,
+            timeout=endpoint.answer_s,
+            dialing=endpoint.dialing,
+        )
+        self._watch()
+
+    def _watch(self) -> None:
+        self.transcript.hurried.append(self._hurry)
+        self._hurry()
+
+    def tools(self) -> list[dict[str, Any]]:
+        """All tools; none of a server that has none to list and therefore not the method."""
+        return self._patiently(self._tools)
+
+    def _tools(self) -> list[dict[str, Any]]:
+        offered = self.conversation.open().opening
+        declared = offered.value().get("capabilities") if offered is not None else None
+        if not (isinstance(declared, dict) and "tools" in declared):
+            refusal = self.conversation.request("tools/list", {}).error
+            if refusal is not None and refusal["code"] == METHOD_NOT_FOUND:
+                return []
+        return self.conversation.tools()
+
+    def ask(self, query: str, form: str, limit: int | None = None) -> Look:
+        """One discovery call in that form; at form W with the widest limit."""
+        names = self.endpoint.surface
+        limit = self.widest if form == "W" else limit
+        arguments: dict[str, Any] = {names.query: query}
+        arguments |= {} if FLAGS[form] is None else {FLAG: FLAGS[form]}
+        arguments |= {} if limit is None else {names.limit: limit}
+        since = self.transcript.mark()
+        told: dict[str, Any] = {}
+        try:
+            reply = self.call(names.discovery_tool, arguments)
+            told["answer"] = read_answer(reply, query, names.members, Known())
+            if not FLAGS[form]:  # these are compared byte by byte
+                exact = Exact.of(reply)
+                parts = {name: without_flag(part, arguments) for name, part in exact.parts()}
+                told["exact"] = Exact(result=parts["result"], text=parts["text"])
+        except (ProtocolFault, Misshapen) as error:
+            told["fault"] = str(error)
+            if isinstance(error, ProtocolFault) and error.kind == "size":
+                self.budget.refuse(str(error))
+        return Look(
+            query=query,
+            form=form,
+            limit=limit,
+            who=self.who,
+            arguments=arguments,
+            messages=(since, self.transcript.mark()),
+            **told,
+        )
+
+    def call(self, tool: str, arguments: Mapping[str, Any]) -> ToolReply:
+        """One call of a tool, in a new session if the old one was lost.
+
+        Raises:
+            Unreachable: No answer, or one that a gateway gave in the target's place.
+            OverBudget: Nothing was sent.
+        """
+
+        def answered() -> ToolReply:
+            try:
+                return self.conversation.call_tool(tool, arguments)
+            except SessionLost:
+                self.conversation.close()
+                return self.conversation.call_tool(tool, arguments)
+
+        try:
+            return self._patiently(answered)
+        except ProtocolFault as fault:
+            if fault.status not in AWAY:
+                raise
+            asking = f"{self.who} is" if self.who else "it was"
+            reason = f"{asking} answered with HTTP {fault.status}"
+            raise Unreachable(self.endpoint.place, "wait", reason, 0.0) from None
+
+    def close(self) -> None:
+        """End the session, with a request that was held back for it."""
+        self.budget.closing = True
+        try:
+            self.conversation.close()
+        except OverBudget:
+            pass
+        finally:
+            self.budget.closing = False
+
+    def _hurry(self) -> None:
+        self.conversation.timeout = max(
+            LEAST_S, min(self.endpoint.answer_s, self.budget.seconds_left)
+        )
+
+    def _patiently(self, ask: Callable[[], T]) -> T:
+        """What comes of asking, three times more while the endpoint says that it is busy."""
+        for _ in range(AGAIN):
+            try:
+                with self._timely():
+                    return ask()
+            except ProtocolFault as fault:
+                if fault.status not in BUSY:
+                    raise
+                self.budget.rest(pause(fault.retry_after))
+        with self._timely():
+            return ask()
+
+    @contextmanager
+    def _timely(self) -> Iterator[None]:
+        """An answer that did not come before our own deadline is not the endpoint's fault."""
+        try:
+            yield
+        except Unreachable:
+            if self.budget.seconds_left > LEAST_S:
+                raise
+            raise self.budget.late() from None
+
+
+def messages_of(span: tuple[int, int], transcript: Transcript) -> list[int]:
+    """The ids of the messages of one request."""
+    first, last = span
+    return [message.id for message in transcript.since(first) if message.id <= last]

@@ -1,0 +1,105 @@
+"""Words to ask a discovery tool for, from everything that an endpoint has said so far."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mcp_proxy_conformance.catalogue.world import ToolKey
+from mcp_proxy_conformance.discovery.answer import Entry
+
+VERBS = (
+    "delete", "create", "list", "update", "remove", "search", "send", "write", "execute", "admin",
+)  # fmt: skip
+IDLE = frozenset(
+    {"the", "and", "for", "with", "from", "this", "that", "are", "was", "has", "have", "not", "all",
+     "any", "can", "will", "you", "your", "its", "into", "when", "use", "used", "using", "tool",
+     "tools", "server", "servers", "name", "string", "object", "value", "returns", "return"}
+)  # fmt: skip
+NOWHERE = "quolvexi"
+"""A made-up word that no tool has."""
+WORD = re.compile(r"[A-Za-z][a-z]+|[A-Z]{3,}(?![a-z])|[^\W\d_A-Za-z]{2,}")
+LEAST, MOST = 3, 40
+
+
+class Words:
+    """A queue of words, each given once, those most worth asking first."""
+
+    def __init__(self, first: Iterable[str], verbs: Iterable[str] = VERBS) -> None:
+        """The words that somebody named come before all others, as they are."""
+        self._named = list(dict.fromkeys(first))
+        self._heard: dict[str, None] = dict.fromkeys(verbs)
+        self._given: set[str] = set()
+
+    def hear(self, *texts: Any) -> None:
+        """Take words from what was said."""
+        for text in texts:
+            if isinstance(text, str):
+                found = (word.lower() for word in WORD.findall(text[:1000]))
+                kept = (w for w in found if LEAST <= len(w) <= MOST and w not in IDLE)
+                self._heard |= dict.fromkeys(kept)
+
+    def next(self) -> str | None:
+        """The next word, None when there is none left."""
+        for word in (*self._named, *self._heard):
+            if word not in self._given:
+                self._given.add(word)
+                return word
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Names:
+    """How an endpoint spells tools: with the server's name before or behind their own, or not.
+
+    Learnt from all that it lists, apart for locked entries, which may go by their bare names.
+    """
+
+    servers: tuple[str, ...]
+    qualified: Mapping[bool, bool]
+
+    @classmethod
+    def of(cls, entries: Iterable[Entry]) -> Names:
+        """What these entries show."""
+        entries = list(entries)
+        told = {server for one in entries if isinstance(server := one.members.get("server"), str)}
+        qualified = {
+            kind: all(bare(one.members["server"], one.name) != one.name for one in entries
+                      if _is_locked(one) == kind and isinstance(one.members.get("server"), str))
+            for kind in (False, True)
+        }  # fmt: skip
+        return cls(
+            servers=tuple(sorted(told, key=lambda one: (-len(one), one))), qualified=qualified
+        )
+
+    def key(self, entry: Entry) -> ToolKey:
+        """The tool of an entry; one that names no server is looked for among those known."""
+        told = entry.members.get("server")
+        if isinstance(told, str):
+            own = bare(told, entry.name) if self.qualified[_is_locked(entry)] else entry.name
+            return ToolKey(told, own)
+        for server in self.servers:
+            if bare(server, entry.name) != entry.name:
+                return ToolKey(server, bare(server, entry.name))
+        return ToolKey("", entry.name)
+
+
+def bare(server: str, name: str) -> str:
+    """The name without that of its server, which may stand before or behind it."""
+    before = re.match(rf"{re.escape(server)}[^A-Za-z0-9]+(?=.)", name) if server else None
+    if before is not None:
+        return name[before.end() :]
+    behind = re.search(rf"(?<=.)[^A-Za-z0-9]+{re.escape(server)}$", name) if server else None
+    return name if behind is None else name[: behind.start()]
+
+
+def is_of(entry: Entry, key: ToolKey) -> bool:
+    """Whether an entry may be that of a tool that somebody named."""
+    server = entry.members.get("server", key.server)
+    return server == key.server and key.tool in (entry.name, bare(key.server, entry.name))
+
+
+def _is_locked(entry: Entry) -> bool:
+    return "status" in entry.members

@@ -1,0 +1,103 @@
+"""What the source allows: for the locks on a tool and the facts of a request, the right answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mcp_proxy_conformance.catalogue.locks import ToolState
+from mcp_proxy_conformance.catalogue.surface import STATUSES
+
+__all__ = [
+    "ABSENT",
+    "CALLABLE",
+    "LOCKED_CAP",
+    "allowed_statuses",
+    "cap",
+    "counted_as",
+    "is_hidden",
+    "is_withheld",
+    "may_have_note",
+    "must_have_note",
+    "remediation_keys",
+]
+
+ABSENT, CALLABLE = "absent", "callable"
+"""Where a tool is that has no status: nowhere in the answer, or among the callable entries."""
+
+LOCKED_CAP = 10
+"""SC-004: locked entries in one answer."""
+
+BY_APPROVAL = frozenset({"pending_approval", "server_quarantined"})
+"""The words of the pass over quarantined tools, which skips what config denies (FR-004)."""
+
+
+def allowed_statuses(state: ToolState) -> frozenset[str]:
+    """Where a flagged answer to the tool's own query may put it (FR-004.precedence).
+
+    The words of the six statuses, `absent` and `callable`. More than one word where two passes
+    may list the tool, or where the source lets it go unlisted.
+    """
+    pending = state.approval is not None
+    if state.server_off:
+        allowed = {ABSENT, "server_disabled"}
+        allowed |= {"server_quarantined"} if state.quarantined else set()
+        allowed |= {"pending_approval"} if pending else set()
+        return frozenset(allowed - BY_APPROVAL if state.config else allowed)
+    if state.config:
+        unindexed = pending or state.quarantined
+        return frozenset({"disabled_by_config", ABSENT} if unindexed else {"disabled_by_config"})
+    if state.quarantined:
+        return frozenset({"server_quarantined"} | ({"disabled_by_user"} if state.user else set()))
+    if state.user:
+        return frozenset({"disabled_by_user"} | ({"pending_approval"} if pending else set()))
+    return frozenset({"pending_approval" if pending else CALLABLE})
+
+
+def counted_as(state: ToolState) -> frozenset[str]:
+    """The words under which the server's counts may hold the tool, once (FR-010.sum).
+
+    Judged for enabled servers only: of a disabled one the tools may be unknown, and then absent.
+    Counts know no sixth status for certain, so a quarantined tool may stand under any but
+    `callable`, save that config comes first and leaves no user's reason (SC-003.listing).
+    """
+    if state.server_off:
+        return frozenset({"server_disabled", ABSENT})
+    if state.quarantined:
+        own = {"disabled_by_user", "pending_approval"} if state.config else set()
+        return frozenset({*STATUSES, ABSENT} - own)
+    return allowed_statuses(state) - {ABSENT}
+
+
+def is_withheld(state: ToolState) -> bool:
+    """Whether nobody has vouched for what the tool's server now says of it (FR-003, FR-004)."""
+    return state.quarantined or state.approval is not None
+
+
+def is_hidden(state: ToolState) -> bool:
+    """Whether what the tool's server now says of it may be told by nobody (section 3)."""
+    return state.approval is not None or (state.quarantined and not state.config and not state.user)
+
+
+def cap(limit: float | None) -> int:
+    """How many locked entries an answer may hold; without a usable limit, ten (FR-006.cap)."""
+    usable = limit is not None and limit >= 1 and limit == limit // 1
+    return min(int(limit), LOCKED_CAP) if usable and limit is not None else LOCKED_CAP
+
+
+def must_have_note(*, callables: int, relevant: int) -> bool:
+    """Whether an answer without the flag owes the note (FR-009.note).
+
+    `callables`: callable entries returned; `relevant`: what the same query reveals with the flag,
+    of the tools that it listed while callable or names exactly.
+    """
+    return callables == 0 and relevant > 0
+
+
+def may_have_note(*, callables: int, revealed: int) -> bool:
+    """Whether an answer without the flag may have the note at all (FR-009.silent)."""
+    return callables == 0 and revealed > 0
+
+
+def remediation_keys(statuses: Iterable[str]) -> frozenset[str]:
+    """The keys of the map beside entries of these statuses, those after the cap (FR-005.keys)."""
+    return frozenset(statuses)

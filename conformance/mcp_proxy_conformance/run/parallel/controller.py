@@ -1,0 +1,149 @@
+"""The process that runs no check: it looks at the target, and writes the report of all workers."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from xdist.dsession import Interrupted
+from xdist.workermanage import WorkerController
+
+from mcp_proxy_conformance.catalogue.resources import checks_dir
+from mcp_proxy_conformance.run.document import write_report
+from mcp_proxy_conformance.run.parallel.gathering import gather
+from mcp_proxy_conformance.run.parallel.scheduling import StageScheduling
+from mcp_proxy_conformance.run.parallel.share import GROWING, shares_in
+from mcp_proxy_conformance.run.parallel.worker import SHARES, STOPPED, WORKERS
+from mcp_proxy_conformance.run.session import Run
+
+PATIENCE_S = 30.0
+"""How long workers may take to end their targets."""
+EVERY_S, ANEW_S = 0.05, 12.0
+"""Seconds between looks; until a worker that goes on is interrupted anew, more than targets take
+to end: a check that is ending its own must not be cut short in it."""
+KEYBOARD = "keyboard-interrupt"
+"""What xdist calls the end of a worker that was interrupted."""
+
+
+class Controller:
+    """A pytest plugin, and the role of the process that starts the workers."""
+
+    def __init__(self, run: Run, config: pytest.Config) -> None:
+        """Raises pytest.UsageError for workers on other machines."""
+        if any(spec.partition("//")[0].rpartition("*")[2] != "popen" for spec in config.option.tx):
+            raise pytest.UsageError("workers hand over files and run here only: leave --tx out")
+        if config.option.maxworkerrestart is None:
+            config.option.maxworkerrestart = str(len(config.option.tx))
+        self._run = run
+        self._config = config
+        self._folder = run.out / SHARES
+        self._ids: Sequence[str] = ()
+        self._lost: dict[str, str] = {}
+        self._crashed = ""
+        self._reason = ""
+        self._tidy()
+        self._folder.mkdir(mode=0o700, parents=True)
+
+    def _tidy(self) -> None:
+        """Remove what workers leave, credentials included."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+        if not self._run.keep:
+            for path in self._run.out.glob(f"{WORKERS}*"):
+                shutil.rmtree(path, ignore_errors=True)
+
+    def begin(self, items: Sequence[pytest.Item]) -> None:
+        """There are no checks in this process."""
+
+    def give_up(self) -> None:
+        """Workers that have nothing to do end by themselves."""
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self) -> bool | None:
+        """Look at the target once for all, while the workers start; they wait for it."""
+        self._run.look()
+        if self._run.stopped is None:
+            return None
+        paths = [Path(one.partition("::")[0]).resolve() for one in self._config.args]
+        if all(path.is_relative_to(checks_dir()) for path in paths):
+            return True
+        (self._folder / STOPPED).write_bytes(msgspec.json.encode(self._run.stopped))
+        return None
+
+    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> StageScheduling:
+        """Keep the checks of a stage together."""
+        return StageScheduling(config, log, self._places)
+
+    def _places(self) -> dict[str, str]:
+        """The places of the checks, which are the same for each worker that has collected them."""
+        return next(one.places for one in shares_in(self._folder).values() if one.places)
+
+    def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
+        """Remember which checks there are: the same for each worker."""
+        self._ids = ids
+
+    def pytest_testnodedown(self, node: WorkerController, error: object) -> None:
+        """Remember a worker that was lost."""
+        if error and error != KEYBOARD:
+            self._lost[node.gateway.id] = " ".join(str(error).split()) or "it ended"
+
+    def pytest_handlecrashitem(self, crashitem: str) -> None:
+        """Remember what a lost worker was at."""
+        self._crashed = crashitem.rpartition("/")[2]
+
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """A worker that stops the run is no interruption from outside."""
+        if isinstance(excinfo.value, Interrupted):
+            self._reason = str(excinfo.value)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self) -> None:
+        """Interrupt the workers that go on, and wait until their targets have ended."""
+        now = told = time.monotonic()
+        deadline = now + PATIENCE_S
+        while (growing := self._growing()) and now < deadline:
+            if now >= told:
+                told = now + ANEW_S
+                for share in growing.values():
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(share, signal.SIGTERM)
+            time.sleep(EVERY_S)
+            now = time.monotonic()
+
+    def _growing(self) -> dict[str, int]:
+        """The process ids of the workers that have not ended, by their names."""
+        names = {path.stem for path in self._folder.glob(f"*{GROWING}")} - self._lost.keys()
+        return {n: one.pid for n, one in shares_in(self._folder).items() if n in names and one.pid}
+
+    def end(self) -> dict[str, Any]:
+        """Write the report of all that was handed over."""
+        run = self._run
+        if self._reason:
+            run.interrupted, run.cut_short = False, run.cut_short or self._reason
+        own = bool(run.faults) and not run.interrupted  # then workers were interrupted by this one
+        seen = gather(run, list(shares_in(self._folder).values()))
+        run.interrupted = run.interrupted and not own
+        missing = len(self._ids) - len(seen)
+        ended = run.interrupted or run.cut_short or run.stopped
+        if self._lost and not ended and (missing or not self._ids):
+            run.faults.insert(0, self._loss(missing))
+        run.finish()
+        told = write_report(run)
+        run.close()
+        self._tidy()
+        return told
+
+    def _loss(self, missing: int) -> str:
+        """The sentence on workers that were lost, and with them the results of checks."""
+        name, why = list(self._lost.items())[-1]
+        during = f" during {self._crashed}" if self._crashed else ""
+        return (
+            f"{len(self._lost)} workers were lost, {name}{during} ({why}); {missing} checks not run"
+        )

@@ -1,0 +1,88 @@
+"""The part that a process has in a run: all of it, one share, or the report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import pytest
+
+from mcp_proxy_conformance.run.collected import place_of
+from mcp_proxy_conformance.run.document import write_report
+from mcp_proxy_conformance.run.live_run import LiveRun
+from mcp_proxy_conformance.run.load_run import LoadRun
+from mcp_proxy_conformance.run.parallel.worker import Worker
+from mcp_proxy_conformance.run.session import Run
+
+
+class Role(Protocol):
+    """What a process does with its run, besides running checks."""
+
+    def begin(self, items: Sequence[pytest.Item]) -> None:
+        """Before the first check."""
+
+    def give_up(self) -> bool | None:
+        """No check is to be run: True where that ends the loop."""
+
+    def end(self) -> dict[str, Any] | None:
+        """After the last one, however that came about; ends every target, returns the report."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """The only process of its run."""
+
+    run: Run
+
+    def begin(self, items: Sequence[pytest.Item]) -> None:
+        """Start what will be needed, and look whether there is anything to check."""
+        if self.run.stopped is not None:
+            return
+        self.run.plan([place for item in items if (place := place_of(item)) is not None])
+        self.run.look()
+
+    def give_up(self) -> bool:
+        """There is nobody else."""
+        return True
+
+    def end(self) -> dict[str, Any]:
+        """Write the report."""
+        self.run.finish()
+        told = write_report(self.run)
+        self.run.close()
+        return told
+
+
+def role_of(config: pytest.Config, run: Run) -> Role:
+    """The part of this process; of several processes the plugins are registered.
+
+    A process is a worker by what xdist gave to this very run: the environment of a worker is
+    inherited by all that it starts.
+
+    Raises:
+        pytest.UsageError: The run cannot be done in several processes.
+    """
+    is_worker = hasattr(config, "workerinput")
+    is_alone = config.option.collectonly or getattr(config.option, "dist", "no") == "no"
+    if not is_alone or is_worker:
+        _expect_divisible(run)
+    if is_worker:
+        worker = Worker(run, config)
+        config.pluginmanager.register(worker)
+        return worker
+    if is_alone or not config.option.tx:
+        return Alone(run)
+    # xdist is an extra; nothing else needs it
+    from mcp_proxy_conformance.run.parallel.controller import Controller  # noqa: PLC0415
+
+    controller = Controller(run, config)
+    config.pluginmanager.register(controller)
+    return controller
+
+
+def _expect_divisible(run: Run) -> None:
+    if isinstance(run, LiveRun):
+        raise pytest.UsageError("an endpoint is asked within one budget, at one rate: leave -n out")
+    if isinstance(run, LoadRun):
+        raise pytest.UsageError("the loads of a loader go on all at once as it is: leave -n out")

@@ -1,0 +1,158 @@
+"""Files of authors, read: what kind each is, its data, and where each part of it stands."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import msgspec
+from jsonschema.exceptions import best_match
+from referencing import Registry, Resource
+
+from mcp_proxy_conformance.catalogue.resources import schemas_dir
+from mcp_proxy_conformance.selftest.authoring.finding import Finding, Unreadable, finding
+from mcp_proxy_conformance.selftest.authoring.kinds import KINDS, Kind
+from mcp_proxy_conformance.selftest.authoring.lines import JsonLines, TomlLines, line_at, pointer
+from mcp_proxy_conformance.wire.spans import Malformed, Node, parse
+
+FORMS = ", ".join(f"a {kind.noun}" for kind in KINDS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """One file whose kind is known; `value` is None where the data are not of that kind."""
+
+    path: Path
+    kind: Kind
+    data: Any
+    lines: JsonLines | TomlLines
+    value: Any = None
+    faults: tuple[Finding, ...] = field(default=())
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """A file stands in for the installed one of its kind and name."""
+        return self.kind.noun, self.path.stem
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether its data are of its kind, so that more can be asked of them."""
+        return not self.faults and (self.value is not None or self.kind.type is None)
+
+    def found(self, place: tuple[str | int, ...], fault: str, repair: str) -> Finding:
+        """Something wrong at a place of it; a text at the end of a place may be one in a list."""
+        if isinstance(self.lines, JsonLines):
+            line = self.lines.line(place)
+            return finding(self.path, line, fault, repair, pointer=pointer(place))
+        text = place[-1] if place and isinstance(place[-1], str) else None
+        return finding(self.path, self.lines.line(place, text), fault, repair)
+
+
+def read(path: Path, *, whole: bool = True) -> Document | Finding:
+    """One file; what it cannot be read for is a finding, and so is each breach of its schema.
+
+    Args:
+        path: Where it lies.
+        whole: Whether its schema is asked, too.
+
+    Raises:
+        Unreadable: There is no such file, or it may not be read.
+    """
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise Unreadable(f"{path} cannot be read: {error.strerror}; name another path") from None
+    parsed = _toml(path, raw) if path.suffix == ".toml" else _json(path, raw)
+    if isinstance(parsed, Finding):
+        return parsed
+    data, lines = parsed
+    kind = next((one for one in KINDS if one.is_one(data, path.suffix)), None)
+    if kind is None:
+        return finding(path, 1, f"this is none of the known: {FORMS}", "give it their members")
+    told = Document(path=path, kind=kind, data=data, lines=lines)
+    faults = tuple(_breaches(told)) if whole else ()
+    if faults or kind.type is None:
+        return Document(path=path, kind=kind, data=data, lines=lines, faults=faults)
+    try:
+        value = msgspec.convert(data, kind.type)
+    except (msgspec.ValidationError, ValueError, RecursionError) as error:
+        fault = told.found((), str(error), f"see schemas/{kind.schema}.schema.json")
+        return Document(path=path, kind=kind, data=data, lines=lines, faults=(fault,))
+    return Document(path=path, kind=kind, data=data, lines=lines, value=value)
+
+
+def _json(path: Path, raw: bytes) -> tuple[Any, JsonLines] | Finding:
+    try:
+        root = parse(raw)
+        if (twice := _doubled(root)) is not None:
+            name, at = twice
+            fault = f"the member {name!r} stands twice in one object"
+            return finding(path, line_at(raw, at), fault, "keep one of them")
+        return root.value(), JsonLines(root)
+    except Malformed as error:
+        fault = f"no JSON: {error.reason}"
+        return finding(path, line_at(raw, error.offset), fault, "mend it there")
+    except (ValueError, RecursionError) as error:
+        return finding(path, 1, f"no JSON: {error}", "mend it")
+
+
+def _doubled(root: Node) -> tuple[str, int] | None:
+    """The first member whose name its object has already, and where it is named."""
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        seen: set[str] = set()
+        for one in node.members:
+            if one.key in seen:
+                return one.key, one.key_span.start
+            seen.add(one.key)
+        waiting += [*node.items, *(one.value for one in node.members)]
+    return None
+
+
+def _toml(path: Path, raw: bytes) -> tuple[Any, TomlLines] | Finding:
+    try:
+        text = raw.decode("utf-8")
+        return tomllib.loads(text), TomlLines(text)
+    except UnicodeDecodeError as error:
+        return finding(path, line_at(raw, error.start), "it is not UTF-8", "save it as UTF-8")
+    except (ValueError, RecursionError) as error:
+        told, _, place = str(error).partition(" (at line ")
+        number = place.partition(",")[0]
+        line = int(number) if number.isdecimal() else max(1, raw.count(b"\n"))
+        return finding(path, line, f"no TOML: {told}", "mend it there")
+
+
+@cache
+def _validator(name: str) -> jsonschema.Draft202012Validator:
+    schemas = {path.name: msgspec.json.decode(path.read_bytes()) for path in _schema_files()}
+    known: Registry[Any] = Registry().with_resources(
+        (one["$id"], Resource.from_contents(one)) for one in schemas.values()
+    )
+    return jsonschema.Draft202012Validator(schemas[f"{name}.schema.json"], registry=known)
+
+
+def _schema_files() -> list[Path]:
+    return sorted(schemas_dir().glob("*.schema.json"))
+
+
+def _breaches(document: Document) -> Iterator[Finding]:
+    """Each place at which the data break their schema, told by the nearest rule."""
+    name = document.kind.schema
+    try:
+        errors = list(_validator(name).iter_errors(document.data))
+    except (RecursionError, OverflowError, ValueError) as error:
+        yield document.found((), f"it cannot be read: {error}", "give it the members of its kind")
+        return
+    for breach in errors:
+        nearest = best_match(iter([breach])) or breach
+        says = nearest.schema.get("description") if isinstance(nearest.schema, Mapping) else None
+        repair = (
+            f"schemas/{name}.schema.json says{f': {says}' if says else ' what may stand there'}"
+        )
+        yield document.found(tuple(nearest.absolute_path), nearest.message, repair)

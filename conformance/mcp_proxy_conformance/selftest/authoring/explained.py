@@ -1,0 +1,114 @@
+"""All that is known of a clause or a requirement: where it comes from and what proves it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mcp_proxy_conformance.catalogue.case import Case
+from mcp_proxy_conformance.catalogue.index import Check
+from mcp_proxy_conformance.catalogue.interpretation import Interpretation
+from mcp_proxy_conformance.catalogue.load_case import LoadCase
+from mcp_proxy_conformance.catalogue.requirement import (
+    Clause,
+    Profile,
+    Requirement,
+    Source,
+    UnknownClause,
+    catalogue,
+    unknown,
+)
+from mcp_proxy_conformance.selftest.gate import LIVE, Shipped
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broken:
+    """A counterexample of a clause; `killers` are the checks that are listed with it."""
+
+    id: str
+    text: str
+    killers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explained:
+    """One clause with everything that cites it; `broken` are those that proofs.toml lists.
+
+    Attributes:
+        others: How many further counterexamples break it.
+    """
+
+    clause: Clause
+    source: Source
+    checks: tuple[Check, ...]
+    cases: tuple[Case | LoadCase, ...]
+    rulings: tuple[Interpretation, ...]
+    broken: tuple[Broken, ...]
+    others: int
+    profiles: tuple[Profile, ...]
+
+
+def explained(clause_id: str, data: Shipped) -> Explained:
+    """The clause of that id; raises UnknownClause."""
+    clause = catalogue().clause(clause_id)
+    checks = tuple(check for check in data.checks if clause_id in check.clauses)
+    breaking = [one for one in data.counterexamples if clause_id in one.breaks]
+    broken = [
+        Broken(id=one.id, text=one.text, killers=killers)
+        for one in breaking
+        if (killers := _killers(one.id, checks, data))
+    ]
+    return Explained(
+        clause=clause,
+        source=catalogue().source(clause_id),
+        checks=checks,
+        cases=tuple(case for case in data.cases if clause_id in case.clauses),
+        rulings=tuple(row for row in data.rulings if clause_id in row.clauses),
+        broken=tuple(broken),
+        others=len(breaking) - len(broken),
+        profiles=tuple(one for one in data.profiles if clause_id in one.clauses),
+    )
+
+
+def requirements(wanted: str, within: Profile | None = None) -> tuple[Requirement, ...]:
+    """The requirement of that id, or that of a clause of that id; all of them for no id.
+
+    Args:
+        wanted: An id, or nothing.
+        within: Of all of them, those alone that have a clause in this profile, or are proved by it.
+
+    Raises:
+        UnknownClause: Nothing is called so.
+    """
+    rows = catalogue().requirements
+    if wanted:
+        found = [one for one in rows if wanted in (one.id, *(c.id for c in one.clauses))]
+        if not found:
+            known = [*catalogue().clauses, *(one.id for one in rows)]
+            raise UnknownClause(unknown("clause or requirement", wanted, known))
+        return tuple(found)
+    if within is None:
+        return rows
+    return tuple(one for one in rows if not within.holds.isdisjoint(_proving(one)))
+
+
+def asked(row: Requirement, wanted: str, within: Profile | None = None) -> tuple[Clause, ...]:
+    """Of a requirement the clauses that were asked for."""
+    return tuple(
+        clause
+        for clause in row.clauses
+        if wanted in ("", row.id, clause.id) and (within is None or clause.id in within.holds)
+    )
+
+
+def _proving(row: Requirement) -> Sequence[str]:
+    return (*(clause.id for clause in row.clauses), *row.proved_by)
+
+
+def _killers(name: str, checks: Sequence[Check], data: Shipped) -> tuple[str, ...]:
+    told = [
+        check.name
+        for check in checks
+        if (data.live if check.module.startswith(LIVE) else data.proofs).get(check.name) == name
+    ]
+    return tuple(dict.fromkeys(told))

@@ -1,0 +1,85 @@
+"""Where what is not proven stands in the files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from mcp_proxy_conformance.selftest import gate
+from mcp_proxy_conformance.selftest.authoring.corpus import Corpus
+from mcp_proxy_conformance.selftest.authoring.documents import Document
+from mcp_proxy_conformance.selftest.authoring.finding import Finding, finding
+from mcp_proxy_conformance.selftest.authoring.kinds import (
+    CASE,
+    LOAD_CASE,
+    PROFILE,
+    PROOFS,
+    REQUIREMENTS,
+    RULINGS,
+)
+from mcp_proxy_conformance.selftest.authoring.lines import JsonLines
+from mcp_proxy_conformance.selftest.gate import GATES
+
+OF = {
+    "clause": (REQUIREMENTS,),
+    "ruling": (RULINGS,),
+    "interpretation": (RULINGS,),
+    "case": (CASE, LOAD_CASE),
+    "profile": (PROFILE,),
+    "proof": (PROOFS,),
+    "check": (PROOFS,),
+}
+"""In which kinds of files a subject is named, or would be."""
+
+
+def gap_findings(known: Corpus) -> Iterator[Finding]:
+    """Every gap that is about a file that is asked about; about code, where ids are looked at."""
+    of_code = bool(known.of(REQUIREMENTS, own=True) or known.of(RULINGS, own=True))
+    for look in GATES:
+        for gap in look(known.shipped):
+            fault, _, repair = gap.told.partition("; ")
+            repair = repair or "mend it there"
+            places = list(where(known, gap.subject, gap.id))
+            for document, line in places:
+                if document.key in known.own:
+                    yield finding(document.path, line, fault, repair)
+            if not places and of_code:
+                yield finding(*_code(gap.id), fault, repair)
+
+
+def where(known: Corpus, noun: str, name: str) -> Iterator[tuple[Document, int]]:
+    """The documents that name something of that noun, each with the line."""
+    for kind in OF.get(noun, ()):
+        for document in known.of(kind):
+            if isinstance(document.lines, JsonLines):
+                if document.value.id == name:
+                    yield document, document.lines.line(("id",))
+            elif noun == "profile":
+                if document.value.name == name:
+                    yield document, document.lines.line(("rulings",))
+            elif noun == "check":
+                yield document, document.lines.line(("kills",))
+            else:
+                yield from _named(document, noun, name)
+
+
+def _named(document: Document, noun: str, name: str) -> Iterator[tuple[Document, int]]:
+    """The lines of a TOML file that give something that id, or list it as a key."""
+    wanted = rf"{re.escape(name)}\s*=" if noun == "proof" else rf'id\s*=\s*"{re.escape(name)}"'
+    text = document.path.read_text(encoding="utf-8")
+    for number, line in enumerate(text.splitlines(), 1):
+        if re.match(rf"\s*{wanted}", line):
+            yield document, number
+
+
+def _code(name: str) -> tuple[Path, int]:
+    """The line of code that gives something that id, else the module that asks for it."""
+    import mcp_proxy_reference  # noqa: PLC0415 - as in target/embedded.py
+
+    for package in (mcp_proxy_reference.__file__, gate.__file__):
+        for path in sorted(Path(str(package)).parent.rglob("*.py")):
+            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+                if f'"{name}"' in line:
+                    return path, number
+    return Path(gate.__file__), 1

@@ -1,0 +1,64 @@
+"""The kinds of files that authors write, and how one is told from another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+from mcp_proxy_conformance.catalogue.case import Case
+from mcp_proxy_conformance.catalogue.interpretation import Interpretations
+from mcp_proxy_conformance.catalogue.load_case import LoadCase
+from mcp_proxy_conformance.catalogue.requirement import Catalogue, Profile
+from mcp_proxy_conformance.catalogue.world import World
+from mcp_proxy_conformance.selftest.proofs import Proofs
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind: its schema, where files of it are shipped, and members of which it alone has any.
+
+    `type` is what its data become, None where nothing but the schema is asked.
+    """
+
+    noun: str
+    schema: str
+    shipped: str
+    marks: frozenset[str]
+    type: Any = None
+
+    @property
+    def suffix(self) -> str:
+        """The end of the names of its files."""
+        return PurePath(self.shipped).suffix
+
+    def is_one(self, data: Any, suffix: str) -> bool:
+        """Whether the data of a file are meant to be of this kind."""
+        return suffix == self.suffix and isinstance(data, dict) and not self.marks.isdisjoint(data)
+
+
+CASE = Kind("case", "case", "discovery/*.json", frozenset({"when"}), Case)
+LOAD_CASE = Kind(
+    "load case", "load-case", "resilience/*.json", frozenset({"given", "again"}), LoadCase
+)
+STAGE = Kind("stage", "stage", "stages/*.json", frozenset({"servers", "steps"}), World)
+WORDS = Kind(
+    "table of words", "remediation-words", "remediation/words.json", frozenset({"negators"})
+)
+REQUIREMENTS = Kind(
+    "catalogue", "requirement", "requirements/*.toml", frozenset({"requirement"}), Catalogue
+)
+RULINGS = Kind(
+    "register of interpretations",
+    "interpretation",
+    "interpretations.toml",
+    frozenset({"interpretation"}),
+    Interpretations,
+)
+PROOFS = Kind("list of proofs", "proofs", "proofs.toml", frozenset({"kills", "live"}), Proofs)
+PROFILE = Kind(
+    "profile", "profile", "profiles/*.toml", frozenset({"clauses", "rulings", "floor"}), Profile
+)
+FROZEN = Kind("list of frozen profiles", "frozen", "frozen.toml", frozenset({"frozen"}))
+
+KINDS = (CASE, LOAD_CASE, STAGE, WORDS, REQUIREMENTS, RULINGS, PROOFS, PROFILE, FROZEN)

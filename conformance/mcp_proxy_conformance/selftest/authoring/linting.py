@@ -1,0 +1,153 @@
+"""Faults in what authors write, each with its place and its repair."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mcp_proxy_conformance.catalogue.requirement import unknown
+from mcp_proxy_conformance.selftest.authoring.case_rules import case_findings
+from mcp_proxy_conformance.selftest.authoring.catalogue_rules import (
+    doubled,
+    frozen_findings,
+    profile_findings,
+    requirement_findings,
+    ruling_findings,
+)
+from mcp_proxy_conformance.selftest.authoring.corpus import Corpus, corpus, installed
+from mcp_proxy_conformance.selftest.authoring.documents import Document, read
+from mcp_proxy_conformance.selftest.authoring.finding import Finding, Unreadable, finding
+from mcp_proxy_conformance.selftest.authoring.gaps import gap_findings, where
+from mcp_proxy_conformance.selftest.authoring.kinds import (
+    CASE,
+    FROZEN,
+    KINDS,
+    LOAD_CASE,
+    PROFILE,
+    REQUIREMENTS,
+    RULINGS,
+    STAGE,
+)
+from mcp_proxy_conformance.selftest.authoring.load_rules import load_findings
+from mcp_proxy_conformance.selftest.authoring.stage_rules import stage_findings
+
+NAMED = (CASE, LOAD_CASE, STAGE)
+"""Kinds whose id is the file's name."""
+SUFFIXES = frozenset(kind.suffix for kind in KINDS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Linted:
+    """What was looked at, what was found, and what in a folder is of no known kind."""
+
+    files: int
+    findings: tuple[Finding, ...]
+    passed_over: tuple[Path, ...] = ()
+
+
+def lint(paths: Sequence[Path]) -> Linted:
+    """Look at these files and all that lie in these folders, or at those that are shipped.
+
+    A file is judged among the shipped ones, in the place of the one of its kind and name.
+
+    Raises:
+        Unreadable: A path is not there, may not be read, or holds nothing to look at.
+    """
+    chosen = list(_chosen(paths)) if paths else [(path, False) for path in installed()]
+    documents: list[Document] = []
+    found: list[Finding] = []
+    over: list[Path] = []
+    for path, walked in chosen:
+        told = read(path)
+        if isinstance(told, Document):
+            documents.append(told)
+            found += told.faults
+        elif walked and told.pointer == "" and told.fault.startswith("this is none"):
+            over.append(path)
+        else:
+            found.append(told)
+    known = corpus(documents)
+    for one in documents:
+        if one.is_sound:
+            found += _own(one, known)
+    found += _shared(documents, known)
+    return Linted(
+        files=len(chosen) - len(over),
+        findings=tuple(sorted(set(found))),
+        passed_over=tuple(over),
+    )
+
+
+def _chosen(paths: Iterable[Path]) -> Iterator[tuple[Path, bool]]:
+    """Each file once, and whether it was met in a folder."""
+    seen: set[Path] = set()
+    for path in paths:
+        files = _walked(path) if path.is_dir() else [path]
+        if not files:
+            raise Unreadable(f"{path} holds no .json and no .toml; name files or another folder")
+        for file in files:
+            if (whole := file.absolute()) not in seen:
+                seen.add(whole)
+                yield file, path.is_dir()
+
+
+def _walked(folder: Path) -> list[Path]:
+    return sorted(
+        path
+        for path in folder.rglob("*")
+        if path.suffix in SUFFIXES
+        and path.is_file()
+        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+    )
+
+
+def _own(document: Document, known: Corpus) -> Iterator[Finding]:
+    value, kind = document.value, document.kind
+    if kind in NAMED and value.id != document.path.stem:
+        told = f"the file of {value.id!r} is called {document.path.name}"
+        yield document.found(("id",), told, "give both one name")
+    if kind in (CASE, LOAD_CASE):
+        yield from _cited(document, known)
+    if kind is CASE:
+        yield from case_findings(document, known)
+    elif kind is LOAD_CASE:
+        yield from load_findings(document, known)
+    elif kind is STAGE:
+        yield from stage_findings(document)
+    elif kind is REQUIREMENTS:
+        yield from requirement_findings(document, known)
+    elif kind is RULINGS:
+        yield from ruling_findings(document, value.rows, known)
+    elif kind is PROFILE:
+        yield from profile_findings(document, known)
+    elif kind is FROZEN:
+        yield from frozen_findings(document, known)
+
+
+def _cited(document: Document, known: Corpus) -> Iterator[Finding]:
+    """A case's clauses are known and of one judgement, and a check takes up its area."""
+    value, clauses = document.value, known.catalogue.clauses
+    for number, name in enumerate(value.clauses):
+        if name not in clauses:
+            told = unknown("clause", name, clauses)
+            yield document.found(("clauses", number), told, "see `list clauses`")
+    judgements = {clauses[name].judgement for name in value.clauses if name in clauses}
+    if len(judgements) > 1:
+        yield document.found(("clauses",), "its clauses convict and advise", "split the case")
+    giving = "each_case" if document.kind is CASE else "each_load"
+    areas = {word for check in known.shipped.checks for name, word in check.areas if name == giving}
+    if value.area not in areas:
+        told = unknown("check of the area", value.area, areas)
+        yield document.found(("area",), told, f"name one of {', '.join(sorted(areas))}")
+
+
+def _shared(documents: Sequence[Document], known: Corpus) -> Iterator[Finding]:
+    """What only shows in all data together, where it is about one of these documents."""
+    for noun, name in doubled(known):
+        for document, line in where(known, noun, name):
+            if document.key in known.own:
+                told = f"the {noun} {name} stands twice"
+                yield finding(document.path, line, told, "rename one of the two")
+    if all(document.is_sound for document in documents):
+        yield from gap_findings(known)

@@ -1,0 +1,125 @@
+"""Load cases: their parts fit together, and what is expected is what the source allows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from mcp_proxy_conformance.catalogue.load_case import (
+    Expected,
+    LoadCase,
+    Server,
+    faults,
+    healed,
+)
+from mcp_proxy_conformance.catalogue.requirement import Catalogue
+from mcp_proxy_conformance.resilience.walk import Allowed, walk
+from mcp_proxy_conformance.selftest.authoring.corpus import Corpus
+from mcp_proxy_conformance.selftest.authoring.documents import Document
+from mcp_proxy_conformance.selftest.authoring.finding import Finding
+
+WRITE = "expect what the walk of its script allows (`explain ID` names the source)"
+SLOW, TIMELY = 2.0, 0.5
+"""Of a timeout: a late answer is at least so far away, a timely one comes in half of it."""
+
+
+def load_findings(document: Document, known: Corpus) -> Iterator[Finding]:
+    """All that is wrong with a load case that keeps to its schema."""
+    case: LoadCase = document.value
+    broken = list(faults(case, known.catalogue))
+    for told in broken:
+        fault, _, repair = told.rpartition("; ")
+        yield document.found((), fault or told, repair or "mend it")
+    if broken:
+        return
+    if not case.id.startswith(f"{case.area}-"):
+        fault = f"the id does not begin with the area {case.area!r}"
+        yield document.found(("id",), fault, f"call it {case.area}-{case.id}")
+    for place, fault, repair in (*_outcomes(case, known.catalogue), *_worlds(case, document)):
+        yield document.found(place, fault, repair)
+
+
+def expectations(case: LoadCase) -> list[tuple[str, Server, Expected, int]]:
+    """Each server with what is expected of it, in each load; first the member that says so."""
+    found = [("then", one, case.then[one.server_id], 1) for one in case.given.servers]
+    again = case.again or {}
+    loads = 1 if case.heals else 2
+    for one in case.given.servers if again else ():
+        asked = healed(one) if case.heals else one
+        found.append(("again", asked, again[one.server_id], loads))
+    return found
+
+
+def in_words(expected: Expected, allowed: Allowed) -> tuple[object, object]:
+    """Both readings in one form, without what one of them leaves open."""
+    told = expected.attempts and (expected.attempts.min, expected.attempts.max)
+    walked = allowed.attempts if told is not None else None
+    tools = expected.tools if allowed.tools is not None else None
+    return (
+        (frozenset(expected.status), told if walked else None, tools),
+        (allowed.statuses, walked, allowed.tools if expected.tools is not None else None),
+    )
+
+
+def advises(expected: Expected, allowed: Allowed, most: int) -> bool:
+    """Whether what is advised is one of the things that a fair reader may do."""
+    low, high = allowed.attempts or (0, most)
+    told = expected.attempts
+    fits = told is None or low <= told.min <= told.max <= high
+    return fits and set(expected.status) <= allowed.statuses
+
+
+Wrong = Iterator[tuple[tuple[str | int, ...], str, str]]
+
+
+def _outcomes(case: LoadCase, requirements: Catalogue) -> Wrong:
+    clauses = [requirements.clauses[name] for name in case.clauses]
+    convicts = any(one.judgement == "F" for one in clauses)
+    retried = any("retries" in one.capability for one in clauses)
+    for member, server, expected, loads in expectations(case):
+        allowed = walk(server, case.given.max_attempts, loads=loads)
+        told, walked = in_words(expected, allowed)
+        place = (member, server.server_id)
+        agrees = told == walked if convicts else advises(expected, allowed, case.given.max_attempts)
+        if not agrees:
+            words = ", ".join(sorted(allowed.statuses))
+            tries = (
+                ""
+                if allowed.attempts is None
+                else " in {} to {} attempts".format(*allowed.attempts)
+            )
+            yield place, f"the source allows {words}{tries} for {server.server_id}", WRITE
+        if expected.attempts is not None and expected.attempts.min > 1 and not retried:
+            fault = f"a second attempt is asked of {server.server_id}"
+            yield place, fault, "cite a clause that needs the capability `retries`"
+
+
+def _worlds(case: LoadCase, document: Document) -> Wrong:
+    for number, server in enumerate(case.given.servers):
+        for step, one in enumerate(server.script):
+            if one.do == "slow" and TIMELY < (one.seconds or 0) / server.timeout_s < SLOW:
+                place = ("given", "servers", number, "script", step)
+                fault = "whether this answer is late depends on how fast things go"
+                yield place, fault, "make it half of the timeout, or twice"
+    tools = Counter(tool for server in case.servers() for tool in server.tools)
+    for name in [tool for tool, count in tools.items() if count > 1]:
+        yield ("given", "servers"), f"two servers have the tool {name}", "rename one"
+    texts = list(_texts(document.data["given"]["servers"]))
+    for number, secret in enumerate(case.given.secrets):
+        if not any(secret in text for text in texts):
+            fault = "this secret is handed over nowhere, and could not show"
+            yield ("given", "secrets", number), fault, "put it into a server"
+    if "S1.secrets" in case.clauses and not case.given.secrets:
+        yield ("given",), "it is about secrets, and has none", "name them in `secrets`"
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for name, one in value.items():
+            yield str(name)
+            yield from _texts(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _texts(one)

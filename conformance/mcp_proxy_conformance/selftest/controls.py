@@ -1,0 +1,223 @@
+"""Controls: what is no proxy at all must earn nothing, and the reference everything."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from mcp_proxy_conformance.catalogue.requirement import catalogue
+from mcp_proxy_conformance.catalogue.world import LockKind, World
+from mcp_proxy_conformance.selftest.trial import Verdicts
+from mcp_proxy_conformance.targets.adapter import Access, Target, Upstream
+from mcp_proxy_conformance.targets.embedded import embedded
+from mcp_proxy_conformance.targets.kinds import operator_surface
+from mcp_proxy_conformance.upstream import Upstreams, UpstreamServer, UpstreamTool
+
+SETTLE_S = 0.1
+Answer = Callable[[bytes], bytes | None]
+ASKED_FOR_NOTHING = frozenset(
+    {
+        "FR-001.accepts", "FR-001.declared", "FR-001.declared~property", "FR-014.described",
+        "FR-014.described~one-sentence", "FR-008.config", "FR-008.distinct", "FR-008.pointer",
+        "SC-003.rejection", "FR-011.never-reaches", "FR-010.block", "FR-010.sum",
+        "FR-010.zero-omitted", "FR-010.no-names", "FR-010.quarantined", "FR-010.inspect",
+        "SC-005.absent", "SC-005.zero-bytes", "FR-002.absent-is-false", "FR-002.restored",
+        "FR-007.listing", "FR-007.rejection",
+    }
+)  # fmt: skip
+"""What may pass on a target whose flag does nothing: clauses about calls, counts and words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Control:
+    """A target whose verdict is known beforehand; `misses` tells what a run of it got wrong."""
+
+    id: str
+    text: str
+    target: Callable[[], Target]
+    misses: Callable[[Verdicts], str]
+    profile: str = "discovery"
+
+
+def _nothing(exits: Sequence[int]) -> Callable[[Verdicts], str]:
+    def misses(found: Verdicts) -> str:
+        if found.passed:
+            return f"{found.passed} checks pass"
+        return "" if found.exit in exits else f"the run ends with {found.exit}: {found.why}"
+
+    return misses
+
+
+def _exits(code: int) -> Callable[[Verdicts], str]:
+    return lambda found: "" if found.exit == code else f"exit {found.exit}: {found.why}"
+
+
+def _deaf(found: Verdicts) -> str:
+    if found.exit != 1:
+        return f"exit {found.exit}: {found.why}"
+    firm = {one for one in found.clauses_passed if catalogue().clause(one).judgement == "F"}
+    passed = sorted(firm - ASKED_FOR_NOTHING)
+    return f"clauses pass that nothing was seen of: {', '.join(passed)}" if passed else ""
+
+
+class Fake:
+    """An adapter of something that is no proxy: it starts, and takes every operator action."""
+
+    def __init__(self, answer: Answer | None) -> None:
+        """`answer` makes the bytes of a connection from its request; None: nobody listens."""
+        self._answer = answer
+        self._socket = socket.socket()
+
+    def start(self, _world: World, _upstreams: Mapping[str, Upstream], folder: Path) -> Access:
+        """Listen, unless nobody is to."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self._socket.bind(("127.0.0.1", 0))
+        port = self._socket.getsockname()[1]
+        if self._answer is not None:
+            self._socket.listen()
+            threading.Thread(target=self._listen, daemon=True).start()
+        return Access(url=f"http://127.0.0.1:{port}/mcp")
+
+    def _listen(self) -> None:
+        with suppress(OSError):
+            while True:
+                link, _ = self._socket.accept()
+                threading.Thread(target=self._serve, args=(link,), daemon=True).start()
+
+    def _serve(self, link: socket.socket) -> None:
+        with suppress(OSError), link:
+            told = self._answer(link.recv(65536)) if self._answer is not None else None
+            if told is None:
+                threading.Event().wait(60)
+            else:
+                link.sendall(told)
+
+    def lock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
+        """Accepted."""
+
+    def unlock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
+        """Accepted."""
+
+    def restart(self) -> Access | None:
+        """Accepted."""
+
+    def refresh(self, server: str) -> Access | None:
+        """Accepted."""
+
+    def counter(self) -> int:
+        """Nothing was counted."""
+        return 0
+
+    def indeterminate(self, server: str, tools: Sequence[str], *, on: bool) -> Access | None:
+        """Accepted."""
+
+    def alive(self) -> bool:
+        """As long as nobody stops it."""
+        return True
+
+    def log(self) -> str:
+        """Nothing was printed."""
+        return ""
+
+    def stop(self) -> None:
+        """Listen no more."""
+        self._socket.close()
+
+
+class Toolbox(Fake):
+    """An MCP server of its own, without a discovery tool."""
+
+    def __init__(self) -> None:
+        """Not started yet."""
+        super().__init__(None)
+        self._hub: Upstreams | None = None
+
+    def start(self, _world: World, _upstreams: Mapping[str, Upstream], folder: Path) -> Access:
+        """Serve one tool."""
+        from mcp_proxy_conformance.wire.transcript import Transcript  # noqa: PLC0415
+
+        folder.mkdir(parents=True, exist_ok=True)
+        self._hub = Upstreams(Transcript()).start()
+        served = self._hub.add(UpstreamServer("box", [UpstreamTool(name="add")]))
+        return Access(url=served.url)
+
+    def stop(self) -> None:
+        """End it."""
+        if self._hub is not None:
+            self._hub.close()
+
+
+def _http(body: bytes, media: str = "application/json") -> bytes:
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: {media}\r\nContent-Length: {len(body)}\r\n\r\n"
+    return head.encode() + body
+
+
+def _fake(make: Callable[[], Any]) -> Callable[[], Target]:
+    surface = operator_surface()
+    return lambda: Target(
+        kind="control", make=make, surface=surface, settle_s=SETTLE_S, ready_s=0.5, enforce_s=0.2
+    )
+
+
+def _changed(**change: Any) -> Any:
+    from mcp_proxy_reference.changed import Changed  # noqa: PLC0415 - as in target/embedded.py
+
+    return Changed(id="control", text="A changed reference.", change=change)
+
+
+def _empty(asked: bytes) -> bytes:
+    del asked
+    return _http(b"{}")
+
+
+def _page(asked: bytes) -> bytes:
+    del asked
+    return _http(b"<!doctype html><title>Welcome</title>", "text/html")
+
+
+def _noise(asked: bytes) -> bytes:
+    del asked
+    return os.urandom(512)
+
+
+BARE = (
+    ("closed-port", "Nobody listens.", lambda: Fake(None)),
+    ("silent-port", "Connections are taken and never answered.", lambda: Fake(lambda _: None)),
+    ("echo", "The request itself comes back.", lambda: Fake(lambda asked: asked)),
+    ("empty-objects", "Every answer is {}.", lambda: Fake(_empty)),
+    ("noise", "Every answer is random bytes.", lambda: Fake(_noise)),
+    ("web-page", "Every answer is a page of HTML.", lambda: Fake(_page)),
+    ("no-discovery", "An MCP server without a discovery tool.", Toolbox),
+)
+CONTROLS = (
+    *(
+        Control(id=name, text=text, target=_fake(make), misses=_nothing((3, 4)))
+        for name, text, make in BARE
+    ),
+    Control(
+        id="deaf-to-the-flag",
+        text="A discovery tool that describes the flag and ignores it.",
+        target=lambda: embedded(_changed(flag=lambda _: False), settle_s=SETTLE_S),
+        misses=_deaf,
+    ),
+    Control(
+        id="declares-nothing",
+        text="The reference, said to be capable of nothing.",
+        target=lambda: replace(
+            embedded(_changed(), settle_s=SETTLE_S), capabilities=frozenset[str]()
+        ),
+        misses=_exits(4),
+    ),
+    Control(
+        id="reference",
+        text="The reference as it is.",
+        target=lambda: embedded(_changed(), settle_s=SETTLE_S),
+        misses=_exits(0),
+    ),
+)

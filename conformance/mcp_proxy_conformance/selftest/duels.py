@@ -1,0 +1,35 @@
+"""Duels: one check that has killed nothing yet, against the counterexamples that it ought to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mcp_proxy_conformance.selftest.forking import forked
+from mcp_proxy_conformance.selftest.matrix import LIMIT_S, Trial, killers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Duel:
+    """One check with its clauses, and the counterexamples that break one of them."""
+
+    check: str
+    clauses: frozenset[str]
+    trials: tuple[Trial, ...]
+
+
+def duels(jobs: Sequence[Duel], folder: Path, *, at_once: int = 2) -> Iterator[tuple[str, str]]:
+    """Try each check alone; yields its name and the first counterexample it kills, or ""."""
+
+    def work(duel: Duel) -> str:
+        for trial in duel.trials:
+            wanted = frozenset(trial.clauses)
+            place = folder / f"{duel.check}-{trial.changed.id}"
+            chosen = {"clauses": duel.clauses, "until": wanted, "only": duel.check}
+            if killers(trial.tried(place, narrow=True, **chosen), wanted):
+                return str(trial.changed.id)
+        return ""
+
+    for outcome in forked(work, jobs, folder / "duels", at_once=at_once, limit_s=LIMIT_S):
+        yield outcome.job.check, outcome.value or ""

@@ -1,0 +1,169 @@
+"""One request on the wire, as a rewriting fault sees it, and what such a fault is."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mcp_proxy_conformance.catalogue.surface import FLAG, Surface, ToolTemplate
+from mcp_proxy_conformance.catalogue.world import ToolKey
+
+Json = Any
+HOLES = {r"\{server\}": "(?P<server>.+?)", r"\{tool\}": "(?P<tool>.+?)", r"\{arguments\}": ".*"}
+WIDEST = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exchange:
+    """One request and what a rewriting fault may know of it.
+
+    `method` and `params` of JSON-RPC; `path` is the endpoint asked; `agent` is the name of the
+    world's agent whose credentials came with it, empty for the administrator; `surface` has the
+    target's names; `memory` lives as long as the started target; `send` asks the target itself
+    something in the same session: a method and its params, the result or None.
+    """
+
+    method: str
+    params: Mapping[str, Json]
+    path: str
+    agent: str
+    surface: Surface
+    memory: dict[Any, Any]
+    send: Callable[[str, Json], Json]
+
+    @property
+    def tool(self) -> str:
+        """The tool of a `tools/call`, else empty."""
+        return str(self.params.get("name", "")) if self.method == "tools/call" else ""
+
+    @property
+    def arguments(self) -> Mapping[str, Json]:
+        """The arguments of a `tools/call`, else none."""
+        told = self.params.get("arguments") if self.tool else None
+        return told if isinstance(told, dict) else {}
+
+    @property
+    def discovers(self) -> bool:
+        """Whether this is a discovery call."""
+        return self.tool == self.surface.discovery_tool
+
+    @property
+    def flagged(self) -> bool:
+        """Whether this is a discovery call with the flag true."""
+        return self.discovers and self.arguments.get(FLAG) is True
+
+    @property
+    def false(self) -> bool:
+        """Whether this is a discovery call with the flag false."""
+        return self.discovers and self.arguments.get(FLAG) is False
+
+    @property
+    def usual(self) -> bool:
+        """Whether this is a discovery call with the flag false or left out."""
+        return self.discovers and self.arguments.get(FLAG) in (None, False)
+
+    @property
+    def query(self) -> str:
+        """The query of a discovery call."""
+        return str(self.arguments.get(self.surface.query, ""))
+
+    @property
+    def limit(self) -> Json:
+        """The limit of a discovery call, None if left out."""
+        return self.arguments.get(self.surface.limit)
+
+    @property
+    def lists(self) -> bool:
+        """Whether this lists the servers, all or one of them."""
+        views = [one for one in (self.surface.listing, self.surface.inspect) if one is not None]
+        return any(_holes(view, self.tool, self.arguments) is not None for view in views)
+
+    @property
+    def called(self) -> ToolKey | None:
+        """The upstream's tool that this calls, by whichever call surface; None if it calls none."""
+        for template in self.surface.calls:
+            found = _holes(template, self.tool, self.arguments)
+            if found is not None and found.keys() >= {"server", "tool"}:
+                return ToolKey(found["server"], found["tool"])
+        return None
+
+    def again(self, **changed: Json) -> Json:
+        """The result of the same call with other arguments, asked of the target itself."""
+        arguments = {n: v for n, v in {**self.arguments, **changed}.items() if v is not None}
+        return self.send("tools/call", {**self.params, "arguments": arguments})
+
+    def revealing(self, query: str | None = None, limit: Json = WIDEST) -> dict[str, Json]:
+        """The document that the target answers under the flag, empty when it answers none."""
+        names = self.surface
+        arguments = {names.query: self.query if query is None else query, FLAG: True}
+        arguments |= {} if limit is None else {names.limit: limit}
+        told = {**self.params, "name": names.discovery_tool, "arguments": arguments}
+        return document_of(self.send("tools/call", told)) or {}
+
+    def status(self, key: ToolKey) -> str:
+        """The status that the target itself tells of a tool under the flag, empty if none."""
+        entries = self.revealing(key.tool).get(self.surface.members.disabled) or []
+        found = [e for e in entries if e.get("server") == key.server and key.tool in e["name"]]
+        return str(found[0].get("status", "")) if found else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WireFault:
+    """A fault on the wire: `breaks` as of a fault of the reference.
+
+    `document` rewrites the JSON document of a built-in tool's answer, `result` the result of any
+    answer; each gets a copy it may change, and returns what is sent (None: as it came). `spelled`
+    rewrites the text of the tool's answer, byte for byte. `refusal` rewrites the text of a refused
+    call of an upstream's tool. `instead` answers without the target: a result (None: ask it).
+    `unread` does so for a body that is no request: HTTP status, media type and body.
+    """
+
+    id: str
+    text: str
+    breaks: tuple[str, ...]
+    document: Callable[[Exchange, Json], Json | None] | None = None
+    result: Callable[[Exchange, Json], Json | None] | None = None
+    spelled: Callable[[Exchange, str], str | None] | None = None
+    refusal: Callable[[Exchange, str], str | None] | None = None
+    instead: Callable[[Exchange], Json | None] | None = None
+    unread: Callable[[bytes], tuple[int, str, bytes] | None] | None = None
+
+
+def dump(value: Json) -> str:
+    """A value as JSON text, as tightly as it goes."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def document_of(result: Json) -> dict[str, Json] | None:
+    """The JSON object in the one text item of a result, None if there is none."""
+    try:
+        told = json.loads(result["content"][0]["text"])
+    except (LookupError, TypeError, ValueError):
+        return None
+    return told if isinstance(told, dict) and not result.get("isError") else None
+
+
+def _holes(
+    template: ToolTemplate, tool: str, arguments: Mapping[str, Json]
+) -> dict[str, str] | None:
+    """What stands in the holes of a template that was filled, None if this is no such call."""
+    pairs = [(template.tool, tool), (template.arguments, arguments)]
+    found: dict[str, str] = {}
+    while pairs:
+        wanted, told = pairs.pop()
+        if isinstance(wanted, dict):
+            if not isinstance(told, Mapping) or not wanted.keys() <= told.keys():
+                return None
+            pairs += [(wanted[name], told[name]) for name in wanted]
+        elif isinstance(wanted, str) and wanted != "{arguments:object}":
+            pattern = re.escape(wanted)
+            for hole, anything in HOLES.items():
+                pattern = pattern.replace(hole, anything)
+            matched = re.fullmatch(pattern, str(told), re.DOTALL)
+            if matched is None:
+                return None
+            found |= matched.groupdict()
+    return found

@@ -1,0 +1,218 @@
+"""What must be proven before anything is judged: every gap in the data, told with its repair."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from mcp_proxy_conformance.catalogue.case import Case
+from mcp_proxy_conformance.catalogue.index import Check, cases, checks
+from mcp_proxy_conformance.catalogue.interpretation import Interpretation, interpretations
+from mcp_proxy_conformance.catalogue.load_case import LoadCase, load_cases
+from mcp_proxy_conformance.catalogue.requirement import (
+    Clause,
+    Profile,
+    catalogue,
+    profile,
+    versions,
+)
+from mcp_proxy_conformance.selftest.gather import JUDGING
+from mcp_proxy_conformance.selftest.proofs import PROOFS, live_proofs, proofs
+from mcp_proxy_conformance.selftest.wire import WIRE_FAULTS
+
+TWICE = 2
+LIVE = "live/"
+
+Subject = Literal[
+    "clause", "check", "case", "counterexample", "proof", "ruling", "variant", "profile"
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Something that is not as it must be: what it is about, and a sentence with the repair."""
+
+    subject: Subject
+    id: str
+    told: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shipped:
+    """All data that judges, and all that proves it; `proven` are the profiles with a matrix."""
+
+    clauses: Mapping[str, Clause]
+    proven: Sequence[Profile]
+    profiles: Sequence[Profile]
+    rulings: Sequence[Interpretation]
+    checks: Sequence[Check]
+    cases: Sequence[Case | LoadCase]
+    counterexamples: Sequence[Any]
+    variants: Sequence[Any]
+    proofs: Mapping[str, str]
+    live: Mapping[str, str]
+
+    def judged(self) -> list[Clause]:
+        """The clauses of the proven profiles, but those that no catalogue has."""
+        names = [name for one in self.proven for name in one.clauses]
+        return [self.clauses[name] for name in names if name in self.clauses]
+
+    def firm(self, *, asked: bool = False) -> list[Clause]:
+        """The proven clauses that can convict, with `asked` those of an option too."""
+        return [c for c in self.judged() if c.judgement == "F" and (asked or c.asked_by is None)]
+
+    def breaks(self) -> dict[str, tuple[str, ...]]:
+        """The clauses that each counterexample breaks."""
+        return {one.id: one.breaks for one in self.counterexamples}
+
+
+def shipped() -> Shipped:
+    """The data as installed."""
+    return shipped_with(
+        clauses=catalogue().clauses,
+        proven=tuple(map(profile, JUDGING)),
+        profiles=versions(),
+        rulings=interpretations(),
+        checks=checks(),
+        cases=(*cases(), *load_cases()),
+        proofs=proofs(),
+        live=live_proofs(),
+    )
+
+
+def shipped_with(**data: Any) -> Shipped:
+    """Such data with the counterexamples and variants as installed, which are code."""
+    from mcp_proxy_reference.faults import faults  # noqa: PLC0415 - as in target/embedded.py
+    from mcp_proxy_reference.load_faults import load_faults  # noqa: PLC0415
+    from mcp_proxy_reference.load_variants import load_variants  # noqa: PLC0415
+    from mcp_proxy_reference.variants import variants  # noqa: PLC0415
+
+    return Shipped(
+        counterexamples=(*faults(), *WIRE_FAULTS, *load_faults()),
+        variants=(*variants(), *load_variants()),
+        **data,
+    )
+
+
+def clauses_without_checks(data: Shipped) -> Iterator[Gap]:
+    """Every clause has a check, or says why it is untested."""
+    cited = {clause for check in data.checks for clause in check.clauses}
+    for clause in data.clauses.values():
+        if clause.id not in cited and clause.untested is None:
+            told = f'no check cites {clause.id}; write one, or say `untested = "why"`'
+            yield Gap("clause", clause.id, told)
+
+
+def checks_of_nothing(data: Shipped) -> Iterator[Gap]:
+    """Every check and every case cites a clause of a profile."""
+    known = {clause for one in data.profiles for clause in one.clauses}
+    for check in data.checks:
+        if not known.intersection(check.clauses):
+            told = f"{check.name} cites no clause of any profile; put @requirement on it"
+            yield Gap("check", check.name, told)
+    for case in data.cases:
+        if not known.intersection(case.clauses):
+            told = f"the case {case.id} cites no clause of any profile; give it `clauses`"
+            yield Gap("case", case.id, told)
+
+
+def clauses_too_seldom_broken(data: Shipped) -> Iterator[Gap]:
+    """Every clause that convicts is broken by two counterexamples."""
+    broken = Counter(clause for breaks in data.breaks().values() for clause in breaks)
+    for clause in data.firm():
+        if broken[clause.id] < TWICE:
+            told = f"{clause.id} is broken by fewer than two counterexamples; add faults"
+            yield Gap("clause", clause.id, told)
+
+
+def counterexamples_of_nothing(data: Shipped) -> Iterator[Gap]:
+    """Every counterexample breaks a clause that convicts; what breaks advice only is a variant."""
+    known = {clause.id for clause in data.firm(asked=True)}
+    for name, breaks in data.breaks().items():
+        if not known.intersection(breaks):
+            told = f"{name} breaks no clause of the profile that convicts; mend its ids"
+            yield Gap("counterexample", name, told)
+
+
+def checks_without_proofs(data: Shipped) -> Iterator[Gap]:
+    """Every check that convicts is listed with a counterexample that breaks a clause it cites."""
+    known, firm = data.breaks(), {clause.id for clause in data.firm()}
+    for check in data.checks:
+        if not firm.intersection(check.clauses):
+            continue
+        listed = data.live if check.module.startswith(LIVE) else data.proofs
+        name = listed.get(check.name, "")
+        if not name:
+            told = f"{check.name} is not in {PROOFS}; list a counterexample that it kills"
+            yield Gap("check", check.name, told)
+        elif not set(check.clauses).intersection(known.get(name, ())):
+            told = f"{check.name} cannot kill {name}, which breaks nothing it cites; list another"
+            yield Gap("proof", check.name, told)
+
+
+def proofs_without_checks(data: Shipped) -> Iterator[Gap]:
+    """Every check that is listed exists: the clauses of its counterexample have lost it."""
+    known = {check.name for check in data.checks}
+    for check, name in (*data.proofs.items(), *data.live.items()):
+        if check not in known:
+            lost = ", ".join(data.breaks().get(name, ()))
+            told = f"{lost} lost {check}, which kills {name}; take it out of {PROOFS}, or rename it"
+            yield Gap("proof", check, told)
+
+
+def rulings_without_variants(data: Shipped) -> Iterator[Gap]:
+    """Every ruling and every advice has a variant that takes the other reading, or says why not."""
+    taken = {one for variant in data.variants for one in variant.takes}
+    advice = [c.id for c in data.judged() if c.judgement == "A" and not c.untested]
+    due = [row.id for row in data.rulings if row.no_variant is None]
+    for name in [*advice, *due]:
+        if name not in taken:
+            subject: Subject = "clause" if name in data.clauses else "ruling"
+            yield Gap(subject, name, f"no variant takes {name}; add one, or say `no_variant`")
+
+
+def variants_of_nothing(data: Shipped) -> Iterator[Gap]:
+    """What a variant takes is a ruling or a clause."""
+    known = {row.id for row in data.rulings} | set(data.clauses)
+    for variant in data.variants:
+        for name in variant.takes:
+            if name not in known:
+                told = f"the variant {variant.id} takes {name}, which is no ruling and no clause"
+                yield Gap("variant", variant.id, told)
+
+
+def rulings_beside_the_profiles(data: Shipped) -> Iterator[Gap]:
+    """Every profile lists the rulings that its clauses are judged by, neither more nor less."""
+    known = {row.id for row in data.rulings}
+    for one in data.profiles:
+        listed = set(one.rulings)
+        due = {row.id for row in data.rulings if not set(row.clauses).isdisjoint(one.clauses)}
+        for name in sorted(listed - known):
+            told = f"the profile {one.id} rests on the ruling {name}, and there is none"
+            yield Gap("profile", one.name, told)
+        for name in sorted(due - listed):
+            told = f"the ruling {name} is not listed by the profile {one.id}; list it"
+            yield Gap("profile", one.name, told)
+        for name in sorted(listed & known - due):
+            told = f"the profile {one.id} lists the ruling {name}, which its clauses do not need"
+            yield Gap("profile", one.name, told)
+
+
+GATES: tuple[Callable[[Shipped], Iterator[Gap]], ...] = (
+    clauses_without_checks,
+    checks_of_nothing,
+    clauses_too_seldom_broken,
+    counterexamples_of_nothing,
+    checks_without_proofs,
+    proofs_without_checks,
+    rulings_without_variants,
+    variants_of_nothing,
+    rulings_beside_the_profiles,
+)
+
+
+def gaps(data: Shipped) -> list[str]:
+    """What every gate says of that data; nothing is as it must be."""
+    return [gap.told for gate in GATES for gap in gate(data)]

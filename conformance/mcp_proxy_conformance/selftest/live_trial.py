@@ -1,0 +1,107 @@
+"""One live trial: the live checks on an endpoint whose locks somebody else has laid."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from mcp_proxy_conformance.catalogue.world import Step, ToolKey, key, server, tool, world
+from mcp_proxy_conformance.cli.checking import arguments, prepared
+from mcp_proxy_conformance.cli.options import DEFAULTS
+from mcp_proxy_conformance.discovery.live.endpoint import Endpoint
+from mcp_proxy_conformance.run.asked import LiveGiven
+from mcp_proxy_conformance.run.live_run import LIVE
+from mcp_proxy_conformance.targets.adapter import Target
+from mcp_proxy_conformance.targets.started import Started, poll
+
+BULK = ("alder", "birch", "cedar", "hazel", "larch", "maple", "rowan", "spruce", "thuja", "willow",
+        "yew", "zelkova")  # fmt: skip
+SEEDED = structs.replace(
+    world(
+        server("forge", tool("list_repos"), tool("list_issues"), tool("open_issue"),
+               tool("delete_repo", "Delete a repository and whatever it holds."),
+               tool("create_token"), tool("list_secrets")),
+        server("mint", tool("count_coins"), trusted=False),
+        server("attic", tool("send_letter")),
+        server("grove", tool("water_trees"), *(tool(f"remove_{tree}") for tree in BULK)),
+        server("vault", tool("read_book")),
+        agents={"north": ("forge",)},
+    ),
+    id="seeded",
+)  # fmt: skip
+"""Everyday names: a stranger's search finds them by common words."""
+EXPECTED = {
+    key("forge:delete_repo"): "disabled_by_config",
+    key("forge:create_token"): "disabled_by_user",
+    key("mint:update_ledger"): "pending_approval",
+    key("attic:send_letter"): "server_quarantined",
+}
+
+
+@contextmanager
+def seeded(target: Target, scratch: Path) -> Iterator[Started]:
+    """The target with a lock of every kind, as its operator would lay them; nothing is called."""
+    started = Started(target, SEEDED, scratch)
+    try:
+        poll(lambda: started.discover("read_book").tools, bool, target.ready_s)
+        started.lock("config", "forge", ["delete_repo", "list_secrets"])
+        started.lock("config", "grove", [f"remove_{tree}" for tree in BULK])
+        started.lock("user", "forge", ["create_token"])
+        if "approval" in target.capabilities:
+            added = tool("update_ledger")[0]
+            started.change_upstream(Step(server="mint", add=added))
+            started.refresh("mint")
+        if "quarantine" in target.capabilities:
+            started.lock("quarantine", "attic", [])
+        poll(lambda: _told(started), lambda told: told >= _due(target), target.settle_s + 5)
+        yield started
+    finally:
+        started.close()
+
+
+def endpoint_of(started: Started, **members: Any) -> Endpoint:
+    """That target as an endpoint, with everything named that a user may name."""
+    access, surface = started.access, started.target.surface
+    whole = Endpoint(
+        url=access.url,
+        headers=access.headers,
+        agents=access.agents,
+        surface=surface,
+        listing=True,
+        calls=True,
+        pins=started.target.pins,
+        expect={k: v for k, v in EXPECTED.items() if k in _due(started.target)},
+        call=(ToolKey("forge", "delete_repo"), ToolKey("forge", "create_token")),
+        rate=10_000,
+        within_s=60,
+    )
+    return replace(whole, **members)
+
+
+def tried_live(endpoint: Endpoint, out: Path, check: str | None = None) -> dict[str, Any]:
+    """The report of a run of the live checks in this process, or of one of them."""
+    checks = () if check is None else (check,)
+    options = DEFAULTS | {"profile": LIVE, "check": checks}
+    prepared(out, checks)
+    wanted = ["-q", "--tb=no", "--no-header", "--capture=no", *arguments(out, options)]
+    pytest.main(wanted, plugins=[LiveGiven(endpoint)])
+    document: dict[str, Any] = json.loads((out / "report.json").read_text(encoding="utf-8"))
+    return document
+
+
+def _due(target: Target) -> set[ToolKey]:
+    lacks = {"approval": "pending_approval", "quarantine": "server_quarantined"}
+    gone = {status for word, status in lacks.items() if word not in target.capabilities}
+    return {key for key, status in EXPECTED.items() if status not in gone}
+
+
+def _told(started: Started) -> set[ToolKey]:
+    found = {k: started.discover(k.tool, include_disabled=True, limit=100) for k in EXPECTED}
+    return {k for k, told in found.items() if any(k.tool in one.name for one in told.disabled)}

@@ -1,0 +1,104 @@
+"""Controls of the resilience checks: what is no loader earns nothing, the reference's all."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from mcp_proxy_conformance.catalogue.requirement import catalogue
+from mcp_proxy_conformance.resilience.embedded import Load
+from mcp_proxy_conformance.resilience.loader_target import embedded_target, program_target
+from mcp_proxy_conformance.selftest.controls import Control
+from mcp_proxy_conformance.selftest.trial import Verdicts
+from mcp_proxy_conformance.targets.adapter import Target
+from mcp_proxy_conformance.targets.description import OF_LOADERS
+
+ENDS = "raise SystemExit(0)"
+EMPTY = "import sys\nfor _ in sys.stdin: print('{}', flush=True)"
+EVERY_LOAD_IS_EMPTY = (
+    "import json, sys\n"
+    "for line in sys.stdin:\n"
+    "    number = json.loads(line)['id']\n"
+    "    print(json.dumps({'id': number, 'ok': {'outcomes': []}}), flush=True)"
+)
+
+
+class _Says:
+    """A loader that connects to nobody, and says the same of every server."""
+
+    def __init__(self, told: Mapping[str, Any]) -> None:
+        self._told = told
+
+    def start(self) -> Load:
+        """A loader that is started now."""
+
+        async def load(asked: dict[str, Any]) -> dict[str, Any]:
+            ids = [one["server_id"] for one in asked["servers"]]
+            return {"outcomes": [{"server_id": name, **self._told} for name in ids]}
+
+        return load
+
+
+def _says(status: str, error: str | None, attempts: int) -> Callable[[], Target]:
+    told: dict[str, Any] = {"status": status, "tools": [], "error": error, "attempts": attempts}
+    return lambda: embedded_target(_Says(told))
+
+
+def _unchanged() -> Target:
+    from mcp_proxy_reference.changed_load import ChangedLoad  # noqa: PLC0415 - as in target/embedded.py
+
+    return embedded_target(ChangedLoad(id="unchanged", text="The reference's loader itself."))
+
+
+def _program(source: str) -> Callable[[], Target]:
+    return lambda: program_target([sys.executable, "-c", source], OF_LOADERS)
+
+
+def _no_clause(*exits: int) -> Callable[[Verdicts], str]:
+    """None of the clauses that convict passes."""
+
+    def misses(found: Verdicts) -> str:
+        firm = {one for one in found.clauses_passed if catalogue().clause(one).judgement == "F"}
+        if firm:
+            return f"clauses pass that nothing was seen of: {', '.join(sorted(firm))}"
+        return "" if found.exit in exits else f"exit {found.exit}: {found.why}"
+
+    return misses
+
+
+def _all(found: Verdicts) -> str:
+    return "" if found.exit == 0 else f"exit {found.exit}: {found.why}"
+
+
+NO_LOADERS = (
+    ("loader-that-ends", "A program that ends at once.", _program(ENDS), (3,)),
+    ("loader-of-empty-objects", "A program whose every answer is {}.", _program(EMPTY), (3,)),
+    (
+        "loader-of-no-outcomes",
+        "A program whose every load has no outcomes.",
+        _program(EVERY_LOAD_IS_EMPTY),
+        (1, 4),
+    ),
+    (
+        "all-available",
+        "Every server is said to be available, without tools.",
+        _says("available", None, 1),
+        (1, 4),
+    ),
+    ("all-denied", "Every server is said to be denied.", _says("denied", "Denied.", 1), (1, 4)),
+    ("all-transient", "Every server is said to pass.", _says("transient", "Wait.", 1), (1, 4)),
+)
+LOADER_CONTROLS = (
+    *(
+        Control(id=name, text=text, target=target, misses=_no_clause(*exits), profile="resilience")
+        for name, text, target, exits in NO_LOADERS
+    ),
+    Control(
+        id="loader",
+        text="The reference's loader as it is.",
+        target=_unchanged,
+        misses=_all,
+        profile="resilience",
+    ),
+)

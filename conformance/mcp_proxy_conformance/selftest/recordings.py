@@ -1,0 +1,61 @@
+"""Recordings of the reference, for the counterexamples of the clauses that compare with one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from mcp_proxy_conformance.catalogue.requirement import catalogue
+from mcp_proxy_conformance.discovery.baseline.manifest import Kind, write
+from mcp_proxy_conformance.discovery.baseline.recorder import record
+from mcp_proxy_conformance.selftest.forking import forked
+from mcp_proxy_conformance.selftest.matrix import SETTLE_S, Trial
+from mcp_proxy_conformance.targets.embedded import embedded
+
+CHANGED = "SUITE.changed"
+"""The clause whose measure is a build with the feature."""
+
+
+class NotRecorded(RuntimeError):
+    """The reference could not be recorded; the message says why."""
+
+
+def with_recordings(trials: Sequence[Trial], folder: Path) -> list[Trial]:
+    """The trials, each whose clauses compare with a recording given one that is made now.
+
+    Raises:
+        NotRecorded: A recording could not be made.
+    """
+    wanted = {trial.changed.id: kind for trial in trials if (kind := _kind(trial)) is not None}
+
+    def work(kind: Kind) -> None:
+        write(_recording(kind, folder / f"{kind}-scratch"), folder / kind)
+
+    for outcome in forked(work, sorted(set(wanted.values())), folder / "recordings"):
+        if outcome.failure:
+            raise NotRecorded(f"the {outcome.job} reference is not recorded: {outcome.failure}")
+    kinds = [(trial, wanted.get(trial.changed.id)) for trial in trials]
+    return [replace(one, baseline=folder / kind) if kind else one for one, kind in kinds]
+
+
+def _kind(trial: Trial) -> Kind | None:
+    if trial.kind != "fault":
+        return None
+    asked = [one for one in trial.clauses if catalogue().clause(one).asked_by == "baseline"]
+    if not asked:
+        return None
+    return "previous" if CHANGED in asked else "pre_feature"
+
+
+def _recording(kind: Kind, scratch: Path) -> Any:
+    from mcp_proxy_reference.changed import Changed  # noqa: PLC0415 - other targets do without
+    from mcp_proxy_reference.featureless import FEATURELESS  # noqa: PLC0415
+
+    unchanged = Changed(id="unchanged", text="The reference itself.")
+    target = embedded(FEATURELESS if kind == "pre_feature" else unchanged, settle_s=SETTLE_S)
+    try:
+        return record(target, scratch, kind)
+    finally:
+        target.close()

@@ -1,0 +1,246 @@
+"""A server between client and target that rewrites answers: faults for any target."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from mcp_proxy_conformance.catalogue.surface import Surface
+from mcp_proxy_conformance.catalogue.world import LockKind, World
+from mcp_proxy_conformance.selftest.exchange import Exchange, Json, WireFault, dump
+from mcp_proxy_conformance.selftest.rewritten import events_rewritten, rewritten
+from mcp_proxy_conformance.targets.adapter import Access, Adapter, Target, Upstream
+
+__all__ = ["Exchange", "RewritingAdapter", "WireFault", "rewriting"]
+
+KEPT = ("content-type", "mcp-session-id", "www-authenticate", "location")
+
+
+def rewriting(target: Target, fault: WireFault) -> Target:
+    """The target with that fault in front of each of its instances."""
+    return replace(target, make=lambda: RewritingAdapter(target.make(), fault, target.surface))
+
+
+class RewritingAdapter:
+    """An adapter whose target is reached through a rewriting server; all else is its own."""
+
+    def __init__(self, inner: Adapter, fault: WireFault, surface: Surface) -> None:
+        """Nothing is started yet."""
+        self._inner = inner
+        self._fault = fault
+        self._surface = surface
+        self._servers: list[ThreadingHTTPServer] = []
+        self._memory: dict[Any, Any] = {}
+
+    def start(self, world: World, upstreams: Mapping[str, Upstream], folder: Path) -> Access:
+        """Start the target and the server before it."""
+        return self._behind(self._inner.start(world, upstreams, folder))
+
+    def lock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
+        """As of the target."""
+        return self._moved(self._inner.lock(kind, server, tools))
+
+    def unlock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
+        """As of the target."""
+        return self._moved(self._inner.unlock(kind, server, tools))
+
+    def restart(self) -> Access | None:
+        """As of the target."""
+        return self._moved(self._inner.restart())
+
+    def refresh(self, server: str) -> Access | None:
+        """As of the target."""
+        return self._moved(self._inner.refresh(server))
+
+    def counter(self) -> int:
+        """As of the target."""
+        return self._inner.counter()
+
+    def indeterminate(self, server: str, tools: Sequence[str], *, on: bool) -> Access | None:
+        """As of the target."""
+        return self._moved(self._inner.indeterminate(server, tools, on=on))
+
+    def alive(self) -> bool:
+        """As of the target."""
+        return self._inner.alive()
+
+    def log(self) -> str:
+        """As of the target."""
+        return self._inner.log()
+
+    def stop(self) -> None:
+        """End the server, then the target."""
+        for server in self._servers:
+            server.shutdown()
+            server.server_close()
+        self._inner.stop()
+
+    def _moved(self, access: Access | None) -> Access | None:
+        return None if access is None else self._behind(access)
+
+    def _behind(self, access: Access) -> Access:
+        parts = urlsplit(access.url)
+        place = _Place(parts.hostname or "", parts.port or 80, self._surface, access.agents)
+        handler = _handler(self._fault, place, self._memory)
+        server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        self._servers.append(server)
+        url = f"http://127.0.0.1:{server.server_address[1]}{parts.path}"
+        return replace(access, url=url, stdio=None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where the target is, and what is told of it."""
+
+    host: str
+    port: int
+    surface: Surface
+    agents: Mapping[str, Mapping[str, str]]
+
+    def agent(self, headers: Mapping[str, str]) -> str:
+        """Whose credentials these headers bear, empty for the administrator's."""
+        told = {name.lower(): value for name, value in headers.items()}
+        for agent, own in self.agents.items():
+            if own and all(told.get(name.lower()) == value for name, value in own.items()):
+                return agent
+        return ""
+
+
+@dataclass(slots=True)
+class _Way:
+    """A kept connection to the target."""
+
+    place: _Place
+    link: http.client.HTTPConnection | None = field(default=None)
+
+    def send(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> Any:
+        if self.link is None:
+            self.link = http.client.HTTPConnection(self.place.host, self.place.port, timeout=30)
+        try:
+            self.link.request(method, path, body or None, dict(headers))
+            return self.link.getresponse()
+        except (OSError, http.client.HTTPException):
+            self.link.close()
+            self.link.request(method, path, body or None, dict(headers))
+            return self.link.getresponse()
+
+    def close(self) -> None:
+        if self.link is not None:
+            self.link.close()
+
+
+def _handler(
+    fault: WireFault, place: _Place, memory: dict[Any, Any]
+) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+        wbufsize = -1
+
+        def setup(self) -> None:
+            super().setup()
+            self.way = _Way(place)
+
+        def finish(self) -> None:
+            super().finish()
+            self.way.close()
+
+        def do_POST(self) -> None:
+            self._pass()
+
+        do_DELETE = do_GET = do_POST  # noqa: N815
+
+        def _pass(self) -> None:
+            body = self.rfile.read(int(self.headers.get("content-length") or 0))
+            headers = {n: v for n, v in self.headers.items() if n.lower() not in HOP}
+            exchange, number = self._exchange(body, headers)
+            if exchange is not None and fault.instead is not None:
+                given = fault.instead(exchange)
+                if given is not None:
+                    made = {"jsonrpc": "2.0", "id": number, "result": given}
+                    typed = [("content-type", "application/json")]
+                    self._answer(200, typed, dump(made).encode("utf-8", "replace"))
+                    return
+            if exchange is None and fault.unread is not None and self.command == "POST":
+                made_up = fault.unread(body)
+                if made_up is not None:
+                    self._answer(made_up[0], [("content-type", made_up[1])], made_up[2])
+                    return
+            answer = self.way.send(self.command, self.path, body, headers)
+            told = answer.read()
+            kind = (answer.getheader("content-type") or "").partition(";")[0]
+            if exchange is not None and kind == "application/json" and told:
+                with contextlib.suppress(ValueError):
+                    told = rewritten(fault, exchange, told)
+            elif exchange is not None and kind == "text/event-stream":
+                told = events_rewritten(fault, exchange, told)
+            kept = [(n, v) for n, v in answer.getheaders() if n.lower() in KEPT]
+            self._answer(answer.status, kept, told)
+
+        def _answer(self, status: int, headers: list[tuple[str, str]], told: bytes) -> None:
+            self.send_response_only(status)
+            for name, value in (*headers, ("content-length", str(len(told)))):
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(told)
+            self.wfile.flush()
+
+        def _exchange(
+            self, body: bytes, headers: Mapping[str, str]
+        ) -> tuple[Exchange | None, Json]:
+            try:
+                request = json.loads(body)
+                method, params, number = request["method"], request.get("params"), request["id"]
+            except (ValueError, KeyError, TypeError, RecursionError):
+                return None, None
+            params = params if isinstance(params, dict) else {}
+
+            def send(inner: str, told: Json) -> Json:
+                whole = {"_meta": params["_meta"], **told} if "_meta" in params else told
+                return _asked(place, self.path, inner, whole, headers)
+
+            made = Exchange(
+                method=str(method),
+                params=params,
+                path=self.path,
+                agent=place.agent(headers),
+                surface=place.surface,
+                memory=memory,
+                send=send,
+            )
+            return made, number
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    return Handler
+
+
+HOP = frozenset({"host", "content-length", "connection", "accept-encoding"})
+
+
+def _asked(place: _Place, path: str, method: str, params: Json, headers: Mapping[str, str]) -> Json:
+    """The result of a request of the fault's own, in the session of those headers."""
+    routed = {"mcp-method": method, "mcp-name": str(params.get("name", ""))}
+    told = {n: routed.get(n.lower(), v) for n, v in headers.items()}
+    raw = dump({"jsonrpc": "2.0", "id": "own", "method": method, "params": params}).encode()
+    with contextlib.closing(_Way(place)) as way:
+        answer = way.send("POST", path, raw, told)
+        kind, body = answer.getheader("content-type") or "", answer.read()
+    lines = body.split(b"\n") if kind.startswith("text/event-stream") else [b"data:" + body]
+    for line in lines:
+        with contextlib.suppress(ValueError):
+            message = json.loads(line.removeprefix(b"data:")) if line[:5] == b"data:" else None
+            if isinstance(message, dict) and "result" in message:
+                return message["result"]
+    return None

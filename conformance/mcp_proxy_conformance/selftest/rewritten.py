@@ -1,0 +1,69 @@
+"""An answer's bytes with a fault of the wire in them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+
+from mcp_proxy_conformance.selftest.exchange import Exchange, Json, WireFault, dump
+
+
+def rewritten(fault: WireFault, exchange: Exchange, body: bytes) -> bytes:
+    """The body of one JSON answer with the fault in it; the very bytes where it has none."""
+    answer = json.loads(body)
+    if not isinstance(answer, dict):
+        return body
+    error, result = answer.get("error"), answer.get("result")
+    part: dict[str, Json] | None = None
+    if isinstance(error, dict) and fault.refusal is not None and exchange.called is not None:
+        again = fault.refusal(exchange, str(error.get("message", "")))
+        part = None if again is None else {"error": error | {"message": again}}
+    elif isinstance(result, dict):
+        changed = _changed(fault, exchange, result)
+        part = None if changed is None else {"result": changed}
+    return body if part is None else dump(answer | part).encode("utf-8", "replace")
+
+
+def _changed(fault: WireFault, exchange: Exchange, result: dict[str, Json]) -> Json | None:
+    if fault.result is not None:
+        return fault.result(exchange, json.loads(json.dumps(result)))
+    content = result.get("content")
+    if exchange.method != "tools/call" or not isinstance(content, list):
+        return None
+    texts = [place for place, item in enumerate(content) if item.get("type") == "text"]
+    told = content[texts[0]].get("text") if len(texts) == 1 else None
+    refused = bool(result.get("isError"))
+    again = None if not isinstance(told, str) else _retold(fault, exchange, told, refused=refused)
+    if again is None or again == told:
+        return None
+    content[texts[0]] = content[texts[0]] | {"text": again}
+    return result
+
+
+def _retold(fault: WireFault, exchange: Exchange, told: str, *, refused: bool) -> str | None:
+    if refused:
+        judged = fault.refusal is not None and exchange.called is not None
+        return fault.refusal(exchange, told) if judged and fault.refusal else None
+    if fault.spelled is not None:
+        return fault.spelled(exchange, told)
+    if fault.document is None or exchange.called is not None:
+        return None
+    try:
+        document = json.loads(told)
+    except ValueError:
+        return None
+    if not isinstance(document, dict):
+        return None
+    before = dump(document)
+    changed = fault.document(exchange, document)
+    return None if changed is None or dump(changed) == before else dump(changed)
+
+
+def events_rewritten(fault: WireFault, exchange: Exchange, body: bytes) -> bytes:
+    """A stream whose data lines are rewritten one by one."""
+    lines = body.split(b"\n")
+    for place, line in enumerate(lines):
+        if line.startswith(b"data:") and (b'"result"' in line or b'"error"' in line):
+            with contextlib.suppress(ValueError):
+                lines[place] = b"data: " + rewritten(fault, exchange, line[5:].strip())
+    return b"\n".join(lines)

@@ -1,0 +1,109 @@
+"""A target of the user's own as it is: what passes on it can be seen to break, nothing else can."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from mcp_proxy_conformance.catalogue.requirement import OF_PROXIES
+from mcp_proxy_conformance.run.given import Given
+from mcp_proxy_conformance.selftest.exchange import WireFault
+from mcp_proxy_conformance.selftest.forking import forked
+from mcp_proxy_conformance.selftest.rewriting import rewriting
+from mcp_proxy_conformance.selftest.row import Cell, Row
+from mcp_proxy_conformance.selftest.trial import Verdicts, tried
+from mcp_proxy_conformance.targets.adapter import Target
+from mcp_proxy_conformance.verdict.escaping import first_line
+from mcp_proxy_conformance.verdict.result import WORST_FIRST
+
+UNCHANGED = WireFault(id="unchanged", text="The target as it is.", breaks=())
+WHOLE_S = 1800.0
+CHECK_S = 180
+CELLS: dict[int, Cell] = {0: "acquitted", 1: "violated"}
+
+
+class NotTried(Exception):
+    """The target as it is could not be tried to the end; one sentence."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """What the whole profile said of a target before anything was done to it.
+
+    `make` makes the target anew, for each process its own; `seconds` is how long the run took.
+    """
+
+    make: Callable[[], Target]
+    found: Verdicts
+    seconds: float
+
+    @property
+    def without(self) -> frozenset[tuple[str, str | None]]:
+        """The checks, each with its case or None, that do not pass: they can show nothing."""
+        return frozenset((one["check"], one["case"]) for one in self.found.results)
+
+    @property
+    def row(self) -> Row:
+        """The target's own row: whatever it violates, the suite behaved."""
+        failed = dict.fromkeys(one["check"] for one in self.found.failed())
+        return Row(
+            id=UNCHANGED.id,
+            kind="target",
+            text=UNCHANGED.text,
+            clauses=(),
+            cell=CELLS.get(self.found.exit, "incomplete"),
+            by=tuple(failed),
+            reason=self.found.why if self.found.exit else "",
+            seconds=round(self.seconds, 2),
+        )
+
+    def convicting(self, clauses: Iterable[str]) -> list[str]:
+        """The checks that pass, would convict, and cite one of these clauses."""
+        wanted = set(clauses)
+        able = [r for r in self.found.every if r["judgement"] == "F" and r["verdict"] == "pass"]
+        return list(dict.fromkeys(r["check"] for r in able if wanted & set(r["clauses"])))
+
+    def blindness(self, clauses: Iterable[str]) -> str:
+        """Why no check of these clauses could show anything; empty when one could."""
+        wanted = set(clauses)
+        if self.convicting(wanted):
+            return ""
+        told = next(self._silent(wanted), f"none was run: {self.found.why}")
+        return f"no check of its clauses passes as it is: {told}"
+
+    def doubt(self, clauses: Iterable[str]) -> str:
+        """A check of these clauses that fails as it is, or needs what is not declared, or none."""
+        wanted = set(clauses)
+        hidden = next((told for told in self._silent(wanted, doubtful=True)), "")
+        return hidden and f"nothing that passes as it is sees it; this does not: {hidden}"
+
+    def _silent(self, wanted: set[str], *, doubtful: bool = False) -> Iterator[str]:
+        for one in sorted(self.found.results, key=lambda r: WORST_FIRST.index(r["verdict"])):
+            reason = first_line(one["reason"])
+            lawful = one["verdict"] == "not_applicable" and one["cause"] != "not_declared"
+            if (
+                one["judgement"] == "F"
+                and wanted & set(one["clauses"])
+                and not (doubtful and lawful)
+            ):
+                name = f"{one['check']}[{one['case']}]" if one["case"] else one["check"]
+                yield f"{name}, {one['verdict']}: {reason}"
+
+
+def standing(make: Callable[[], Target], folder: Path) -> Standing:
+    """Run the whole of its profiles on the target, through the server that faults will be put into.
+
+    Raises:
+        NotTried: It did not come to an end.
+    """
+
+    def work(through: WireFault) -> Verdicts:
+        target = rewriting(make(), through)
+        given = Given(target=target, profile=OF_PROXIES, confirm=True)
+        return tried(given, folder / through.id, check_s=CHECK_S)
+
+    (outcome,) = forked(work, [UNCHANGED], folder, at_once=1, limit_s=WHOLE_S)
+    if outcome.value is None:
+        raise NotTried(f"the target as it is could not be tried: {outcome.failure}")
+    return Standing(make=make, found=outcome.value, seconds=outcome.seconds)

@@ -1,0 +1,68 @@
+"""What every trial would do again in its own process, done once before they part."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from mcp_proxy_conformance.catalogue.index import checks
+from mcp_proxy_conformance.catalogue.resources import checks_dir
+from mcp_proxy_conformance.catalogue.surface import STATUSES
+from mcp_proxy_conformance.discovery.remediation import judge
+
+LATE = (
+    "deepdiff",
+    "encodings.idna",
+    "jsonschema",
+    "mcp_proxy_conformance.plugin",
+    "mcp_proxy_conformance.report.difference",
+    "pytest_timeout",
+)
+LATE_IN_REFERENCE = (
+    "anyio._backends._asyncio",
+    "httpcore2",
+    "mcp_proxy_reference.proxy",
+    "truststore",
+    "uvicorn.lifespan.off",
+)
+"""Modules that are imported when they are first used; those that are not installed are left out."""
+
+
+def warm(*, reference: bool) -> None:
+    """Import, compile and collect what trials need, with `reference` for proxies in the process.
+
+    No thread is started: a process that is to be forked must have none.
+    """
+    for name in (*LATE, *(LATE_IN_REFERENCE if reference else ())):
+        if importlib.util.find_spec(name.partition(".")[0]) is not None:
+            importlib.import_module(name)
+    checks()
+    for status in STATUSES:
+        for other in STATUSES:
+            judge(f"Ask the user to review it: {other}.", status)
+    _collect("discovery", "robustness", *(("resilience",) if reference else ()))
+
+
+def _collect(*folders: str) -> None:
+    """Have pytest import the checks, with their assertions rewritten."""
+    with tempfile.TemporaryDirectory() as place, Path(os.devnull).open("w", encoding="utf-8") as no:
+        told = os.dup(1)
+        os.dup2(no.fileno(), 1)
+        try:
+            pytest.main(
+                [
+                    *(str(checks_dir() / one) for one in folders),
+                    "--collect-only", "-q", "--no-header", "-c", "/dev/null",
+                    "--rootdir", place, "-p", "no:cacheprovider",
+                    "--disable-plugin-autoload", "-p", "mcp_proxy_conformance.plugin",
+                    "-W", "ignore", "--assert=rewrite", "--capture=no",
+                ]
+            )  # fmt: skip
+        finally:
+            os.dup2(told, 1)
+            os.close(told)

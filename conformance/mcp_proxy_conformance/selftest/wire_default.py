@@ -1,0 +1,214 @@
+"""Faults of the wire in answers that nobody asked to hold locked tools: FR-002, FR-001."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import count
+
+from mcp_proxy_conformance.catalogue.surface import FLAG
+from mcp_proxy_conformance.selftest.edits import (
+    Document,
+    locked,
+    tools,
+    usual,
+    wire,
+    with_tools,
+)
+from mcp_proxy_conformance.selftest.exchange import Exchange, Json, WireFault, document_of
+from mcp_proxy_conformance.wire import spans
+
+SAME = "FR-002.absent-is-false"
+Spell = Callable[[str], str]
+
+
+def false(spell: Spell, when: Callable[[Exchange], bool] = lambda _: True) -> Callable[..., str]:
+    """The text of answers to the flag false, spelled otherwise."""
+    return lambda x, told: spell(told) if x.false and when(x) else told
+
+
+def spaced(told: str) -> str:
+    """One space more, which changes nothing that is told."""
+    return told.replace("{", "{ ", 1)
+
+
+def swapped(told: str) -> str:
+    """The first two members in the other order."""
+    raw = told.encode()
+    first, second, *_ = spans.parse(raw).members
+    one = raw[first.key_span.start : first.value.end]
+    other = raw[second.key_span.start : second.value.end]
+    between = raw[first.value.end : second.key_span.start]
+    whole = (first.key_span.start, second.value.end)
+    return spans.replace(raw, whole, other + between + one).decode()
+
+
+def _nodes(node: spans.Node) -> list[spans.Node]:
+    inner = [*node.items, *(member.value for member in node.members)]
+    return [node, *(one for child in inner for one in _nodes(child))]
+
+
+def respelled(told: str) -> str:
+    """The first whole number as a fraction: the same value, other bytes."""
+    raw = told.encode()
+    whole = [n for n in _nodes(spans.parse(raw)) if n.kind == "number" and n.raw.isdigit()]
+    return (spans.replace(raw, whole[0].span, whole[0].raw + b".0") if whole else raw).decode()
+
+
+def escaped(told: str) -> str:
+    """The first letter of a string value as an escape: the same text, other bytes."""
+    raw = told.encode()
+    texts = [n for n in _nodes(spans.parse(raw)) if n.kind == "string" and n.raw[1:2].isalpha()]
+    if not texts:
+        return told
+    start = texts[0].start + 1
+    return spans.replace(raw, (start, start + 1), b"\\u%04x" % raw[start]).decode()
+
+
+def member(told: str) -> str:
+    """One member more."""
+    return told.rstrip()[:-1] + ',"locked_tools_known":true}'
+
+
+def every_fifth(x: Exchange) -> bool:
+    """Whether this is the fifth, tenth, ... call that asks."""
+    calls: Iterator[int] = x.memory.setdefault("calls", count(1))
+    return next(calls) % 5 == 0
+
+
+def _opted_in_before(x: Exchange, told: str) -> str:
+    asked: set[tuple[str, str]] = x.memory.setdefault("flagged", set())
+    if x.flagged:
+        asked.add((x.agent, x.query))
+    return spaced(told) if x.false and (x.agent, x.query) in asked else told
+
+
+def _beside(x: Exchange, result: Json) -> Json | None:
+    return result | {"structuredContent": document_of(result)} if x.false else None
+
+
+def _marked(x: Exchange, result: Json) -> Json | None:
+    if not x.false:
+        return None
+    rest = {name: value for name, value in result.items() if name != "isError"}
+    return rest if "isError" in result else rest | {"isError": False}
+
+
+def _failing(x: Exchange, result: Json) -> Json | None:
+    refused = {"content": [{"type": "text", "text": f"{FLAG} must be left out."}], "isError": True}
+    return result | refused if x.false else None
+
+
+def _empty_section(x: Exchange, told: Document) -> Document:
+    return told | {x.surface.members.disabled: []}
+
+
+def _section(x: Exchange, told: Document) -> Document | None:
+    flagged = x.revealing(limit=x.limit)
+    names = x.surface.members
+    return told | {n: flagged[n] for n in (names.disabled, names.remediation) if n in flagged}
+
+
+def _map_alone(x: Exchange, told: Document) -> Document:
+    name = x.surface.members.remediation
+    flagged = x.revealing(limit=x.limit)
+    return told | ({name: flagged[name]} if name in flagged else {})
+
+
+def _among_tools(x: Exchange, told: Document) -> Document:
+    return with_tools(x, told, [*tools(x, told), *locked(x, x.revealing(limit=x.limit))])
+
+
+def _names(x: Exchange, told: Document) -> Document:
+    entries = locked(x, x.revealing(limit=x.limit))
+    return told | {"see_also": [entry["name"] for entry in entries]} if entries else told
+
+
+def _descriptions(x: Exchange, told: Document) -> Document:
+    entries = locked(x, x.revealing(limit=x.limit))
+    return told | {"similar": [entry.get("description") for entry in entries]} if entries else told
+
+
+def _shortened(x: Exchange, told: Document) -> Document | None:
+    found = tools(x, told)
+    return with_tools(x, told, found[:-1]) if x.false and len(found) > 1 else None
+
+
+def _noteless(x: Exchange, told: Document) -> Document | None:
+    note = x.surface.members.note
+    return {name: value for name, value in told.items() if name != note} if x.false else None
+
+
+def _as_true(x: Exchange) -> Json | None:
+    return x.again(**{FLAG: True}) if x.false else None
+
+
+def _always(x: Exchange) -> Json | None:
+    return x.again(**{FLAG: True}) if x.usual else None
+
+
+FAULTS: tuple[WireFault, ...] = (
+    wire("false-spaced", "The flag false brings one space more.", SAME, spelled=false(spaced)),
+    wire("false-swapped", "The flag false swaps two members.", SAME, spelled=false(swapped)),
+    wire("false-member", "The flag false brings one member more.", SAME, spelled=false(member)),
+    wire("false-fraction", "The flag false writes 1 as 1.0.", SAME, spelled=false(respelled)),
+    wire("false-escaped", "The flag false escapes one letter.", SAME, spelled=false(escaped)),
+    wire("false-newline", "The flag false ends with a line break.", SAME,
+         spelled=false("{}\n".format)),
+    wire("false-structured", "The flag false adds structuredContent.", SAME, result=_beside),
+    wire("false-marked", "The flag false tells or hides isError.", SAME, result=_marked),
+    wire("false-refused", "The flag false is answered with an error.", SAME, result=_failing),
+    wire("false-shortened", "The flag false drops the last of many.", SAME, document=_shortened),
+    wire("false-noteless", "The flag false takes the note away.", SAME, document=_noteless),
+    wire(
+        "false-spaced-at-one", "The flag false brings one space more at limit 1.", SAME,
+        spelled=false(spaced, lambda x: x.limit == 1),
+    ),
+    wire(
+        "false-spaced-for-names", "The flag false brings one space more if the query has a _.",
+        SAME, spelled=false(spaced, lambda x: "_" in x.query),
+    ),
+    wire(
+        "false-spaced-for-agents", "The flag false brings agents one space more.", SAME,
+        spelled=false(spaced, lambda x: bool(x.agent)),
+    ),
+    wire(
+        "false-spaced-at-times", "Every fifth answer to the flag false has one space more.", SAME,
+        spelled=false(spaced, every_fifth),
+    ),
+    wire(
+        "false-spaced-after-true", "The flag false brings one space more once the flag was true.",
+        SAME, spelled=_opted_in_before,
+    ),
+    wire(
+        "false-is-true", "The flag false is taken for true.", SAME, "FR-001.default-off",
+        instead=_as_true,
+    ),
+    wire(
+        "always-true", "Locked tools are listed whether asked for or not.", "FR-001.default-off",
+        "FR-002.no-section", instead=_always,
+    ),
+    wire(
+        "empty-section", "An empty section stands in every default answer.", "FR-002.no-section",
+        "FR-001.default-off", document=usual(_empty_section),
+    ),
+    wire(
+        "section-unasked", "The section stands in default answers.", "FR-002.no-section",
+        "FR-001.default-off", document=usual(_section),
+    ),
+    wire(
+        "map-unasked", "The remediation map stands in default answers.", "FR-002.no-section",
+        document=usual(_map_alone),
+    ),
+    wire(
+        "locked-among-callables", "Default answers list locked tools as callable ones.",
+        "FR-001.default-off", "FR-002.no-locked-names", document=usual(_among_tools),
+    ),
+    wire(
+        "names-unasked", "Default answers name locked tools in a member of their own.",
+        "FR-002.no-locked-names", document=usual(_names),
+    ),
+    wire(
+        "descriptions-unasked", "Default answers tell the descriptions of locked tools.",
+        "FR-002.no-locked-names", document=usual(_descriptions),
+    ),
+)  # fmt: skip

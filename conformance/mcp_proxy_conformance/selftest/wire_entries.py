@@ -1,0 +1,227 @@
+"""Faults of the wire in locked entries and in the two lists: FR-003, FR-004, FR-006, FR-007."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mcp_proxy_conformance.selftest.edits import (
+    Document,
+    Entry,
+    each_locked,
+    flagged,
+    locked,
+    restated,
+    tools,
+    wire,
+    with_locked,
+    with_tools,
+)
+from mcp_proxy_conformance.selftest.exchange import Exchange, Json, WireFault, dump
+
+CUT = 12
+WITHHELD = ("server_quarantined", "pending_approval")
+SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}}
+
+
+def described(change: Callable[[str], str]) -> Callable[[Exchange, Document], Document | None]:
+    """Every description of a locked entry is another one."""
+
+    def edit(_: Exchange, entry: Entry) -> Entry:
+        text = entry.get("description")
+        return entry | {"description": change(text)} if isinstance(text, str) else entry
+
+    return each_locked(edit)
+
+
+def _doubled(x: Exchange, told: Document) -> Document | None:
+    entries = locked(x, told)
+    return with_locked(x, told, [*entries, *entries[:1]]) if entries else None
+
+
+def _once_more_up_to_ten(x: Exchange, told: Document) -> Document | None:
+    entries = locked(x, told)
+    room = isinstance(x.limit, int) and len(entries) < min(x.limit, 10)
+    return with_locked(x, told, [*entries, *entries[:1]]) if entries and room else None
+
+
+def _eleventh(x: Exchange, told: Document) -> Document | None:
+    entries = locked(x, told)
+    return with_locked(x, told, [*entries, entries[-1]]) if len(entries) == 10 else None  # noqa: PLR2004
+
+
+def _ten_at_any_limit(x: Exchange, told: Document) -> Document | None:
+    whole = x.revealing()
+    names = x.surface.members
+    more = {n: whole[n] for n in (names.disabled, names.remediation) if n in whole}
+    return told | more if locked(x, told) else None
+
+
+def _many_at_odd_limits(x: Exchange, result: Json) -> Json | None:
+    """What is no limit is taken for none at all, cap included."""
+    limit = x.limit
+    odd = limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1)
+    entries = locked(x, x.revealing()) if x.flagged and odd else []
+    if not entries:
+        return None
+    told = with_locked(x, x.revealing(), entries * 3)
+    return {"content": [{"type": "text", "text": dump(told)}]} | (
+        {"_meta": result["_meta"]} if "_meta" in result else {}
+    )
+
+
+def _both(x: Exchange, told: Document) -> Document | None:
+    entries = locked(x, told)
+    return with_tools(x, told, [*tools(x, told), *entries[:1]]) if entries else None
+
+
+def _first(x: Exchange, told: Document) -> Document | None:
+    entries = locked(x, told)
+    return with_tools(x, told, [*entries, *tools(x, told)]) if entries else None
+
+
+def _reversed(x: Exchange, told: Document) -> Document:
+    return with_tools(x, told, tools(x, told)[::-1])
+
+
+def _displaced(x: Exchange, told: Document) -> Document | None:
+    entries, found = locked(x, told), tools(x, told)
+    return with_tools(x, told, found[: -len(entries)]) if entries and len(found) > 1 else None
+
+
+def _alone(x: Exchange, told: Document) -> Document | None:
+    return with_tools(x, told, []) if locked(x, told) else None
+
+
+def _last_gone(x: Exchange, told: Document) -> Document | None:
+    found = tools(x, told)
+    return with_tools(x, told, found[:-1]) if len(found) > 1 else None
+
+
+def _of_another_server(x: Exchange, entry: Entry) -> Entry:
+    known: list[str] = x.memory.setdefault("servers", [])
+    if entry["server"] not in known:
+        known.append(entry["server"])
+    others = [name for name in known if name != entry["server"]]
+    return entry | {"server": others[0]} if others else entry
+
+
+def _of_no_server(_: Exchange, entry: Entry) -> Entry:
+    return {name: value for name, value in entry.items() if name != "server"}
+
+
+def _renamed(_: Exchange, entry: Entry) -> Entry:
+    return entry | {"name": f"{entry['server']}//{entry['name']}"}
+
+
+def _undescribed(_: Exchange, entry: Entry) -> Entry:
+    gone = entry["status"] == "disabled_by_user"
+    return {n: v for n, v in entry.items() if n != "description" or not gone}
+
+
+def _remembering(x: Exchange, told: Document) -> Document | None:
+    """Descriptions of callable entries are kept, and told of withheld tools later on."""
+    if not x.discovers:
+        return None
+    texts: dict[str, Json] = x.memory.setdefault("texts", {})
+    texts |= {entry["name"]: entry.get("description") for entry in tools(x, told)}
+    entries = [
+        e | ({"description": texts[e["name"]]} if e["name"] in texts else {})
+        if e["status"] == "server_quarantined"
+        else e
+        for e in locked(x, told)
+    ]
+    return told | {x.surface.members.disabled: entries} if entries else None
+
+
+def _with_schema(withheld: bool) -> Callable[[Exchange, Entry], Entry]:
+    def edit(_: Exchange, entry: Entry) -> Entry:
+        apt = (entry["status"] in WITHHELD) == withheld
+        return entry | {"inputSchema": SCHEMA} if apt else entry
+
+    return edit
+
+
+def _with_remedy(x: Exchange, told: Document) -> Document | None:
+    texts = told.get(x.surface.members.remediation) or {}
+    entries = [e | {"next_step": texts.get(e["status"], "")} for e in locked(x, told)]
+    return told | {x.surface.members.disabled: entries} if entries else None
+
+
+def _restated(change: Callable[[str], Json]) -> Callable[[Exchange, Entry], Entry]:
+    return lambda _, entry: entry | {"status": change(entry["status"])}
+
+
+FAULTS: tuple[WireFault, ...] = (
+    wire("status-renamed", "Config locks have a word of their own.", "FR-004.enum",
+         document=restated({"disabled_by_config": "config_denied"})),
+    wire("status-seventh", "Pending tools have a seventh word.", "FR-004.enum",
+         document=restated({"pending_approval": "pending_review"})),
+    wire("status-loud", "Statuses are upper case.", "FR-004.enum",
+         document=each_locked(_restated(str.upper))),
+    wire("status-listed", "A status is a list of one word.", "FR-003.members", "FR-004.enum",
+         document=each_locked(_restated(lambda word: [word]))),
+    wire("status-absent", "Entries have no status.", "FR-003.members", "FR-004.enum",
+         document=each_locked(lambda _, e: {n: v for n, v in e.items() if n != "status"})),
+    wire("status-swapped", "Config and user locks have each other's word.", "FR-004.precedence",
+         document=restated({"disabled_by_config": "disabled_by_user",
+                            "disabled_by_user": "disabled_by_config"})),
+    wire("status-user-first", "Config locks are told as the user's.", "FR-004.precedence",
+         document=restated({"disabled_by_config": "disabled_by_user"})),
+    wire("status-unknown", "Every reason is unknown.", "FR-004.precedence",
+         document=restated(dict.fromkeys((
+             "disabled_by_config", "disabled_by_user", "pending_approval", "server_disabled",
+             "server_quarantined"), "disabled_unknown"))),
+    wire("status-off-by-user", "Tools of a server that is off are told as the user's locks.",
+         "FR-001.server-off", "FR-004.precedence",
+         document=restated({"server_disabled": "disabled_by_user"})),
+    wire("entry-doubled", "The first locked entry stands there twice.", "FR-004.once",
+         document=flagged(_once_more_up_to_ten)),
+    wire("entry-repeated", "The first locked entry is repeated beyond the cap.", "FR-006.cap",
+         document=flagged(_doubled)),
+    wire("entry-eleventh", "A full section has an eleventh entry.", "FR-006.cap",
+         document=flagged(_eleventh)),
+    wire("section-unlimited", "The section does not heed the limit.", "FR-006.cap",
+         document=flagged(_ten_at_any_limit)),
+    wire("section-odd", "At an odd limit the section is not capped.", "FR-006.odd-limits",
+         result=_many_at_odd_limits),
+    wire("entry-in-both", "The first locked tool is also listed as callable.", "FR-004.once",
+         "FR-006.callables", document=flagged(_both)),
+    wire("locked-first", "Locked tools stand before the callable ones.", "FR-006.callables",
+         document=flagged(_first)),
+    wire("callables-reversed", "The flag turns the callable tools around.", "FR-006.callables",
+         document=flagged(_reversed)),
+    wire("callables-displaced", "Locked tools take the places of callable ones.",
+         "FR-006.callables", document=flagged(_displaced)),
+    wire("callables-gone", "Beside locked tools no callable one is listed.", "FR-006.callables",
+         document=flagged(_alone)),
+    wire("callables-shortened", "The flag drops the last of several callable tools.",
+         "FR-006.callables", document=flagged(_last_gone)),
+    wire("server-wrong", "A locked entry names another server.", "FR-003.server",
+         document=each_locked(_of_another_server)),
+    wire("server-absent", "A locked entry names no server.", "FR-003.members", "FR-003.server",
+         document=each_locked(_of_no_server)),
+    wire("name-of-its-own", "Locked tools are named in a form of their own.", "FR-003.name",
+         document=each_locked(_renamed)),
+    wire("description-cut", "Descriptions of locked tools are cut.", "FR-003.description",
+         document=described(lambda text: text[:CUT])),
+    wire("description-ellipsis", "Beyond 60 characters descriptions end in dots.",
+         "FR-003.description",
+         document=described(lambda text: text if len(text) <= 60 else text[:57] + "...")),  # noqa: PLR2004
+    wire("description-loud", "Descriptions of locked tools are upper case.", "FR-003.description",
+         document=described(str.upper)),
+    wire("description-dotless", "Descriptions of locked tools lose their full stop.",
+         "FR-003.description", document=described(lambda text: text.rstrip(". "))),
+    wire("description-ascii", "Descriptions of locked tools are plain ASCII.",
+         "FR-003.description",
+         document=described(lambda text: text.encode("ascii", "ignore").decode())),
+    wire("description-absent", "User-locked tools have no description.", "FR-003.members",
+         document=each_locked(_undescribed)),
+    wire("description-recalled", "Quarantined tools have the description of earlier answers.",
+         "FR-003.withheld", document=_remembering),
+    wire("schema-beside", "Locked entries have a schema.", "FR-003.members",
+         document=each_locked(_with_schema(withheld=False))),
+    wire("schema-of-withheld", "Entries of withheld tools have a schema.", "FR-003.withheld",
+         document=each_locked(_with_schema(withheld=True))),
+    wire("remedy-each", "Every locked entry has its remediation text.", "FR-005.once",
+         "FR-003.members", document=flagged(_with_remedy)),
+)  # fmt: skip

@@ -1,0 +1,224 @@
+"""Faults of the wire in the counts of listed servers: FR-010, SC-005, SC-003, FR-007."""
+
+from __future__ import annotations
+
+from mcp_proxy_conformance.catalogue.surface import STATUSES
+from mcp_proxy_conformance.selftest.edits import (
+    Document,
+    Entry,
+    counted,
+    each_server,
+    locked,
+    servers,
+    wire,
+)
+from mcp_proxy_conformance.selftest.exchange import Exchange, Json, WireFault
+
+CALLABLE, CONFIG, USER = "callable", "disabled_by_config", "disabled_by_user"
+Block = dict[str, Json]
+
+
+def _zeros(_: Exchange, told: Block) -> Block:
+    return dict.fromkeys(STATUSES, 0) | told
+
+
+def _one_zero(_: Exchange, told: Block) -> Block:
+    return {USER: 0} | told
+
+
+def _one_more(_: Exchange, told: Block) -> Block:
+    return told | {CALLABLE: told.get(CALLABLE, 0) + 1}
+
+
+def _all_callable(_: Exchange, told: Block) -> Block:
+    return told | {CALLABLE: sum(told.values())}
+
+
+def _twice(_: Exchange, told: Block) -> Block:
+    return {word: number * (1 if word == CALLABLE else 2) for word, number in told.items()}
+
+
+def _reworded(old: str, new: str) -> WireFault:
+    def change(_: Exchange, told: Block) -> Block:
+        rest = {word: number for word, number in told.items() if word != old}
+        return rest | ({new: rest.get(new, 0) + told[old]} if old in told else {})
+
+    broken = ("SC-003.listing", "FR-010.sum") if old == CONFIG else ("FR-010.sum",)
+    return wire(
+        f"counts-{old}-as-{new}", f"What counts as {old} is counted as {new}.",
+        *broken, document=counted(change),
+    )  # fmt: skip
+
+
+def _beside(x: Exchange, entry: Entry, told: Json) -> None:
+    entry.setdefault(x.surface.members.counts, told)
+
+
+def _marked(x: Exchange, told: Document) -> Document | None:
+    """Once any server has a block, those without one get a member more."""
+    counts = x.surface.members.counts
+    entries = servers(x, told) if x.lists else []
+    if not any(counts in entry for entry in entries):
+        return None
+    for entry in entries:
+        if counts not in entry:
+            entry["all_callable"] = True
+    return told
+
+
+def _respelled(x: Exchange, told: str) -> str:
+    """The member stands in every entry as soon as it stands in one, for want of omission."""
+    counts = f'"{x.surface.members.counts}":'
+    return told.replace('":', '": ') if x.lists and counts in told else told
+
+
+def _naming(x: Exchange, told: Block) -> Block:
+    called = x.memory.get("called", set())
+    return told | {"names": sorted(called)}
+
+
+def _with_examples(x: Exchange, told: Document) -> Document | None:
+    """Blocks hold the names of all locked tools that discovery has revealed."""
+    known: set[str] = x.memory.setdefault("revealed", set())
+    if x.flagged:
+        known.update(str(entry["name"]) for entry in locked(x, told))
+        return None
+    return counted(lambda _, block: block | {"examples": sorted(known)})(x, told)
+
+
+def _noting_calls(x: Exchange) -> None:
+    if x.called is not None:
+        x.memory.setdefault("called", set()).add(x.called.tool)
+
+
+def _blockless(x: Exchange, told: Document) -> Document | None:
+    """The first server that had a block, of those listed at one time, never has one."""
+    counts, names = x.surface.members.counts, x.surface.members
+    entries = servers(x, told) if x.lists else []
+    with_block = [entry for entry in entries if counts in entry]
+    if with_block:
+        x.memory.setdefault("without", with_block[0][names.server_name])
+    for entry in with_block:
+        if entry[names.server_name] == x.memory["without"]:
+            del entry[counts]
+    return told if with_block else None
+
+
+def _kept(x: Exchange, entry: Entry) -> None:
+    """A block that a server once had stays."""
+    counts = x.surface.members.counts
+    blocks: dict[str, Json] = x.memory.setdefault("blocks", {})
+    name = str(entry.get(x.surface.members.server_name))
+    if counts in entry:
+        blocks[name] = entry[counts]
+    elif name in blocks:
+        entry[counts] = blocks[name]
+
+
+def _shrunk(x: Exchange, entry: Entry) -> None:
+    """A server with one locked tool only has no block."""
+    told = entry.get(x.surface.members.counts)
+    if isinstance(told, dict) and sum(n for word, n in told.items() if word in STATUSES) == 1:
+        del entry[x.surface.members.counts]
+
+
+def _uninspected(x: Exchange, told: Document) -> Document | None:
+    if not x.lists or x.surface.inspect is None or len(servers(x, told)) != 1:
+        return None
+    if _is_listing(x):
+        return None
+    for entry in servers(x, told):
+        entry.pop(x.surface.members.counts, None)
+    return told
+
+
+def _is_listing(x: Exchange) -> bool:
+    return x.tool == x.surface.listing.tool and x.arguments == x.surface.listing.arguments
+
+
+def _elsewhere(x: Exchange, told: Document) -> Document | None:
+    """All servers' counts are added up for everybody, agents of a narrow scope too."""
+    if not x.lists or not _is_listing(x):
+        return None
+    blocks = [entry.get(x.surface.members.counts) or {} for entry in servers(x, told)]
+    sums = {w: sum(b.get(w, 0) for b in blocks) for w in STATUSES if any(w in b for b in blocks)}
+    if x.agent:
+        return told | {"locked": x.memory.get("sums", {})}
+    x.memory["sums"] = sums
+    return None
+
+
+def _naming_others(x: Exchange, told: Document) -> Document | None:
+    if not x.lists or not _is_listing(x):
+        return None
+    names = [
+        entry[x.surface.members.server_name]
+        for entry in servers(x, told)
+        if x.surface.members.counts in entry
+    ]
+    if x.agent:
+        return told | {"with_locked_tools": x.memory.get("names", [])}
+    x.memory["names"] = names
+    return None
+
+
+def _named(x: Exchange) -> Json | None:
+    _noting_calls(x)
+    return None
+
+
+FAULTS: tuple[WireFault, ...] = (
+    wire("counts-zeros", "Reasons without tools are counted as 0.", "FR-010.zero-omitted",
+         document=counted(_zeros)),
+    wire("counts-zero", "One reason is told even if it is 0.", "FR-010.zero-omitted",
+         document=counted(_one_zero)),
+    wire("counts-callable-off", "One callable tool too many is counted.", "FR-010.sum",
+         document=counted(_one_more)),
+    wire("counts-all-callable", "Locked tools are counted as callable, too.", "FR-010.sum",
+         document=counted(_all_callable)),
+    wire("counts-twice", "Locked tools are counted twice.", "FR-010.sum", document=counted(_twice)),
+    _reworded(CONFIG, USER),
+    _reworded(USER, CONFIG),
+    _reworded("pending_approval", USER),
+    wire("counts-in-one", "The block tells one number of locked tools.", "FR-010.sum",
+         document=counted(lambda _, told: {CALLABLE: told.get(CALLABLE, 0),
+                                           "locked": sum(told.get(w, 0) for w in STATUSES)})),
+    wire("counts-as-text", "Counts are strings.", "FR-010.block", "FR-010.sum",
+         document=counted(lambda _, told: {word: str(number) for word, number in told.items()})),
+    wire("counts-fraction", "Counts are shares of one.", "FR-010.block", "FR-010.sum",
+         document=counted(lambda _, told: {w: n / sum(told.values()) for w, n in told.items()})),
+    wire("counts-listed", "The block is a list.", "FR-010.block", "FR-010.sum",
+         document=counted(lambda _, told: [{w: n} for w, n in told.items()])),
+    wire("counts-naming", "The block names tools.", "FR-010.no-names",
+         document=counted(_naming), instead=_named),
+    wire("counts-with-examples", "The block names tools that were discovered.",
+         "FR-010.no-names", document=_with_examples),
+    wire("counts-by-name", "The block lists tools by reason.", "FR-010.no-names", "FR-010.block",
+         document=counted(lambda x, told: dict.fromkeys(told, sorted(x.memory.get("called", ())))),
+         instead=_named),
+    wire("counts-everywhere", "A fully callable server has a block.", "SC-005.absent",
+         document=each_server(lambda x, entry: _beside(x, entry, {CALLABLE: 1}))),
+    wire("counts-null", "A fully callable server has a block that is null.", "SC-005.absent",
+         document=each_server(lambda x, entry: _beside(x, entry, None))),
+    wire("counts-empty", "A fully callable server has an empty block.", "SC-005.absent",
+         document=each_server(lambda x, entry: _beside(x, entry, {}))),
+    wire("counts-marked", "Fully callable servers are marked once another is not.",
+         "SC-005.zero-bytes", document=_marked),
+    wire("counts-respelled", "Once a server has a block, all entries have spaces.",
+         "SC-005.zero-bytes", spelled=_respelled),
+    wire("counts-missing", "One server never has its block.", "FR-010.block", "FR-010.sum",
+         document=_blockless),
+    wire("counts-for-many", "One locked tool alone brings no block.", "FR-010.block",
+         document=each_server(_shrunk)),
+    wire("counts-kept", "A block stays when its locks are gone.", "FR-010.block", "SC-005.absent",
+         document=each_server(_kept)),
+    wire("counts-nowhere", "No server has a block.", "FR-010.block",
+         document=each_server(lambda x, entry: entry.pop(x.surface.members.counts, None))),
+    wire("counts-uninspected", "The view of one server has no block.", "FR-010.inspect",
+         document=_uninspected),
+    wire("counts-of-everyone", "Agents are told all servers' locked tools in one sum.",
+         "FR-007.listing", document=_elsewhere),
+    wire("servers-of-everyone", "Agents are told which servers have locked tools.",
+         "FR-007.listing",
+         document=_naming_others),
+)  # fmt: skip

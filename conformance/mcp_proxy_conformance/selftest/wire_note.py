@@ -1,0 +1,130 @@
+"""Faults of the wire in the note of answers without a callable tool: FR-009, SC-006."""
+
+from __future__ import annotations
+
+import re
+
+from mcp_proxy_conformance.catalogue.surface import FLAG
+from mcp_proxy_conformance.selftest.edits import (
+    Document,
+    locked,
+    noted,
+    tools,
+    usual,
+    wire,
+)
+from mcp_proxy_conformance.selftest.exchange import Exchange, WireFault
+
+
+def _revealed(x: Exchange) -> int:
+    return len(locked(x, x.revealing()))
+
+
+def told_of(number: object) -> str:
+    """A note that tells this number, in words of no target."""
+    return f"{number} matching tools exist but are locked; search with {FLAG}=true to see why."
+
+
+def _beside_callables(x: Exchange, told: Document) -> Document | None:
+    number = _revealed(x)
+    return told | {x.surface.members.note: told_of(number)} if tools(x, told) and number else None
+
+
+def _always(x: Exchange, told: Document) -> Document | None:
+    return None if tools(x, told) else told | {x.surface.members.note: told_of(_revealed(x))}
+
+
+def _twice(x: Exchange, told: str) -> str:
+    """The member stands there twice."""
+    name = f'"{x.surface.members.note}":'
+    found = re.search(re.escape(name) + r'\s*"(?:[^"\\]|\\.)*"', told) if x.usual else None
+    return told.rstrip()[:-1] + f",{found[0]}}}" if found else told
+
+
+def _misled(x: Exchange, _: str) -> str:
+    return told_of(_revealed(x)).replace(FLAG, "show_locked")
+
+
+def _naming(x: Exchange, note: str) -> str:
+    return f"{note} ({', '.join(entry['name'] for entry in locked(x, x.revealing()))})"
+
+
+def _describing(x: Exchange, note: str) -> str:
+    texts = [str(e.get("description", "")) for e in locked(x, x.revealing())]
+    return f"{note} {' '.join(texts)}"
+
+
+def _entries_beside(x: Exchange, told: Document) -> Document | None:
+    """The names stand in a member beside the note."""
+    if x.surface.members.note not in told:
+        return None
+    return told | {"candidates": [entry["name"] for entry in locked(x, x.revealing())]}
+
+
+def _if_config(x: Exchange, note: str) -> str | None:
+    statuses = {entry["status"] for entry in locked(x, x.revealing())}
+    return note if "disabled_by_config" in statuses else None
+
+
+def _unless(status: str) -> WireFault:
+    def edit(x: Exchange, note: str) -> str | None:
+        statuses = {entry["status"] for entry in locked(x, x.revealing())}
+        return None if statuses == {status} else note
+
+    return wire(
+        f"note-not-for-{status}", f"Tools of status {status} alone bring no note.",
+        "SC-006.every-kind", "FR-009.note", document=noted(edit),
+    )  # fmt: skip
+
+
+def _of_everyone(x: Exchange, told: Document) -> Document | None:
+    """The note that the administrator was given is kept for agents."""
+    notes: dict[str, str] = x.memory.setdefault("notes", {})
+    name = x.surface.members.note
+    if not x.agent and name in told:
+        notes[x.query] = told[name]
+    return told | {name: notes[x.query]} if x.agent and x.query in notes else None
+
+
+FAULTS: tuple[WireFault, ...] = (
+    wire("note-absent", "There is no note.", "FR-009.note", document=noted(lambda *_: None)),
+    wire("note-broken", "The note has two lines.", "FR-009.one-line",
+         document=noted(lambda _, note: note.replace("; ", ";\n").replace(". ", ".\n") + "\nSee.")),
+    wire("note-twice", "The note stands there twice.", "FR-009.one-line", spelled=_twice),
+    wire("note-misled", "The note names another flag.", "FR-009.note", document=noted(_misled)),
+    wire("note-flagless", "The note does not name the flag.", "FR-009.note",
+         document=noted(lambda x, _: f"{_revealed(x)} matching tools exist but are locked.")),
+    wire("note-numberless", "The note tells no number.", "FR-009.note",
+         document=noted(lambda *_: told_of("Some"))),
+    wire("note-high", "The note counts one too many.", "FR-009.count",
+         document=noted(lambda x, _: told_of(_revealed(x) + 1))),
+    wire("note-low", "The note counts one too few.", "FR-009.count",
+         document=noted(lambda x, _: told_of(_revealed(x) - 1))),
+    wire("note-one", "The note always counts one.", "FR-009.count",
+         document=noted(lambda *_: told_of(1))),
+    wire("note-of-page", "The note counts what the limit lets through.", "FR-009.count",
+         document=noted(lambda x, _: told_of(min(_revealed(x), 2)))),
+    wire("note-beside-callables", "The note stands beside callable tools as well.",
+         "FR-009.silent", document=usual(_beside_callables)),
+    wire("note-for-nothing", "The note tells of no tool at all, too.", "FR-009.silent",
+         document=usual(_always)),
+    wire("note-naming", "The note names the tools.", "FR-009.no-entries", "FR-002.no-locked-names",
+         document=noted(_naming)),
+    wire("note-describing", "The note describes the tools.", "FR-009.no-entries",
+         document=noted(_describing)),
+    wire("note-and-names", "Beside the note the names are listed.", "FR-009.no-entries",
+         document=usual(_entries_beside)),
+    wire("note-not-at-one", "At limit 1 there is no note.", "FR-009.tight-limit",
+         document=noted(lambda x, note: None if x.limit == 1 else note)),
+    wire("note-for-many", "One locked match brings no note.", "FR-009.note", "SC-006.every-kind",
+         document=noted(lambda x, note: note if _revealed(x) > 1 else None)),
+    wire("note-for-few", "More than ten locked matches bring no note.", "SC-006.every-kind",
+         "FR-009.note", document=noted(lambda x, note: note if _revealed(x) < 10 else None)),  # noqa: PLR2004
+    wire("note-for-config", "Only config locks bring a note.", "SC-006.every-kind",
+         document=noted(_if_config)),
+    _unless("disabled_by_user"),
+    _unless("pending_approval"),
+    _unless("server_quarantined"),
+    wire("note-of-everyone", "Agents are given the administrator's note.", "FR-007.note",
+         document=usual(_of_everyone)),
+)  # fmt: skip

@@ -1,0 +1,108 @@
+"""Faults of the wire that show in one place only: to agents, at an endpoint, in fuller answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from mcp_proxy_conformance.selftest import (
+    wire_default,
+    wire_entries,
+    wire_listing,
+    wire_note,
+    wire_refusing,
+    wire_remediation,
+)
+from mcp_proxy_conformance.selftest.edits import (
+    dropped,
+    restated,
+    wire,
+)
+from mcp_proxy_conformance.selftest.exchange import Exchange, WireFault
+
+Where = Callable[[Exchange], bool]
+HOOKS = ("document", "result", "spelled", "refusal", "instead")
+KNOWN = {
+    fault.id: fault
+    for module in (
+        wire_default,
+        wire_entries,
+        wire_listing,
+        wire_note,
+        wire_refusing,
+        wire_remediation,
+    )
+    for fault in module.FAULTS
+}
+
+
+def to_agents(x: Exchange) -> bool:
+    """To the world's agents, not to the administrator."""
+    return bool(x.agent)
+
+
+def elsewhere(x: Exchange) -> bool:
+    """At another endpoint than the first."""
+    return x.path not in ("", x.surface.endpoints[0]) and "" not in x.surface.endpoints[1:]
+
+
+def at_one(x: Exchange) -> bool:
+    """At limit 1."""
+    return bool(x.limit == 1)
+
+
+def only(place: str, where: Where, *names: str) -> tuple[WireFault, ...]:
+    """Known faults that show in that place only."""
+
+    def narrowed(hook: Callable[..., Any] | None) -> Callable[..., Any] | None:
+        if hook is None:
+            return None
+        return lambda x, *told: hook(x, *told) if where(x) else None
+
+    return tuple(
+        replace(
+            KNOWN[name],
+            id=f"{name}-{place.replace(' ', '-')}",
+            text=f"{KNOWN[name].text[:-1]}, {place} only.",
+            **{hook: narrowed(getattr(KNOWN[name], hook)) for hook in HOOKS},
+        )
+        for name in names
+    )
+
+
+FAULTS: tuple[WireFault, ...] = (
+    *only(
+        "to agents", to_agents,
+        "empty-section", "names-unasked", "status-renamed", "status-user-first",
+        "entry-in-both", "callables-reversed", "server-wrong", "description-cut",
+        "schema-beside", "remedy-each", "text-to-the-user", "text-for-all", "note-broken",
+        "note-naming", "counts-zeros", "counts-callable-off", "counts-null", "counts-nowhere",
+        "refusal-for-all", "refusal-to-the-user", "section-unasked", "entry-eleventh",
+        "map-absent", "map-long", "note-absent", "note-low", "refusal-pointless",
+    ),
+    *only(
+        "elsewhere", elsewhere,
+        "false-spaced", "empty-section", "section-unasked", "names-unasked", "status-renamed",
+        "status-user-first", "description-cut", "schema-of-withheld", "map-absent",
+        "text-to-the-user", "callables-reversed", "section-unlimited", "note-absent",
+        "note-naming", "counts-zeros", "refusal-for-all", "refusal-pointless",
+        "refusal-to-the-user",
+    ),
+    *only(
+        "at limit 1", at_one,
+        "status-renamed", "description-cut", "schema-beside", "server-wrong",
+        "text-to-the-user", "section-unasked", "note-naming", "note-broken", "map-absent",
+        "map-long", "note-low", "callables-gone",
+    ),
+    wire("agents-unknown", "Agents are told no reason but the unknown one.", "FR-004.precedence",
+         document=lambda x, told: restated(
+             {"disabled_by_config": "disabled_unknown", "disabled_by_user": "disabled_unknown"}
+         )(x, told) if to_agents(x) else None),
+    wire("agents-no-config", "Tools locked by config are not revealed to agents.",
+         "FR-001.reveals-config",
+         document=dropped(lambda x, e: to_agents(x) and e["status"] == "disabled_by_config")),
+    wire("agents-no-user", "Tools locked by the user are not revealed to agents.",
+         "FR-001.reveals-user",
+         document=dropped(lambda x, e: to_agents(x) and e["status"] == "disabled_by_user")),
+)  # fmt: skip

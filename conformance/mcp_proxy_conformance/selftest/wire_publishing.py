@@ -1,0 +1,97 @@
+"""Faults of the wire in how the flag is published: FR-001.declared, FR-014."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mcp_proxy_conformance.catalogue.surface import FLAG
+from mcp_proxy_conformance.selftest.edits import Entry, wire
+from mcp_proxy_conformance.selftest.exchange import Exchange, Json, WireFault
+
+Change = Callable[[Entry], None]
+
+
+def published(
+    change: Change, where: Callable[[Exchange], bool] = lambda _: True
+) -> Callable[[Exchange, Json], Json | None]:
+    """In tools/list the discovery tool is changed in place."""
+
+    def edit(x: Exchange, result: Json) -> Json | None:
+        if x.method != "tools/list" or not where(x):
+            return None
+        for tool in result.get("tools", []):
+            if tool.get("name") == x.surface.discovery_tool:
+                change(tool)
+        return result
+
+    return edit
+
+
+def schema(**members: Json) -> Callable[[Exchange, Json], Json | None]:
+    """The flag's own schema has other members."""
+
+    def change(tool: Entry) -> None:
+        properties = tool.setdefault("inputSchema", {}).setdefault("properties", {})
+        properties[FLAG] = {"type": "boolean", **(properties.get(FLAG) or {}), **members}
+
+    return published(change)
+
+
+def _closed(tool: Entry) -> None:
+    tool["inputSchema"].get("properties", {}).pop(FLAG, None)
+    tool["inputSchema"]["additionalProperties"] = False
+
+
+def _required(tool: Entry) -> None:
+    required = tool["inputSchema"].get("required") or []
+    tool["inputSchema"]["required"] = [*required, FLAG]
+
+
+def _silent(tool: Entry) -> None:
+    told = str(tool.get("description", ""))
+    tool["description"] = told.replace(FLAG, "the flag")
+
+
+def _misspelled(tool: Entry) -> None:
+    told = str(tool.get("description", ""))
+    tool["description"] = told.replace(FLAG, "includeDisabled")
+
+
+def _wordless(tool: Entry) -> None:
+    tool.pop("description", None)
+
+
+def _in_the_schema(tool: Entry) -> None:
+    told = str(tool.get("description", ""))
+    tool["description"] = " ".join(s for s in told.split(". ") if FLAG not in s)
+    properties = tool["inputSchema"].setdefault("properties", {})
+    properties[FLAG] = {"type": "boolean", "description": f"Set {FLAG} to see locked tools."}
+
+
+def _at_last_endpoint(x: Exchange) -> bool:
+    last = x.surface.endpoints[-1]
+    return not last or x.path == last
+
+
+FAULTS: tuple[WireFault, ...] = (
+    wire("schema-closed", "The schema allows no flag.", "FR-001.declared",
+         result=published(_closed)),
+    wire("schema-true", "The flag is on by default, says the schema.", "FR-001.declared",
+         result=schema(default=True)),
+    wire("schema-required", "The schema requires the flag.", "FR-001.declared",
+         result=published(_required)),
+    wire("schema-true-only", "The schema allows no false.", "FR-001.declared",
+         result=schema(enum=[True])),
+    wire("schema-word", "The schema wants the flag as a string.", "FR-001.declared",
+         result=schema(type="string")),
+    wire("untold", "The description does not tell of the flag.", "FR-014.described",
+         result=published(_silent)),
+    wire("untold-at-one-endpoint", "At the last endpoint the description tells of no flag.",
+         "FR-014.described", result=published(_silent, _at_last_endpoint)),
+    wire("told-misspelled", "The description spells the flag otherwise.", "FR-014.described",
+         result=published(_misspelled)),
+    wire("told-in-schema", "Only the schema tells of the flag.", "FR-014.described",
+         result=published(_in_the_schema)),
+    wire("undescribed", "The discovery tool has no description.", "FR-014.described",
+         result=published(_wordless)),
+)  # fmt: skip

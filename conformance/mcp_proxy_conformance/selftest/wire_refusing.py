@@ -1,0 +1,126 @@
+"""Faults of the wire in what a refused call is answered: FR-008, SC-003, FR-007."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mcp_proxy_conformance.catalogue.surface import FLAG
+from mcp_proxy_conformance.selftest.edits import wire
+from mcp_proxy_conformance.selftest.exchange import Exchange, Json, WireFault
+
+CONFIG, USER = "disabled_by_config", "disabled_by_user"
+TO_THE_USER = "Ask the user to enable the tool in the UI."
+POLICY = "It is locked by operator policy: the user cannot override this."
+Told = Callable[[Exchange, str], str | None]
+
+
+def pointing(text: str) -> str:
+    """The text, and where the full picture is."""
+    return f"{text} Search again with {FLAG} true."
+
+
+def where(status: str, told: Told) -> Told:
+    """The refusals of tools that the target itself lists under that status."""
+
+    def edit(x: Exchange, text: str) -> str | None:
+        called = x.called
+        return told(x, text) if called is not None and x.status(called) == status else None
+
+    return edit
+
+
+def _pointless(x: Exchange, text: str) -> str:
+    return text.replace(FLAG, "a flag").replace(x.surface.discovery_tool, "discovery")
+
+
+def _done(x: Exchange, result: Json) -> Json | None:
+    if x.called is None or not result.get("isError"):
+        return None
+    rest = {name: value for name, value in result.items() if name != "isError"}
+    return rest | {"content": [{"type": "text", "text": "Done."}]}
+
+
+def _wordless(x: Exchange, result: Json) -> Json | None:
+    if x.called is None or not result.get("isError"):
+        return None
+    return result | {"content": [{"type": "text", "text": ""}]}
+
+
+def _recalled(x: Exchange, result: Json) -> Json | None:
+    """A call that once got through is answered as it was then."""
+    called = x.called
+    if called is None:
+        return None
+    if not result.get("isError"):
+        x.memory[called] = result
+        return None
+    return x.memory.get(called)
+
+
+def _of_first_reason(x: Exchange, text: str) -> str:
+    """Whatever the reason, the text that the first refused tool got, its name put in."""
+    called = x.called
+    if called is None:
+        return text
+    first, told = x.memory.setdefault("first", (called, text))
+    return str(told).replace(first.server, called.server).replace(first.tool, called.tool)
+
+
+def _of_everyone(x: Exchange, text: str) -> str | None:
+    """An agent is given the text that the administrator was given for the tool."""
+    if not x.agent:
+        x.memory[x.called] = text
+        return None
+    told = x.memory.get(x.called)
+    return None if told is None else str(told)
+
+
+def _known_beyond(x: Exchange, text: str) -> str | None:
+    """An agent is told the status that the administrator's answers gave to the tool."""
+    called = x.called
+    if called is None:
+        return None
+    if not x.agent:
+        if called not in x.memory:
+            x.memory[called] = x.status(called)
+        return None
+    return f"{text} Status: {x.memory[called]}." if x.memory.get(called) else None
+
+
+def _status_aware(x: Exchange, text: str) -> str | None:
+    return text if x.path == x.surface.endpoints[0] else pointing(TO_THE_USER)
+
+
+FAULTS: tuple[WireFault, ...] = (
+    wire("refusal-for-all", "All refusals have one text.", "FR-008.distinct", "FR-008.config",
+         refusal=lambda *_: pointing("This tool cannot be called.")),
+    wire("refusal-of-first", "All refusals have the text of the first.", "FR-008.distinct",
+         "FR-008.config", refusal=_of_first_reason),
+    wire("refusal-policy-for-all", "All refusals claim operator policy.", "FR-008.distinct",
+         refusal=lambda *_: pointing(POLICY)),
+    wire("refusal-user-for-all", "All refusals ask the user.", "FR-008.config", "SC-003.rejection",
+         refusal=lambda *_: pointing(TO_THE_USER)),
+    wire("refusal-pointless", "No refusal tells of the flag or the discovery tool.",
+         "FR-008.pointer", refusal=_pointless),
+    wire("refusal-pointless-for-user", "Refusals of user locks tell of neither.",
+         "FR-008.pointer", refusal=where(USER, _pointless)),
+    wire("refusal-pointless-for-config", "Refusals of config locks tell of neither.",
+         "FR-008.pointer", refusal=where(CONFIG, _pointless)),
+    wire("refusal-to-the-user", "The refusal of a config lock asks the user.", "SC-003.rejection",
+         "FR-008.config", refusal=where(CONFIG, lambda *_: pointing(TO_THE_USER))),
+    wire("refusal-to-approve", "The refusal of a config lock asks for approval.",
+         "SC-003.rejection", "FR-008.config",
+         refusal=where(CONFIG, lambda *_: pointing("Review and approve the tool in the UI."))),
+    wire("refusal-elsewhere", "At other endpoints every refusal asks the user.",
+         "FR-008.config", refusal=_status_aware),
+    wire("refusal-done", "A refused call is answered with success.", "FR-008.pointer",
+         "FR-008.config", result=_done),
+    wire("refusal-wordless", "A refused call is answered with nothing.", "FR-008.pointer",
+         "FR-008.config", result=_wordless),
+    wire("refusal-recalled", "A refused call is answered as before the lock.", "FR-008.pointer",
+         "FR-008.config", result=_recalled),
+    wire("refusal-of-everyone", "Agents are refused in the administrator's words.",
+         "FR-007.rejection", refusal=_of_everyone),
+    wire("refusal-known-beyond", "Agents are told the status of tools beyond their scope.",
+         "FR-007.rejection", refusal=_known_beyond),
+)  # fmt: skip

@@ -1,0 +1,129 @@
+"""Faults of the wire in the remediation map: FR-005, SC-003."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mcp_proxy_conformance.catalogue.surface import STATUSES
+from mcp_proxy_conformance.selftest.edits import (
+    Document,
+    flagged,
+    locked,
+    mapped,
+    wire,
+)
+from mcp_proxy_conformance.selftest.exchange import Exchange, Json, WireFault
+
+TO_THE_USER = "Ask the user to enable the tool in the UI."
+CONFIG, USER = "disabled_by_config", "disabled_by_user"
+Map = dict[str, Json]
+
+
+def saying(status: str, text: Json) -> Callable[[Exchange, Document], Document | None]:
+    """One status, where the map has it, has that text."""
+    return mapped(lambda _, told: told | ({status: text} if status in told else {}))
+
+
+def _learned(x: Exchange, told: Map) -> dict[str, Json]:
+    texts: dict[str, Json] = x.memory.setdefault("remedies", {})
+    texts |= told
+    return texts
+
+
+def _swapped(x: Exchange, told: Map) -> Map:
+    texts = _learned(x, told)
+    other = {CONFIG: texts.get(USER), USER: texts.get(CONFIG)}
+    return {status: other.get(status) or text for status, text in told.items()}
+
+
+def _of_the_user(x: Exchange, told: Map) -> Map:
+    texts = _learned(x, told)
+    return told | ({CONFIG: texts[USER]} if CONFIG in told and USER in texts else {})
+
+
+def _beside_the_user(_: Exchange, told: Map) -> Map:
+    return told | ({CONFIG: told[USER]} if told.keys() >= {CONFIG, USER} else {})
+
+
+def _approving(x: Exchange, told: Map) -> Map:
+    """The text of pending tools is looked for among the tools that were called before."""
+    texts = _learned(x, told)
+    for called in () if "pending_approval" in texts else x.memory.get("called", ()):
+        texts |= x.revealing(called.tool).get(x.surface.members.remediation) or {}
+    approve = texts.get("pending_approval")
+    return told | ({CONFIG: approve} if CONFIG in told and approve else {})
+
+
+def _noting_calls(x: Exchange) -> Json | None:
+    if x.called is not None:
+        x.memory["called"] = {**x.memory.get("called", {}), x.called: None}
+    return None
+
+
+def _one_short(_: Exchange, told: Map) -> Map | None:
+    return dict(list(told.items())[1:]) if len(told) > 1 else told
+
+
+def _one_more(_: Exchange, told: Map) -> Map:
+    other = next(status for status in STATUSES if status not in told)
+    return told | {other: "The server is turned off: it has to be enabled first."}
+
+
+def _of_all_matches(x: Exchange, told: Document) -> Document | None:
+    name = x.surface.members.remediation
+    texts = x.revealing().get(name)
+    return told | {name: texts} if locked(x, told) and texts else None
+
+
+def _one_text(_: Exchange, told: Map) -> Map:
+    text = "This tool is locked: see the documentation."
+    return dict.fromkeys(told, text)
+
+
+def _in_the_entry_of_config(x: Exchange, told: Document) -> Document | None:
+    entries = [
+        entry | ({"hint": TO_THE_USER} if entry["status"] == CONFIG else {})
+        for entry in locked(x, told)
+    ]
+    return told | {x.surface.members.disabled: entries} if entries else None
+
+
+FAULTS: tuple[WireFault, ...] = (
+    wire("map-absent", "There is no remediation map.", "FR-005.keys",
+         document=mapped(lambda *_: None)),
+    wire("map-empty", "The remediation map is empty.", "FR-005.keys",
+         document=mapped(lambda *_: {})),
+    wire("map-short", "The map lacks one of several statuses.", "FR-005.keys",
+         document=mapped(_one_short)),
+    wire("map-long", "The map has a status that no entry has.", "FR-005.keys",
+         document=mapped(_one_more)),
+    wire("map-before-cap", "The map has the statuses of matches that the cap cut off.",
+         "FR-005.keys", document=flagged(_of_all_matches)),
+    wire("map-otherwise-keyed", "The keys of the map are spelled with hyphens.", "FR-005.keys",
+         document=mapped(lambda _, told: {s.replace("_", "-"): t for s, t in told.items()})),
+    wire("texts-swapped", "Config and user locks have each other's text.", "FR-005.class",
+         "SC-003.discovery", document=mapped(_swapped)),
+    wire("text-of-user", "Config locks have the target's own text of user locks.",
+         "SC-003.discovery", "FR-005.text", document=mapped(_of_the_user)),
+    wire("text-of-user-beside", "Beside a user lock, a config lock has that one's text.",
+         "SC-003.discovery", "FR-005.text", document=mapped(_beside_the_user)),
+    wire("text-of-pending", "Config locks have the target's own text of pending tools.",
+         "SC-003.discovery", document=mapped(_approving), instead=_noting_calls),
+    wire("text-to-the-user", "For config locks the user is asked to enable the tool.",
+         "SC-003.discovery", "FR-005.class", document=saying(CONFIG, TO_THE_USER)),
+    wire("text-to-toggle-unknown", "For unknown reasons the user is asked to enable the tool.",
+         "FR-004.unknown", "FR-005.class", document=saying("disabled_unknown", TO_THE_USER)),
+    wire("text-to-edit-for-user", "For user locks the config file is to be edited.",
+         "FR-005.class", document=saying(USER, "Edit the proxy's configuration file.")),
+    wire("text-for-all", "All statuses have one text.", "FR-005.text", document=mapped(_one_text)),
+    wire("text-empty", "The text for user locks is empty.", "FR-005.text",
+         document=saying(USER, "")),
+    wire("text-blank", "The text for config locks is blank.", "FR-005.text",
+         document=saying(CONFIG, " \n")),
+    wire("text-null", "The text for config locks is null.", "FR-005.text",
+         document=saying(CONFIG, None)),
+    wire("text-listed", "Each text is a list of one.", "FR-005.text",
+         document=mapped(lambda _, told: {s: [t] for s, t in told.items()})),
+    wire("text-in-entry", "Config-locked entries ask the user to enable the tool.",
+         "SC-003.discovery", document=flagged(_in_the_entry_of_config)),
+)  # fmt: skip

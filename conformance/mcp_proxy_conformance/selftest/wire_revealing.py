@@ -1,0 +1,208 @@
+"""Faults of the wire in which tools the flag reveals, and for how long: FR-001, FR-004, FR-011."""
+
+from __future__ import annotations
+
+import time
+
+from mcp_proxy_conformance.catalogue.surface import FLAG
+from mcp_proxy_conformance.selftest.edits import (
+    Document,
+    dropped,
+    flagged,
+    locked,
+    restated,
+    tools,
+    wire,
+    with_locked,
+)
+from mcp_proxy_conformance.selftest.exchange import Exchange, Json, WireFault
+
+CACHED_S = 10.0
+REVEALS = ("FR-001.reveals-config", "FR-001.reveals-user")
+
+
+def _cached(*parts: str) -> dict[str, object]:
+    """Answers under the flag are kept for 10 s, told apart by these properties of the request."""
+
+    def place(x: Exchange) -> tuple[str, ...]:
+        return ("cached", *(str(getattr(x, part)) for part in parts))
+
+    def instead(x: Exchange) -> Json | None:
+        if not x.flagged:
+            return None
+        at, told = x.memory.get(place(x), (0.0, None))
+        if told is None or time.monotonic() - at > CACHED_S:
+            told = x.send("tools/call", x.params)
+            x.memory[place(x)] = (time.monotonic(), told)
+        return told
+
+    return {"instead": instead}
+
+
+def _first_only(x: Exchange, told: Document) -> Document | None:
+    asked: set[tuple[str, str]] = x.memory.setdefault("asked", set())
+    again = (x.agent, x.query) in asked
+    asked.add((x.agent, x.query))
+    return with_locked(x, told, []) if again else None
+
+
+def _second_only(x: Exchange, told: Document) -> Document | None:
+    asked: set[tuple[str, str]] = x.memory.setdefault("asked", set())
+    first = (x.agent, x.query) not in asked
+    asked.add((x.agent, x.query))
+    return with_locked(x, told, []) if first else None
+
+
+def _remembered(x: Exchange, told: Document) -> Document | None:
+    """Locked entries of earlier answers fill the section up, at most ten."""
+    known: dict[str, Json] = x.memory.setdefault(("known", x.agent), {})
+    entries = locked(x, told)
+    known |= {entry["name"]: entry for entry in entries}
+    here = {entry["name"] for entry in (*entries, *tools(x, told))}
+    most = x.limit if isinstance(x.limit, int) and 0 < x.limit < 10 else 10  # noqa: PLR2004
+    more = [entry for name, entry in known.items() if name not in here]
+    names = x.surface.members
+    filled = [*entries, *more][:most]
+    texts = x.memory.setdefault(("texts", x.agent), {})
+    texts |= told.get(names.remediation) or {}
+    whole = told | {names.remediation: dict(texts)}
+    return with_locked(x, whole, filled) if filled else None
+
+
+def _invented(x: Exchange, told: Document) -> Document | None:
+    """A tool that was called before and that nothing lists is listed as pending by its name."""
+    called = x.memory.get("called", {}).get(x.query)
+    if called is None or called.tool in str(tools(x, told)) + str(locked(x, told)):
+        return None
+    status, names = "pending_approval", x.surface.members
+    entry = {"name": called.tool, "server": called.server, "status": status}
+    texts = {status: "Ask the user to review and approve the tool."}
+    whole = told | {names.remediation: texts | (told.get(names.remediation) or {})}
+    return with_locked(x, whole, [entry, *locked(x, told)][:10])
+
+
+def _noting_calls(x: Exchange) -> Json | None:
+    if x.called is not None:
+        x.memory.setdefault("called", {})[x.called.tool] = x.called
+    return None
+
+
+def _wavering(x: Exchange, told: Document) -> Document | None:
+    x.memory["turn"] = x.memory.get("turn", 0) + 1
+    if x.memory["turn"] % 7:
+        return None
+    words = {"disabled_by_config": "disabled_unknown", "disabled_by_user": "disabled_unknown"}
+    return restated(words)(x, told)
+
+
+def _failing(x: Exchange, result: Json) -> Json | None:
+    refused = {"content": [{"type": "text", "text": f"unknown argument {FLAG}"}], "isError": True}
+    return result | refused if x.flagged else None
+
+
+def _in_two_items(x: Exchange, result: Json) -> Json | None:
+    more = {"type": "text", "text": "Locked tools are listed too."}
+    return result | {"content": [*result["content"], more]} if x.flagged else None
+
+
+def _elsewhere_ignored(x: Exchange) -> Json | None:
+    places = x.surface.endpoints
+    other = len(places) > 1 and x.path == places[-1]
+    return x.again(**{FLAG: None}) if x.flagged and other else None
+
+
+def _asked_twice(x: Exchange) -> Json | None:
+    if x.flagged:
+        x.send("tools/call", x.params)
+    return None
+
+
+def _always_counted(x: Exchange) -> Json | None:
+    if x.usual:
+        x.revealing()
+    return None
+
+
+def _holding_another_word(x: Exchange, entry: Document) -> bool:
+    return x.query not in entry["name"]
+
+
+FAULTS: tuple[WireFault, ...] = (
+    wire("reveals-nothing", "The flag reveals nothing.", *REVEALS,
+         document=dropped(lambda *_: True)),
+    wire(
+        "reveals-no-config", "Tools locked by config are not revealed.", "FR-001.reveals-config",
+        document=dropped(lambda _, e: e["status"] == "disabled_by_config"),
+    ),
+    wire(
+        "reveals-no-user", "Tools locked by the user are not revealed.", "FR-001.reveals-user",
+        document=dropped(lambda _, e: e["status"] == "disabled_by_user"),
+    ),
+    wire(
+        "reveals-no-pending", "Tools that await approval are not revealed.",
+        "FR-001.reveals-pending", "FR-001.reveals-changed",
+        document=dropped(lambda _, e: e["status"] == "pending_approval"),
+    ),
+    wire(
+        "reveals-no-quarantined", "Quarantined tools are not revealed.",
+        "FR-001.reveals-quarantined",
+        document=dropped(lambda _, e: e["status"] == "server_quarantined"),
+    ),
+    wire(
+        "reveals-no-unknown", "Tools locked for an unknown reason are not revealed.",
+        "FR-004.unknown", document=dropped(lambda _, e: e["status"] == "disabled_unknown"),
+    ),
+    wire(
+        "reveals-to-admin", "The flag reveals nothing to agents of a narrow scope.", *REVEALS,
+        "FR-007.before-cap", document=dropped(lambda x, _: bool(x.agent)),
+    ),
+    wire(
+        "reveals-by-name", "The flag reveals tools whose name holds the query, no others.",
+        "FR-001.by-description", document=dropped(_holding_another_word),
+    ),
+    wire(
+        "reveals-once", "Asked again, the flag reveals nothing.", "FR-004.deterministic",
+        *REVEALS, document=flagged(_first_only),
+    ),
+    wire(
+        "reveals-late", "Asked for the first time, the flag reveals nothing.", *REVEALS,
+        "SC-002.two-steps", document=flagged(_second_only),
+    ),
+    wire(
+        "reveals-remembered", "Locked entries of earlier answers fill the section up.",
+        "FR-002.no-locks-no-change", "FR-004.follows-state", document=flagged(_remembered),
+    ),
+    wire(
+        "reveals-denied-as-pending", "What config denies and nobody approved is listed as pending.",
+        "FR-004.config-skips-quarantine", "FR-004.precedence",
+        document=flagged(_invented), instead=_noting_calls,
+    ),
+    wire(
+        "cached", "Answers under the flag are kept for 10 s.", "FR-004.follows-state", *REVEALS,
+        **_cached("agent", "query", "limit"),
+    ),
+    wire(
+        "cached-across-agents", "Answers under the flag are kept for whoever asks.",
+        "FR-007.hidden", **_cached("query", "limit"),
+    ),
+    wire(
+        "cached-across-limits", "Answers under the flag are kept for any limit.",
+        "FR-006.cap", "FR-006.callables", **_cached("agent", "query"),
+    ),
+    wire(
+        "status-wavers", "Every seventh answer does not know the reasons.",
+        "FR-004.deterministic", document=flagged(_wavering),
+    ),
+    wire("flag-refused", "The flag true is an error.", "FR-001.accepts", result=_failing),
+    wire("flag-of-two-items", "The flag true adds a content item.", "FR-001.accepts",
+         result=_in_two_items),
+    wire(
+        "flag-at-one-endpoint", "The flag is ignored at the last endpoint.", "FR-001.accepts",
+        instead=_elsewhere_ignored,
+    ),
+    wire("counted-twice", "An opt-in counts twice.", "FR-013.counts", instead=_asked_twice),
+    wire(
+        "default-counted", "A default call counts as an opt-in.", "FR-013.counts",
+        instead=_always_counted,
+    ),
+)  # fmt: skip

@@ -1,0 +1,106 @@
+"""Faults of the wire that show where several entries, or several requests, come together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mcp_proxy_conformance.catalogue.surface import FLAG
+from mcp_proxy_conformance.selftest import wire_entries
+from mcp_proxy_conformance.selftest.edits import (
+    Document,
+    flagged,
+    locked,
+    tools,
+    wire,
+    with_locked,
+)
+from mcp_proxy_conformance.selftest.exchange import Exchange, Json, WireFault
+from mcp_proxy_conformance.selftest.wire_refusing import where
+
+SEVERAL = 2
+
+
+def _all_as_the_first(x: Exchange, told: Document) -> Document | None:
+    entries = locked(x, told)
+    texts = [e["description"] for e in entries if e.get("description")]
+    again = [e | {"description": texts[0]} if e.get("description") else e for e in entries]
+    return told | {x.surface.members.disabled: again} if texts else None
+
+
+def _locking(x: Exchange) -> Json | None:
+    """Once the flag was used, calls of tools that the target itself lists as callable fail."""
+    if x.flagged:
+        x.memory["discovered"] = True
+    if x.called is None or not x.memory.get("discovered"):
+        return None
+    found = tools(x, x.revealing(x.called.tool))
+    if not any(x.called.tool in entry["name"] for entry in found):
+        return None
+    text = f"The tool was discovered. Call {x.surface.discovery_tool} with {FLAG} true."
+    return {"content": [{"type": "text", "text": text}], "isError": True}
+
+
+def _several(change: Callable[[Document, Document], Document]) -> dict[str, Any]:
+    """Of several locked entries, each but the first is changed by the first."""
+
+    def edit(x: Exchange, told: Document) -> Document | None:
+        entries = locked(x, told)
+        if len(entries) < SEVERAL:
+            return None
+        again = [entries[0], *(change(entries[0], entry) for entry in entries[1:])]
+        return told | {x.surface.members.disabled: again}
+
+    return {"document": flagged(edit)}
+
+
+def _as_first(member: str) -> dict[str, Any]:
+    return _several(lambda one, entry: entry | ({member: one[member]} if member in one else {}))
+
+
+def _schema(_: Document, entry: Document) -> Document:
+    return entry | {"inputSchema": wire_entries.SCHEMA}
+
+
+def _users_remedy_noted(x: Exchange, told: Document) -> None:
+    text = (told.get(x.surface.members.remediation) or {}).get("disabled_by_user")
+    if text:
+        x.memory["remedy"] = text
+
+
+def _statuses_of_first(x: Exchange, told: Document) -> Document | None:
+    """All entries have the first one's status; the map follows."""
+    entries = locked(x, told)
+    again = [entry | {"status": entries[0]["status"]} for entry in entries]
+    return with_locked(x, told, again) if entries else None
+
+
+def _remedied(x: Exchange, told: Document) -> Document | None:
+    texts = told.get(x.surface.members.remediation) or {}
+    entries = [e | {"next_step": texts.get(e["status"], "")} for e in locked(x, told)]
+    return told | {x.surface.members.disabled: entries} if len(entries) > 1 else None
+
+
+FAULTS: tuple[WireFault, ...] = (
+    wire("description-shared", "All locked tools have the description of the first.",
+         "FR-003.description", document=flagged(_all_as_the_first)),
+    wire(
+        "discovery-locks", "Once the flag was used, callable tools are refused.",
+        "FR-011.not-unlocked", instead=_locking,
+    ),
+    wire("refusal-mixed", "The refusal of a config lock begins with the user's remedy.",
+         "SC-003.rejection", document=_users_remedy_noted,
+         refusal=where("disabled_by_config",
+                       lambda x, text: f"{x.memory['remedy']} {text}" if x.memory else None)),
+    wire("several-of-one-server", "All locked entries name the first one's server.",
+         "FR-003.server", **_as_first("server")),
+    wire("several-of-one-status", "All locked entries have the first one's status.",
+         "FR-004.precedence", "FR-004.deterministic", document=flagged(_statuses_of_first)),
+    wire("several-with-schema", "Of several locked entries all but the first have a schema.",
+         "FR-003.members", **_several(_schema)),
+    wire("several-undescribed", "Of several locked entries the first alone has a description.",
+         "FR-003.members",
+         **_several(lambda _, e: {n: v for n, v in e.items() if n != "description"})),
+    wire("several-with-remedy", "Of several locked entries each has its remediation text.",
+         "FR-005.once", "FR-003.members", document=flagged(_remedied)),
+)  # fmt: skip

@@ -1,0 +1,45 @@
+"""Faults of the wire for bodies that are no request."""
+
+from __future__ import annotations
+
+import json
+
+from mcp_proxy_conformance.selftest.exchange import WireFault, dump
+
+DEEP = 10_000
+PAGE = b"<!doctype html><title>Error</title><h1>Internal Server Error</h1>"
+TRACE = (
+    'Traceback (most recent call last):\n  File "/srv/proxy/front.py", line 7, in parse\nValueError'
+)
+
+
+def _page(body: bytes) -> tuple[int, str, bytes] | None:
+    try:
+        json.loads(body)
+    except (ValueError, RecursionError):
+        return 500, "text/html", PAGE
+    return None
+
+
+def _told(body: bytes) -> tuple[int, str, bytes] | None:
+    if not body.startswith(b"[") or len(body) > DEEP:
+        return None
+    error = {"code": -32603, "message": TRACE}
+    told = dump({"jsonrpc": "2.0", "id": None, "error": error})
+    return 500, "application/json", told.encode()
+
+
+FAULTS = (
+    WireFault(
+        id="broken-body-is-a-page",
+        text="A body that is no JSON is answered with a page of HTML and HTTP 500.",
+        breaks=("ROB.message",),
+        unread=_page,
+    ),
+    WireFault(
+        id="list-body-breaks",
+        text="A list as the body is answered with a stack trace.",
+        breaks=("ROB.message",),
+        unread=_told,
+    ),
+)

@@ -1,0 +1,156 @@
+"""The adapter protocol: what the suite asks of the thin code that drives a target."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Protocol
+
+import msgspec
+
+from mcp_proxy_conformance.catalogue.surface import Surface
+from mcp_proxy_conformance.catalogue.world import LockKind, World
+from mcp_proxy_conformance.targets.written import Written
+
+CAPABILITIES = frozenset(
+    {
+        "config", "user", "server_off", "refresh", "agents", "allow_list", "approval",
+        "quarantine", "inspect", "counter", "state", "indeterminate", "restart",
+        "direct_endpoints",
+    }
+)  # fmt: skip
+
+LOCK_CAPABILITY: Mapping[LockKind, str] = {
+    "config": "config",
+    "user": "user",
+    "approval": "approval",
+    "quarantine": "quarantine",
+    "server": "server_off",
+}
+"""What a target must declare for a lock of that kind."""
+
+
+class AdapterError(Exception):
+    """The adapter or the target broke while it was set up; one sentence, no blame on a clause."""
+
+
+class TargetNotStarted(AdapterError):
+    """The target did not start or did not stay up; the message ends with the tail of its log."""
+
+
+class Refused(Exception):
+    """The operator surface legally refused that combination: it is not applicable."""
+
+
+class NotDeclared(Refused):
+    """The target does not declare what the operation needs."""
+
+
+class Unsupported(Exception):
+    """The adapter does not know that optional operation."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """How to reach the started target: its URL, the admin's headers, each agent's headers.
+
+    `stdio` is a command line that serves the target's config over stdio, to the administrator,
+    on a state of its own; it is run with exactly `stdio_env`.
+    """
+
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    agents: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    stdio: tuple[str, ...] | None = None
+    stdio_env: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upstream:
+    """Where one upstream of the world listens: a URL, or a command line for stdio."""
+
+    url: str | None = None
+    command: tuple[str, ...] | None = None
+
+
+class UpstreamPlace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where the suite's upstream servers are: bound to `bind`, told to the target as `host`.
+
+    With transport `stdio` the target is given a command line for each server instead of a URL;
+    with `http` it is never given one, for targets that cannot start programs of the suite's host.
+    """
+
+    bind: str = "127.0.0.1"
+    host: str | None = None
+    transport: Literal["by stage", "stdio", "http"] = "by stage"
+
+
+class Adapter(Protocol):
+    """One started target. Each operation returns a new Access when the way in has changed.
+
+    `lock` and the others mean *accepted*, not *visible*: the suite polls. They raise Refused
+    (a legal refusal), Unsupported, or AdapterError.
+    """
+
+    def start(self, world: World, upstreams: Mapping[str, Upstream], folder: Path) -> Access:
+        """Start the target with the world's servers, lists and agents; `folder` is its state."""
+
+    def lock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
+        """Lay a lock of that kind; quarantine and server take no tools."""
+
+    def unlock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
+        """Lift a lock; kind approval approves the tools."""
+
+    def restart(self) -> Access | None:
+        """End the target and start it again on the same state."""
+
+    def refresh(self, server: str) -> Access | None:
+        """Let the target look at the upstream's tools again."""
+
+    def counter(self) -> int:
+        """The opt-in counter."""
+
+    def indeterminate(self, server: str, tools: Sequence[str], *, on: bool) -> Access | None:
+        """Make the reason of these tools undeterminable, or mend it again."""
+
+    def alive(self) -> bool:
+        """Whether the target still runs."""
+
+    def log(self) -> str:
+        """The tail of the target's own log."""
+
+    def stop(self) -> None:
+        """End the target and all its children; never raises."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """A kind of implementation under test, and how to make an adapter for one instance of it.
+
+    Seconds: `settle_s` until a claim must follow an enforced lock, `enforce_s` until a lock must
+    be enforced, `ready_s` until the tools of a fresh target must be callable and listed.
+    `pins` are exact remediation and rejection texts and the statuses each is declared to convey.
+    A process is used until it is `lasts_s` old, then replaced; `ahead` are started before they
+    are asked for. `soak_s` is how long stages are to be kept running for FR-001.endures,
+    `baseline` the folder of a recording for SC-001.baseline and its kin. `file` is where the
+    target is described.
+    """
+
+    kind: str
+    make: Callable[[], Adapter]
+    surface: Surface = field(default_factory=Surface)
+    capabilities: frozenset[str] = CAPABILITIES
+    settle_s: float = 1.0
+    ready_s: float = 15.0
+    enforce_s: float = 5.0
+    version: str = ""
+    close: Callable[[], None] = lambda: None
+    pins: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    upstreams: UpstreamPlace = field(default_factory=UpstreamPlace)
+    lasts_s: float = math.inf
+    soak_s: float = 0.0
+    baseline: Path | None = None
+    file: Written | None = None
+    ahead: int = 2

@@ -1,0 +1,190 @@
+"""The adapter for targets in any language: a program that is spoken to in lines of JSON."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from mcp_proxy_conformance.catalogue.world import LockKind, World
+from mcp_proxy_conformance.targets.adapter import (
+    Access,
+    AdapterError,
+    Refused,
+    TargetNotStarted,
+    Unsupported,
+    Upstream,
+)
+from mcp_proxy_conformance.targets.answer import QUOTED, Accepted, Said, fault_of, quoted
+from mcp_proxy_conformance.targets.lines import Ended, LineProgram
+
+START_S, ANSWER_S, END_S = 60.0, 30.0, 5.0
+REQUIRED = ("start", "lock", "unlock")
+WANTED = "print one JSON answer a line and nothing else to standard output"
+
+
+class CommandAdapter:
+    """One adapter process, which owns one target."""
+
+    def __init__(self, command: Sequence[str], answer_s: float = ANSWER_S) -> None:
+        """Nothing is started yet; `answer_s` is how long an answer is waited for."""
+        self._command = tuple(command)
+        self._answer_s = answer_s
+        self._number = 0
+        self._talk = threading.Lock()
+        self._program: LineProgram | None = None
+        self._broken = ""
+        self._access = Access(url="")
+
+    def start(self, world: World, upstreams: Mapping[str, Upstream], folder: Path) -> Access:
+        """Start the adapter, and through it the target."""
+        state = folder / "state"
+        state.mkdir(mode=0o700, parents=True)
+        self._program = LineProgram(self._command, log=folder / "adapter.log")
+        servers = [_server(world, name, place) for name, place in upstreams.items()]
+        agents = {name: list(scope) for name, scope in world.agents.items()}
+        told = {"servers": servers, "agents": agents}
+        try:
+            accepted = self._ask("start", START_S, dir=str(state), world=told)
+        except Refused as refusal:
+            raise self._break(f"it refuses to start a world: {refusal}") from None
+        if accepted.url is None:
+            raise self._break("its answer to start has no url")
+        missing = sorted(set(world.agents) - set(accepted.agents or {}))
+        if missing:
+            raise self._break(f"its answer to start has no headers for the agents {missing}")
+        self._moved(accepted)
+        return self._access
+
+    def lock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
+        """Lay a lock."""
+        return self._moved(self._ask("lock", kind=kind, server=server, tools=list(tools)))
+
+    def unlock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
+        """Lift a lock, or approve tools."""
+        return self._moved(self._ask("unlock", kind=kind, server=server, tools=list(tools)))
+
+    def restart(self) -> Access | None:
+        """End the target and start it again on the same state."""
+        return self._moved(self._ask("restart", START_S))
+
+    def refresh(self, server: str) -> Access | None:
+        """Let the target look at the upstream's tools again."""
+        return self._moved(self._ask("refresh", server=server))
+
+    def counter(self) -> int:
+        """The opt-in counter."""
+        count = self._ask("counter").count
+        if count is None:
+            raise self._break("its answer to counter has no count")
+        return count
+
+    def indeterminate(self, server: str, tools: Sequence[str], *, on: bool) -> Access | None:
+        """Make the reason of these tools undeterminable, or mend it again."""
+        told: dict[str, Any] = {"server": server, "tools": list(tools), "on": on}
+        return self._moved(self._ask("indeterminate", **told))
+
+    def alive(self) -> bool:
+        """Whether the adapter runs; whether the target does, is for the adapter to tell."""
+        return self._program is not None and self._program.alive()
+
+    def log(self) -> str:
+        """The tail of what the adapter wrote to standard error."""
+        return self._program.tail() if self._program is not None else ""
+
+    def stop(self) -> None:
+        """Close its standard input; after 5 seconds end its process group."""
+        if self._program is not None:
+            self._program.finish(0.0 if self._broken else END_S)
+
+    def _ask(self, op: str, within_s: float | None = None, **members: Any) -> Accepted:
+        """One request and its answer; raises Refused, Unsupported, AdapterError."""
+        with self._talk:
+            if self._broken:
+                raise AdapterError(self._broken)
+            self._number += 1
+            assert self._program is not None
+            stray = self._program.stray()
+            if stray is not None:
+                raise self._break(
+                    f"it printed {quoted(stray)} before it was asked to {op}; {WANTED}"
+                )
+            self._program.send(json.dumps({"id": self._number, "op": op} | members).encode())
+            line = self._line(op, within_s or self._answer_s)
+            said = self._read(op, line)
+        if said.refused is not None:
+            raise Refused(said.refused)
+        if said.unsupported and op not in REQUIRED:
+            raise Unsupported(op)
+        if said.unsupported:
+            raise self._break(f"it does not support {op}, which every adapter must")
+        if said.error is not None:
+            raise AdapterError(f"the adapter answers {op} with an error: {said.error:.{QUOTED}}")
+        assert said.ok is not None
+        return said.ok
+
+    def _line(self, op: str, within_s: float) -> bytes:
+        assert self._program is not None
+        try:
+            return self._program.receive(within_s)
+        except TimeoutError:
+            raise self._break(f"it did not answer {op} within {within_s:g} s") from None
+        except Ended as end:
+            raise self._break(f"it {end} before it answered {op}") from None
+
+    def _read(self, op: str, line: bytes) -> Said:
+        told = f"its answer to {op} is {quoted(line)}"
+        try:
+            said = msgspec.json.decode(line, type=Said)
+        except RecursionError:
+            raise self._break(f"{told}, which nests too deeply; {WANTED}") from None
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise self._break(f"{told} ({error}); {WANTED}") from None
+        given = [said.ok, said.refused, said.unsupported or None, said.error]
+        if sum(one is not None for one in given) != 1:
+            raise self._break(
+                f"{told}; it must hold exactly one of ok, refused, unsupported and error"
+            )
+        if said.id != self._number:
+            raise self._break(
+                f"its answer to request {self._number} ({op}) is {quoted(line)}; {WANTED}"
+            )
+        fault = fault_of(said.ok) if said.ok is not None else None
+        if fault is not None:
+            raise self._break(f"its answer to {op} has {fault}")
+        return said
+
+    def _break(self, complaint: str) -> AdapterError:
+        """From now on the adapter is out of step, and is ended."""
+        assert self._program is not None
+        self._program.end()
+        tail = self._program.tail().strip()
+        log = f"; its log ends with:\n{tail}" if tail else ""
+        self._broken = f"the adapter broke: {complaint}{log}"
+        kind = TargetNotStarted if self._number <= 1 else AdapterError
+        return kind(self._broken)
+
+    def _moved(self, accepted: Accepted) -> Access | None:
+        """The new way in, None when it is the old one; an agent left out keeps its headers."""
+        old, stdio = self._access, accepted.stdio
+        self._access = Access(
+            url=accepted.url or old.url,
+            headers=old.headers if accepted.headers is None else accepted.headers,
+            agents={**old.agents, **(accepted.agents or {})},
+            stdio=old.stdio if stdio is None else stdio.command,
+            stdio_env=old.stdio_env if stdio is None else stdio.env,
+        )
+        return None if self._access == old else self._access
+
+
+def _server(world: World, name: str, place: Upstream) -> dict[str, Any]:
+    one = world.server(name)
+    told: dict[str, Any] = {"name": name, "trusted": one.trusted}
+    told |= {"url": place.url} if place.url is not None else {"command": list(place.command or ())}
+    if one.allow is not None:
+        return told | {"allow": list(one.allow)}
+    return told | ({"deny": list(one.deny)} if one.deny else {})

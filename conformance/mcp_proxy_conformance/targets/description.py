@@ -1,0 +1,296 @@
+"""The target file: what is to be judged, and what does not change from run to run."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import tomllib
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args, get_type_hints
+from urllib.parse import urljoin
+
+import msgspec
+
+from mcp_proxy_conformance.catalogue.surface import STATUSES, Surface, ToolTemplate
+from mcp_proxy_conformance.targets.adapter import CAPABILITIES, UpstreamPlace
+from mcp_proxy_conformance.wire.client import Client
+from mcp_proxy_conformance.wire.transcript import Transcript
+
+FILE = "mcp-proxy-conformance.toml"
+ENVIRONMENT = "MCP_PROXY_CONFORMANCE_"
+Kind = Literal["reference", "mcpproxy", "command", "loader"]
+POLICY = "disabled_by_config"
+LEAST = ("config", "user")
+"""What a target of kind `command` can do if it declares nothing."""
+OF_LOADERS = ("attempts", "classifies", "retries", "warnings")
+"""What a target of kind `loader` can declare, and does if it declares nothing."""
+DEEPEST = 30
+"""How far the values of a target file may nest."""
+Seconds = Annotated[float, msgspec.Meta(ge=0, le=600)]
+
+
+class BadTarget(ValueError):
+    """The target cannot be used as described; one sentence with the place and the repair."""
+
+
+class Description(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A target file; times in seconds, as in `Target`. `pins` are exact texts by status word.
+
+    `tool_prefix` and `timeout_signatures` are of loaders, as in `LoaderTarget`.
+    """
+
+    kind: Kind = "command"
+    command: tuple[str, ...] = ()
+    binary: str = ""
+    capabilities: tuple[str, ...] | None = None
+    settle_s: Seconds | None = None
+    enforce_s: Seconds | None = None
+    ready_s: Seconds | None = None
+    start_ahead: Annotated[int, msgspec.Meta(ge=1, le=16)] | None = None
+    upstreams: UpstreamPlace = UpstreamPlace()
+    surface: Surface | None = None
+    pins: dict[str, tuple[str, ...]] = {}
+    tool_prefix: str = ""
+    timeout_signatures: tuple[str, ...] = ()
+
+
+def describe(
+    *, kind: str | None, file: Path | None, given: Mapping[str, Any], environment: Mapping[str, str]
+) -> Description:
+    """The target that options, environment and file name together, in that order of precedence.
+
+    Args:
+        kind: The kind named on the command line, if any; it must agree with the file's.
+        file: The target file; None looks for none.
+        given: Options by their dotted name, e.g. `settle_s` or `upstreams.host`; None is not given.
+        environment: Read for `MCP_PROXY_CONFORMANCE_SETTLE_S` and the like.
+
+    Raises:
+        BadTarget: What is wrong, where, and the repair.
+    """
+    members = _read(file) if file is not None else {}
+    told = members.get("kind")
+    for name in (kind, told):
+        if name is not None and name not in get_args(Kind):
+            near = get_close_matches(str(name), get_args(Kind), 1) or get_args(Kind)
+            raise BadTarget(f"there is no target kind {name!r}; did you mean {near[0]!r}?")
+    if kind is not None and told is not None and told != kind:
+        raise BadTarget(f"{file} describes a target of kind {told!r}, not {kind!r}; name one kind")
+    members["kind"] = kind or told or ("command" if file is not None else "reference")
+    for name in OPTIONS:
+        value = given.get(name)
+        word = environment.get(ENVIRONMENT + name.upper().replace(".", "_"))
+        if value is None and word is not None:
+            value = _of_word(name, word)
+        if value is not None:
+            _put(members, name, value)
+    place = str(file) if file is not None else "the target's options"
+    described = _converted(members, place)
+    _check(described, place)
+    return described
+
+
+def describe_surface(file: Path) -> Description:
+    """What a target file says of names and texts; how to start a target it need not say."""
+    members = _read(file)
+    described = _converted({"kind": "command"} | members, str(file))
+    _check(msgspec.structs.replace(described, kind="reference", capabilities=None), str(file))
+    return described
+
+
+def kind_in(file: Path) -> str | None:
+    """The kind that a target file names, None when it names none or cannot be read."""
+    try:
+        told = _read(file).get("kind")
+    except BadTarget:
+        return None
+    return told if told in get_args(Kind) else None
+
+
+OPTIONS = (
+    "binary",
+    "command",
+    "capabilities",
+    "settle_s",
+    "enforce_s",
+    "ready_s",
+    "upstreams.host",
+    "upstreams.bind",
+    "upstreams.transport",
+    "tool_prefix",
+    "timeout_signatures",
+)
+"""What the command line and the environment can say instead of the file."""
+
+
+def _of_word(name: str, word: str) -> Any:
+    if name.endswith("_s"):
+        try:
+            return float(word)
+        except ValueError:
+            raise BadTarget(
+                f"{ENVIRONMENT}{name.upper()} is {word!r}; give a number of seconds"
+            ) from None
+    if name == "command":
+        try:
+            return tuple(shlex.split(word))
+        except ValueError as error:
+            raise BadTarget(
+                f"{ENVIRONMENT}COMMAND is {word!r}: {error}; quote its words as for a shell"
+            ) from None
+    if name == "timeout_signatures":
+        return tuple(word.splitlines())
+    return tuple(re.split(r"[\s,]+", word.strip())) if name == "capabilities" else word
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        members = tomllib.loads(file.read_text(encoding="utf-8"))
+        nests_too_deeply = _nests_too_deeply(members)
+    except OSError as error:
+        raise BadTarget(f"cannot read {file}: {error.strerror}; `init` writes one") from None
+    except RecursionError:
+        nests_too_deeply, members = True, {}
+    except ValueError as error:
+        raise BadTarget(f"{file} is no TOML file: {error}") from None
+    if nests_too_deeply:
+        raise BadTarget(f"{file} nests deeper than {DEEPEST} levels; flatten it")
+    return members
+
+
+def _nests_too_deeply(members: dict[str, Any]) -> bool:
+    level: list[Any] = [members]
+    for _ in range(DEEPEST):
+        inner = (one.values() if isinstance(one, dict) else one for one in level)
+        level = [one for several in inner for one in several if isinstance(one, dict | list)]
+    return bool(level)
+
+
+def _put(members: dict[str, Any], name: str, value: Any) -> None:
+    outer, dot, inner = name.partition(".")
+    if not dot:
+        members[name] = value
+    elif isinstance(members.setdefault(outer, {}), dict):
+        members[outer][inner] = value
+
+
+def _converted(members: dict[str, Any], place: str) -> Description:
+    try:
+        return msgspec.convert(members, Description)
+    except msgspec.ValidationError as error:
+        raise BadTarget(f"{place}: {_told(str(error))}") from None
+
+
+def _told(complaint: str) -> str:
+    """The complaint of msgspec, with the nearest known name for an unknown one."""
+    found = re.fullmatch(r"Object contains unknown field `(.*?)`(?: - at `\$\.?(.*)`)?", complaint)
+    if found is None:
+        return complaint.replace(" - at `$.", " at `").replace(" - at `$", " at `")
+    unknown, path = found[1], found[2] or ""
+    names = _fields_at(path)
+    near = get_close_matches(unknown, names, 1)
+    repair = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(names)}"
+    return f"there is no {'.'.join(filter(None, (path, unknown)))!r}; {repair}"
+
+
+def _fields_at(path: str) -> tuple[str, ...]:
+    kind: Any = Description
+    for step in re.findall(r"[a-z_]+", path):
+        inner = get_type_hints(kind)[step]
+        kind = next(one for one in _parts(inner) if hasattr(one, "__struct_fields__"))
+    return tuple(kind.__struct_fields__)
+
+
+def _parts(annotation: Any) -> list[Any]:
+    return [annotation, *(part for one in get_args(annotation) for part in _parts(one))]
+
+
+def _check(described: Description, place: str) -> None:
+    known = OF_LOADERS if described.kind == "loader" else CAPABILITIES
+    for word in described.capabilities or ():
+        if word not in known:
+            near = get_close_matches(word, known, 1)
+            repair = f"did you mean {near[0]!r}?" if near else f"known: {sorted(known)}"
+            raise BadTarget(f"{place}: there is no capability {word!r}; {repair}")
+    for name, words in (("command", described.command), ("binary", (described.binary,))):
+        if any("\0" in word for word in words):
+            raise BadTarget(f"{place}: {name} holds a NUL, which no command line can; take it out")
+    policy = set(described.pins.get(POLICY, ()))
+    for status, texts in described.pins.items():
+        if status not in STATUSES:
+            near = get_close_matches(status, STATUSES, 1) or [STATUSES[0]]
+            raise BadTarget(f"{place}: pins.{status} is no status word; did you mean {near[0]!r}?")
+        for text in policy.intersection(texts) if status != POLICY else ():
+            raise BadTarget(
+                f"{place}: pins.{POLICY} and pins.{status} both hold {text!r}; what lifts a policy"
+                " lifts no other lock: leave it where it belongs"
+            )
+    if described.kind == "command" and not described.command:
+        raise BadTarget(
+            f"{place}: kind 'command' needs the adapter's command line;"
+            " write `run command -- PROGRAM ARGUMENTS` or `command = [...]` in the target file"
+        )
+    if described.kind == "mcpproxy" and not described.binary:
+        raise BadTarget(f"{place}: kind 'mcpproxy' needs the program; give --binary PATH")
+    _check_loader(described, place)
+    _check_surface(described, place)
+
+
+def _check_loader(described: Description, place: str) -> None:
+    if described.kind == "loader":
+        if not all(one.strip() for one in described.timeout_signatures):
+            raise BadTarget(
+                f"{place}: timeout_signatures holds an empty text, and so does every body;"
+                " take it out"
+            )
+        return
+    for name in ("tool_prefix", "timeout_signatures"):
+        if getattr(described, name):
+            raise BadTarget(
+                f'{place}: {name} is about loaders; say kind = "loader", or take it out'
+            )
+
+
+def _check_surface(described: Description, place: str) -> None:
+    surface, declared = described.surface, described.capabilities
+    if described.kind == "command":
+        declared = LEAST if declared is None else declared
+        surface = Surface() if surface is None else surface
+    if surface is None:
+        return
+    if not surface.endpoints:
+        raise BadTarget(f'{place}: surface.endpoints is empty; leave it out, or write [""]')
+    if not surface.calls:
+        raise BadTarget(f"{place}: surface.calls is empty; name at least one way to call a tool")
+    for number, template in enumerate(surface.calls):
+        if not template.names_the_tool:
+            raise BadTarget(f"{place}: surface.calls[{number}] has no {{tool}} in it; put it in")
+    for name, path in _paths(surface):
+        try:
+            Client(urljoin("http://127.0.0.1/mcp", path), transcript=Transcript())
+        except ValueError as error:
+            raise BadTarget(f"{place}: {name} is {path!r} ({error}); give a path") from None
+    several = len(surface.calls) > 1 or len(surface.endpoints) > 1
+    if declared is not None and several != ("direct_endpoints" in declared):
+        found = "several" if several else "only one"
+        repair = "declare the capability" if several else "name others, or take the capability out"
+        raise BadTarget(
+            f"{place}: direct_endpoints is about more than one endpoint or call surface,"
+            f" and {found} is named; {repair}"
+        )
+    if declared is not None and (surface.inspect is not None) != ("inspect" in declared):
+        raise BadTarget(
+            f"{place}: surface.inspect and the capability inspect go together; have both or none"
+        )
+
+
+def _paths(surface: Surface) -> list[tuple[str, str]]:
+    """Every path of a surface, by the place where it stands."""
+    templates: dict[str, ToolTemplate] = {"listing": surface.listing}
+    templates |= {f"calls[{at}]": one for at, one in enumerate(surface.calls)}
+    if surface.inspect is not None:
+        templates["inspect"] = surface.inspect
+    found = [(f"surface.endpoints[{at}]", path) for at, path in enumerate(surface.endpoints)]
+    return found + [(f"surface.{name}.endpoint", one.endpoint) for name, one in templates.items()]

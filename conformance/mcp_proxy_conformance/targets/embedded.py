@@ -1,0 +1,133 @@
+"""Reference proxies in this process: made in milliseconds, each with decisions of its own.
+
+The only part of the suite that imports the reference, and only when it is used.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+from mcp_proxy_conformance.targets.adapter import CAPABILITIES, Target, TargetNotStarted
+from mcp_proxy_conformance.targets.kinds import operator_surface
+from mcp_proxy_conformance.targets.launch import REFERENCE
+from mcp_proxy_conformance.targets.operator import OperatorAdapter
+from mcp_proxy_conformance.targets.process import Process
+
+START_S, END_S = 10.0, 5.0
+READY_S = 6.0
+"""Arming waits for it three times where tools never come: within what a trial gives a check."""
+
+
+class Changed(Protocol):
+    """What a changed reference is: its decisions made anew, and what is done to its gateway."""
+
+    @property
+    def swap(self) -> Callable[[Any], None] | None:
+        """Done to the gateway before anything is served."""
+
+    def policy(self) -> Any:
+        """The decisions of a proxy that is started now."""
+
+
+class Embedded(Process):
+    """One proxy on the host's loop, with the face of a process."""
+
+    def __init__(self, url: str, end: Callable[[], None], log: Path) -> None:
+        """It serves at `url` until `end` is called."""
+        super().__init__(0, log)
+        self._url = url
+        self._end = end
+        self._running = True
+
+    def alive(self) -> bool:
+        """Whether it has not been ended."""
+        return self._running
+
+    def first_line(self, deadline: float) -> str:
+        """What the reference prints first: its address."""
+        del deadline
+        return json.dumps({"url": self._url})
+
+    def end(self, patience_s: float = END_S) -> None:
+        """End it with its connections."""
+        del patience_s
+        if self._running:
+            self._running = False
+            self._end()
+
+
+class EmbeddedHost:
+    """Opens proxies on one loop in one background thread."""
+
+    def __init__(self, changed: Changed) -> None:
+        """Every proxy of this host is changed in that way."""
+        self._changed = changed
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+
+    def start(self, arguments: Sequence[str], *, env: Mapping[str, str], log: Path) -> Process:
+        """A proxy with these command line arguments; its environment is this process's own."""
+        del env
+        given = dict(one.removeprefix("--").split("=", 1) for one in arguments if "=" in one)
+        opened: Future[str] = Future()
+        over = asyncio.Event()
+        paths = Path(given["config"]), Path(given["data-dir"])
+        serving = asyncio.run_coroutine_threadsafe(self._serve(*paths, opened, over), self._loop)
+        try:
+            url = opened.result(START_S)
+        except Exception as error:  # noqa: BLE001 - whatever a changed proxy breaks with
+            raise TargetNotStarted(f"the reference does not start: {error!r}") from None
+
+        def end() -> None:
+            self._loop.call_soon_threadsafe(over.set)
+            serving.exception(END_S)
+
+        return Embedded(url, end, log)
+
+    async def _serve(
+        self, config: Path, data: Path, opened: Future[str], over: asyncio.Event
+    ) -> None:
+        from mcp_proxy_reference.proxy import Proxy  # noqa: PLC0415 - other targets do without
+
+        try:
+            prepare = self._changed.swap or (lambda _: None)
+            policy = self._changed.policy()
+            async with Proxy.open(config, data, policy=policy, prepare=prepare) as proxy:
+                opened.set_result(proxy.url)
+                await over.wait()
+        except Exception as error:
+            if opened.done():
+                raise
+            opened.set_exception(error)
+
+    def close(self) -> None:
+        """End the loop, once; its proxies were ended by those who started them."""
+        if self._loop.is_closed():
+            return
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(END_S)
+        if not self._thread.is_alive():
+            self._loop.close()
+
+
+def embedded(changed: Changed, **members: Any) -> Target:
+    """A target of kind `reference` whose proxies live in this process."""
+    host = EmbeddedHost(changed)
+    launch = replace(REFERENCE, serves_stdio=False, host=())
+    return Target(
+        kind="reference",
+        make=partial(OperatorAdapter, launch, host),
+        close=host.close,
+        surface=operator_surface(),
+        capabilities=CAPABILITIES,
+        **{"ready_s": READY_S, **members},
+    )

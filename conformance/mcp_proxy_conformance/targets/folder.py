@@ -1,0 +1,73 @@
+"""What lies in a target's state folder: its files, and the tables of its SQLite databases."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+from mcp_proxy_conformance.catalogue.resources import LOGS
+
+SQLITE = b"SQLite format 3\x00"
+BESIDE = ("-journal", "-wal", "-shm")
+"""Endings of the files that SQLite lays beside a database for a while."""
+
+Marks = dict[str, tuple[int, int]]
+
+
+def things(folder: Path) -> set[str]:
+    """Every file and `file#table` of a folder, numbers in file names masked.
+
+    Programs rotate logs and renew index segments under ever new numbers, so a file counts as new
+    only by the rest of its name.
+    """
+    found: set[str] = set()
+    for path in _files(folder):
+        if path.name.endswith(BESIDE):
+            continue
+        name = re.sub(r"[0-9a-f]*[0-9][0-9a-f]*", "0", str(path.relative_to(folder)))
+        found |= {name, *(f"{name}#{table}" for table in _tables(path))}
+    return found
+
+
+def marks(folder: Path) -> Marks:
+    """Size and time of last change, in nanoseconds, of every file: these show a write."""
+    found: Marks = {}
+    for path in _files(folder):
+        with contextlib.suppress(OSError):
+            told = path.stat()
+            found[str(path)] = (told.st_size, told.st_mtime_ns)
+    return found
+
+
+def keep_logs(folder: Path) -> None:
+    """Copy what a target printed out of its scratch folder, `OUT/scratch/NAME`, to `OUT/logs/NAME`.
+
+    What cannot be copied is left: losing a log must not lose the run. So are symbolic links, which
+    may lead out of the folder.
+    """
+    for path in sorted((folder / "target").glob("*")):
+        if path.suffix not in (".log", ".out") or path.is_symlink():
+            continue
+        with contextlib.suppress(OSError):
+            if path.stat().st_size:
+                place = folder.parents[1] / LOGS / folder.name / path.name
+                place.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(path, place)
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    return (path for path in folder.rglob("*") if path.is_file())
+
+
+def _tables(path: Path) -> list[str]:
+    with contextlib.suppress(OSError, sqlite3.Error):
+        with path.open("rb") as file:
+            if file.read(len(SQLITE)) != SQLITE:
+                return []
+        with contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as rows:
+            return [name for (name,) in rows.execute("select name from sqlite_master")]
+    return []

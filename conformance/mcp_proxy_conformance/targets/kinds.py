@@ -1,0 +1,142 @@
+"""The kinds of target that can be judged, made from their description."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from mcp_proxy_conformance.catalogue.surface import Surface, ToolTemplate
+from mcp_proxy_conformance.targets.adapter import CAPABILITIES, Target
+from mcp_proxy_conformance.targets.command import CommandAdapter
+from mcp_proxy_conformance.targets.description import (
+    LEAST,
+    BadTarget,
+    Description,
+    describe_surface,
+)
+from mcp_proxy_conformance.targets.launch import REFERENCE, mcpproxy
+from mcp_proxy_conformance.targets.operator import OperatorAdapter
+from mcp_proxy_conformance.targets.warm import WarmHost
+
+DIRECT = ToolTemplate(tool="{server}__{tool}", arguments="{arguments:object}", endpoint="/mcp/all")
+CODE = ToolTemplate(
+    tool="code_execution",
+    arguments={"code": "call_tool('{server}', '{tool}', {arguments})"},
+    endpoint="/mcp/code",
+)
+UNSEEN = frozenset({"inspect", "counter", "indeterminate"})
+"""What the real Go proxy has no surface for."""
+
+
+def target_of(described: Description) -> Target:
+    """The target that was described, which is no loader; raises BadTarget."""
+    if described.kind == "loader":
+        raise BadTarget("a target of kind 'loader' is judged by `run loader` only")
+    if described.kind == "mcpproxy":
+        target = _mcpproxy(described.binary)
+    else:
+        target = _reference() if described.kind == "reference" else _command(described.command)
+    told: dict[str, Any] = {
+        name: value
+        for name in ("settle_s", "enforce_s", "ready_s", "surface")
+        if (value := getattr(described, name)) is not None
+    }
+    if described.capabilities is not None:
+        told["capabilities"] = frozenset(described.capabilities)
+    if described.start_ahead is not None:
+        told["ahead"] = described.start_ahead
+    pins = _pins(described)
+    return _narrowed(replace(target, upstreams=described.upstreams, pins=pins, **told))
+
+
+def surface_in(file: Path | None) -> tuple[Surface, dict[str, frozenset[str]], bool]:
+    """The surface and the pinned texts of a target file, and whether there is a file."""
+    if file is None:
+        return Surface(), {}, False
+    described = describe_surface(file)
+    surface = described.surface
+    if surface is None:
+        surface = Surface() if described.kind == "command" else operator_surface()
+    if described.kind == "mcpproxy" and described.surface is None:
+        surface = msgspec.structs.replace(surface, inspect=None)
+    return surface, _pins(described), True
+
+
+def _pins(described: Description) -> dict[str, frozenset[str]]:
+    every = {text for texts in described.pins.values() for text in texts}
+    return {
+        text: frozenset(status for status, texts in described.pins.items() if text in texts)
+        for text in every
+    }
+
+
+def _narrowed(target: Target) -> Target:
+    """Only the first endpoint and call surface count unless direct_endpoints is declared."""
+    if "direct_endpoints" in target.capabilities:
+        return target
+    surface = target.surface
+    one = msgspec.structs.replace(surface, calls=surface.calls[:1], endpoints=surface.endpoints[:1])
+    return replace(target, surface=one)
+
+
+def _reference() -> Target:
+    host = WarmHost(REFERENCE.host) if REFERENCE.host else None
+    return Target(
+        kind="reference",
+        make=partial(OperatorAdapter, REFERENCE, host),
+        close=host.close if host else lambda: None,
+        surface=operator_surface(),
+        capabilities=CAPABILITIES,
+        settle_s=0.05,  # it takes up a change with the next request
+    )
+
+
+def _mcpproxy(path: str) -> Target:
+    binary = shutil.which(path)
+    if binary is None:
+        what = "is no executable" if Path(path).exists() else "does not exist"
+        raise BadTarget(f"--binary {path} {what}; name the program itself")
+    surface = operator_surface()
+    return Target(
+        kind="mcpproxy",
+        make=partial(OperatorAdapter, mcpproxy(str(Path(binary).absolute()))),
+        surface=msgspec.structs.replace(
+            surface,
+            calls=(*surface.calls, DIRECT, CODE),
+            endpoints=(*surface.endpoints, "/mcp/code", "/mcp/all"),
+            inspect=None,
+        ),
+        capabilities=CAPABILITIES - UNSEEN,
+        settle_s=2.0,
+        lasts_s=27.0,
+        ahead=8,
+    )
+
+
+def _command(command: tuple[str, ...]) -> Target:
+    return Target(
+        kind="command",
+        make=partial(CommandAdapter, command),
+        capabilities=frozenset(LEAST),
+    )
+
+
+def operator_surface() -> Surface:
+    """The surface that the reference and the real Go proxy share."""
+    arguments = {"name": "{server}:{tool}", "args_json": "{arguments}"}
+    return Surface(
+        calls=tuple(
+            ToolTemplate(tool=tool, arguments=arguments, endpoint=endpoint)
+            for tool in ("call_tool_read", "call_tool_write", "call_tool_destructive")
+            for endpoint in ("", "/mcp/call")
+        ),
+        endpoints=("/mcp", "/mcp/call"),
+        inspect=ToolTemplate(
+            tool="upstream_servers", arguments={"operation": "get", "name": "{server}"}
+        ),
+    )

@@ -1,0 +1,132 @@
+"""A program that is spoken to in lines on its standard streams, and ended with its group."""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import subprocess
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from mcp_proxy_conformance.targets.process import Process, expect_groups, not_started
+
+LINE_MAX = 1 << 20
+WAITING_MOST = 8
+"""Lines that nobody has asked for yet; a program that talks on has to wait."""
+SLICE_S = 0.1
+LATE_S = 0.2
+"""What a program that has ended said last may take so long to come in."""
+
+
+class Ended(Exception):
+    """The program has ended, or closed its standard output."""
+
+
+class LineProgram(Process):
+    """One program with pipes to its standard input and from its standard output."""
+
+    def __init__(self, command: Sequence[str], *, log: Path) -> None:
+        """Start `command` in a group of its own; standard error goes to `log`."""
+        expect_groups()
+        with log.open("ab") as sink:
+            try:
+                self._child = subprocess.Popen(  # noqa: S603 - the program is the user's own
+                    list(command),
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=sink,
+                    start_new_session=True,
+                )
+            except (OSError, ValueError) as error:
+                raise not_started(command, error) from None
+        super().__init__(self._child.pid, log)
+        self._lines: queue.Queue[bytes | None] = queue.Queue(WAITING_MOST)
+        self._over = threading.Event()
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def alive(self) -> bool:
+        """Whether the program still runs."""
+        return self._child.poll() is None
+
+    def send(self, line: bytes) -> None:
+        """Write one line; that nobody reads it any more shows when the answer is waited for."""
+        assert self._child.stdin is not None
+        with contextlib.suppress(OSError, ValueError):
+            self._child.stdin.write(line + b"\n")
+            self._child.stdin.flush()
+
+    def receive(self, within_s: float) -> bytes:
+        """The next line.
+
+        Raises:
+            TimeoutError: None came in so many seconds.
+            Ended: None will come.
+        """
+        deadline = time.monotonic() + within_s
+        ended_at = None  # a child may hold the output of a program that has ended open
+        while True:
+            left = max(0.01, deadline - time.monotonic())
+            try:
+                line = self._lines.get(timeout=min(SLICE_S, left))
+            except queue.Empty:
+                now = time.monotonic()
+                if self.alive():
+                    if now >= deadline:
+                        raise TimeoutError from None
+                    continue
+                ended_at = ended_at or now
+                if now >= ended_at + LATE_S:
+                    raise Ended(self._exit()) from None
+                continue
+            if line is not None:
+                return line
+            self._lines.put(None)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._child.wait(1.0)
+            raise Ended(self._exit())
+
+    def stray(self) -> bytes | None:
+        """A line that is already there, None when there is none."""
+        try:
+            line = self._lines.get_nowait()
+        except queue.Empty:
+            return None
+        if line is None:
+            self._lines.put(None)
+        return line
+
+    def finish(self, patience_s: float) -> None:
+        """Close its standard input, and end what is left of its group after so many seconds."""
+        assert self._child.stdin is not None
+        self._over.set()
+        with contextlib.suppress(OSError, ValueError, subprocess.TimeoutExpired):
+            self._child.stdin.close()
+            self._child.wait(patience_s)
+        self.end()
+
+    def end(self, patience_s: float = 3.0) -> None:
+        """End the group; what it still says is not kept."""
+        self._over.set()
+        super().end(patience_s)
+
+    def _listen(self) -> None:
+        assert self._child.stdout is not None
+        with self._child.stdout as told, contextlib.suppress(OSError, ValueError):
+            while line := told.readline(LINE_MAX):
+                self._keep(line)
+        self._keep(None)
+
+    def _keep(self, line: bytes | None) -> None:
+        """Wait for room; once the end has begun, let go."""
+        while not self._over.is_set():
+            try:
+                self._lines.put(line, timeout=SLICE_S)
+            except queue.Full:
+                continue
+            return
+
+    def _exit(self) -> str:
+        code = self._child.poll()
+        return "closed its standard output" if code is None else f"ended with exit code {code}"

@@ -1,0 +1,271 @@
+"""The built-in adapter for targets driven by a config file and a REST operator API."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import socket
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from mcp_proxy_conformance.catalogue.world import LockKind, World
+from mcp_proxy_conformance.targets.adapter import (
+    Access,
+    AdapterError,
+    Refused,
+    TargetNotStarted,
+    Unsupported,
+    Upstream,
+)
+from mcp_proxy_conformance.targets.launch import GENERAL, QUIET, Launch
+from mcp_proxy_conformance.targets.operator_config import OperatorConfig, listed
+from mcp_proxy_conformance.targets.process import Process, Spawned
+from mcp_proxy_conformance.targets.rest import OperatorApi
+
+START_S, RELOAD_S = 15.0, 2.0
+PORTS, TAKEN = 3, "address already in use"
+CONFIG, STDIO_CONFIG = "config.json", "stdio.json"
+
+
+class Host(Protocol):
+    """Starts programs in a quicker way than by a command line."""
+
+    def start(self, arguments: Sequence[str], *, env: Mapping[str, str], log: Path) -> Process:
+        """A running program with these arguments."""
+
+
+class OperatorAdapter:
+    """One target process with a config file, a data folder and a REST API of its own."""
+
+    def __init__(self, launch: Launch, host: Host | None = None) -> None:
+        """Nothing is started yet; with a host, instances are forked from it."""
+        self._launch = launch
+        self._host = host
+        self._key = secrets.token_hex(16)
+        self._agents: dict[str, dict[str, str]] = {}
+        self._quiet_until = 0.0
+        self._untrusted: list[str] = []
+        self._reloads = True
+        self._process: Process | None = None
+
+    def start(self, world: World, upstreams: Mapping[str, Upstream], folder: Path) -> Access:
+        """Write the config, start the program, wait until ready, make the agents' tokens."""
+        self._folder = folder
+        self._data = folder / "data"
+        self._data.mkdir(mode=0o700, parents=True)
+        port = 0 if self._launch.says_address else _free_port()
+        base = {
+            "listen": f"127.0.0.1:{port}",
+            "data_dir": str(self._data),
+            "api_key": self._key,
+            **GENERAL,
+        }
+        self._config = OperatorConfig(folder / CONFIG, world, upstreams, base)
+        self._config.write()
+        self._run(port)
+        if self._launch.approve_first_contact:
+            self._untrusted = [one.name for one in world.servers if not one.trusted]
+        for agent, servers in world.agents.items():
+            token = self._api.token(agent, servers)
+            self._agents[agent] = {"Authorization": f"Bearer {token}"}
+        return self._access()
+
+    def lock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
+        """Config locks rewrite the file; the others are REST actions."""
+        self._wait_until_quiet()
+        if kind == "config":
+            if not (self._launch.empty_allow_locks or self._config.keeps_some(server, tools)):
+                raise Refused("an allow list left empty locks nothing here")
+            self._config.deny(server, tools)
+            return self._write_config()
+        if kind == "user":
+            for tool in tools:
+                self._api.tool(server, tool, enabled=False)
+        elif kind == "quarantine":
+            self._api.server(server, "quarantine")
+            self._config.switch(server, "quarantined", to=True)
+        elif kind == "server":
+            self._api.server(server, "disable")
+            self._config.switch(server, "enabled", to=False)
+        else:
+            raise AdapterError(f"a lock of kind {kind!r} cannot be laid, only lifted")
+        return None
+
+    def unlock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
+        """Lift a lock, or approve tools."""
+        self._wait_until_quiet()
+        if kind == "config":
+            self._config.permit(server, tools)
+            return self._write_config()
+        if kind == "user":
+            for tool in tools:
+                self._api.tool(server, tool, enabled=True)
+        elif kind == "approval":
+            self._api.server(server, "tools/approve", {"tools": list(tools)})
+        elif kind == "quarantine":
+            self._api.server(server, "unquarantine")
+            self._config.switch(server, "quarantined", to=False)
+        else:
+            self._api.server(server, "enable")
+            self._config.switch(server, "enabled", to=True)
+        return None
+
+    def restart(self) -> Access | None:
+        """End the program and start it again on the same config and data."""
+        self._running().end()
+        self._config.write()  # a program may write into its file when it ends
+        self._run(0 if self._launch.says_address else _free_port())
+        return self._access()
+
+    def refresh(self, server: str) -> Access | None:
+        """Ask for a discovery pass; it may do nothing while another one runs."""
+        self._wait_until_quiet()
+        self._api.server(server, "discover-tools")
+        return None
+
+    def counter(self) -> int:
+        """The opt-in counter of programs that show it."""
+        if not self._launch.has_counter:
+            raise Unsupported("counter")
+        return int(self._api.ask("GET", "/discovery/opt-ins")["count"])
+
+    def indeterminate(self, server: str, tools: Sequence[str], *, on: bool) -> Access | None:
+        """Take the approvals store away from under the program, or put it back."""
+        del server, tools
+        if self._launch.breakable_store is None:
+            raise Unsupported("indeterminate")
+        store = self._data / self._launch.breakable_store
+        hidden = self._folder / "store.hidden"
+        if on:
+            shutil.move(store, hidden)
+            store.mkdir()
+        else:
+            store.rmdir()
+            shutil.move(hidden, store)
+        return None
+
+    def alive(self) -> bool:
+        """Whether the program still runs."""
+        return self._process is not None and self._process.alive()
+
+    def log(self) -> str:
+        """The tail of what the program printed."""
+        return self._process.tail() if self._process else ""
+
+    def stop(self) -> None:
+        """End the program and its process group."""
+        if self._process is not None:
+            self._process.end()
+
+    def _running(self) -> Process:
+        if self._process is None:
+            raise AdapterError("the target was not started")
+        return self._process
+
+    def _access(self) -> Access:
+        url = f"http://127.0.0.1:{self._port}/mcp"
+        if not self._launch.serves_stdio:
+            return Access(url=url, agents=dict(self._agents))
+        self._copy_config()
+        beside = self._serve(self._folder / STDIO_CONFIG, self._folder / "stdio-data", ":0")
+        return Access(
+            url=url, agents=dict(self._agents), stdio=tuple(beside), stdio_env=self._environment()
+        )
+
+    def _serve(self, config: Path, data: Path, listen: str) -> list[str]:
+        return [
+            *self._launch.command, "serve", f"--config={config}", f"--data-dir={data}",
+            f"--listen={listen}", "--enable-socket=false", "--log-level=warn",
+        ]  # fmt: skip
+
+    def _environment(self) -> dict[str, str]:
+        path, home = os.environ.get("PATH", ""), str(self._folder / "home")
+        return {"PATH": path, "HOME": home, "MCPPROXY_API_KEY": self._key} | QUIET
+
+    def _run(self, port: int) -> None:
+        """Start the program; on another port if the one that was free is taken meanwhile."""
+        for attempt in range(PORTS):
+            try:
+                self._run_on(port)
+            except TargetNotStarted as error:
+                if self._launch.says_address or attempt == PORTS - 1 or TAKEN not in str(error):
+                    raise
+                port = _free_port()
+            else:
+                return
+
+    def _run_on(self, port: int) -> None:
+        deadline = time.monotonic() + START_S
+        (self._folder / "home").mkdir(exist_ok=True)
+        command = self._serve(self._folder / CONFIG, self._data, f"127.0.0.1:{port}")
+        log = self._folder / f"target-{time.monotonic_ns()}.log"
+        self._process = self._spawn(command, log)
+        self._quiet_until = time.monotonic() + self._launch.first_action_s
+        if self._launch.says_address:
+            port = _port_of(self._process.first_line(deadline))
+        self._port = port
+        self._api = OperatorApi(port, self._key)
+        while not self._api.ready():
+            self._process.check(deadline, "did not become ready")
+            time.sleep(0.01)
+
+    def _spawn(self, command: list[str], log: Path) -> Process:
+        if self._host is None:
+            return Spawned(command, env=self._environment(), log=log)
+        arguments = command[len(self._launch.command) :]
+        return self._host.start(arguments, env=self._environment(), log=log)
+
+    def _write_config(self) -> Access | None:
+        """Write the file; a program that does not take it up while it runs is restarted."""
+        self._config.write()
+        if self._launch.serves_stdio:
+            self._copy_config()
+        self._quiet_until = time.monotonic() + self._launch.after_config_s
+        if self._launch.shows_config and not self._taken_up():
+            self._reloads = False
+            return self.restart()
+        return None
+
+    def _taken_up(self) -> bool:
+        """Whether the operator API shows the lists of the file within the time for a reload."""
+        deadline = time.monotonic() + RELOAD_S
+        while self._reloads:
+            if self._config.lists() == listed(self._api.ask("GET", "/config")):
+                return True
+            if time.monotonic() > deadline:
+                break
+            time.sleep(0.05)
+        return False
+
+    def _copy_config(self) -> None:
+        """A program beside the target may rewrite its config, so it is given its own."""
+        shutil.copyfile(self._folder / CONFIG, self._folder / STDIO_CONFIG)
+
+    def _wait_until_quiet(self) -> None:
+        early = self._quiet_until - time.monotonic()
+        if early > 0:
+            time.sleep(early)
+        if self._launch.approve_first_contact and self._untrusted:
+            for server in self._untrusted:
+                with contextlib.suppress(AdapterError):
+                    self._api.server(server, "tools/approve", {"approve_all": True})
+            self._untrusted = []
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
+
+
+def _port_of(line: str) -> int:
+    try:
+        return int(json.loads(line)["url"].split("/")[2].rpartition(":")[2])
+    except (ValueError, KeyError, IndexError, TypeError):
+        raise TargetNotStarted(f"the target's first line is not its address: {line!r}") from None

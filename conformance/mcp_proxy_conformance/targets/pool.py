@@ -1,0 +1,234 @@
+"""Started targets ahead of their use: shared stages once, fresh worlds one for each check."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from pathlib import Path
+
+from mcp_proxy_conformance.catalogue.world import World
+from mcp_proxy_conformance.discovery.arming.armed import Armed
+from mcp_proxy_conformance.discovery.arming.arming import arm
+from mcp_proxy_conformance.targets.adapter import AdapterError, Target
+from mcp_proxy_conformance.targets.started import Started
+
+GET_S, EVERY_S = 120.0, 0.5
+"""Seconds that a target may take to be set up; between looks at the others meanwhile."""
+LEAD_S = 9.0
+"""How much of its time a target must have left once it is armed, or its age does not matter."""
+CHECK_S = 4.0
+"""How much of its time a target must have left when a check gets it for itself."""
+MARGIN_S = 3.0
+"""So much more than it took to arm a target, its successor is started before its time is up."""
+EARLY_S = 15.0
+"""Targets that do not last are started so long before their first use, as far as can be told."""
+PACE_S, WEIGHT = 1.0, 0.2
+"""Seconds that the first checks are taken to need; what each one adds to the running mean."""
+NEXT = "~next"
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A started and armed target, and how long that took in seconds."""
+
+    started: Started
+    armed: Armed
+    seconds: float
+
+    @property
+    def age_s(self) -> float:
+        """How long ago it was started, in seconds."""
+        return time.monotonic() - self.started.started_at
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One target that the run will need: the world, the place it is asked for under.
+
+    `at` is the number of checks that come before the first that asks for it; one that is `spare`
+    is not asked for by each check of its place.
+    """
+
+    place: str
+    world: World
+    at: int = 0
+    spare: bool = False
+
+
+class Pool:
+    """Starts and arms wanted targets before they are asked for, as many as the target allows."""
+
+    def __init__(self, target: Target, scratch: Path, *, keep: bool = False) -> None:
+        """Nothing is started until `plan` says what is wanted; `keep` spares scratch folders."""
+        self._target = target
+        self._scratch = scratch
+        self._ahead = target.ahead
+        self._keep = keep
+        self._queue: list[Wanted] = []
+        self._made: dict[str, Future[Ready]] = {}
+        self._crew = ThreadPoolExecutor(target.ahead, thread_name_prefix="pool")
+        self._enders = ThreadPoolExecutor(2, thread_name_prefix="ending")
+        self._open: set[Started] = set()
+        self._lock = threading.Lock()
+        self._closed = False
+        self._wanted: dict[str, Wanted] = {}
+        self._asked, self._pace = 0, PACE_S
+        self._last: float | None = None
+
+    def plan(self, wanted: Sequence[Wanted]) -> None:
+        """The targets in the order in which they will be asked for, those that are there too."""
+        self._queue = [one for one in wanted if one.place not in self._made]
+        self._wanted |= {one.place: one for one in wanted}
+        self._start_ahead()
+
+    def get(self, place: str, world: World, *, shared: bool = True) -> Ready:
+        """The target of that place, waited for; raises AdapterError when it did not start.
+
+        One that is too old is ended and another started in its stead.
+        """
+        wanted = self._wanted.get(place)
+        if wanted is None or not wanted.spare:
+            self._count()
+        future = self._made.get(place)
+        if future is None:
+            self._queue = [one for one in self._queue if one.place != place]
+            future = self._submit(place, world)
+        ready = self._result(future)
+        lasts = self._lasts_s(ready, 0.0 if shared else CHECK_S)
+        if ready.age_s > lasts:
+            self._drop(place)
+            following = _there(self._made.get(place + NEXT))
+            if following is not None and following.age_s > lasts:
+                self._drop(place + NEXT)
+            future = self._made.pop(place + NEXT, None) or self._submit(place, world)
+            self._made[place] = future
+            ready = self._result(future)
+        self._start_ahead()
+        return ready
+
+    def _result(self, future: Future[Ready]) -> Ready:
+        """What is started, once it is; meanwhile others grow old, too."""
+        deadline = time.monotonic() + GET_S
+        while not wait([future], EVERY_S).done:
+            if time.monotonic() > deadline:
+                raise AdapterError(f"the target was not set up within {GET_S} s")
+            self._start_ahead()
+        if (failure := future.exception()) is not None:
+            raise failure.with_traceback(None)  # it is raised once for each check of the stage
+        return future.result()
+
+    def _count(self) -> None:
+        """One check more; how long they take is told by how long the last ones took."""
+        self._asked += 1
+        now = time.monotonic()
+        if self._last is not None:
+            self._pace += WEIGHT * (now - self._last - self._pace)
+        self._last = now
+
+    def _ahead_s(self, wanted: Wanted) -> float:
+        """In how many seconds a target will first be asked for, as far as can be told."""
+        return max(0, wanted.at - self._asked) * self._pace
+
+    def _lasts_s(self, ready: Ready, reserve_s: float = 0.0) -> float:
+        """The age up to which a target is used, with so much of its time left."""
+        lasts = self._target.lasts_s - reserve_s
+        if ready.seconds > lasts - LEAD_S:
+            return math.inf  # another one would be too old as well by the time it is armed
+        return lasts
+
+    def release(self, place: str) -> None:
+        """End the target of that place, and its successor."""
+        for name in (place, place + NEXT):
+            self._drop(name)
+        self._wanted.pop(place, None)
+        self._start_ahead()
+
+    def _drop(self, place: str) -> None:
+        future = self._made.pop(place, None)
+        if future is not None and not future.cancel():
+            self._enders.submit(self._end, future)
+
+    def _end(self, future: Future[Ready]) -> None:
+        if future.exception() is not None:
+            return
+        started = future.result().started
+        with self._lock:
+            self._open.discard(started)
+        started.close()
+
+    def close(self) -> None:
+        """End every target, those still being started included."""
+        self._closed = True
+        self._queue = []
+        for future in self._made.values():
+            future.cancel()
+        with self._lock:
+            remaining, self._open = list(self._open), set()
+        for started in remaining:
+            self._enders.submit(started.close)
+        self._crew.shutdown(wait=True, cancel_futures=True)
+        self._enders.shutdown(wait=True)
+        with self._lock:
+            late, self._open = list(self._open), set()
+        for started in late:
+            started.close()
+
+    def _start_ahead(self) -> None:
+        self._renew()
+        early = math.inf if math.isinf(self._target.lasts_s) else EARLY_S
+        waiting = sum(not future.done() for future in self._made.values())
+        while self._queue and len(self._made) < self._ahead + 1 and waiting < self._ahead:
+            if self._ahead_s(self._queue[0]) > early:
+                return
+            wanted = self._queue.pop(0)
+            self._submit(wanted.place, wanted.world)
+            waiting += 1
+
+    def _renew(self) -> None:
+        """Start the successors of what is, or soon will be, asked for and does not last so long."""
+        for place, future in list(self._made.items()):
+            wanted, ready = self._wanted.get(place), _there(future)
+            if wanted is None or ready is None or place + NEXT in self._made:
+                continue
+            lead = ready.seconds + MARGIN_S
+            if ready.age_s > self._lasts_s(ready) - lead and self._ahead_s(wanted) <= lead:
+                self._submit(place + NEXT, wanted.world)
+
+    def _submit(self, place: str, world: World) -> Future[Ready]:
+        future = self._crew.submit(self._make, world)
+        self._made[place] = future
+        return future
+
+    def _register(self, started: Started) -> None:
+        with self._lock:
+            self._open.add(started)
+        if self._closed:
+            raise RuntimeError("the run is over")
+
+    def _make(self, world: World) -> Ready:
+        if self._closed:
+            raise RuntimeError("the run is over")
+        started = Started(
+            self._target, world, self._scratch, keep=self._keep, register=self._register
+        )
+        try:
+            with started.expected_alive():
+                armed = arm(started)
+        except BaseException:
+            with self._lock:
+                self._open.discard(started)
+            started.log_wanted = True
+            started.close()
+            raise
+        return Ready(started, armed, time.monotonic() - started.started_at)
+
+
+def _there(future: Future[Ready] | None) -> Ready | None:
+    """The target if it is started by now."""
+    if future is None or not future.done() or future.exception() is not None:
+        return None
+    return future.result()

@@ -1,0 +1,127 @@
+"""Child processes of targets: started in a group of their own, watched, and ended with it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from mcp_proxy_conformance.targets.adapter import TargetNotStarted
+from mcp_proxy_conformance.wire.posix import lacking
+
+LOG_TAIL = 4000
+
+
+class Process:
+    """One program, its output in a file, its process group ended as a whole."""
+
+    def __init__(self, pid: int, log: Path) -> None:
+        """Watch the program of that process id, which prints beside `log`."""
+        self.pid = pid
+        self._log = log
+        self._told = output_beside(log)
+
+    def alive(self) -> bool:
+        """Whether the program still runs."""
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return False
+        return True
+
+    def tail(self) -> str:
+        """The last part of what the program printed."""
+        return "".join(_end_of(path) for path in (self._told, self._log))
+
+    def first_line(self, deadline: float) -> str:
+        """The first line the program prints, waited for until the monotonic `deadline`."""
+        while True:
+            text = self._told.read_text(encoding="utf-8", errors="replace")
+            if "\n" in text:
+                return text.partition("\n")[0]
+            self.check(deadline, "printed no address line")
+            time.sleep(0.005)
+
+    def check(self, deadline: float, complaint: str) -> None:
+        """Raise TargetNotStarted when the program has ended or the deadline has passed."""
+        if not self.alive():
+            raise TargetNotStarted(f"the target {self._exit()}; {self._said()}")
+        if time.monotonic() > deadline:
+            raise TargetNotStarted(f"the target {complaint} in time; {self._said()}")
+
+    def _said(self) -> str:
+        tail = self.tail().strip()
+        return f"its log ends with:\n{tail}" if tail else "its log is empty"
+
+    def end(self, patience_s: float = 3.0) -> None:
+        """Ask the group to end, then end it."""
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            self._signal(number)
+            deadline = time.monotonic() + patience_s
+            while self.alive() and time.monotonic() < deadline:
+                time.sleep(0.005)
+            if not self.alive():
+                break
+        self._signal(signal.SIGKILL)
+
+    def _signal(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, number)
+
+    def _exit(self) -> str:
+        return "ended"
+
+
+class Spawned(Process):
+    """A program that was started as a child of ours."""
+
+    def __init__(self, command: Sequence[str], *, env: Mapping[str, str], log: Path) -> None:
+        """Start `command` with exactly `env`; standard error goes to `log`, output beside it."""
+        expect_groups()
+        with log.open("ab") as sink, output_beside(log).open("ab") as told:
+            try:
+                self._child = subprocess.Popen(  # noqa: S603 - the target is the user's own program
+                    list(command),
+                    env=dict(env),
+                    stdin=subprocess.DEVNULL,
+                    stdout=told,
+                    stderr=sink,
+                    start_new_session=True,
+                )
+            except (OSError, ValueError) as error:
+                raise not_started(command, error) from None
+        super().__init__(self._child.pid, log)
+
+    def alive(self) -> bool:
+        """Whether the program still runs."""
+        return self._child.poll() is None
+
+    def _exit(self) -> str:
+        return f"ended with exit code {self._child.returncode}"
+
+
+def expect_groups() -> None:
+    """Raise TargetNotStarted where no program can be ended with all that it started."""
+    if why := lacking("a target that is started here"):
+        raise TargetNotStarted(why)
+
+
+def not_started(command: Sequence[str], error: OSError | ValueError) -> TargetNotStarted:
+    """Why there is no process: no such program, or words that the system does not take."""
+    reason = error.strerror if isinstance(error, OSError) else error
+    return TargetNotStarted(f"cannot start {command[0]!r}: {reason}; name an executable program")
+
+
+def output_beside(log: Path) -> Path:
+    """Where standard output goes when standard error goes to `log`."""
+    return log.with_suffix(".out")
+
+
+def _end_of(path: Path) -> str:
+    with contextlib.suppress(OSError):
+        return path.read_bytes()[-LOG_TAIL:].decode("utf-8", "replace")
+    return ""

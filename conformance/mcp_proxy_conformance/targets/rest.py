@@ -1,0 +1,81 @@
+"""The REST operator API that the reference and the real Go proxy share."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from typing import Any
+from urllib.parse import quote
+
+from mcp_proxy_conformance.targets.adapter import AdapterError, Refused
+
+TIMEOUT_S = 10.0
+
+
+class OperatorApi:
+    """Calls to `/api/v1` on a loopback port with one API key."""
+
+    def __init__(self, port: int, api_key: str) -> None:
+        """Talk to the target's own port; no connection is made yet."""
+        self._port = port
+        self._headers = {"X-API-Key": api_key, "Content-Type": "application/json"}
+
+    def ready(self) -> bool:
+        """Whether the target answers that it is ready."""
+        try:
+            status, _ = self._send("GET", "/readyz", None)
+        except (OSError, http.client.HTTPException):  # the latter: another program has the port
+            return False
+        return status == http.client.OK
+
+    def ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+        """One call; 409 is a legal refusal, any other failure an adapter error."""
+        try:
+            status, text = self._send(method, "/api/v1" + path, body)
+        except (OSError, http.client.HTTPException) as error:
+            raise AdapterError(f"operator API {method} {path}: {error!r}") from None
+        if status == http.client.CONFLICT:
+            raise Refused(f"{status} {text[:200]}")
+        try:
+            answer = json.loads(text)
+        except ValueError:
+            answer = None
+        if status >= http.client.BAD_REQUEST or not isinstance(answer, dict):
+            raise AdapterError(f"operator API {method} {path}: {status} {text[:300]}")
+        return answer
+
+    def tool(self, server: str, tool: str, *, enabled: bool) -> None:
+        """The user's own switch of one tool."""
+        path = f"/servers/{quote(server, safe='')}/tools/{quote(tool, safe='')}/enabled"
+        self.ask("POST", path, {"enabled": enabled})
+
+    def server(self, server: str, action: str, body: dict[str, Any] | None = None) -> None:
+        """An action of one server: enable, disable, quarantine, discover-tools, ..."""
+        self.ask("POST", f"/servers/{quote(server, safe='')}/{action}", body or {})
+
+    def token(self, agent: str, servers: tuple[str, ...]) -> str:
+        """A new agent token that sees these servers only."""
+        answer = self.ask(
+            "POST",
+            "/tokens",
+            {
+                "name": agent,
+                "allowed_servers": list(servers),
+                "permissions": ["read", "write", "destructive"],
+                "expires_in": "24h",
+            },
+        )
+        token = answer.get("token") or answer.get("data", {}).get("token")
+        if not isinstance(token, str):
+            raise AdapterError(f"operator API gave no token for agent {agent!r}: {answer}")
+        return token
+
+    def _send(self, method: str, path: str, body: dict[str, Any] | None) -> tuple[int, str]:
+        link = http.client.HTTPConnection("127.0.0.1", self._port, timeout=TIMEOUT_S)
+        try:
+            payload = None if body is None else json.dumps(body)
+            link.request(method, path, payload, self._headers)
+            answer = link.getresponse()
+            return answer.status, answer.read().decode("utf-8", "replace")
+        finally:
+            link.close()

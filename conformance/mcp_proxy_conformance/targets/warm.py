@@ -1,0 +1,68 @@
+"""A warm host of the reference: one process that has imported everything and forks instances."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from mcp_proxy_conformance.targets.adapter import TargetNotStarted
+from mcp_proxy_conformance.targets.process import Process, expect_groups, output_beside
+
+
+class WarmHost:
+    """Starts instances in milliseconds instead of a third of a second each.
+
+    Every instance is a process of its own, with its own session, files, port and state; only
+    the imports are shared. The host is started with the first instance.
+    """
+
+    def __init__(self, command: Sequence[str]) -> None:
+        """`command` starts the host; it is sent one JSON line for each instance."""
+        self._command = list(command)
+        self._child: subprocess.Popen[str] | None = None
+        self._lock = threading.Lock()
+
+    def start(self, arguments: Sequence[str], *, env: Mapping[str, str], log: Path) -> Process:
+        """An instance with these arguments and exactly this environment."""
+        wanted = {
+            "arguments": list(arguments),
+            "environment": dict(env),
+            "output": str(output_beside(log)),
+            "log": str(log),
+        }
+        for path in (output_beside(log), log):
+            path.touch()
+        with self._lock:
+            if self._child is None or self._child.poll() is not None:
+                self._child = self._spawn(env)
+            child = self._child
+            assert child.stdin is not None
+            assert child.stdout is not None
+            try:
+                child.stdin.write(json.dumps(wanted) + "\n")
+                child.stdin.flush()
+                answer = child.stdout.readline()
+                return Process(int(json.loads(answer)["pid"]), log)
+            except (OSError, ValueError, KeyError) as error:
+                raise TargetNotStarted(f"the host of the reference is gone: {error!r}") from None
+
+    def close(self) -> None:
+        """End the host; instances are ended by those who started them."""
+        with self._lock:
+            child, self._child = self._child, None
+        if child is not None:
+            child.communicate()
+
+    def _spawn(self, env: Mapping[str, str]) -> subprocess.Popen[str]:
+        expect_groups()
+        return subprocess.Popen(  # noqa: S603 - our own reference
+            self._command,
+            env=dict(env),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+            text=True,
+        )

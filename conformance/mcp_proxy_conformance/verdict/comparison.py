@@ -1,0 +1,205 @@
+"""Comparison: what was laid beside what is allowed, and the clauses that it breaks or shows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import msgspec
+
+from mcp_proxy_conformance.verdict.result import Cause, Finding, Inconclusive, NotApplicable
+
+MOST, WIDTH = 40, 400
+"""Members and characters of a value that a report shows of a finding."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Open:
+    """What could not be judged: the clauses, the reason in one sentence, and its cause."""
+
+    clauses: tuple[str, ...]
+    reason: str
+    cause: Cause
+
+
+class Broken(AssertionError):
+    """A comparison has findings; the first is the message."""
+
+
+@dataclass(slots=True)
+class Comparison:
+    """Everything that one act of judging compared.
+
+    `observed` counts for each clause the comparisons that looked at it and found no difference,
+    `looked` all comparisons.
+    """
+
+    findings: list[Finding] = field(default_factory=list)
+    observed: Counter[str] = field(default_factory=Counter)
+    open: list[Open] = field(default_factory=list)
+    looked: int = 0
+
+    def one_of(
+        self, path: str, observed: Any, allowed: Collection[Any], *,
+        breaks: Iterable[str], shows: Iterable[str] | None = None,
+    ) -> None:  # fmt: skip
+        """The observation is exactly one of the allowed values, of the same JSON type."""
+        holds = any(same(observed, one) for one in allowed)
+        wanted = next(iter(allowed)) if len(allowed) == 1 else sorted(allowed, key=str)
+        self.truth(path, observed, holds=holds, allowed=wanted, breaks=breaks, shows=shows)
+
+    def truth(
+        self, path: str, observed: Any, *, holds: bool, allowed: Any,
+        breaks: Iterable[str], shows: Iterable[str] | None = None,
+    ) -> None:  # fmt: skip
+        """The observation meets a condition, which `allowed` tells.
+
+        `breaks`: the clauses that it breaks where it does not; `shows`: those that are observed
+        where it does, the same unless others are named.
+        """
+        self.looked += 1
+        clauses = tuple(dict.fromkeys(breaks))
+        if not holds:
+            found = Finding(path=path, clauses=clauses, allowed=allowed, observed=observed)
+            self.findings.append(found)
+            return
+        self.observed.update(set(clauses if shows is None else shows))
+
+    def unread(self, path: str, text: str, clauses: Iterable[str]) -> None:
+        """A text could not be read: nothing is said of these clauses until its author pins it."""
+        reason = f"{path}: unrecognised text, pin it with its class: {text!r}"
+        self.open.append(Open(clauses=tuple(clauses), reason=reason, cause="unread_text"))
+
+    def add(self, other: Comparison, where: str = "") -> None:
+        """What was compared elsewhere, its paths marked with the place."""
+        self.findings += [
+            msgspec.structs.replace(one, path=f"{one.path}{where}") for one in other.findings
+        ]
+        self.observed.update(other.observed)
+        self.looked += other.looked
+        self.open += [replace(one, reason=f"{one.reason}{where}") for one in other.open]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was compared."""
+        return not (self.looked or self.observed or self.open)
+
+    @property
+    def broken(self) -> tuple[str, ...]:
+        """The clauses that findings name, in order."""
+        return tuple(dict.fromkeys(clause for one in self.findings for clause in one.clauses))
+
+    def leaving_open(self, clauses: Iterable[str], reason: str) -> Comparison:
+        """This comparison, those of the clauses open that it does not find broken itself."""
+        if rest := {*clauses} - {*self.broken}:
+            unsettled = Open(clauses=tuple(sorted(rest)), reason=reason, cause="other_clause")
+            self.open.append(unsettled)
+        return self
+
+    def conclude(self) -> None:
+        """End the check that made this comparison.
+
+        Raises:
+            Broken: It has findings.
+            Inconclusive: A text could not be read.
+            NotApplicable: Nothing was compared.
+        """
+        if (watch := _WATCH.get(None)) is not None:
+            watch.comparison = self
+        if self.findings:
+            raise Broken(f"{self.findings[0].path}: {self.findings[0].observed!r:.200}")
+        if self.open:
+            raise Inconclusive(self.open[0].reason, cause=self.open[0].cause)
+        if self.is_empty:
+            raise NotApplicable("what the check looks at is not part of this target's answer")
+
+
+@dataclass(slots=True)
+class Watch:
+    """What one call of a check left to its judge.
+
+    `sides` are operator, left and right of a failing assertion; `comparison` is what it concluded.
+    """
+
+    sides: tuple[str, Any, Any] | None = None
+    comparison: Comparison | None = None
+
+
+_WATCH: ContextVar[Watch] = ContextVar("watch")
+
+
+@contextmanager
+def watched() -> Iterator[Watch]:
+    """What the check that is called in this block leaves to its judge."""
+    watch = Watch()
+    token = _WATCH.set(watch)
+    try:
+        yield watch
+    finally:
+        _WATCH.reset(token)
+
+
+def compared(op: str, left: object, right: object) -> None:
+    """Keep both sides of a failing assertion for the judge of the check that is being called."""
+    if (watch := _WATCH.get(None)) is not None:
+        watch.sides = (op, left, right)
+
+
+def of_sides(sides: tuple[str, Any, Any] | None, clauses: tuple[str, ...]) -> tuple[Finding, ...]:
+    """The findings of a failing assertion in a check of these clauses: one for each member."""
+    if sides is None:
+        return (Finding(path="", clauses=clauses),)
+    op, left, right = sides
+    if op == "==" and isinstance(left, Mapping) and isinstance(right, Mapping):
+        names = [
+            one for one in {**right, **left} if not same(left.get(one, ...), right.get(one, ...))
+        ]
+        if names:
+            return tuple(
+                Finding(
+                    path=str(name),
+                    clauses=clauses,
+                    allowed=right.get(name),
+                    observed=left.get(name),
+                )
+                for name in names
+            )
+    return (Finding(path="", clauses=clauses, allowed=right, observed=left),)
+
+
+def same(left: Any, right: Any) -> bool:
+    """Whether two values are equal, JSON types included: neither is 1 true, nor 1.0 the integer."""
+    if isinstance(left, Mapping) and isinstance(right, Mapping):
+        return left.keys() == right.keys() and all(same(left[one], right[one]) for one in left)
+    if isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
+        return len(left) == len(right) and all(map(same, left, right))
+    plain = (bool, int, float)
+    if isinstance(left, plain) or isinstance(right, plain):
+        return type(left) is type(right) and left == right
+    return bool(left == right)
+
+
+def plain(finding: Finding) -> Finding:
+    """The finding as a report can hold it: its sides as JSON values, long ones cut."""
+    return msgspec.structs.replace(
+        finding, allowed=_json(finding.allowed), observed=_json(finding.observed)
+    )
+
+
+def _json(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(name): _json(inner) for name, inner in list(value.items())[:MOST]}
+    if isinstance(value, (set, frozenset)):
+        return sorted((_json(inner) for inner in value), key=str)[:MOST]
+    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
+        return [_json(inner) for inner in value[:MOST]]
+    if isinstance(value, bytes):
+        value = value.decode("utf-8", "backslashreplace")
+    if value is None or isinstance(value, (bool, int)):
+        return value
+    text = str(value)
+    return text if len(text) <= WIDTH else f"{text[:WIDTH]}... ({len(text)} characters)"

@@ -1,0 +1,181 @@
+"""A deviations file read, every fault of it told with its line."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from datetime import date
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from mcp_proxy_conformance.verdict.deviations.deviation import (
+    FILE,
+    BadDeviations,
+    Deviation,
+    Fault,
+    today,
+)
+from mcp_proxy_conformance.verdict.deviations.lines import Lines, line_of, lines_of
+from mcp_proxy_conformance.verdict.deviations.naming import why_not
+
+TABLE = "deviation"
+MEMBERS = ("id", "reason", "issue", "expires")
+MOST, SHOWN, MOST_OF_REASON = 1 << 20, 80, 1000
+"""Bytes that a file may have, and how much of a wrong name is told."""
+MANY = 20
+"""Faults of one file that are told."""
+_UNDONE = ("todo", "tbd", "tba", "fixme", "xxx")
+"""Words that a reason begins with while there is none."""
+_EMPTY = ("reason", "why", "because", "placeholder", "unknown", "none", "null")
+"""Words that are no reason when they stand alone."""
+
+
+def read_named(file: Path | None, on: date | None = None) -> tuple[Deviation, ...]:
+    """The deviations of that file; of the one that lies here when none is named, if one does."""
+    if file is None and not Path(FILE).exists():
+        return ()
+    return read(file or Path(FILE), on)
+
+
+def read(file: Path, on: date | None = None) -> tuple[Deviation, ...]:
+    """The deviations of a file that hold on that day, which is today in UTC unless it is named.
+
+    Raises:
+        BadDeviations: What is wrong with it: each line, each repair.
+    """
+    text = _text(file)
+    sound: list[Deviation] = []
+    faults: list[Fault] = []
+    for one in _read(text, str(file), on or today()):
+        if isinstance(one, Deviation):
+            sound.append(one)
+        elif len(faults) < MANY:
+            faults.append(one)
+        else:
+            break
+    if faults:
+        raise BadDeviations(faults)
+    return tuple(sound)
+
+
+def _text(file: Path) -> str:
+    try:
+        with file.open("rb") as opened:
+            raw = opened.read(MOST + 1)
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        repair = "name another file, or let `deviations init` write one"
+        raise BadDeviations([_fault(str(file), 1, f"cannot be read: {why}; {repair}")]) from None
+    if len(raw) > MOST:
+        told = f"has more than {MOST} bytes; leave the known failures in it and nothing else"
+        raise BadDeviations([_fault(str(file), 1, told)])
+    try:
+        return raw.decode("utf-8").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        line = raw[: error.start].count(b"\n") + 1
+        told = "is no UTF-8; save the file in that encoding"
+        raise BadDeviations([_fault(str(file), line, told)]) from None
+
+
+def _read(text: str, file: str, on: date) -> Iterator[Deviation | Fault]:
+    """Every entry that can be used, and everything that is wrong."""
+    try:
+        told = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        yield _no_toml(text, file, error)
+        return
+    for name in told:
+        if name != TABLE:
+            yield _fault(file, line_of(text, name), _unknown(name, (TABLE,)))
+    entries = told.get(TABLE, [])
+    if not isinstance(entries, list) or not all(isinstance(one, dict) for one in entries):
+        yield _fault(file, line_of(text, TABLE), f"{TABLE} is no list; begin each with [[{TABLE}]]")
+        return
+    places = lines_of(text)
+    if len(places) != len(entries):
+        places = [Lines(line_of(text, TABLE), {})] * len(entries)
+    first: dict[str, int] = {}
+    for entry, place in zip(entries, places, strict=True):
+        yield from _entry(entry, place, file, on)
+        wanted = entry.get("id")
+        if isinstance(wanted, str) and wanted in first:
+            twice = f"{wanted[:SHOWN]!r} stands here and on line {first[wanted]}; leave one of them"
+            yield _fault(file, place.of("id"), twice)
+        elif isinstance(wanted, str):
+            first[wanted] = place.header
+
+
+def _entry(entry: dict[str, Any], place: Lines, file: str, on: date) -> Iterator[Deviation | Fault]:
+    faults = [
+        *(_fault(file, place.of(n), _unknown(n, MEMBERS)) for n in entry if n not in MEMBERS),
+        *(
+            _fault(file, place.of(name), told)
+            for name in MEMBERS
+            if (told := _complaint(name, entry.get(name)))
+        ),
+    ]
+    if not faults:
+        deviation = Deviation(**entry, file=file, line=place.header)
+        if told := why_not(deviation.id):
+            faults.append(Fault(file=file, line=place.of("id"), text=told, kind="outdated"))
+        if deviation.expires < on:
+            told = f"{deviation.id} has expired on {deviation.expires}; mend it or set a new date"
+            faults.append(Fault(file=file, line=place.of("expires"), text=told, kind="outdated"))
+        if not faults:
+            yield deviation
+    yield from faults
+
+
+def _complaint(name: str, value: Any) -> str:
+    """What is wrong with a member of an entry, with the repair; empty when nothing is."""
+    if value is None:
+        return f"{name} is missing; an entry has {', '.join(MEMBERS)}"
+    if name == "expires":
+        fine = type(value) is date  # a time of day is a date, too
+        return "" if fine else "expires is no date; write it as 2027-01-31, without quotes"
+    if not isinstance(value, str):
+        return f"{name} is no text; put it in quotes"
+    if name == "id":
+        return "" if value.strip() else "id is empty; name a clause, a check or a case"
+    if name == "reason":
+        told = "reason says nothing; say why this failure is known and stays"
+        return "" if _is_reason(value) else told
+    return "" if _is_link(value) else "issue is no link; give the http(s) address of the issue"
+
+
+def _is_reason(value: str) -> bool:
+    words = re.findall(r"\w+", value[:MOST_OF_REASON].lower())
+    return bool(words) and words[0] not in _UNDONE and not (words[0] in _EMPTY and not words[1:])
+
+
+def _is_link(value: str) -> bool:
+    try:
+        parts = urlsplit(value)
+    except ValueError:
+        return False
+    sound = value.isprintable() and " " not in value
+    return sound and parts.scheme in ("http", "https") and bool(parts.hostname)
+
+
+def _no_toml(text: str, file: str, error: Exception) -> Fault:
+    """Where the text is no TOML, which the parser tells in words."""
+    at = re.search(r" \(at line (\d+), column \d+\)$", str(error))
+    line = int(at[1]) if at else text.rstrip("\n").count("\n") + 1
+    if isinstance(error, RecursionError):
+        return _fault(file, 1, f"nests too deeply; write each entry as [[{TABLE}]]")
+    why = str(error).partition(" (at ")[0]
+    return _fault(file, line, f"is no TOML: {why}; see schemas/deviations.schema.json")
+
+
+def _unknown(name: str, known: tuple[str, ...]) -> str:
+    name = name[:SHOWN]
+    near = get_close_matches(name, known, 1)
+    repair = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
+    return f"there is no {name!r}; {repair}"
+
+
+def _fault(file: str, line: int, text: str) -> Fault:
+    return Fault(file=file, line=line, text=text)

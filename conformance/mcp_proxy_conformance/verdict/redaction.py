@@ -1,0 +1,74 @@
+"""Secrets taken out of everything that is told: as they are, percent-encoded, in base64."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+from urllib.parse import quote, quote_plus
+
+from mcp_proxy_conformance.verdict.base64_inside import in_base64
+
+REDACTED = "(redacted)"
+LEAST, LEAST_ENCODED = 4, 6
+"""Characters; a shorter secret would be found in any text, and so would its shorter encodings."""
+OURS = frozenset(
+    {"check", "case", "clauses", "judgement", "verdict", "blame", "stage", "id", "format", "exit",
+     "direction", "edge", "profile", "suite", "headline"}
+)  # fmt: skip
+"""Members of the report whose words are the suite's own."""
+
+
+class Redactor:
+    """Replaces what is secret in texts and in JSON values."""
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        """The secrets, as they were given; those of fewer than four characters are let stand."""
+        forms = {form for secret in secrets if len(secret) >= LEAST for form in _forms(secret)}
+        longest_first = sorted(forms, key=lambda form: (-len(form), form))
+        self._found = re.compile("|".join(map(re.escape, longest_first))) if forms else None
+
+    def text(self, told: str) -> str:
+        """The text without any form of a secret."""
+        return told if self._found is None else self._found.sub(REDACTED, told)
+
+    def tree(self, value: Any) -> Any:
+        """The JSON value without them, members' names included."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, Mapping):
+            return {
+                self.text(name): inner if name in OURS and _words(inner) else self.tree(inner)
+                for name, inner in value.items()
+            }
+        return [self.tree(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def _words(value: Any) -> bool:
+    """Whether the value is a word, or a list of words."""
+    return isinstance(value, str) or (
+        isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
+    )
+
+
+def _forms(secret: str) -> Iterator[str]:
+    """The secret, and how it looks where something has encoded it."""
+    raw = secret.encode("utf-8", "replace")
+    every = "".join(f"%{byte:02X}" for byte in raw)
+    encoded = {quote(secret, safe="", errors="replace"), quote(secret, errors="replace"), every}
+    encoded |= {quote_plus(secret, errors="replace"), *(_in_base64(raw))}
+    encoded |= {quote(form, safe="") for form in _in_base64(raw)}
+    yield secret
+    yield from (json.dumps(secret)[1:-1], json.dumps(json.dumps(secret)[1:-1])[1:-1])
+    yield json.dumps(secret, ensure_ascii=False)[1:-1]
+    yield repr(secret)[1:-1]
+    for form in encoded:
+        yield from (form, re.sub("%[0-9A-F]{2}", lambda found: found[0].lower(), form))
+
+
+def _in_base64(raw: bytes) -> Iterator[str]:
+    """Those that are long enough to be found, in both alphabets."""
+    for encode in (base64.b64encode, base64.urlsafe_b64encode):
+        yield from (told for told in in_base64(raw, encode) if len(told) >= LEAST_ENCODED)
