@@ -21,16 +21,15 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import pytest
 from amounts import positive
 
 from mcp_proxy_conformance.catalogue.world import World
-from mcp_proxy_conformance.cli.checking import INI
-from mcp_proxy_conformance.run.given import Given
+from mcp_proxy_conformance.run.invocation import invoke
+from mcp_proxy_conformance.selftest.trial import trial
 from mcp_proxy_conformance.targets.adapter import Target
 from mcp_proxy_conformance.targets.description import describe
 from mcp_proxy_conformance.targets.kinds import target_of
@@ -67,19 +66,9 @@ def reference() -> Target:
 
 def recorded(scratch: Path) -> list[Recorded]:
     """The worlds of one run, in the order in which they ended."""
-    (scratch / "checks.ini").write_text(INI, encoding="utf-8")
     found: list[Recorded] = []
     with _told_of_the_end(found):
-        pytest.main(
-            [
-                "-c", str(scratch / "checks.ini"), "--rootdir", str(scratch),
-                "-p", "no:cacheprovider", "-p", "no:terminal",
-                "-p", "mcp_proxy_conformance.plugin",
-                "--capture=sys", "--disable-plugin-autoload", "-p", "pytest_timeout",
-                "--out", str(scratch / "out"),
-            ],
-            plugins=[Given(target=reference(), confirm=True)],
-        )  # fmt: skip
+        invoke(replace(trial(reference(), confirm=True), out=scratch / "out"), silent=True)
     return [one for one in found if one.requests]
 
 

@@ -23,7 +23,7 @@ from amounts import positive
 from mcp_proxy_conformance.catalogue.requirement import catalogue, profile
 from mcp_proxy_conformance.discovery.laws.law import LAWS
 from mcp_proxy_conformance.discovery.laws.playing import play
-from mcp_proxy_conformance.discovery.laws.worlds import generated
+from mcp_proxy_conformance.run.laws.of_worlds import generated
 from mcp_proxy_conformance.selftest.forking import forked
 from mcp_proxy_conformance.selftest.gather import trials
 from mcp_proxy_conformance.selftest.matrix import Trial

@@ -26,7 +26,7 @@ from urllib.parse import urlsplit
 from amounts import positive
 
 from mcp_proxy_conformance.catalogue.world import Server, Tool, World
-from mcp_proxy_conformance.discovery.arming.armed import Armed
+from mcp_proxy_conformance.discovery.arming import Armed
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.targets.adapter import Target
 from mcp_proxy_conformance.targets.description import describe

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from mcp_proxy_conformance.catalogue.locks import ToolState
 from mcp_proxy_conformance.catalogue.requirement import MixedJudgement, UnknownClause, requirement
 from mcp_proxy_conformance.catalogue.stage import BadStage, on, stage
 from mcp_proxy_conformance.catalogue.world import (
@@ -13,6 +12,7 @@ from mcp_proxy_conformance.catalogue.world import (
     Step,
     Tool,
     ToolKey,
+    ToolState,
     World,
     key,
     server,

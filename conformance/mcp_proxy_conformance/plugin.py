@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import time
 from collections.abc import Callable, Generator
@@ -10,31 +11,35 @@ from typing import Any
 
 import pytest
 
-from mcp_proxy_conformance.catalogue.case import own_case
 from mcp_proxy_conformance.catalogue.resources import checks_dir
-from mcp_proxy_conformance.discovery.live.environment import URL
+from mcp_proxy_conformance.discovery.live.endpoint import URL, BadEndpoint
 from mcp_proxy_conformance.discovery.live.live_bench import ANSWER, ANSWERS
 from mcp_proxy_conformance.report.terminal import known_failures
-from mcp_proxy_conformance.run.asked import add_options, asked_run, given_to
-from mcp_proxy_conformance.run.collected import clauses_of, named, place_of
-from mcp_proxy_conformance.run.endings import is_advisory, setup_ending, tell_pytest, tell_waived
-from mcp_proxy_conformance.run.interrupting import INTERRUPTION, heed
-from mcp_proxy_conformance.run.judging import Ending
-from mcp_proxy_conformance.run.load_run import LoadRun, only_own
-from mcp_proxy_conformance.run.parallel.role import Role, role_of
+from mcp_proxy_conformance.run.collection import clauses_of, named, place_of
+from mcp_proxy_conformance.run.judgement import Ending, Silence
+from mcp_proxy_conformance.run.parallel.role import Role, role_of, scratch_of
 from mcp_proxy_conformance.run.progress import heard
-from mcp_proxy_conformance.run.selecting import left_out, select, share_out
-from mcp_proxy_conformance.run.session import Run
-from mcp_proxy_conformance.run.silence import Silence
-from mcp_proxy_conformance.run.world_run import WorldRun
+from mcp_proxy_conformance.run.pytest_bridge import (
+    is_advisory,
+    setup_ending,
+    tell_pytest,
+    tell_waived,
+)
+from mcp_proxy_conformance.run.request import add_options, request_of
+from mcp_proxy_conformance.run.selection import left_out, select, share_out
+from mcp_proxy_conformance.run.session import Found, Session, as_found
+from mcp_proxy_conformance.run.setup import SCRATCH, set_up
+from mcp_proxy_conformance.run.signals import INTERRUPTION, heed
+from mcp_proxy_conformance.targets.description import BadTarget
 from mcp_proxy_conformance.verdict.comparison import compared
+from mcp_proxy_conformance.verdict.deviations.deviation import BadDeviations
 from mcp_proxy_conformance.verdict.deviations.waiving import stray
-from mcp_proxy_conformance.verdict.escaping import inert
 from mcp_proxy_conformance.verdict.outcome import STALE, Outcome
+from mcp_proxy_conformance.verdict.redaction import inert
 from mcp_proxy_conformance.verdict.result import Blame
 
-RUN = pytest.StashKey[Run]()
-ENDING = pytest.StashKey[Ending]()
+RUN = pytest.StashKey[Session]()
+ENDING = pytest.StashKey[tuple[Ending, Found]]()
 BEGAN = pytest.StashKey[float]()
 SILENCE = pytest.StashKey[Silence]()
 WHOLE = pytest.StashKey[bool]()
@@ -52,9 +57,15 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the marks; with a target, set up the run and supply the installed checks."""
     config.addinivalue_line("markers", "requirement(*clauses): the clauses that a check proves")
     config.addinivalue_line("markers", "on(world): the world or stage that a check works on")
-    run = asked_run(config, given_to(config))
-    if run is None:
+    try:
+        request = request_of(config)
+    except json.JSONDecodeError as error:
+        raise pytest.UsageError(f"--target-options is no JSON object: {error}") from None
+    except (BadTarget, BadEndpoint, BadDeviations) as error:
+        raise pytest.UsageError(str(error)) from None
+    if request is None:
         return
+    run = set_up(request, scratch_of(config) or SCRATCH)
     config.stash[RUN], config.stash[SILENCE] = run, Silence()
     config.add_cleanup(run.close)
     heed(config, signal.SIGTERM)
@@ -69,10 +80,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """A case of one's own stands in the place of those of its area."""
     run = metafunc.config.stash.get(RUN, None)
-    if isinstance(run, LoadRun) and (own := run.loader_target.case) is not None:
-        only_own(metafunc, own)
-    elif isinstance(run, WorldRun) and run.own is not None:
-        own_case(metafunc, run.own)
+    if run is not None and run.subject.own_case is not None:
+        run.subject.own_case.parametrise(metafunc)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -81,11 +90,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     run = config.stash.get(RUN, None)
     if run is None:
         return
-    if config.stash[WHOLE] and (why := stray(run.deviations, {named(item) for item in items})):
-        run.stopped = Outcome("unknown deviation", STALE, why)
-    select(items, run, config)
-    if not config.stash[WHOLE] and given_to(config) is None and left_out(items, run):
-        run.narrowed = True
+    if config.stash[WHOLE] and (
+        why := stray(run.request.deviations, {named(item) for item in items})
+    ):
+        run.state.stopped = Outcome("unknown deviation", STALE, why)
+    select(items, run)
+    if not (config.stash[WHOLE] or run.request.trial) and left_out(items, run):
+        run.state.narrowed = True
     share_out(items, run)
 
 
@@ -96,7 +107,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     if run is None or session.config.option.collectonly or not session.items:
         return None
     session.config.stash[ROLE].begin(session.items)
-    if run.stopped is None or not _only_ours(session):
+    if run.state.stopped is None or not _only_ours(session):
         return None
     return session.config.stash[ROLE].give_up()
 
@@ -109,7 +120,7 @@ def _only_ours(session: pytest.Session) -> bool:
 def pytest_deselected(items: list[pytest.Item]) -> None:
     """Remember that a part of the profile was left out."""
     if items and (run := items[0].config.stash.get(RUN, None)) is not None:
-        run.narrowed = True
+        run.state.narrowed = True
 
 
 @pytest.fixture
@@ -121,13 +132,13 @@ def bench(request: pytest.FixtureRequest) -> Any:
         if place is not None and place.world in (ANSWER, ANSWERS):
             pytest.fail(f"set {URL} to the URL of the endpoint", pytrace=False)
         raise pytest.UsageError("a check needs --target and the mark @on(world)")
-    if run.stopped is not None:
-        pytest.fail(run.redactor.text(run.stopped.why), pytrace=False)
-    lacking = run.lacking(place)
+    if run.state.stopped is not None:
+        pytest.fail(run.redactor.text(run.state.stopped.why), pytrace=False)
+    lacking = run.subject.lacking(place)
     if lacking is not None:
         pytest.skip(f"not applicable: {lacking}")
     with heard(request.config, place):
-        found = run.bench(place)
+        found = run.subject.open(place)
     request.node.stash[BEGAN] = time.monotonic()
     return found
 
@@ -142,9 +153,12 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object:
     names = pyfuncitem._fixtureinfo.argnames  # noqa: SLF001
     arguments: dict[str, Any] = {name: pyfuncitem.funcargs[name] for name in names}
     call = partial(_call, pyfuncitem.obj, arguments)
-    ending = run.judged(call, arguments["bench"], place)
-    pyfuncitem.stash[ENDING] = ending
-    return tell_pytest(pyfuncitem, run.as_judged(ending, clauses_of(pyfuncitem)), run)
+    ending = run.subject.judge(call, arguments["bench"], place)
+    if not (cited := clauses_of(pyfuncitem)):  # a check of somebody's own
+        return tell_pytest(pyfuncitem, ending, run)
+    found = run.found(ending, cited)
+    pyfuncitem.stash[ENDING] = ending, found
+    return tell_pytest(pyfuncitem, as_found(ending, found), run)
 
 
 def _call(check: Callable[..., Any], arguments: dict[str, Any], bench: Any) -> None:
@@ -168,23 +182,23 @@ def pytest_runtest_makereport(
     if run is None or place is None:
         return report
     item.config.stash[INTERRUPTION].again()
-    if call.when == "teardown" and run.lacking(place) is None:
-        run.done_with(place)
+    if call.when == "teardown" and run.subject.lacking(place) is None:
+        run.subject.done_with(place)
     if not clauses_of(item):  # a check of somebody's own, which pytest alone tells of
         return report
     seconds = time.monotonic() - item.stash.get(BEGAN, time.monotonic())
     if call.when == "setup" and call.excinfo is not None:
-        ending = setup_ending(call.excinfo, run.lacking(place))
+        ending = setup_ending(call.excinfo, run.subject.lacking(place))
         run.record(item, place, ending, seconds=0.0)
         _stop_if_silent(item, ending, run)
     elif call.when == "call" and ENDING in item.stash:
-        ending = item.stash[ENDING]
-        result = run.record(item, place, ending, seconds=seconds)
+        ending, found = item.stash[ENDING]
+        result = run.record(item, place, ending, found, seconds=seconds)
         _stop_if_silent(item, ending, run)
-        given = given_to(item.config)
-        if given is not None and result.convicts(given.until):
+        selection = run.request.selection
+        if result.convicts(selection.until):
             item.session.shouldfail = "convicted"  # pytest tells of an interruption at length
-        if item.config.getoption("--fail-fast") and result.convicts(result.clauses):
+        if selection.fail_fast and result.convicts(result.clauses):
             item.session.shouldfail = "--fail-fast ends a run at its first failure"
         report.user_properties.append(("requirements", " ".join(result.clauses)))
         tell_waived(report, result, run)
@@ -196,11 +210,11 @@ def pytest_runtest_makereport(
     return report
 
 
-def _stop_if_silent(item: pytest.Item, ending: Ending, run: Run) -> None:
+def _stop_if_silent(item: pytest.Item, ending: Ending, run: Session) -> None:
     """No further check waits for a target that answers nobody; proofs of checks go on."""
     found = item.config.stash[SILENCE].after(ending, advisory=is_advisory(item))
-    if found is not None and given_to(item.config) is None:
-        run.stopped = found
+    if found is not None and not run.request.trial:
+        run.state.stopped = found
         item.session.shouldfail = "the target stopped answering"
 
 
@@ -223,16 +237,17 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     run = session.config.stash.get(RUN, None)
     if run is None or session.config.option.collectonly:
         return
-    run.faults, FAULTS[:] = list(FAULTS), []
-    run.interrupted = exitstatus == pytest.ExitCode.INTERRUPTED and not run.faults
+    state = run.state
+    state.faults, FAULTS[:] = list(FAULTS), []
+    state.interrupted = exitstatus == pytest.ExitCode.INTERRUPTED and not state.faults
     if exitstatus == pytest.ExitCode.INTERNAL_ERROR:
-        run.faults.append("pytest broke inside; its log says where")
-    run.cut_short = str(session.shouldfail or session.shouldstop or "")
+        state.faults.append("pytest broke inside; its log says where")
+    state.cut_short = str(session.shouldfail or session.shouldstop or "")
     told = session.config.stash[ROLE].end()
     if told is None:
         return
     session.config.stash[REPORT] = told
-    unjudged = run.stopped is not None  # no check has told pytest of it
+    unjudged = state.stopped is not None  # no check has told pytest of it
     if (unjudged or told["exit"] == STALE) and exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
@@ -245,7 +260,7 @@ def pytest_terminal_summary(
     if told is None:
         return
     lines = known_failures(told)
-    if lines or config.stash[RUN].stopped is not None:
+    if lines or config.stash[RUN].state.stopped is not None:
         terminalreporter.section("known failures" if lines else "mcp-proxy-conformance")
         summary = f"{told['headline']}: {told['why']}"
         terminalreporter.write_line(inert("\n".join([*lines, summary])))

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
-from mcp_proxy_conformance.targets.answer import Said
+from mcp_proxy_conformance.targets.command import Said
 
 
 def test_every_line_of_the_page_keeps_to_the_schema_and_is_understood() -> None:

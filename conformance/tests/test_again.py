@@ -10,7 +10,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from mcp_proxy_conformance.cli import judging, live, main
+from mcp_proxy_conformance.cli import judging, main
 from mcp_proxy_conformance.cli.again import again
 from mcp_proxy_conformance.verdict.redaction import Redactor
 
@@ -34,7 +34,6 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
         return 0
 
     monkeypatch.setattr(judging, "judge", judge)
-    monkeypatch.setattr(live, "judge_live", judge_live)
     monkeypatch.setattr("mcp_proxy_conformance.cli.endpoint.judge_live", judge_live)
     return found
 

@@ -15,7 +15,7 @@ from mcp_proxy_conformance.discovery.calibration import (
     differences,
     volatile,
 )
-from mcp_proxy_conformance.discovery.echo import without_flag
+from mcp_proxy_conformance.discovery.forms import without_flag
 from mcp_proxy_conformance.verdict.result import Inconclusive
 
 FRAME = b'{"content":[{"type":"text","text":""}]}'

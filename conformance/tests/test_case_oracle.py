@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from mcp_proxy_conformance.catalogue.case import Case, cases
-from mcp_proxy_conformance.catalogue.locks import ToolState, final
 from mcp_proxy_conformance.catalogue.resources import fixtures_dir
 from mcp_proxy_conformance.catalogue.stage import stage
-from mcp_proxy_conformance.catalogue.world import ToolKey, key
+from mcp_proxy_conformance.catalogue.world import ToolKey, ToolState, final, key
 from mcp_proxy_conformance.selftest.authoring.linting import lint
 
 CASES = cases()

@@ -17,7 +17,7 @@ from pages import blocks
 from mcp_proxy_conformance.catalogue.case import cases
 from mcp_proxy_conformance.catalogue.resources import fixtures_dir
 from mcp_proxy_conformance.catalogue.stage import stage
-from mcp_proxy_conformance.discovery.arming.arming import arm
+from mcp_proxy_conformance.discovery.arming import arm
 from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_conformance.targets.started import Started
 from mcp_proxy_reference.changed import Changed

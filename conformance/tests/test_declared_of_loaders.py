@@ -13,10 +13,9 @@ from click.testing import CliRunner
 
 from mcp_proxy_conformance.catalogue.load_case import load_cases
 from mcp_proxy_conformance.cli import main
-from mcp_proxy_conformance.resilience.declared import are_tools_of
-from mcp_proxy_conformance.resilience.loader_target import embedded_target
+from mcp_proxy_conformance.resilience.loader_target import are_tools_of, embedded_target
 from mcp_proxy_conformance.resilience.loads import Loads
-from mcp_proxy_conformance.run.load_run import LoadBench
+from mcp_proxy_conformance.run.subjects.loader import LoadBench
 from mcp_proxy_conformance.verdict.result import NotApplicable
 from mcp_proxy_reference.changed_load import ChangedLoad
 from mcp_proxy_reference.loader import Connection, Signal

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -13,14 +12,13 @@ import pytest
 
 from mcp_proxy_conformance.catalogue.requirement import profile
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
+from mcp_proxy_conformance.report.document import document
 from mcp_proxy_conformance.report.terminal import render
-from mcp_proxy_conformance.run.document import document
-from mcp_proxy_conformance.run.session import Run
-from mcp_proxy_conformance.targets.description import Description
-from mcp_proxy_conformance.targets.kinds import target_of
+from mcp_proxy_conformance.targets.adapter import CAPABILITIES
 from mcp_proxy_conformance.verdict.deviations.deviation import Deviation
 from mcp_proxy_conformance.verdict.deviations.waiving import stray, waived, waivers
 from mcp_proxy_conformance.verdict.outcome import VIOLATED, Outcome
+from mcp_proxy_conformance.verdict.record import RunRecord, RunState, TargetFacts
 from mcp_proxy_conformance.verdict.result import Blame, Result, Verdict
 
 
@@ -53,17 +51,16 @@ def result(verdict: Verdict, *clauses: str, blame: Blame = "", **members: Any) -
 
 def told(*deviations: Deviation, other: tuple[Result, ...] = (), **state: Any) -> dict[str, Any]:
     """The report of a run of the robustness profile: what is not in `other` passes."""
-    run = Run(
-        target=target_of(Description(kind="reference")),
-        profile=profile("robustness"),
-        out=Path("unused"),
+    judged = profile("robustness")
+    seen = {clause for one in other for clause in one.clauses}
+    rest = [result("pass", one, check="test_y") for one in judged.clauses if one not in seen]
+    results = [waived(one, deviations) for one in (*other, *rest)]
+    run = RunRecord(
+        target=TargetFacts(kind="reference", capabilities=CAPABILITIES),
+        profile=judged,
+        state=RunState(**({"results": results} | state)),
         deviations=deviations,
     )
-    seen = {clause for one in other for clause in one.clauses}
-    rest = [result("pass", one, check="test_y") for one in run.profile.clauses if one not in seen]
-    run.results += [waived(one, deviations) for one in (*other, *rest)]
-    for name, value in state.items():
-        setattr(run, name, value)
     found = document(run)
     schema = msgspec.json.decode((schemas_dir() / "report.schema.json").read_bytes())
     jsonschema.validate(msgspec.json.decode(msgspec.json.encode(found)), schema)
@@ -275,18 +272,20 @@ def test_a_case_that_its_check_has_not_is_told_with_the_nearest() -> None:
 
 def test_a_joined_profile_knows_the_clauses_of_both() -> None:
     """Those of a third are not observed."""
-    run = Run(
-        target=replace(target_of(Description(kind="reference"))),
-        profile=profile("discovery+robustness"),
-        out=Path("unused"),
-        deviations=(known("FR-006.cap"), known("ROB.flag"), known("T1.timeout")),
-    )
-    run.results += [
-        waived(result("fail", one, check="test_y"), run.deviations)
+    both = profile("discovery+robustness")
+    deviations = (known("FR-006.cap"), known("ROB.flag"), known("T1.timeout"))
+    results = [
+        waived(result("fail", one, check="test_y"), deviations)
         if one in ("FR-006.cap", "ROB.flag")
         else result("pass", one, check="test_y")
-        for one in run.profile.clauses
+        for one in both.clauses
     ]
+    run = RunRecord(
+        target=TargetFacts(kind="reference", capabilities=CAPABILITIES),
+        profile=both,
+        state=RunState(results=results),
+        deviations=deviations,
+    )
 
     found = document(run)
 

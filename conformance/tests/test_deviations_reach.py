@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 from known_failures import FLAG, QUERY, command, reported, write
 
-from mcp_proxy_conformance.run.given import Given
 from mcp_proxy_conformance.selftest.live_trial import endpoint_of, seeded, tried_live
-from mcp_proxy_conformance.selftest.trial import tried
+from mcp_proxy_conformance.selftest.trial import trial, tried
 from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_conformance.verdict.deviations.deviation import FILE
 from mcp_proxy_reference.faults import faults
@@ -87,7 +86,7 @@ def test_no_file_excuses_a_counterexample(tmp_path: Path) -> None:
     write("ROB.flag")
     (fault,) = (one for one in faults() if one.id == FLAG)
     target = embedded(fault, settle_s=0.1)
-    given = Given(target=target, profile="robustness", clauses=frozenset({"ROB.flag"}))
+    given = trial(target, profile="robustness", clauses=frozenset({"ROB.flag"}))
     try:
         verdicts = tried(given, tmp_path / "trial")
     finally:

@@ -12,9 +12,8 @@ from click.testing import CliRunner
 from mcp_proxy_conformance.catalogue.requirement import catalogue, profile
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.resilience.loader_target import embedded_target
-from mcp_proxy_conformance.run.given import Given
-from mcp_proxy_conformance.run.judging import attempt, confirmed
-from mcp_proxy_conformance.selftest.trial import tried
+from mcp_proxy_conformance.run.judgement import attempt, confirmed
+from mcp_proxy_conformance.selftest.trial import trial, tried
 from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_conformance.verdict.comparison import Comparison, of_sides, same
 from mcp_proxy_conformance.verdict.deviations.writing import broken
@@ -116,7 +115,7 @@ def test_a_proxy_with_one_fault_is_accused_of_that_alone(
     near = {"FR-001", "FR-003", "FR-005", "FR-006", "FR-009", "FR-010", "SC-006"}
     asked = frozenset(one for one in catalogue().clauses if one.partition(".")[0] in near)
 
-    found = tried(Given(target=target, clauses=asked), tmp_path)
+    found = tried(trial(target, clauses=asked), tmp_path)
 
     firm = {one for one in asked if catalogue().clause(one).judgement == "F"}
     failed = {one for one in firm if found.clauses.get(one) == "fail"}
@@ -141,7 +140,7 @@ def test_a_loader_that_is_wrong_on_one_signal_is_told_its_clauses(
     """The failing control answers 404 and charges no case; no server's class breaks another's."""
     target = embedded_target(LOADERS[name])
 
-    found = tried(Given(target=target, profile="resilience", clauses=QUICK), tmp_path)
+    found = tried(trial(target, profile="resilience", clauses=QUICK), tmp_path)
 
     firm = [one for one in found.clauses if catalogue().clause(one).judgement == "F"]
     failed = {one for one in firm if found.clauses[one] == "fail"}
@@ -154,9 +153,7 @@ def test_too_few_attempts_are_not_too_many(tmp_path: Path) -> None:
         id="never", text="It never tries again.", change={"again": lambda *_: False}
     )
 
-    found = tried(
-        Given(target=embedded_target(never), profile="resilience", clauses=QUICK), tmp_path
-    )
+    found = tried(trial(embedded_target(never), profile="resilience", clauses=QUICK), tmp_path)
 
     assert found.clauses["O5.bounded"] != "fail"
     assert found.clauses["T3.retried"] == "fail"

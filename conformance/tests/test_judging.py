@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from mcp_proxy_conformance.discovery.bench import Bench
-from mcp_proxy_conformance.run.judging import Ending, attempt, judge
+from mcp_proxy_conformance.run.judgement import Ending, attempt, judge
 from mcp_proxy_conformance.targets.adapter import AdapterError, Refused, Unsupported
 from mcp_proxy_conformance.verdict.result import (
     Breach,

@@ -18,14 +18,13 @@ from mcp_proxy_conformance.catalogue.load_case import LoadCase, read_own
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.resilience.laws.law import LAWS, Declared
-from mcp_proxy_conformance.resilience.laws.trying import Laws
 from mcp_proxy_conformance.resilience.laws.worlds import WORDS
 from mcp_proxy_conformance.resilience.loader_target import embedded_target
 from mcp_proxy_conformance.resilience.loads import Loads
 from mcp_proxy_conformance.resilience.walk import Reads
-from mcp_proxy_conformance.run.given import Given
-from mcp_proxy_conformance.run.load_run import LoadBench
-from mcp_proxy_conformance.selftest.trial import tried
+from mcp_proxy_conformance.run.laws.of_loads import Laws
+from mcp_proxy_conformance.run.subjects.loader import LoadBench
+from mcp_proxy_conformance.selftest.trial import trial, tried
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Inconclusive
 from mcp_proxy_reference.changed import Fresh
@@ -254,8 +253,8 @@ def test_a_run_says_the_same_twice_and_leads_to_a_case_of_its_own(tmp_path: Path
     wrong = changed("one-too-many", again=lambda _, s, n, most: s == "transient" and n <= most)
     found = []
     for name in ("one", "two"):
-        given = Given(
-            target=embedded_target(wrong),
+        given = trial(
+            embedded_target(wrong),
             profile="resilience",
             clauses=frozenset({"I5.clears", "O5.bounded"}),
         )

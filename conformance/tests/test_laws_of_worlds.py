@@ -21,11 +21,9 @@ from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.discovery.laws.building import Plan, is_sensible
 from mcp_proxy_conformance.discovery.laws.law import LAWS
 from mcp_proxy_conformance.discovery.laws.shrinking import size
-from mcp_proxy_conformance.discovery.laws.trying import Asked, Laws
-from mcp_proxy_conformance.discovery.laws.worlds import generated
 from mcp_proxy_conformance.discovery.laws.writing import written
-from mcp_proxy_conformance.run.given import Given
-from mcp_proxy_conformance.selftest.trial import tried
+from mcp_proxy_conformance.run.laws.of_worlds import Asked, Laws, generated
+from mcp_proxy_conformance.selftest.trial import trial, tried
 from mcp_proxy_conformance.targets.adapter import CAPABILITIES
 from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_conformance.verdict.result import Inconclusive
@@ -208,12 +206,10 @@ def test_a_run_says_the_same_twice_and_tells_its_seed(tmp_path: Path) -> None:
     """The same verdicts by the same clauses, and what they rest on."""
     found = []
     for name in ("one", "two"):
-        given = Given(
-            target=embedded(
-                changed("eleven", cap=lambda wanted: cap(wanted) + 1), settle_s=SETTLE_S
-            ),
+        given = trial(
+            embedded(changed("eleven", cap=lambda wanted: cap(wanted) + 1), settle_s=SETTLE_S),
             clauses=frozenset({"FR-006.odd-limits"}),
-            only="test_no_answer_in_any_world_exceeds_its_cap",
+            alone="test_no_answer_in_any_world_exceeds_its_cap",
         )
         verdicts = tried(given, tmp_path / name)
         found.append([(r["check"], r["verdict"], r["clauses"]) for r in verdicts.every])

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from mcp_proxy_conformance.discovery.live.budget import MOST_HELD, Budget, Ledger, OverBudget
-from mcp_proxy_conformance.discovery.published import default, refusals
+from mcp_proxy_conformance.discovery.offered import default, refusals
 from mcp_proxy_conformance.verdict.result import Misshapen
 from mcp_proxy_conformance.wire import jsonrpc
 from mcp_proxy_conformance.wire.faults import ProtocolFault

@@ -13,7 +13,7 @@ from hostile_target import Asked, Hostile, Way, found, serving, texted
 from hostile_ways import raw
 
 from mcp_proxy_conformance.cli import main
-from mcp_proxy_conformance.discovery.live.patience import AGAIN, LONGEST_S, PAUSE_S, pause
+from mcp_proxy_conformance.discovery.live.talk import AGAIN, LONGEST_S, PAUSE_S, pause
 
 
 def look(url: str, out: Path, *options: str) -> Result:

@@ -14,8 +14,8 @@ from mcp_proxy_conformance.discovery.live.endpoint import (
     agents_of,
     headers_of,
     place_named,
+    read_locks,
 )
-from mcp_proxy_conformance.discovery.live.locks_file import read_locks
 from mcp_proxy_conformance.discovery.live.words import VERBS, Names, Words, bare
 
 

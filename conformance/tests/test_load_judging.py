@@ -11,8 +11,7 @@ import pytest
 
 from mcp_proxy_conformance.resilience.loader_target import embedded_target
 from mcp_proxy_conformance.resilience.showing import shows
-from mcp_proxy_conformance.run.given import Given
-from mcp_proxy_conformance.selftest.trial import tried
+from mcp_proxy_conformance.selftest.trial import trial, tried
 from mcp_proxy_reference.changed_load import ChangedLoad
 from mcp_proxy_reference.load_faults import load_faults
 
@@ -52,8 +51,8 @@ def test_no_secret_is_found_where_none_is() -> None:
 
 def verdicts(place: Path, change: Any, clause: str, *, confirm: bool) -> set[str]:
     """What the checks of a clause say of a changed loader."""
-    given = Given(
-        target=embedded_target(change, patience=0.2),
+    given = trial(
+        embedded_target(change, patience=0.2),
         profile="resilience",
         clauses=frozenset({clause}),
         confirm=confirm,

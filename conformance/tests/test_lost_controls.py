@@ -14,7 +14,7 @@ from mcp_proxy_conformance.catalogue.requirement import catalogue, profile
 from mcp_proxy_conformance.resilience.embedded import EmbeddedLoader, LoaderHost
 from mcp_proxy_conformance.resilience.loader_target import loader_target
 from mcp_proxy_conformance.resilience.loads import Loads
-from mcp_proxy_conformance.run.load_run import LoadBench
+from mcp_proxy_conformance.run.subjects.loader import LoadBench
 from mcp_proxy_conformance.upstream.faults import servers
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 from mcp_proxy_reference.load import loaded

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mcp_proxy_conformance.catalogue.surface import FLAG
 from mcp_proxy_conformance.catalogue.world import World
-from mcp_proxy_conformance.discovery.arming.armed import Armed
+from mcp_proxy_conformance.discovery.arming import Armed
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.offered import offered_anywhere
 from mcp_proxy_conformance.targets.description import Description

@@ -8,8 +8,8 @@ from typing import Literal
 
 import pytest
 
-from mcp_proxy_conformance.catalogue.locks import ToolState
 from mcp_proxy_conformance.catalogue.surface import STATUSES
+from mcp_proxy_conformance.catalogue.world import ToolState
 from mcp_proxy_conformance.discovery import oracle
 
 APPROVALS: tuple[Literal["pending", "changed"] | None, ...] = (None, "pending", "changed")

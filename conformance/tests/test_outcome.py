@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,14 +10,11 @@ import pytest
 
 from mcp_proxy_conformance.catalogue.requirement import profile
 from mcp_proxy_conformance.cli.checking import softened
-from mcp_proxy_conformance.report.cited import cited
-from mcp_proxy_conformance.run.document import document
-from mcp_proxy_conformance.run.session import Run
-from mcp_proxy_conformance.run.stage_record import StageRecord
-from mcp_proxy_conformance.targets.adapter import Access, Target
-from mcp_proxy_conformance.targets.description import Description
-from mcp_proxy_conformance.targets.kinds import target_of
-from mcp_proxy_conformance.verdict.outcome import outcome
+from mcp_proxy_conformance.report.document import document
+from mcp_proxy_conformance.run.subjects.proxy import StageRecord
+from mcp_proxy_conformance.targets.adapter import CAPABILITIES, Access
+from mcp_proxy_conformance.verdict.headline import outcome
+from mcp_proxy_conformance.verdict.record import RunRecord, RunState, TargetFacts
 from mcp_proxy_conformance.verdict.result import Blame, Result, Verdict, worst
 from mcp_proxy_conformance.wire.transcript import Message
 
@@ -51,17 +47,13 @@ def clauses(**verdicts: Verdict) -> list[dict[str, Any]]:
     ]
 
 
-def run(*results: Result, target: Target | None = None, **state: Any) -> Run:
+def run(*results: Result, capabilities: frozenset[str] = CAPABILITIES, **state: Any) -> RunRecord:
     """A finished run."""
-    made = Run(
-        target=target or target_of(Description(kind="reference")),
+    return RunRecord(
+        target=TargetFacts(kind="reference", capabilities=capabilities),
         profile=profile("discovery"),
-        out=Path("unused"),
+        state=RunState(results=list(results), **state),
     )
-    made.results.extend(results)
-    for name, value in state.items():
-        setattr(made, name, value)
-    return made
 
 
 @pytest.mark.parametrize(
@@ -82,7 +74,7 @@ def run(*results: Result, target: Target | None = None, **state: Any) -> Run:
     ],
 )
 def test_the_worst_that_happened_decides(
-    made: Run, verdicts: dict[str, Verdict], exit_code: int
+    made: RunRecord, verdicts: dict[str, Verdict], exit_code: int
 ) -> None:
     """130 outranks 70, then 2, 1, 3, 4 and 0; advisory clauses never count."""
     found = outcome(made, clauses(**verdicts))
@@ -92,9 +84,7 @@ def test_the_worst_that_happened_decides(
 
 def test_a_target_that_declares_nothing_is_below_the_floor() -> None:
     """Nothing declared means nothing violated, and nothing proven."""
-    bare = replace(target_of(Description(kind="reference")), capabilities=frozenset())
-
-    found = outcome(run(target=bare), clauses())
+    found = outcome(run(capabilities=frozenset()), clauses())
 
     assert (found.headline, found.exit) == ("incomplete", 4)
 
@@ -115,7 +105,9 @@ def test_what_the_way_in_carries_is_not_in_the_report() -> None:
     """By name, for the administrator and agents; by value, wherever else it stands in a header."""
     access = Access(url="", headers={"X-Admin": "s3cret"}, agents={"a": {"X-Agent": "t0ken"}})
     armed = SimpleNamespace(called=[], refused=[], skipped={}, unproven={})
-    ready: Any = SimpleNamespace(started=SimpleNamespace(access=access), armed=armed, seconds=0.0)
+    ready: Any = SimpleNamespace(
+        started=SimpleNamespace(access=access), prepared=armed, seconds=0.0
+    )
     record = StageRecord(place="s", name="s", stage="s", ready=ready)
     headers = {
         "x-admin": "an older one", "X-AGENT": "t0ken", "Cookie": "crumbs", "Via": "for t0ken; ok",
@@ -126,7 +118,9 @@ def test_what_the_way_in_carries_is_not_in_the_report() -> None:
         headers=tuple(headers.items()),
     )  # fmt: skip
 
-    told = document(run(stages={"s": record}, messages={"s/1": cited(message)}))["messages"]["s/1"]
+    stage = record.told()
+    made = replace(run(messages={"s/1": message.cited()}), credentials=stage.credentials)
+    told = document(made)["messages"]["s/1"]
 
     assert told["headers"] == dict.fromkeys(headers, "(redacted)") | {
         "Via": "for (redacted); ok",

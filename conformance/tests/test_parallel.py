@@ -21,7 +21,7 @@ from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.cli import checking, main
 from mcp_proxy_conformance.run.parallel.controller import Controller
 from mcp_proxy_conformance.run.parallel.worker import SHARES
-from mcp_proxy_conformance.run.world_run import GENERATED
+from mcp_proxy_conformance.run.subjects.proxy import GENERATED
 
 pytestmark = pytest.mark.timeout(900)
 RUN = (sys.executable, "-m", "mcp_proxy_conformance", "run")

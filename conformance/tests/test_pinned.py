@@ -26,8 +26,8 @@ from mcp_proxy_conformance.catalogue.load_case import load_cases
 from mcp_proxy_conformance.catalogue.requirement import catalogue, versions
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.cli import main
-from mcp_proxy_conformance.cli.complaint import PROGRAM
-from mcp_proxy_conformance.run.document import FORMAT
+from mcp_proxy_conformance.cli.groups import PROGRAM
+from mcp_proxy_conformance.report.document import FORMAT
 from mcp_proxy_conformance.verdict import outcome
 
 PINNED = Path(__file__).with_name("pinned.json")

@@ -11,7 +11,6 @@ from typing import Any, cast
 import pytest
 
 from mcp_proxy_conformance.catalogue.world import World, server, tool, world
-from mcp_proxy_conformance.discovery.arming.armed import Armed
 from mcp_proxy_conformance.targets import pool as pool_module
 from mcp_proxy_conformance.targets.adapter import Target
 from mcp_proxy_conformance.targets.pool import EARLY_S, PACE_S, Pool, Ready, Wanted
@@ -39,14 +38,14 @@ class FakeStarted:
 class Clocked:
     """A pool of targets that take no time to start, by a clock that only tests move on."""
 
-    pool: Pool
+    pool: Pool[None]
     now: float = 0.0
     made: list[FakeStarted] = field(default_factory=list)
 
-    def make(self, _: World) -> Ready:
+    def make(self, _: World) -> Ready[None]:
         """A target that is said to have taken a while."""
         self.made.append(FakeStarted(self.now))
-        return Ready(cast("Any", self.made[-1]), cast("Armed", None), ARMED_S)
+        return Ready(cast("Any", self.made[-1]), None, ARMED_S)
 
     def after(self, seconds: float, place: str) -> FakeStarted:
         """What a check gets so long after the last one, and after every start under way."""
@@ -64,7 +63,7 @@ class Clocked:
 def clocked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Clocked]:
     """Such a pool, ended with the test."""
     target = Target(kind="command", make=cast("Any", None), lasts_s=LASTS_S, ahead=4)
-    found = Clocked(Pool(target, tmp_path))
+    found = Clocked(Pool(target, tmp_path, lambda _: None))
     monkeypatch.setattr(pool_module, "time", SimpleNamespace(monotonic=lambda: found.now))
     monkeypatch.setattr(found.pool, "_make", found.make)
     yield found

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mcp_proxy_conformance.catalogue.world import World, server, tool, world
-from mcp_proxy_conformance.run.collected import Place
+from mcp_proxy_conformance.run.collection import Place
 from mcp_proxy_conformance.run.progress import Progress
 from mcp_proxy_conformance.targets.adapter import AdapterError
 

@@ -7,12 +7,10 @@ from typing import Any, cast
 
 import pytest
 
-from mcp_proxy_conformance.catalogue.locks import ToolState
-from mcp_proxy_conformance.catalogue.world import Step, World, key, server, tool, world
+from mcp_proxy_conformance.catalogue.world import Step, ToolState, World, key, server, tool, world
 from mcp_proxy_conformance.discovery.answer import Answer, Entry
-from mcp_proxy_conformance.discovery.arming.proving import Prover
-from mcp_proxy_conformance.discovery.arming.stepping import Stepper
-from mcp_proxy_conformance.discovery.calling import Called
+from mcp_proxy_conformance.discovery.arming import Prover, Stepper
+from mcp_proxy_conformance.discovery.requests import Called
 from mcp_proxy_conformance.targets.adapter import CAPABILITIES
 from mcp_proxy_conformance.targets.started import Started
 
@@ -43,6 +41,13 @@ class FakeStarted:
         script = self.scripts[tool_key]
         reached = script.pop(0) if len(script) > 1 else script[0]
         return Called(key=tool_key, reply=cast("Any", None), reached=reached)
+
+
+@pytest.fixture(autouse=True)
+def _scripted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls go to the script of the target."""
+    name = "mcp_proxy_conformance.discovery.arming.call"
+    monkeypatch.setattr(name, lambda started, tool_key: started.call(tool_key))
 
 
 @pytest.mark.parametrize(

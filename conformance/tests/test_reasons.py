@@ -11,7 +11,7 @@ import pytest
 import mcp_proxy_conformance
 
 PACKAGE = Path(mcp_proxy_conformance.__file__).parent
-RENDERERS = ("report/", "cli/", "verdict/outcome.py", "verdict/deviations/writing.py")
+RENDERERS = ("report/", "cli/", "verdict/headline.py", "verdict/deviations/writing.py")
 """Where sentences are made for people, and may be cut and wrapped."""
 WORDS = ("reason", "why")
 READS = frozenset({

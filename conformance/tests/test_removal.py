@@ -12,8 +12,7 @@ import pytest
 
 from mcp_proxy_conformance.catalogue.requirement import catalogue, profile
 from mcp_proxy_conformance.catalogue.world import LockKind, World
-from mcp_proxy_conformance.run.given import Given
-from mcp_proxy_conformance.selftest.trial import tried
+from mcp_proxy_conformance.selftest.trial import trial, tried
 from mcp_proxy_conformance.targets.adapter import CAPABILITIES, Access, Target, Upstream
 from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_reference.changed import Changed
@@ -145,7 +144,7 @@ def test_nothing_is_said_to_hold_of_what_is_not_there(subject: str, tmp_path: Pa
     """No clause of the subject passes, whichever checks cite it."""
     make, clauses = REMOVED[subject]
 
-    found = tried(Given(target=make(), clauses=clauses), tmp_path)
+    found = tried(trial(make(), clauses=clauses), tmp_path)
 
     passed = sorted(clauses.intersection(found.clauses_passed))
     assert passed == []
@@ -157,6 +156,6 @@ def test_what_is_not_declared_does_not_apply_whatever_cites_it(word: str, tmp_pa
     own = frozenset(one.id for one in CLAUSES if word in one.capability)
     declared = replace(target(), capabilities=CAPABILITIES - {word})
 
-    found = tried(Given(target=declared, clauses=own), tmp_path)
+    found = tried(trial(declared, clauses=own), tmp_path)
 
     assert {name: found.clauses[name] for name in own} == dict.fromkeys(own, "not_applicable")

@@ -13,8 +13,8 @@ import pytest
 from page_runs import said
 from told_runs import HOSTILE, Json
 
-from mcp_proxy_conformance.report.curl import curl, word
-from mcp_proxy_conformance.verdict.escaping import inert
+from mcp_proxy_conformance.report.retelling import curl, word
+from mcp_proxy_conformance.verdict.redaction import inert
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from told_runs import BAD, CLEAN, HOSTILE, MANY, ONE, clause, report, result
 
 from mcp_proxy_conformance.report import github
-from mcp_proxy_conformance.verdict.escaping import inert
+from mcp_proxy_conformance.verdict.redaction import inert
 
 STALE = {
     "id": "FR-006.cap", "reason": "we know", "issue": "https://example.invalid/7",

@@ -16,15 +16,20 @@ from told_runs import CLEAN, ONE
 
 from mcp_proxy_conformance.catalogue.requirement import profile
 from mcp_proxy_conformance.cli import main
-from mcp_proxy_conformance.report.cited import Cited, StageTold
-from mcp_proxy_conformance.run.document import document
-from mcp_proxy_conformance.run.parallel.gathering import gather
-from mcp_proxy_conformance.run.parallel.share import Began, Ended, Found, Share, Writer, shares_in
+from mcp_proxy_conformance.report.document import document
+from mcp_proxy_conformance.run.collection import BadShard, shard_of, shared_out
+from mcp_proxy_conformance.run.parallel.shares import (
+    Began,
+    Ended,
+    Found,
+    Share,
+    Writer,
+    gather,
+    shares_in,
+)
 from mcp_proxy_conformance.run.parallel.worker import sendable
-from mcp_proxy_conformance.run.session import Run
-from mcp_proxy_conformance.run.sharding import BadShard, Shard, shard_of, shared_out
-from mcp_proxy_conformance.targets.description import Description
-from mcp_proxy_conformance.targets.kinds import target_of
+from mcp_proxy_conformance.verdict.cited import Cited, StageTold
+from mcp_proxy_conformance.verdict.record import RunRecord, RunState, Shard, TargetFacts
 from mcp_proxy_conformance.verdict.result import Result
 
 PART = CLEAN | {
@@ -39,10 +44,16 @@ PART = CLEAN | {
 SECOND = PART | {"shard": PART["shard"] | {"number": 2}, "results": [], "messages": {}}
 
 
-def empty_run() -> Run:
-    """A run that has found nothing."""
-    target = target_of(Description(kind="reference"))
-    return Run(target=target, profile=profile("discovery"), out=Path("unused"))
+def reported(state: RunState) -> dict[str, Any]:
+    """The report of a run that has come to that."""
+    stages = tuple(state.stages)
+    credentials = tuple(headers for one in stages for headers in one.credentials)
+    return document(
+        RunRecord(
+            target=TargetFacts(kind="reference"), profile=profile("discovery"), state=state,
+            stages=stages, credentials=credentials,
+        )
+    )  # fmt: skip
 
 
 def found(at: int, reason: str, key: str = "") -> Found:
@@ -64,7 +75,7 @@ def found(at: int, reason: str, key: str = "") -> Found:
 
 def test_shares_come_together_in_the_order_of_the_run() -> None:
     """A check told of twice counts once; stages and their messages are kept apart."""
-    run = empty_run()
+    run = RunState()
 
     told = gather(run, [Share(found=(found(2, "a"), found(3, "a"))), Share(found=(found(1, "b"),))])
 
@@ -76,7 +87,7 @@ def test_shares_come_together_in_the_order_of_the_run() -> None:
         "crowd/7": "b",
         "crowd 2/7": "a",
     }
-    assert [one.place for one in run.told_stages] == ["crowd", "crowd 2"]
+    assert [one.place for one in run.stages] == ["crowd", "crowd 2"]
 
 
 def test_a_share_that_becomes_whole_while_it_is_looked_for_is_read(
@@ -93,7 +104,7 @@ def test_a_share_that_becomes_whole_while_it_is_looked_for_is_read(
 
 def test_a_check_that_two_workers_ran_counts_once() -> None:
     """As the first of them has it."""
-    run = empty_run()
+    run = RunState()
 
     gather(run, [Share(found=(found(1, "first"),)), Share(found=(found(1, "again"),))])
 
@@ -102,12 +113,12 @@ def test_a_check_that_two_workers_ran_counts_once() -> None:
 
 def test_credentials_of_every_worker_are_taken_out_of_every_message() -> None:
     """Also where another worker's target has told them."""
-    run = empty_run()
+    run = RunState()
     other = found(2, "b", "k3y-of-one")
 
     gather(run, [Share(found=(found(1, "a", "k3y-of-one"),)), Share(found=(other,))])
 
-    told = document(run)["messages"]
+    told = reported(run)["messages"]
     assert {one["headers"]["Via"] for one in told.values()} == {"for (redacted)"}
 
 

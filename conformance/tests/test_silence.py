@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_proxy_conformance.run.judging import Ending, attempt
-from mcp_proxy_conformance.run.silence import IN_A_ROW, Silence
+from mcp_proxy_conformance.run.judgement import IN_A_ROW, Ending, Silence, attempt
 from mcp_proxy_conformance.targets.adapter import AdapterError
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 

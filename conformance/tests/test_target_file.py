@@ -15,7 +15,7 @@ from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.catalogue.surface import STATUSES, Surface, ToolTemplate
 from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.cli import main
-from mcp_proxy_conformance.discovery.declared import CAPABILITY
+from mcp_proxy_conformance.discovery.answer import CAPABILITY
 from mcp_proxy_conformance.targets.adapter import CAPABILITIES
 from mcp_proxy_conformance.targets.description import (
     FILE,

@@ -16,9 +16,8 @@ from told_runs import BAD, HOSTILE, ONE, report, result
 from mcp_proxy_conformance.catalogue.resources import checks_dir, schemas_dir
 from mcp_proxy_conformance.report.colour import wanted
 from mcp_proxy_conformance.report.difference import difference
-from mcp_proxy_conformance.report.terminal import Detail, render
-from mcp_proxy_conformance.report.unsettled import settling
-from mcp_proxy_conformance.verdict.escaping import inert
+from mcp_proxy_conformance.report.terminal import Detail, render, settling
+from mcp_proxy_conformance.verdict.redaction import inert
 from mcp_proxy_conformance.verdict.result import HINTS
 
 PATH = Path("out/report.json")

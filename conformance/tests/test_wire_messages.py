@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_proxy_conformance.wire import ProtocolFault, era, jsonrpc
-from mcp_proxy_conformance.wire.sse import Event, EventReader
+from mcp_proxy_conformance.wire.response import Event, EventReader
 from mcp_proxy_conformance.wire.transcript import Transcript
 
 _STREAM = (

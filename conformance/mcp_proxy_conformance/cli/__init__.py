@@ -9,7 +9,7 @@ from importlib.metadata import version
 
 import click
 
-from mcp_proxy_conformance.cli.complaint import Complaining
+from mcp_proxy_conformance.cli.groups import Complaining
 
 COMMANDS = {
     "baseline": "Record what a build answers by default, and compare builds.",

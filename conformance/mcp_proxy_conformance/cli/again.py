@@ -9,7 +9,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from mcp_proxy_conformance.cli.complaint import PROGRAM
+from mcp_proxy_conformance.cli.groups import PROGRAM
 
 TOP = "main"
 """The name of the whole; `gate` begins one command below."""

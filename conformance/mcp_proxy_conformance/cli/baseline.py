@@ -12,7 +12,7 @@ from typing import Any, NoReturn, get_args
 
 import click
 
-from mcp_proxy_conformance.cli.examples import examples
+from mcp_proxy_conformance.cli.groups import examples
 from mcp_proxy_conformance.cli.options import described_options, target_meant, target_options
 from mcp_proxy_conformance.discovery.baseline.comparing import (
     Differences,
@@ -32,7 +32,6 @@ from mcp_proxy_conformance.discovery.baseline.recorder import PASSES, STAGE, TAR
 from mcp_proxy_conformance.targets.adapter import AdapterError
 from mcp_proxy_conformance.targets.description import BadTarget, describe
 from mcp_proxy_conformance.targets.kinds import target_of
-from mcp_proxy_conformance.verdict.escaping import inert
 from mcp_proxy_conformance.verdict.outcome import (
     BROKEN,
     CONFORMANT,
@@ -40,6 +39,7 @@ from mcp_proxy_conformance.verdict.outcome import (
     INCOMPLETE,
     VIOLATED,
 )
+from mcp_proxy_conformance.verdict.redaction import inert
 from mcp_proxy_conformance.verdict.result import Inconclusive, Misshapen
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
-from mcp_proxy_conformance.cli.complaint import PROGRAM
+from mcp_proxy_conformance.cli.groups import PROGRAM
 
 VARIABLE = "_MCP_PROXY_CONFORMANCE_COMPLETE"
 """Where click looks for the shell that asks; the program's name makes it."""

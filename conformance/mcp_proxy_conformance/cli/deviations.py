@@ -11,12 +11,12 @@ from typing import NoReturn
 import click
 
 from mcp_proxy_conformance.cli.checking import known
-from mcp_proxy_conformance.cli.examples import examples
+from mcp_proxy_conformance.cli.groups import examples
 from mcp_proxy_conformance.report.reading import BadReport, read_report
 from mcp_proxy_conformance.verdict.deviations.deviation import FILE, today
 from mcp_proxy_conformance.verdict.deviations.writing import begun, broken
-from mcp_proxy_conformance.verdict.escaping import inert
 from mcp_proxy_conformance.verdict.outcome import DECLARATION
+from mcp_proxy_conformance.verdict.redaction import inert
 
 DAYS = 90
 _PATH = click.Path(path_type=Path)
@@ -68,10 +68,9 @@ def init(report: Path, out: Path, expires: datetime | None) -> None:
 @click.argument("file", type=_PATH, default=FILE)
 def check(file: Path) -> None:
     """Look over FILE without a run: 2 when it is malformed, 5 when an entry is of no use."""
-    found = known(file)
-    if isinstance(found, int):
-        sys.exit(found)
-    entries = found.deviations
+    entries = known(file)
+    if isinstance(entries, int):
+        sys.exit(entries)
     first = min((one.expires for one in entries), default=None)
     until = f", the first until {first}" if first else ""
     click.echo(f"{file}: deviations: {len(entries)}{until}")

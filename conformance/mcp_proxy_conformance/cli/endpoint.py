@@ -12,8 +12,8 @@ from typing import Any, Literal, cast
 import click
 
 from mcp_proxy_conformance.catalogue.surface import Surface, ToolTemplate
-from mcp_proxy_conformance.cli.examples import examples
-from mcp_proxy_conformance.cli.live import judge_live
+from mcp_proxy_conformance.cli.groups import examples
+from mcp_proxy_conformance.cli.judging import judge_live
 from mcp_proxy_conformance.cli.options import DEFAULTS, Finite, live_options
 from mcp_proxy_conformance.discovery.live.endpoint import (
     BadEndpoint,
@@ -21,15 +21,14 @@ from mcp_proxy_conformance.discovery.live.endpoint import (
     agents_of,
     headers_of,
     place_named,
+    read_locks,
     secrets,
     tool_key,
 )
-from mcp_proxy_conformance.discovery.live.locks_file import read_locks
 from mcp_proxy_conformance.targets.description import BadTarget
 from mcp_proxy_conformance.targets.kinds import surface_in
-from mcp_proxy_conformance.verdict.escaping import inert
 from mcp_proxy_conformance.verdict.outcome import DECLARATION
-from mcp_proxy_conformance.verdict.redaction import Redactor
+from mcp_proxy_conformance.verdict.redaction import Redactor, inert
 from mcp_proxy_conformance.wire.dialing import Dialing
 
 ONE_BUDGET = ("processes", "shard")

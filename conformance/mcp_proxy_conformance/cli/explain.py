@@ -16,7 +16,7 @@ from mcp_proxy_conformance.catalogue.requirement import (
     profile,
 )
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
-from mcp_proxy_conformance.cli.examples import examples
+from mcp_proxy_conformance.cli.groups import examples
 from mcp_proxy_conformance.cli.ids import asked_ids, profile_ids
 from mcp_proxy_conformance.selftest.authoring.catalogue_page import MEANING, page
 from mcp_proxy_conformance.selftest.authoring.explained import (

@@ -12,15 +12,15 @@ from typing import Any, TypeVar
 
 import click
 
-from mcp_proxy_conformance.cli.examples import examples
 from mcp_proxy_conformance.cli.gate_inputs import BadInput, Inputs, run_words, with_out
 from mcp_proxy_conformance.cli.gate_job import REPORT, Job, cleared, files_of
+from mcp_proxy_conformance.cli.groups import examples
 from mcp_proxy_conformance.cli.options import DEFAULTS
 from mcp_proxy_conformance.cli.run import run
 from mcp_proxy_conformance.report.reading import BadReport, read_report
 from mcp_proxy_conformance.targets.description import FILE
-from mcp_proxy_conformance.verdict.escaping import inert
 from mcp_proxy_conformance.verdict.outcome import DECLARATION, FAULT
+from mcp_proxy_conformance.verdict.redaction import inert
 
 F = TypeVar("F", bound=Callable[..., Any])
 PREFIX = "MCP_PROXY_CONFORMANCE_GATE_"

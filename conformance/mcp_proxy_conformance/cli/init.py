@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
-from mcp_proxy_conformance.cli.examples import examples
+from mcp_proxy_conformance.cli.groups import examples
 from mcp_proxy_conformance.targets.description import FILE
 from mcp_proxy_conformance.verdict.outcome import DECLARATION
 

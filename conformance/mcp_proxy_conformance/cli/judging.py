@@ -1,4 +1,4 @@
-"""A run of the installed checks from the command line: the run, and what it came to."""
+"""A run of the installed checks from the command line, and what it came to."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import gc
 import json
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
@@ -13,20 +14,25 @@ import pytest
 
 from mcp_proxy_conformance.cli.again import again
 from mcp_proxy_conformance.cli.checking import (
-    arguments,
     hide_secrets,
     in_processes,
     known,
-    prepared,
     softened,
 )
-from mcp_proxy_conformance.cli.options import target_meant, target_options
+from mcp_proxy_conformance.cli.options import DEFAULTS, target_meant, target_options
 from mcp_proxy_conformance.cli.telling import detail_of, tell
-from mcp_proxy_conformance.discovery.live.endpoint import secrets
+from mcp_proxy_conformance.discovery.live.endpoint import BadEndpoint, Endpoint, secrets
+from mcp_proxy_conformance.discovery.live.plan import plan
+from mcp_proxy_conformance.discovery.presence import cut
+from mcp_proxy_conformance.report.terminal import ending
+from mcp_proxy_conformance.run.invocation import invoke, prepare
 from mcp_proxy_conformance.run.progress import Progress
-from mcp_proxy_conformance.targets.description import BadTarget
+from mcp_proxy_conformance.run.request import RunRequest, Selection
+from mcp_proxy_conformance.run.subjects.endpoint import LIVE
+from mcp_proxy_conformance.targets.description import BadTarget, describe
+from mcp_proxy_conformance.verdict.deviations.deviation import Deviation
 from mcp_proxy_conformance.verdict.outcome import DECLARATION, FAULT, INTERRUPTED
-from mcp_proxy_conformance.verdict.redaction import Redactor
+from mcp_proxy_conformance.verdict.redaction import Redactor, inert
 
 USAGE_ERROR = 4
 
@@ -38,26 +44,23 @@ def judge(kind: str | None, options: dict[str, Any]) -> int:
     detail = detail_of(options)
     try:
         processes = in_processes(options["processes"])
-        log = prepared(out, options["check"])
+        log = prepare(out, options["check"])
     except BadTarget as error:
         click.echo(str(error), err=True)
         return DECLARATION
-    brought = known(options["deviations"])
-    if isinstance(brought, int):
-        return brought
-    wanted = [
-        *arguments(out, options), *processes, *_target(kind, options),
-        *(["--keep"] if options["keep"] else []),
-        *(["--baseline", str(options["baseline"].resolve())] if options["baseline"] else []),
-        *(["--case", str(options["case"].resolve())] if options["case"] else []),
-        *(["--deviations", str(options["deviations"])] if options["deviations"] else []),
-        *_given(options, "examples", "seed", "shard"),
-    ]  # fmt: skip
+    deviations = known(options["deviations"])
+    if isinstance(deviations, int):
+        return deviations
+    try:
+        request = _request(kind, options, out, deviations)
+    except BadTarget as error:
+        click.echo(str(error), err=True)
+        return DECLARATION
     # Nearly all that a run makes is kept to its end, so looking for garbage finds none.
     gc.freeze()
     gc.set_threshold(500_000, 50, 100)
     with Progress(log, sys.stderr, detail) as progress:
-        code = pytest.main(wanted, plugins=[progress, brought])
+        code = invoke(request, run_s=options["timeout"], processes=processes, plugins=[progress])
     hide_secrets(out)
     if code == USAGE_ERROR:
         click.echo(progress.complaint(), err=True)
@@ -74,13 +77,84 @@ def judge(kind: str | None, options: dict[str, Any]) -> int:
     return code
 
 
-def _given(options: dict[str, Any], *names: str) -> list[str]:
-    return [f"--{name}={options[name]}" for name in names if options[name] is not None]
-
-
-def _target(kind: str | None, options: dict[str, Any]) -> list[str]:
-    """The plugin's options that name the target."""
+def _request(
+    kind: str | None, options: dict[str, Any], out: Path, deviations: tuple[Deviation, ...]
+) -> RunRequest:
+    """The request of these options; raises BadTarget."""
     kind, file = target_meant(kind, options["target_file"])
-    told = ["--target-options", json.dumps(target_options(options))]
-    told += ["--target", kind] if kind is not None else []
-    return [*told, *(["--target-file", str(file.resolve())] if file is not None else [])]
+    described = describe(
+        kind=kind, file=file, given=target_options(options), environment=os.environ
+    )
+    return RunRequest(
+        subject=described,
+        file=file.resolve() if file is not None else None,
+        profile=options["profile"],
+        out=out,
+        selection=selection_of(options),
+        shard=options["shard"],
+        case=options["case"],
+        examples=options["examples"],
+        seed=options["seed"] or 0,
+        soak_s=options["soak"],
+        baseline=options["baseline"],
+        deviations=deviations,
+        keep=options["keep"],
+    )
+
+
+def selection_of(options: dict[str, Any]) -> Selection:
+    """The checks that the options ask for."""
+    return Selection(
+        checks=tuple(options["check"]),
+        only=tuple(options["only"]),
+        fail_fast=options["fail_fast"],
+    )
+
+
+LONGEST = 1200
+JUDGING_S = 10
+"""Seconds to judge what was seen, after the last request."""
+
+
+def judge_live(endpoint: Endpoint, options: dict[str, Any]) -> int:
+    """Print the plan, run the checks, print what they came to; returns the exit code."""
+    options = DEFAULTS | {"profile": LIVE} | options
+    if options["profile"].partition("@")[0] != LIVE:
+        raise BadEndpoint(f"`run endpoint` judges by the profile {LIVE}; leave --profile out")
+    out = options["out"].resolve()
+    log = prepare(out, options["check"])
+    deviations = known(options["deviations"])
+    if isinstance(deviations, int):
+        return deviations
+    redactor = Redactor(endpoint.secrets)
+    detail = detail_of(options)
+    for line in plan(endpoint) if detail != "quiet" else ():
+        click.echo(redactor.text(inert(line)), err=True)
+    request = RunRequest(
+        subject=endpoint,
+        profile=options["profile"],
+        out=out,
+        selection=selection_of(options),
+        deviations=deviations,
+    )
+    with Progress(log, sys.stderr, detail) as progress:
+        code = invoke(request, run_s=endpoint.within_s + JUDGING_S, plugins=[progress])
+    log.write_text(redactor.text(log.read_text(encoding="utf-8")), encoding="utf-8")
+    report = out / "report.json"
+    if not report.exists():
+        click.echo(redactor.text(progress.complaint()), err=True)
+        return INTERRUPTED if code == pytest.ExitCode.INTERRUPTED else FAULT
+    document = json.loads(report.read_text(encoding="utf-8"))
+    if detail != "quiet":
+        used = document["timing"]["requests"]
+        click.echo(f"{used} of {endpoint.max_requests} requests were used", err=True)
+    code = softened(document, options["fail_on"])
+    if all(one["check"] == "presence" for one in document["results"]):
+        told = cut(" ".join(inert(document["why"]).split()), LONGEST)
+        click.echo(
+            redactor.text(told if code == document["exit"] else f"{told}; {ending(document, code)}")
+        )
+    else:
+        repeated = again(click.get_current_context(), redactor.text)
+        tell(document, report, again=repeated, detail=detail, code=code, hidden=redactor.text)
+    return code

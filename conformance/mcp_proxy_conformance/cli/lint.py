@@ -8,11 +8,11 @@ from pathlib import Path
 import click
 import msgspec
 
-from mcp_proxy_conformance.cli.examples import examples
+from mcp_proxy_conformance.cli.groups import examples
 from mcp_proxy_conformance.selftest.authoring.finding import Unreadable, shown
 from mcp_proxy_conformance.selftest.authoring.linting import lint
-from mcp_proxy_conformance.verdict.escaping import inert
 from mcp_proxy_conformance.verdict.outcome import DECLARATION, VIOLATED
+from mcp_proxy_conformance.verdict.redaction import inert
 
 _PATH = click.Path(path_type=Path)
 

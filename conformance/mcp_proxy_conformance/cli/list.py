@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import click
 
-from mcp_proxy_conformance.cli.examples import examples
+from mcp_proxy_conformance.cli.groups import examples
 from mcp_proxy_conformance.report import listing
 
 WHAT: dict[str, Callable[[], list[listing.Row]]] = {

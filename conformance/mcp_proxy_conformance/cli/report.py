@@ -10,11 +10,11 @@ from typing import Any, NoReturn
 import click
 import msgspec
 
-from mcp_proxy_conformance.cli.examples import examples
+from mcp_proxy_conformance.cli.groups import examples
 from mcp_proxy_conformance.cli.telling import tell
 from mcp_proxy_conformance.report import badge, comparing, github, html, junit, markdown, sarif
-from mcp_proxy_conformance.report.curl import quoted
 from mcp_proxy_conformance.report.reading import BadReport, read_report
+from mcp_proxy_conformance.report.retelling import quoted
 from mcp_proxy_conformance.verdict.outcome import DECLARATION
 
 FORMATS: dict[str, Callable[[dict[str, Any]], str]] = {

@@ -8,8 +8,7 @@ from typing import Any
 
 import click
 
-from mcp_proxy_conformance.cli.complaint import Complaining
-from mcp_proxy_conformance.cli.examples import examples
+from mcp_proxy_conformance.cli.groups import Complaining, examples
 from mcp_proxy_conformance.cli.options import merged, run_options
 from mcp_proxy_conformance.verdict.outcome import BROKEN, DECLARATION
 

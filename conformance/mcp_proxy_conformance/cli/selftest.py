@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from mcp_proxy_conformance.cli.examples import examples
+from mcp_proxy_conformance.cli.groups import examples
 from mcp_proxy_conformance.cli.options import described_options, target_meant, target_options
 from mcp_proxy_conformance.report.selftest import lines
 from mcp_proxy_conformance.targets.description import BadTarget, Description, describe
@@ -29,7 +29,7 @@ from mcp_proxy_conformance.verdict.outcome import (
     INTERRUPTED,
     VIOLATED,
 )
-from mcp_proxy_conformance.wire.posix import lacking
+from mcp_proxy_conformance.wire.program import lacking
 
 
 @click.command(

@@ -1,4 +1,4 @@
-"""What lies within and beyond an agent's server scope, and what a text tells of it."""
+"""What lies within and beyond the scope of an agent, and all who look at a target."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from contextlib import suppress
 
 from mcp_proxy_conformance.catalogue.world import World
 from mcp_proxy_conformance.discovery.bench import Bench
+from mcp_proxy_conformance.discovery.offered import elsewhere
 from mcp_proxy_conformance.verdict.result import Inconclusive
 
 
@@ -65,3 +66,12 @@ def _proven(bench: Bench, agent: str) -> Bench | None:
     with suppress(Inconclusive):
         return scoped(bench, agent)
     return None
+
+
+def onlookers(bench: Bench, tool: str = "") -> dict[str, Bench]:
+    """The views from the other endpoints that offer discovery, and of agents of every server.
+
+    By a name for reports; `tool`: the endpoints that offer that one of the target's own tools.
+    """
+    found = {f"at {endpoint}": bench.at(endpoint) for endpoint in elsewhere(bench, tool)}
+    return found | {f"as agent {view.agent}": view for view in everywhere(bench)}

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from mcp_proxy_conformance.catalogue.surface import Members
 from mcp_proxy_conformance.catalogue.world import ToolKey
-from mcp_proxy_conformance.discovery.known import Known
-from mcp_proxy_conformance.verdict.result import Inconclusive, Misshapen
+from mcp_proxy_conformance.targets.known import Known
+from mcp_proxy_conformance.verdict.result import DeclarationFault, Inconclusive, Misshapen
 from mcp_proxy_conformance.wire.reply import ToolReply
 
 SHOWN = 200
@@ -213,3 +213,28 @@ def _error_text(reply: ToolReply) -> str:
     if reply.error is not None:
         return json.dumps(reply.error)
     return "\n".join(reply.texts)
+
+
+CAPABILITY = {
+    "disabled_by_config": "config",
+    "disabled_by_user": "user",
+    "pending_approval": "approval",
+    "server_disabled": "server_off",
+    "server_quarantined": "quarantine",
+}
+"""What a target that tells this status can do; no answer of it goes with an unlaid lock."""
+
+
+def expect_declared(answer: Answer, capabilities: Collection[str]) -> None:
+    """No locked entry has the status of a lock that the target does not declare.
+
+    Raises:
+        DeclarationFault: One has; the declaration is wrong, or else the target.
+    """
+    for entry in answer.disabled:
+        word = CAPABILITY.get(entry.status)
+        if word is not None and word not in capabilities:
+            raise DeclarationFault(
+                f"{entry.key} is told as {entry.status}, though {word} is not declared; declare"
+                f" {word} if the target has it, so that it is checked"
+            )

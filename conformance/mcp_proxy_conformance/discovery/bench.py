@@ -8,21 +8,19 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from mcp_proxy_conformance.catalogue.locks import ToolState
 from mcp_proxy_conformance.catalogue.surface import Surface
-from mcp_proxy_conformance.catalogue.world import Tool, ToolKey, World
+from mcp_proxy_conformance.catalogue.world import Tool, ToolKey, ToolState, World
 from mcp_proxy_conformance.discovery.answer import (
     Answer,
     Listing,
     ServerEntry,
+    expect_declared,
     read_inspected,
     read_listing,
 )
-from mcp_proxy_conformance.discovery.arming.armed import Armed
-from mcp_proxy_conformance.discovery.arming.arming import arm
+from mcp_proxy_conformance.discovery.arming import Armed, arm
 from mcp_proxy_conformance.discovery.calibration import Path, told
-from mcp_proxy_conformance.discovery.calling import ABSENT, Called
-from mcp_proxy_conformance.discovery.declared import expect_declared
+from mcp_proxy_conformance.discovery.requests import ABSENT, Called, call, discover
 from mcp_proxy_conformance.targets.started import Started, poll
 from mcp_proxy_conformance.verdict.result import Breach, Cause, Inconclusive, NotApplicable
 from mcp_proxy_conformance.wire.client import Client
@@ -77,7 +75,8 @@ class Bench:
         self, query: str, *, include_disabled: Any = ABSENT, limit: Any = ABSENT, endpoint: str = ""
     ) -> Answer:
         """One discovery call, D(query, flag, limit) in the clause tables."""
-        answer = self.started.discover(
+        answer = discover(
+            self.started,
             query,
             include_disabled=include_disabled,
             limit=limit,
@@ -126,7 +125,7 @@ class Bench:
         self, key: ToolKey, arguments: dict[str, Any] | None = None, *, surface: int = 0
     ) -> Called:
         """One call of a tool through the proxy, C in the clause tables."""
-        return self.started.call(key, arguments, surface=surface, agent=self.agent)
+        return call(self.started, key, arguments, surface=surface, agent=self.agent)
 
     def refusal(self, key: ToolKey) -> str:
         """What a call of a locked tool is answered, shared like `asked`; it must not get through.
@@ -135,7 +134,7 @@ class Bench:
         """
         found = self.started.answers.get(("refusal", key))
         if found is None:
-            called = self.started.call(key)
+            called = call(self.started, key)
             self.require(not called.reached, f"{key} is not refused")
             found = self.started.answers["refusal", key] = called.text
         return str(found)

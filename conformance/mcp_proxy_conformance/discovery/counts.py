@@ -1,15 +1,16 @@
-"""The counts block of a listed server: what it tells, and what its tools' locks allow: FR-010."""
+"""The counts of listed servers, and what the locks of their tools allow: FR-010."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import product
 from typing import Any
 
-from mcp_proxy_conformance.catalogue.locks import ToolState
-from mcp_proxy_conformance.catalogue.surface import STATUSES
-from mcp_proxy_conformance.discovery.answer import ServerEntry
+from mcp_proxy_conformance.catalogue.surface import STATUSES, Members
+from mcp_proxy_conformance.catalogue.world import ToolState
+from mcp_proxy_conformance.discovery.answer import Listing, ServerEntry
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.oracle import CALLABLE, counted_as
 from mcp_proxy_conformance.verdict.result import Misshapen, NotApplicable
@@ -68,3 +69,22 @@ def tallies_allowed(states: Iterable[ToolState]) -> list[dict[str, int]]:
     for words in product(*(sorted(counted_as(state)) for state in states)):
         found.add(frozenset(Counter(words).items()))
     return [dict(sorted(one)) for one in sorted(found, key=sorted)]
+
+
+def status_numbers(value: Any) -> Iterator[tuple[str, int]]:
+    """Each such member of a JSON value, at any depth, as its word and its number."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            if name in STATUSES and isinstance(inner, int):
+                yield name, inner
+            yield from status_numbers(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from status_numbers(inner)
+
+
+def outside_entries(listing: Listing, members: Members) -> Iterator[tuple[str, int]]:
+    """Those that stand beside the servers of a listing, not in their entries."""
+    if listing.servers:
+        body: dict[str, Any] = json.loads(listing.reply.text)
+        yield from status_numbers({k: v for k, v in body.items() if k != members.servers})

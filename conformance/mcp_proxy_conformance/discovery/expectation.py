@@ -9,12 +9,11 @@ from typing import Any
 import msgspec
 
 from mcp_proxy_conformance.catalogue.case import Bounds, Case, Then
-from mcp_proxy_conformance.catalogue.locks import ToolState
 from mcp_proxy_conformance.catalogue.surface import FLAG
-from mcp_proxy_conformance.catalogue.world import ToolKey, key
+from mcp_proxy_conformance.catalogue.world import ToolKey, ToolState, key
 from mcp_proxy_conformance.discovery.agents import beyond
 from mcp_proxy_conformance.discovery.answer import Answer, ServerEntry
-from mcp_proxy_conformance.discovery.arming.proving import SHOW_LIMIT
+from mcp_proxy_conformance.discovery.arming import SHOW_LIMIT
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench, Called
 from mcp_proxy_conformance.discovery.counts import KEYS, REASONS, integral
 from mcp_proxy_conformance.discovery.grounds import (

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from mcp_proxy_conformance.catalogue.locks import ToolState
 from mcp_proxy_conformance.catalogue.surface import STATUSES
-from mcp_proxy_conformance.catalogue.world import ToolKey
+from mcp_proxy_conformance.catalogue.world import ToolKey, ToolState
 from mcp_proxy_conformance.discovery.oracle import ABSENT, BY_APPROVAL, CALLABLE, allowed_statuses
 from mcp_proxy_conformance.verdict.comparison import Comparison
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from mcp_proxy_conformance.catalogue.world import ToolKey
+from mcp_proxy_conformance.discovery.agents import onlookers
 from mcp_proxy_conformance.discovery.answer import Answer, Entry
-from mcp_proxy_conformance.discovery.arming.proving import SHOW_LIMIT
+from mcp_proxy_conformance.discovery.arming import SHOW_LIMIT
 from mcp_proxy_conformance.discovery.bench import Bench
-from mcp_proxy_conformance.discovery.onlookers import onlookers
 from mcp_proxy_conformance.discovery.oracle import ABSENT, cap, is_withheld
 from mcp_proxy_conformance.discovery.remediation import mask
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mcp_proxy_conformance.catalogue.locks import ToolState
 from mcp_proxy_conformance.catalogue.surface import STATUSES
+from mcp_proxy_conformance.catalogue.world import ToolState
 
 __all__ = [
     "ABSENT",

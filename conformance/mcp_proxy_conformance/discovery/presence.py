@@ -9,7 +9,7 @@ from typing import Any
 from mcp_proxy_conformance.catalogue.surface import FLAG
 from mcp_proxy_conformance.catalogue.world import Server, Tool, World
 from mcp_proxy_conformance.discovery.answer import Answer
-from mcp_proxy_conformance.discovery.calling import ABSENT
+from mcp_proxy_conformance.discovery.requests import ABSENT, discover
 from mcp_proxy_conformance.targets.started import Started, poll
 from mcp_proxy_conformance.verdict.result import Result
 
@@ -87,7 +87,7 @@ def cut(text: str, longest: int) -> str:
 
 def _asked(started: Started, query: str, flag: Any = ABSENT) -> Answer:
     first = started.target.surface.endpoints[0]
-    return started.discover(query, include_disabled=flag, endpoint=first)
+    return discover(started, query, include_disabled=flag, endpoint=first)
 
 
 def _has_section(answer: Answer) -> bool:

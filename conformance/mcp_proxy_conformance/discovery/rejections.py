@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from mcp_proxy_conformance.catalogue.locks import ToolState
 from mcp_proxy_conformance.catalogue.surface import STATUSES
-from mcp_proxy_conformance.catalogue.world import ToolKey
+from mcp_proxy_conformance.catalogue.world import ToolKey, ToolState
 from mcp_proxy_conformance.discovery.bench import Bench, Called
 from mcp_proxy_conformance.discovery.locked import masked
 from mcp_proxy_conformance.discovery.remediation import claims_operator_policy, judge

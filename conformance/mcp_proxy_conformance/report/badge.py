@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from mcp_proxy_conformance.report.retelling import has_waived, profile_of
-from mcp_proxy_conformance.verdict.escaping import inert
 from mcp_proxy_conformance.verdict.outcome import CONFORMANT, INCOMPLETE, STALE, VIOLATED
+from mcp_proxy_conformance.verdict.redaction import inert
 
 COLORS = {CONFORMANT: "brightgreen", VIOLATED: "red", INCOMPLETE: "yellow", STALE: "orange"}
 OTHER = "lightgrey"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TextIO
 
-from mcp_proxy_conformance.verdict.escaping import inert
+from mcp_proxy_conformance.verdict.redaction import inert
 
 COLOURS = {"fail": "1;31", "error": "1;31", "inconclusive": "33", "waived": "36", "pass": "32"}
 """Of verdicts, as a terminal knows them; the words carry the meaning, colour only helps."""

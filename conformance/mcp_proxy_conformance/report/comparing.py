@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from mcp_proxy_conformance.report.framing import framed
+from mcp_proxy_conformance.report.html import framed
 from mcp_proxy_conformance.report.markdown import cell, code, plain
 from mcp_proxy_conformance.report.matrix import ABSENT, Cell, Matrix, Row, matrix
-from mcp_proxy_conformance.verdict.escaping import inert
+from mcp_proxy_conformance.verdict.redaction import inert
 
 SETTLED = ("pass", "not_applicable", ABSENT)
 LINE = 200

@@ -6,8 +6,8 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from mcp_proxy_conformance.report.retelling import Waiver, again, line_of, name, sentence, waivers
-from mcp_proxy_conformance.verdict.escaping import inert
 from mcp_proxy_conformance.verdict.outcome import CONFORMANT, INCOMPLETE, STALE, VIOLATED
+from mcp_proxy_conformance.verdict.redaction import inert
 
 MOST, LONGEST = 10, 1500
 """Annotations of a job that are shown, and characters of one."""

@@ -14,7 +14,7 @@ from mcp_proxy_conformance.report.retelling import (
     waived_by,
     waivers,
 )
-from mcp_proxy_conformance.verdict.escaping import inert
+from mcp_proxy_conformance.verdict.redaction import inert
 
 SUITE = "mcp-proxy-conformance"
 LONGEST = 1e9

@@ -18,7 +18,7 @@ from mcp_proxy_conformance.report.retelling import (
     waivers,
 )
 from mcp_proxy_conformance.report.terminal import VERDICTS
-from mcp_proxy_conformance.verdict.escaping import inert
+from mcp_proxy_conformance.verdict.redaction import inert
 
 MOST, LINES, CELL = 50, 12, 200
 _TICKS = re.compile("`+")

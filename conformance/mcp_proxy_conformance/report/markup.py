@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from mcp_proxy_conformance.report.markdown import cell
-from mcp_proxy_conformance.verdict.escaping import inert
+from mcp_proxy_conformance.verdict.redaction import inert
 
 _MARKS = re.compile(r"([\\`*_\[\]<>|~&$])")
 

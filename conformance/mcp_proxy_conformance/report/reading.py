@@ -9,8 +9,8 @@ import jsonschema
 import msgspec
 
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
-from mcp_proxy_conformance.run.document import FORMAT
-from mcp_proxy_conformance.verdict.escaping import inert
+from mcp_proxy_conformance.report.document import FORMAT
+from mcp_proxy_conformance.verdict.redaction import inert
 
 SHOWN = 120
 

@@ -16,8 +16,8 @@ from mcp_proxy_conformance.report.retelling import (
     waived_by,
     waivers,
 )
-from mcp_proxy_conformance.verdict.escaping import inert
 from mcp_proxy_conformance.verdict.outcome import BROKEN, DECLARATION, FAULT, INTERRUPTED
+from mcp_proxy_conformance.verdict.redaction import inert
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

@@ -18,7 +18,7 @@ from mcp_proxy_conformance.resilience.blame import (
     shown_by,
 )
 from mcp_proxy_conformance.resilience.controls import LoadOf, allowed, basis, status_of
-from mcp_proxy_conformance.resilience.declared import are_tools_of
+from mcp_proxy_conformance.resilience.loader_target import are_tools_of
 from mcp_proxy_conformance.resilience.loading import Outcome
 from mcp_proxy_conformance.resilience.loads import Load
 from mcp_proxy_conformance.resilience.showing import shows

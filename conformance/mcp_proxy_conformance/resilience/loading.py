@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import msgspec
 
 from mcp_proxy_conformance.targets.adapter import AdapterError
-from mcp_proxy_conformance.targets.answer import QUOTED, quoted
+from mcp_proxy_conformance.targets.command import QUOTED, quoted
 from mcp_proxy_conformance.targets.lines import Ended, LineProgram
 
 END_S = 5.0

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import unquote
 
-from mcp_proxy_conformance.verdict.base64_inside import in_base64
+from mcp_proxy_conformance.verdict.redaction import in_base64
 
 
 def shows(secret: str, line: bytes) -> bool:

@@ -5,22 +5,19 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from mcp_proxy_conformance.catalogue.requirement import UnknownProfile, profile
-from mcp_proxy_conformance.report.cited import Cited, StageTold
+from mcp_proxy_conformance.report.document import document
 from mcp_proxy_conformance.report.reading import BadReport
-from mcp_proxy_conformance.run.document import document
-from mcp_proxy_conformance.run.parallel.gathering import gather
-from mcp_proxy_conformance.run.parallel.share import Ended, Found, Share
-from mcp_proxy_conformance.run.session import Run
-from mcp_proxy_conformance.targets.adapter import AdapterError, Target
-from mcp_proxy_conformance.targets.written import Written
+from mcp_proxy_conformance.run.parallel.shares import Ended, Found, Share, gather
+from mcp_proxy_conformance.verdict.cited import Cited, StageTold
 from mcp_proxy_conformance.verdict.deviations.deviation import Deviation
+from mcp_proxy_conformance.verdict.record import RunRecord, RunState, TargetFacts, beyond
 from mcp_proxy_conformance.verdict.result import Result
 
 Json = dict[str, Any]
@@ -53,14 +50,14 @@ def merged(documents: Mapping[str, Json]) -> Json:
     _expect_one_run(documents)
     parts = {one["shard"]["number"]: one for one in documents.values()}
     ordered = [parts[number] for number in sorted(parts)]
+    state, seconds = RunState(), [_seconds(one["timing"].get("seconds")) for one in ordered]
     try:
-        run = _run(ordered[0])
-        gather(run, [_share(one) for one in ordered])
+        record = _record(ordered[0], state, max(seconds))
+        gather(state, [_share(one) for one in ordered])
     except (UnknownProfile, msgspec.ValidationError) as error:
         raise BadReport(f"it cannot be merged: {error}") from None
-    run.missing = _missing(sorted(parts), ordered[0]["shard"]["of"])
-    told = document(run)
-    seconds = [_seconds(one["timing"].get("seconds")) for one in ordered]
+    state.missing = _missing(sorted(parts), ordered[0]["shard"]["of"])
+    told = document(replace(record, stages=tuple(state.stages)))
     told["timing"] |= {"seconds": max(seconds), "parts": seconds}
     return told
 
@@ -106,22 +103,24 @@ def _missing(numbers: Sequence[int], of: int) -> str:
     return f"missing parts: {', '.join(lost)}" if lost else ""
 
 
-def _run(one: Json) -> Run:
-    """A run without results, on a target that can only be told of."""
-
-    def none() -> Any:
-        raise AdapterError("a report starts nothing")
-
+def _record(one: Json, state: RunState, seconds: float) -> RunRecord:
+    """The record of a run without results, on the target that the report tells of."""
     told, judged_by = one["target"], profile(one["profile"]["name"])
-    target = Target(
-        kind=told["kind"],
-        make=none,
-        capabilities=frozenset(told["capabilities"]),
-        version=told["version"],
-        file=Written(told["file"], told.get("lines", {})) if told["file"] is not None else None,
+    can = frozenset(told["capabilities"])
+    return RunRecord(
+        profile=judged_by,
+        target=TargetFacts(
+            kind=told["kind"],
+            version=told["version"],
+            capabilities=can,
+            file=told["file"],
+            lines=told.get("lines", {}) if told["file"] is not None else {},
+        ),
+        state=state,
+        deviations=msgspec.convert(one["waivers"], type=tuple[Deviation, ...]),
+        beyond=beyond(judged_by, can),
+        seconds=seconds,
     )
-    known = msgspec.convert(one["waivers"], type=tuple[Deviation, ...])
-    return Run(target=target, profile=judged_by, out=Path(), deviations=known)
 
 
 def _share(one: Json) -> Share:

@@ -14,7 +14,7 @@ import pytest
 
 if TYPE_CHECKING:
     from mcp_proxy_conformance.report.terminal import Detail
-    from mcp_proxy_conformance.run.collected import Place
+    from mcp_proxy_conformance.run.collection import Place
 
 EVERY_S = 10.0
 """How often a stream that is no terminal is told how far the run has come."""

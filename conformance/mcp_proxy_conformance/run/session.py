@@ -1,13 +1,10 @@
-"""One run: the target, its pool of started stages, and the results gathered so far."""
+"""A run under way: its subject, the verdicts of its checks, and the record for its report."""
 
 from __future__ import annotations
 
-import math
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,41 +12,22 @@ import msgspec
 import pytest
 
 from mcp_proxy_conformance.catalogue.requirement import Judgement, Profile, catalogue
-from mcp_proxy_conformance.discovery import presence
-from mcp_proxy_conformance.discovery.bench import Bench
-from mcp_proxy_conformance.discovery.live.endpoint import secrets
-from mcp_proxy_conformance.report.cited import Cited, StageTold, cited
-from mcp_proxy_conformance.run.collected import Place, address, clauses_of, named
-from mcp_proxy_conformance.run.judging import Ending, judge, told, with_log
-from mcp_proxy_conformance.run.sharding import Shard
-from mcp_proxy_conformance.run.stage_record import StageRecord
-from mcp_proxy_conformance.targets.adapter import AdapterError, Target
-from mcp_proxy_conformance.targets.pool import Pool, Wanted
-from mcp_proxy_conformance.targets.started import Started
+from mcp_proxy_conformance.report.document import write_report
+from mcp_proxy_conformance.run.collection import Place, address, clauses_of, named
+from mcp_proxy_conformance.run.judgement import Ending, told
+from mcp_proxy_conformance.run.request import RunRequest
+from mcp_proxy_conformance.run.subject import Subject
 from mcp_proxy_conformance.verdict.comparison import plain
-from mcp_proxy_conformance.verdict.deviations.deviation import Deviation
 from mcp_proxy_conformance.verdict.deviations.waiving import waived
-from mcp_proxy_conformance.verdict.outcome import (
-    BROKEN,
-    CONFORMANT,
-    INCOMPLETE,
-    VIOLATED,
-    Outcome,
-)
+from mcp_proxy_conformance.verdict.record import RunRecord, RunState, TargetFacts
 from mcp_proxy_conformance.verdict.redaction import Redactor
 from mcp_proxy_conformance.verdict.result import (
     Cause,
     Finding,
-    Misshapen,
     NotApplicable,
     Result,
     Verdict,
 )
-from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
-from mcp_proxy_conformance.wire.transcript import Message
-
-PASS_EXCERPT, PRESENCE_EXCERPT = 4, 8
-SECOND = "#second"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,193 +43,69 @@ class Found:
     reason: str = ""
 
 
-@dataclass(slots=True)
-class Run:
-    """The state of one run, made by the plugin and read by the report."""
+@dataclass(slots=True, kw_only=True)
+class Session:
+    """One run under way: its checks are judged on the subject, and the state grows."""
 
-    target: Target
+    request: RunRequest
+    subject: Subject
     profile: Profile
-    out: Path
-    confirm: bool = True
-    keep: bool = False
-    deviations: tuple[Deviation, ...] = ()
-    results: list[Result] = field(default_factory=list)
-    stages: dict[str, StageRecord] = field(default_factory=dict)
-    gathered: list[StageTold] = field(default_factory=list)
-    messages: dict[str, Cited] = field(default_factory=dict)
-    faults: list[str] = field(default_factory=list)
-    interrupted: bool = False
-    cut_short: str = ""
-    stopped: Outcome | None = None
-    narrowed: bool = False
-    shard: Shard | None = None
-    missing: str = ""
+    only: frozenset[str] | None = None
+    state: RunState = field(default_factory=RunState)
     began: float = field(default_factory=time.monotonic)
-    wire: str = ""
-    scratch_name: str = "scratch"
-    _uses: Counter[str] = field(default_factory=Counter)
-    _current: dict[str, StageRecord] = field(default_factory=dict)
-    _pool: Pool | None = None
 
     @property
-    def green(self) -> Outcome:
-        """What a run comes to in which every clause passes or does not apply."""
-        return Outcome("conformant", CONFORMANT, "every clause passes or does not apply")
-
-    @property
-    def partial(self) -> str:
-        """That a part of the profile was left out, and why; empty where none was."""
-        left_out = "the rest of the profile was left out" if self.narrowed else ""
-        return self.missing or (f"this is the part {self.shard.name}" if self.shard else left_out)
-
-    @property
-    def told_stages(self) -> list[StageTold]:
-        """Every started stage, those that others started for this run included."""
-        return [*self.gathered, *(record.told() for record in self.stages.values())]
-
-    @property
-    def credentials(self) -> list[Mapping[str, str]]:
-        """Headers by which the target lets somebody in."""
-        return [headers for one in self.told_stages for headers in one.credentials]
-
-    @property
-    def requests(self) -> int | None:
-        """How many were sent, where that is counted."""
-        return None
+    def out(self) -> Path:
+        """The folder of the report."""
+        return self.request.out
 
     @property
     def redactor(self) -> Redactor:
-        """What takes credentials out of everything that is told: here the environment's."""
-        return Redactor(secrets("", ()))
+        """What takes credentials out of everything that is told."""
+        return Redactor(self.subject.secrets)
 
-    def unsettled(self, clauses: list[str]) -> str:
-        """Why a run is incomplete that left these clauses open."""
-        return f"not settled: {', '.join(clauses)}"
+    def probe(self) -> None:
+        """Look whether there is anything to check; if not, `state.stopped` says why."""
+        probed = self.subject.probe()
+        self.state.stopped = self.state.stopped or probed.stopped
+        self.state.wire = self.state.wire or probed.wire
+        self.state.results += probed.results
+        self.state.messages |= probed.messages
 
-    @property
-    def scratch(self) -> Path:
-        """Where targets keep what they need while they run."""
-        return self.out / self.scratch_name
+    def plan(self, places: Sequence[Place]) -> None:
+        """Prepare what the collected checks will need, in their order."""
+        self.subject.plan(self._applicable(places), partial_run=bool(self.state.partial))
 
-    @property
-    def pool(self) -> Pool:
-        """The pool of this run, made when first asked for."""
-        if self._pool is None:
-            self._pool = Pool(self.target, self.scratch, keep=self.keep)
-        return self._pool
+    def count(self, places: Sequence[Place]) -> None:
+        """Count the checks of each place: after the last one its target ends."""
+        self.subject.count(self._applicable(places))
 
-    def look(self) -> None:
-        """Look whether there is anything to check; if not, `stopped` says what the run came to."""
-        try:
-            started = Started(self.target, presence.WORLD, self.scratch, keep=self.keep)
-        except AdapterError as error:
-            self.stopped = Outcome("target or adapter broke", BROKEN, str(error))
-            return
-        try:
-            with started.expected_alive():
-                found = presence.missing(started)
-        except (AdapterError, Unreachable, ProtocolFault) as error:
-            self.stopped = Outcome("target or adapter broke", BROKEN, str(error))
-        except Misshapen:
-            pass  # the checks say more of it
-        else:
-            self.wire = started.client(endpoint=self.target.surface.endpoints[0]).wire
-            self._stop_for(found, started)
-        finally:
-            started.close()
+    def soon(self, places: Sequence[Place]) -> None:
+        """Prepare what the next checks need."""
+        self.subject.soon(self._applicable(places))
 
-    def _stop_for(self, found: presence.Missing | None, started: Started) -> None:
-        if found is None:
-            return
-        seen = started.transcript.since(0)[-PRESENCE_EXCERPT:]
-        cited_as = {f"{presence.WORLD.id}/{message.id}": message for message in seen}
-        self.messages |= {name: cited(message) for name, message in cited_as.items()}
-        if found.violated and "FR-014.described" not in self.profile.clauses:
-            return
-        if not found.violated:
-            self.stopped = Outcome("incomplete", INCOMPLETE, found.why)
-            return
-        self.stopped = Outcome("violated", VIOLATED, found.why)
-        self.results.append(presence.breach(found.why, presence.WORLD.id, tuple(cited_as)))
-
-    def plan(self, places: list[Place]) -> None:
-        """What the collected checks will need, in their order."""
-        self.count(places)
-        self.soon(places)
-
-    def count(self, places: list[Place]) -> None:
-        """How many checks there are for each place: after the last one its target ends."""
-        self._uses = Counter(place.name for place in places if not self.lacking(place))
-
-    def soon(self, places: list[Place]) -> None:
-        """What the next checks need, in their order: it is started ahead."""
-        first: dict[str, Wanted] = {}
-        slow = self.confirm and not math.isinf(self.target.lasts_s)
-        for at, place in enumerate(p for p in places if not self.lacking(p)):
-            first.setdefault(place.name, Wanted(place.name, place.world, at))
-            if slow and not place.fresh:  # a second one only on demand would keep the run waiting
-                second = place.name + SECOND
-                first.setdefault(second, Wanted(second, place.world, at, spare=True))
-        self.pool.plan(list(first.values()))
-
-    def lacking(self, place: Place) -> NotApplicable | None:
-        """Why its checks do not apply: a capability not declared, an option not given."""
-        if "soak" in place.needs and not self.target.soak_s:
-            return not_asked("--soak SECONDS")
-        if "baseline" in place.needs and self.target.baseline is None:
-            return not_asked("--baseline FOLDER")
-        return self.not_declared(word for word in place.needs if word not in ("soak", "baseline"))
-
-    def not_declared(self, needs: Iterable[str]) -> NotApplicable | None:
-        """The first of these capabilities that the target does not declare, as a reason."""
-        for word in needs:
-            if word not in self.target.capabilities:
-                return NotApplicable(f"{word} is not declared", cause="not_declared")
-        return None
+    def _applicable(self, places: Sequence[Place]) -> Sequence[Place]:
+        return [one for one in places if self.subject.lacking(one) is None]
 
     def beyond(self, clause_id: str) -> NotApplicable | None:
-        """Why nothing is said of a clause, whatever cites it: a capability not declared."""
-        return self.not_declared(catalogue().clause(clause_id).capability)
+        """Why nothing is said of a clause, whatever cites it."""
+        return self.subject.beyond(clause_id)
 
-    def bench(self, place: Place) -> Bench:
-        """A bench on the target of that place; raises AdapterError when it cannot be had."""
-        ready = self.pool.get(place.name, place.world, shared=not place.fresh)
-        current = self._current.get(place.name)
-        if current is None or current.ready is not ready:
-            number = sum(one.name == place.name for one in self.stages.values()) + 1
-            name = place.name if number == 1 else f"{place.name} {number}"
-            stage = place.world.id or place.name
-            current = StageRecord(place=name, name=place.name, stage=stage, ready=ready)
-            self.stages[name] = self._current[place.name] = current
-        return Bench(ready.started, ready.armed)
+    def judge(self, check: Callable[[Any], Any], bench: Any, place: Place) -> Ending:
+        """The ending of a check on its bench."""
+        return self.subject.judge(check, bench, place)
 
-    def current(self, name: str) -> StageRecord | None:
-        """The stage that checks of the place of that name work on, or worked on last."""
-        return self._current.get(name)
-
-    def judged(self, call: Callable[[Bench], Any], bench: Bench, place: Place) -> Ending:
-        """How a check ends on that bench, confirmed on a second target where it is shared."""
-        second = None if place.fresh or not self.confirm else partial(self.second_bench, place)
-        return judge(call, bench, second)
-
-    def second_bench(self, place: Place) -> Bench:
-        """A bench on another target of the same stage, kept for later confirmations."""
-        ready = self.pool.get(place.name + SECOND, place.world)
-        return Bench(ready.started, ready.armed)
-
-    def done_with(self, place: Place) -> None:
-        """One check less needs that place; the last one ends its target."""
-        self._uses[place.name] -= 1
-        if self._uses[place.name] <= 0:
-            self.pool.release(place.name)
-            self.pool.release(place.name + SECOND)
-
-    def record(self, item: pytest.Item, place: Place, ending: Ending, *, seconds: float) -> Result:
+    def record(
+        self, item: pytest.Item, place: Place, ending: Ending, found: Found | None = None,
+        *, seconds: float,
+    ) -> Result:  # fmt: skip
         """Turn an ending into a result and remember the messages it rests on."""
         cited_clauses = clauses_of(item)
-        ending, seen = self._rests_on(place, ending)
-        self.messages |= {name: cited(message) for name, message in seen.items()}
-        found = self._found(ending, cited_clauses)
+        found = found or self.found(ending, cited_clauses)
+        rests = self.subject.rests(place, ending)
+        ending = rests.ending
+        self.state.wire = self.state.wire or rests.wire
+        self.state.messages |= rests.messages
         evidence = _evidence(ending, found)
         check, case = named(item)
         result = Result(
@@ -268,16 +122,16 @@ class Run:
             unseen=tuple(c for c in cited_clauses if c not in (*found.clauses, *found.observed)),
             blame="" if found.verdict in ("pass", "not_applicable") else ending.blame,
             stage=place.world.id or place.name,
-            evidence=(*evidence, *self._more_evidence(place, ending)),
-            cut=self._cut(self._current.get(place.name)),
-            messages=tuple(seen),
+            evidence=(*evidence, *rests.lines),
+            cut=rests.cut,
+            messages=tuple(rests.messages),
             reproduce=address(item),
             timing={"seconds": round(seconds, 4)},
         )
-        self.results.append(waived(result, self.deviations))
-        return self.results[-1]
+        self.state.results.append(waived(result, self.request.deviations))
+        return self.state.results[-1]
 
-    def _found(self, ending: Ending, cited_clauses: tuple[str, ...]) -> Found:
+    def found(self, ending: Ending, cited_clauses: tuple[str, ...]) -> Found:
         """What an ending says of which clause; nothing of one beyond profile or declaration.
 
         A check speaks of clauses of its own judgement; what convicts counts wherever it is seen.
@@ -319,60 +173,53 @@ class Run:
         clauses = tuple(clause for clause in cited_clauses if clause in left) or cited_clauses
         return replace(found, verdict=verdict, cause=ending.cause, clauses=clauses)
 
-    def as_judged(self, ending: Ending, cited_clauses: tuple[str, ...]) -> Ending:
-        """The ending as it counts: what says nothing of the cited clauses is no failure here."""
-        if not cited_clauses:
-            return ending
-        found = self._found(ending, cited_clauses)
-        if found.verdict in ("pass", "not_applicable") and found.verdict != ending.verdict:
-            return replace(ending, verdict=found.verdict, reason=found.reason, error=None)
-        return ending
-
-    def _rests_on(self, place: Place, ending: Ending) -> tuple[Ending, dict[str, Message]]:
-        """The ending as it is told, and the messages that it rests on by their names."""
-        record = self._current.get(place.name)
-        if record is None:
-            return ending, {}
-        started = record.ready.started
-        started.log_wanted |= ending.verdict in ("fail", "error")
-        seen = () if ending.since is None else started.transcript.since(ending.since)
-        if ending.verdict == "pass":
-            seen = seen[-PASS_EXCERPT:]
-        wire = started.client().wire
-        self.wire = self.wire or (wire if wire != "unopened" else "")
-        return with_log(ending, started), {f"{record.place}/{one.id}": one for one in seen}
-
-    @staticmethod
-    def _cut(record: StageRecord | None) -> tuple[str, ...]:
-        """What the check that just ended left out of its comparisons."""
-        if record is None:
-            return ()
-        cut = tuple(sorted(record.ready.started.cut))
-        record.ready.started.cut.clear()
-        return cut
-
-    def _more_evidence(self, place: Place, ending: Ending) -> tuple[str, ...]:
-        """What else a result rests on."""
-        del place, ending
-        return ()
-
     def finish(self) -> None:
         """Do what the report is to know of."""
+        self.subject.finish()
 
     def close(self) -> None:
         """End every target."""
-        if self._pool is not None:
-            self._pool.close()
-        self.target.close()
+        self.subject.close()
+
+    def recorded(self) -> RunRecord:
+        """The run as its report sees it."""
+        subject, target = self.subject, self.subject.target
+        stages = (*self.state.stages, *subject.stages)
+        beyond = {one: why for one in self.profile.clauses if (why := subject.beyond(one))}
+        return RunRecord(
+            profile=self.profile,
+            target=TargetFacts(
+                kind=target.kind,
+                version=target.version,
+                capabilities=target.capabilities,
+                file=target.file.path if target.file else None,
+                lines=target.file.lines if target.file else {},
+            ),
+            state=self.state,
+            deviations=self.request.deviations,
+            beyond=beyond,
+            stages=stages,
+            credentials=(*subject.credentials, *(h for one in stages for h in one.credentials)),
+            green=subject.green,
+            unsettled=subject.unsettled,
+            requests=subject.requests,
+            seconds=time.monotonic() - self.began,
+        )
+
+    def report(self) -> dict[str, Any]:
+        """Write the report; returns what is in it."""
+        return write_report(self.recorded(), self.out, self.redactor)
+
+
+def as_found(ending: Ending, found: Found) -> Ending:
+    """The ending as it counts: what says nothing of the cited clauses is no failure here."""
+    if found.verdict in ("pass", "not_applicable") and found.verdict != ending.verdict:
+        return replace(ending, verdict=found.verdict, reason=found.reason, error=None)
+    return ending
 
 
 def _judgement(clause_id: str) -> Judgement:
     return catalogue().clause(clause_id).judgement
-
-
-def not_asked(option: str) -> NotApplicable:
-    """The reason of a check that an option would have asked for."""
-    return NotApplicable(f"not asked for; {option} does", cause="not_asked")
 
 
 def _evidence(ending: Ending, found: Found) -> tuple[str, ...]:

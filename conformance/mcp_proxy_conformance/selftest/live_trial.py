@@ -9,15 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
 from msgspec import structs
 
 from mcp_proxy_conformance.catalogue.world import Step, ToolKey, key, server, tool, world
-from mcp_proxy_conformance.cli.checking import arguments, prepared
-from mcp_proxy_conformance.cli.options import DEFAULTS
 from mcp_proxy_conformance.discovery.live.endpoint import Endpoint
-from mcp_proxy_conformance.run.asked import LiveGiven
-from mcp_proxy_conformance.run.live_run import LIVE
+from mcp_proxy_conformance.discovery.requests import discover
+from mcp_proxy_conformance.run.invocation import invoke, prepare
+from mcp_proxy_conformance.run.request import RunRequest, Selection
+from mcp_proxy_conformance.run.subjects.endpoint import LIVE
 from mcp_proxy_conformance.targets.adapter import Target
 from mcp_proxy_conformance.targets.started import Started, poll
 
@@ -37,6 +36,7 @@ SEEDED = structs.replace(
     id="seeded",
 )  # fmt: skip
 """Everyday names: a stranger's search finds them by common words."""
+RUN_S = 600.0
 EXPECTED = {
     key("forge:delete_repo"): "disabled_by_config",
     key("forge:create_token"): "disabled_by_user",
@@ -50,7 +50,7 @@ def seeded(target: Target, scratch: Path) -> Iterator[Started]:
     """The target with a lock of every kind, as its operator would lay them; nothing is called."""
     started = Started(target, SEEDED, scratch)
     try:
-        poll(lambda: started.discover("read_book").tools, bool, target.ready_s)
+        poll(lambda: discover(started, "read_book").tools, bool, target.ready_s)
         started.lock("config", "forge", ["delete_repo", "list_secrets"])
         started.lock("config", "grove", [f"remove_{tree}" for tree in BULK])
         started.lock("user", "forge", ["create_token"])
@@ -88,10 +88,10 @@ def endpoint_of(started: Started, **members: Any) -> Endpoint:
 def tried_live(endpoint: Endpoint, out: Path, check: str | None = None) -> dict[str, Any]:
     """The report of a run of the live checks in this process, or of one of them."""
     checks = () if check is None else (check,)
-    options = DEFAULTS | {"profile": LIVE, "check": checks}
-    prepared(out, checks)
-    wanted = ["-q", "--tb=no", "--no-header", "--capture=no", *arguments(out, options)]
-    pytest.main(wanted, plugins=[LiveGiven(endpoint)])
+    prepare(out, checks)
+    selection = Selection(checks=checks)
+    request = RunRequest(subject=endpoint, profile=LIVE, out=out, selection=selection)
+    invoke(request, run_s=RUN_S, silent=True)
     document: dict[str, Any] = json.loads((out / "report.json").read_text(encoding="utf-8"))
     return document
 
@@ -103,5 +103,5 @@ def _due(target: Target) -> set[ToolKey]:
 
 
 def _told(started: Started) -> set[ToolKey]:
-    found = {k: started.discover(k.tool, include_disabled=True, limit=100) for k in EXPECTED}
+    found = {k: discover(started, k.tool, include_disabled=True, limit=100) for k in EXPECTED}
     return {k for k, told in found.items() if any(k.tool in one.name for one in told.disabled)}

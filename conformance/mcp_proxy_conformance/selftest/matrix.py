@@ -9,17 +9,16 @@ from typing import Any
 
 from mcp_proxy_conformance.catalogue.requirement import folders_of
 from mcp_proxy_conformance.resilience.loader_target import embedded_target
-from mcp_proxy_conformance.run.given import Given
 from mcp_proxy_conformance.selftest.controls import Control
 from mcp_proxy_conformance.selftest.forking import Outcome, forked
 from mcp_proxy_conformance.selftest.rewriting import WireFault, rewriting
 from mcp_proxy_conformance.selftest.row import Cell, Kind, Row
 from mcp_proxy_conformance.selftest.standing import CHECK_S, Standing
-from mcp_proxy_conformance.selftest.trial import LONG_S, SHORT_S, Verdicts, tried
+from mcp_proxy_conformance.selftest.trial import LONG_S, SHORT_S, Verdicts, trial, tried
 from mcp_proxy_conformance.targets.adapter import Target
 from mcp_proxy_conformance.targets.embedded import embedded
-from mcp_proxy_conformance.verdict.escaping import first_line
 from mcp_proxy_conformance.verdict.outcome import BROKEN, FAULT
+from mcp_proxy_conformance.verdict.redaction import first_line
 
 SETTLE_S = 0.1
 LIMIT_S = 300.0
@@ -75,7 +74,7 @@ class Trial:
         return replace(made, capabilities=capabilities, pins=_pins(self.changed))
 
     def tried(self, place: Path, *, narrow: bool = False, **chosen: Any) -> Verdicts:
-        """What checks say of it, `chosen` as in `Given`; none that fails before the change.
+        """What checks say of it, `chosen` as in `trial`; none that fails before the change.
 
         `narrow`: for a few checks, of which one may ask for time.
         """
@@ -84,11 +83,11 @@ class Trial:
             target = replace(target, ahead=1, soak_s=SOAK_S)
         if self.base is None:
             sure = self.loads and self.kind == "variant"
-            given = Given(target=target, profile=self.profile, confirm=sure, **chosen)
+            request = trial(target, profile=self.profile, confirm=sure, **chosen)
             patient = self.loads or self.kind == "variant"
-            return tried(given, place, check_s=LONG_S if patient else SHORT_S)
+            return tried(request, place, check_s=LONG_S if patient else SHORT_S)
         chosen |= {"profile": self.profile, "without": self.base.without, "confirm": True}
-        return tried(Given(target=target, **chosen), place, check_s=CHECK_S)
+        return tried(trial(target, **chosen), place, check_s=CHECK_S)
 
 
 def rows(trials: Sequence[Trial], folder: Path, *, full: bool, at_once: int = 2) -> Iterator[Row]:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_proxy_conformance.catalogue.index import Check
-from mcp_proxy_conformance.run.given import Given
+from mcp_proxy_conformance.run.request import RunRequest
 from mcp_proxy_conformance.selftest.forking import forked
 from mcp_proxy_conformance.selftest.matrix import LIMIT_S, reference
 from mcp_proxy_conformance.selftest.row import Row
-from mcp_proxy_conformance.selftest.trial import Verdicts, tried
+from mcp_proxy_conformance.selftest.trial import Verdicts, trial, tried
 
 BACKWARDS, ALONE = "order-backwards", "order-alone"
 WAYS = {
@@ -29,12 +29,12 @@ class Turn:
     way: str = ""
     check: Check | None = None
 
-    def given(self) -> Given:
+    def request(self) -> RunRequest:
         """The run of the unchanged reference."""
         if self.check is None:
-            return Given(target=reference(), backwards=self.way == BACKWARDS)
+            return trial(reference(), backwards=self.way == BACKWARDS)
         cited = frozenset(self.check.clauses)
-        return Given(target=reference(), clauses=cited, only=self.check.name)
+        return trial(reference(), clauses=cited, alone=self.check.name)
 
 
 def rows(ways: Iterable[str], alone: Sequence[Check], folder: Path, *, at_once: int) -> list[Row]:
@@ -57,7 +57,7 @@ def rows(ways: Iterable[str], alone: Sequence[Check], folder: Path, *, at_once: 
 
     def work(turn: Turn) -> Verdicts:
         name = turn.check.name if turn.check else turn.way or "in-order"
-        return tried(turn.given(), folder / "order" / name)
+        return tried(turn.request(), folder / "order" / name)
 
     for outcome in forked(work, turns, folder / "order", at_once=at_once, limit_s=LIMIT_S):
         way = outcome.job.way

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_proxy_conformance.catalogue.requirement import OF_PROXIES
-from mcp_proxy_conformance.run.given import Given
 from mcp_proxy_conformance.selftest.exchange import WireFault
 from mcp_proxy_conformance.selftest.forking import forked
 from mcp_proxy_conformance.selftest.rewriting import rewriting
 from mcp_proxy_conformance.selftest.row import Cell, Row
-from mcp_proxy_conformance.selftest.trial import Verdicts, tried
+from mcp_proxy_conformance.selftest.trial import Verdicts, trial, tried
 from mcp_proxy_conformance.targets.adapter import Target
-from mcp_proxy_conformance.verdict.escaping import first_line
+from mcp_proxy_conformance.verdict.redaction import first_line
 from mcp_proxy_conformance.verdict.result import WORST_FIRST
 
 UNCHANGED = WireFault(id="unchanged", text="The target as it is.", breaks=())
@@ -100,8 +99,8 @@ def standing(make: Callable[[], Target], folder: Path) -> Standing:
 
     def work(through: WireFault) -> Verdicts:
         target = rewriting(make(), through)
-        given = Given(target=target, profile=OF_PROXIES, confirm=True)
-        return tried(given, folder / through.id, check_s=CHECK_S)
+        request = trial(target, profile=OF_PROXIES, confirm=True)
+        return tried(request, folder / through.id, check_s=CHECK_S)
 
     (outcome,) = forked(work, [UNCHANGED], folder, at_once=1, limit_s=WHOLE_S)
     if outcome.value is None:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from mcp_proxy_conformance.catalogue.index import checks_in
 from mcp_proxy_conformance.catalogue.requirement import folders_of
 from mcp_proxy_conformance.catalogue.resources import checks_dir
-from mcp_proxy_conformance.run.given import Given
+from mcp_proxy_conformance.resilience.loader_target import EXAMPLES, LoaderTarget
+from mcp_proxy_conformance.run.invocation import invoke
+from mcp_proxy_conformance.run.request import RunRequest, Selection
+from mcp_proxy_conformance.targets.adapter import Target
 
 SHORT_S, LONG_S = 30, 120
 """What one check may take in front of the reference; loads wait for silent servers, and nobody says
@@ -50,18 +51,28 @@ class Verdicts:
         return [r for r in self.results if r["verdict"] == "fail" and r["judgement"] == "F"]
 
 
-def tried(given: Given, out: Path, *, check_s: int = SHORT_S) -> Verdicts:
+def trial(target: Target, *, profile: str = "discovery", confirm: bool = False,
+          examples: int | None = None, **chosen: Any) -> RunRequest:  # fmt: skip
+    """The request of a trial: `chosen` as in `Selection`; failures count at first sight.
+
+    Of worlds only the tours are played, of loads as many generated as ever. No file excuses a
+    failure in a trial, and a target that falls silent does not end it.
+    """
+    few = EXAMPLES if isinstance(target, LoaderTarget) else 0
+    return RunRequest(
+        subject=target,
+        profile=profile,
+        selection=Selection(**chosen),
+        confirm=confirm,
+        examples=few if examples is None else examples,
+        trial=True,
+    )
+
+
+def tried(request: RunRequest, out: Path, *, check_s: int = SHORT_S) -> Verdicts:
     """Run the trial, each check for at most so many seconds; its report stays in `out`."""
-    out.mkdir(parents=True, exist_ok=True)
-    arguments = [
-        *_files(given), "-c", "/dev/null", "--rootdir", str(out), "-q", "--tb=no",
-        "--no-header", "-p", "no:cacheprovider", "-p", "no:unraisableexception",
-        "-p", "no:threadexception", "-p", "no:logging", "--capture=no",
-        "--disable-plugin-autoload", "-p", "pytest_timeout", f"--timeout={check_s}",
-        "-o", "timeout_func_only=true", "-W", "ignore", "--assert=rewrite",
-        "-p", "mcp_proxy_conformance.plugin", "--out", str(out), "--profile", given.profile,
-    ]  # fmt: skip
-    pytest.main(arguments, plugins=[given])
+    request = replace(request, out=out)
+    invoke(request, check_s=check_s, files=_files(request), silent=True)
     report = json.loads((out / "report.json").read_text(encoding="utf-8"))
     results = report["results"]
     return Verdicts(
@@ -73,13 +84,13 @@ def tried(given: Given, out: Path, *, check_s: int = SHORT_S) -> Verdicts:
     )
 
 
-def _files(given: Given) -> list[str]:
+def _files(request: RunRequest) -> list[Path]:
     """The files of the checks that are wanted; collecting the others would take longer."""
-    if given.clauses is None:
-        return [str(checks_dir() / folder) for folder in folders_of(given.profile)]
-    every = [check for folder in folders_of(given.profile) for check in checks_in(folder)]
-    wanted = {check.module for check in every if given.clauses.intersection(check.clauses)}
-    return sorted(str(checks_dir() / module) for module in wanted)
+    wanted, folders = request.selection.clauses, folders_of(request.profile or "")
+    if wanted is None:
+        return [checks_dir() / folder for folder in folders]
+    every = [check for folder in folders for check in checks_in(folder)]
+    return sorted({checks_dir() / one.module for one in every if wanted.intersection(one.clauses)})
 
 
 def _slim(result: dict[str, Any]) -> dict[str, Any]:

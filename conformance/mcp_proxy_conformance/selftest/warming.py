@@ -5,15 +5,12 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
-import tempfile
 from pathlib import Path
 
-import pytest
-
 from mcp_proxy_conformance.catalogue.index import checks
-from mcp_proxy_conformance.catalogue.resources import checks_dir
 from mcp_proxy_conformance.catalogue.surface import STATUSES
 from mcp_proxy_conformance.discovery.remediation import judge
+from mcp_proxy_conformance.run.invocation import collect
 
 LATE = (
     "deepdiff",
@@ -49,20 +46,12 @@ def warm(*, reference: bool) -> None:
 
 
 def _collect(*folders: str) -> None:
-    """Have pytest import the checks, with their assertions rewritten."""
-    with tempfile.TemporaryDirectory() as place, Path(os.devnull).open("w", encoding="utf-8") as no:
+    """Have pytest import the checks, and keep what it prints aside."""
+    with Path(os.devnull).open("w", encoding="utf-8") as no:
         told = os.dup(1)
         os.dup2(no.fileno(), 1)
         try:
-            pytest.main(
-                [
-                    *(str(checks_dir() / one) for one in folders),
-                    "--collect-only", "-q", "--no-header", "-c", "/dev/null",
-                    "--rootdir", place, "-p", "no:cacheprovider",
-                    "--disable-plugin-autoload", "-p", "mcp_proxy_conformance.plugin",
-                    "-W", "ignore", "--assert=rewrite", "--capture=no",
-                ]
-            )  # fmt: skip
+            collect(folders)
         finally:
             os.dup2(told, 1)
             os.close(told)

@@ -5,38 +5,38 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from mcp_proxy_conformance.catalogue.world import World
-from mcp_proxy_conformance.discovery.arming.armed import Armed
-from mcp_proxy_conformance.discovery.arming.arming import arm
 from mcp_proxy_conformance.targets.adapter import AdapterError, Target
 from mcp_proxy_conformance.targets.started import Started
 
 GET_S, EVERY_S = 120.0, 0.5
 """Seconds that a target may take to be set up; between looks at the others meanwhile."""
 LEAD_S = 9.0
-"""How much of its time a target must have left once it is armed, or its age does not matter."""
+"""How much of its time a target must have left once it is prepared, or its age does not matter."""
 CHECK_S = 4.0
 """How much of its time a target must have left when a check gets it for itself."""
 MARGIN_S = 3.0
-"""So much more than it took to arm a target, its successor is started before its time is up."""
+"""So much more than it took to prepare a target, its successor is started before its time is up."""
 EARLY_S = 15.0
 """Targets that do not last are started so long before their first use, as far as can be told."""
 PACE_S, WEIGHT = 1.0, 0.2
 """Seconds that the first checks are taken to need; what each one adds to the running mean."""
 NEXT = "~next"
+P = TypeVar("P")
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
-    """A started and armed target, and how long that took in seconds."""
+class Ready(Generic[P]):
+    """A started target, what preparing it gave, and how long both took in seconds."""
 
     started: Started
-    armed: Armed
+    prepared: P
     seconds: float
 
     @property
@@ -59,17 +59,25 @@ class Wanted:
     spare: bool = False
 
 
-class Pool:
-    """Starts and arms wanted targets before they are asked for, as many as the target allows."""
+class Pool(Generic[P]):
+    """Starts and prepares wanted targets before they are asked for, as many as each allows."""
 
-    def __init__(self, target: Target, scratch: Path, *, keep: bool = False) -> None:
+    def __init__(
+        self,
+        target: Target,
+        scratch: Path,
+        prepare: Callable[[Started], P],
+        *,
+        keep: bool = False,
+    ) -> None:
         """Nothing is started until `plan` says what is wanted; `keep` spares scratch folders."""
+        self._prepare = prepare
         self._target = target
         self._scratch = scratch
         self._ahead = target.ahead
         self._keep = keep
         self._queue: list[Wanted] = []
-        self._made: dict[str, Future[Ready]] = {}
+        self._made: dict[str, Future[Ready[P]]] = {}
         self._crew = ThreadPoolExecutor(target.ahead, thread_name_prefix="pool")
         self._enders = ThreadPoolExecutor(2, thread_name_prefix="ending")
         self._open: set[Started] = set()
@@ -85,7 +93,7 @@ class Pool:
         self._wanted |= {one.place: one for one in wanted}
         self._start_ahead()
 
-    def get(self, place: str, world: World, *, shared: bool = True) -> Ready:
+    def get(self, place: str, world: World, *, shared: bool = True) -> Ready[P]:
         """The target of that place, waited for; raises AdapterError when it did not start.
 
         One that is too old is ended and another started in its stead.
@@ -110,7 +118,7 @@ class Pool:
         self._start_ahead()
         return ready
 
-    def _result(self, future: Future[Ready]) -> Ready:
+    def _result(self, future: Future[Ready[P]]) -> Ready[P]:
         """What is started, once it is; meanwhile others grow old, too."""
         deadline = time.monotonic() + GET_S
         while not wait([future], EVERY_S).done:
@@ -133,11 +141,11 @@ class Pool:
         """In how many seconds a target will first be asked for, as far as can be told."""
         return max(0, wanted.at - self._asked) * self._pace
 
-    def _lasts_s(self, ready: Ready, reserve_s: float = 0.0) -> float:
+    def _lasts_s(self, ready: Ready[P], reserve_s: float = 0.0) -> float:
         """The age up to which a target is used, with so much of its time left."""
         lasts = self._target.lasts_s - reserve_s
         if ready.seconds > lasts - LEAD_S:
-            return math.inf  # another one would be too old as well by the time it is armed
+            return math.inf  # another one would be too old as well by the time it is prepared
         return lasts
 
     def release(self, place: str) -> None:
@@ -152,7 +160,7 @@ class Pool:
         if future is not None and not future.cancel():
             self._enders.submit(self._end, future)
 
-    def _end(self, future: Future[Ready]) -> None:
+    def _end(self, future: Future[Ready[P]]) -> None:
         if future.exception() is not None:
             return
         started = future.result().started
@@ -198,7 +206,7 @@ class Pool:
             if ready.age_s > self._lasts_s(ready) - lead and self._ahead_s(wanted) <= lead:
                 self._submit(place + NEXT, wanted.world)
 
-    def _submit(self, place: str, world: World) -> Future[Ready]:
+    def _submit(self, place: str, world: World) -> Future[Ready[P]]:
         future = self._crew.submit(self._make, world)
         self._made[place] = future
         return future
@@ -209,7 +217,7 @@ class Pool:
         if self._closed:
             raise RuntimeError("the run is over")
 
-    def _make(self, world: World) -> Ready:
+    def _make(self, world: World) -> Ready[P]:
         if self._closed:
             raise RuntimeError("the run is over")
         started = Started(
@@ -217,17 +225,17 @@ class Pool:
         )
         try:
             with started.expected_alive():
-                armed = arm(started)
+                prepared = self._prepare(started)
         except BaseException:
             with self._lock:
                 self._open.discard(started)
             started.log_wanted = True
             started.close()
             raise
-        return Ready(started, armed, time.monotonic() - started.started_at)
+        return Ready(started, prepared, time.monotonic() - started.started_at)
 
 
-def _there(future: Future[Ready] | None) -> Ready | None:
+def _there(future: Future[Ready[P]] | None) -> Ready[P] | None:
     """The target if it is started by now."""
     if future is None or not future.done() or future.exception() is not None:
         return None

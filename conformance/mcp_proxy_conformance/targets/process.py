@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mcp_proxy_conformance.targets.adapter import TargetNotStarted
-from mcp_proxy_conformance.wire.posix import lacking
+from mcp_proxy_conformance.wire.program import lacking
 
 LOG_TAIL = 4000
 

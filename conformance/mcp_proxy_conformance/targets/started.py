@@ -13,11 +13,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urljoin
 
-from mcp_proxy_conformance.catalogue.surface import FLAG
+import msgspec
+
 from mcp_proxy_conformance.catalogue.world import LockKind, Step, Tool, ToolKey, World
-from mcp_proxy_conformance.discovery.answer import Answer, read_answer
-from mcp_proxy_conformance.discovery.calling import ABSENT, Called
-from mcp_proxy_conformance.discovery.known import Known
 from mcp_proxy_conformance.targets.adapter import (
     LOCK_CAPABILITY,
     Access,
@@ -27,14 +25,26 @@ from mcp_proxy_conformance.targets.adapter import (
     Unsupported,
     Upstream,
 )
-from mcp_proxy_conformance.targets.declared import declared_part
 from mcp_proxy_conformance.targets.folder import keep_logs
+from mcp_proxy_conformance.targets.known import Known
 from mcp_proxy_conformance.upstream import Upstreams, UpstreamServer, UpstreamTool
-from mcp_proxy_conformance.verdict.result import Misshapen
 from mcp_proxy_conformance.wire.client import Client
-from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
+from mcp_proxy_conformance.wire.faults import Unreachable
 from mcp_proxy_conformance.wire.stdio import StdioClient
 from mcp_proxy_conformance.wire.transcript import Transcript
+
+
+def declared_part(world: World, target: Target) -> World:
+    """The world without what the target does not declare to know, by the transport asked for."""
+    servers, agents = world.servers, world.agents
+    if (transport := target.upstreams.transport) != "by stage":
+        servers = tuple(msgspec.structs.replace(one, transport=transport) for one in servers)
+    if "config" not in target.capabilities:
+        servers = tuple(msgspec.structs.replace(one, deny=()) for one in servers)
+    if "agents" not in target.capabilities:
+        agents = {}
+    return msgspec.structs.replace(world, servers=servers, agents=agents)
+
 
 T = TypeVar("T")
 EVERY_S = 0.02
@@ -89,7 +99,6 @@ class Started:
         self._keep = keep
         self._closed = False
         self.log_wanted = False
-        self._has_answered = False
         self.started_at = self.last_change = self.settled_from = time.monotonic()
         self._clients: dict[tuple[int, str, str], Client] = {}
         self._lock = threading.Lock()
@@ -140,56 +149,14 @@ class Started:
                 self._clients[place] = found
         return found
 
-    def call(
-        self,
-        key: ToolKey,
-        arguments: dict[str, Any] | None = None,
-        *,
-        surface: int = 0,
-        agent: str | None = None,
-    ) -> Called:
-        """Call a tool through the proxy, and look whether its upstream counted it."""
-        template, upstream = self.target.surface.calls[surface], self.servers[key.server]
-        tool, filled = template.filled(key, arguments or {})
-        before = upstream.calls(key.tool)
-        reply = self.client(agent, template.endpoint).call_tool(tool, filled)
-        return Called(key=key, reply=reply, reached=upstream.calls(key.tool) > before)
-
-    def discover(
-        self,
-        query: str,
-        *,
-        include_disabled: Any = ABSENT,
-        limit: Any = ABSENT,
-        endpoint: str = "",
-        agent: str | None = None,
-    ) -> Answer:
-        """One discovery call; what is ABSENT is not sent."""
-        names = self.target.surface
-        arguments = {names.query: query}
-        if include_disabled is not ABSENT:
-            arguments[FLAG] = include_disabled
-        if limit is not ABSENT:
-            arguments[names.limit] = limit
-        try:
-            reply = self.client(agent, endpoint).call_tool(names.discovery_tool, arguments)
-            answer = read_answer(reply, query, names.members, self._known)
-        except (Misshapen, ProtocolFault) as error:
-            too_large = isinstance(error, ProtocolFault) and error.kind == "size"
-            named = too_large or (isinstance(error, Misshapen) and error.clauses)
-            if include_disabled is True and self._has_answered and not named:
-                raise Misshapen(str(error), "FR-001.accepts") from None
-            raise
-        self._has_answered |= include_disabled is not True
-        return answer
-
     @cached_property
     def tools(self) -> dict[ToolKey, Tool]:
         """Every tool that ever exists in this world."""
         return self.world.tools()
 
     @cached_property
-    def _known(self) -> Known:
+    def known(self) -> Known:
+        """Its tools, found in whatever form the target gives their names."""
         return Known(self.tools)
 
     def stdio(self) -> StdioClient:

@@ -5,18 +5,17 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from mcp_proxy_conformance.upstream.http import read_request, render_response
-from mcp_proxy_conformance.upstream.lines import LineServer, shim
-from mcp_proxy_conformance.upstream.listener import Listener
-from mcp_proxy_conformance.upstream.script import Eras, Script
-from mcp_proxy_conformance.upstream.state import ServerState
+from mcp_proxy_conformance.upstream.http import Listener, read_request, render_response
+from mcp_proxy_conformance.upstream.script import Eras, LineServer, Script, shim
+from mcp_proxy_conformance.upstream.tools import ServerState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from mcp_proxy_conformance.upstream.http import HttpRequest
     from mcp_proxy_conformance.upstream.tools import UpstreamTool
-    from mcp_proxy_conformance.wire.transcript import Direction, Headers, Transcript
+    from mcp_proxy_conformance.verdict.cited import Direction, Headers
+    from mcp_proxy_conformance.wire.transcript import Transcript
 
 PATH = "/mcp"
 _JSON = ("Content-Type", "application/json")

@@ -1,14 +1,18 @@
-"""The tools of a scripted server, and their listing as bytes rendered once a change."""
+"""The tools of a scripted server and its counters, safe between threads."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import threading
+from collections import Counter
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from mcp_proxy_conformance.wire.jsonrpc import dumps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
 
 
 def _no_arguments() -> dict[str, Any]:
@@ -47,3 +51,91 @@ def render_pages(tools: Sequence[UpstreamTool], page_size: int | None) -> dict[s
             body += b',"nextCursor":"from-%d"' % (start + size)
         pages[f"from-{start}" if start else None] = body
     return pages
+
+
+class ServerState:
+    """Tools and counters. The next request sees a change; then `changed` is called."""
+
+    def __init__(self, name: str, tools: Iterable[UpstreamTool], page_size: int | None) -> None:
+        self.name = name
+        self._page_size = page_size
+        self._lock = threading.Lock()
+        self._calls: Counter[str] = Counter()
+        self._lists = 0
+        self._tools: dict[str, UpstreamTool] = {}
+        self._pages: dict[str | None, bytes] = {}
+        self.set_tools(tools)
+
+    @property
+    def tools(self) -> tuple[UpstreamTool, ...]:
+        """The tools, in the order in which they are listed."""
+        with self._lock:
+            return tuple(self._tools.values())
+
+    def set_tools(self, tools: Iterable[UpstreamTool]) -> None:
+        """Let these be all the tools."""
+        listed = tuple(tools)
+        by_name = {tool.name: tool for tool in listed}
+        if len(by_name) != len(listed):
+            raise ValueError(f"two tools of {self.name} bear one name")
+        pages = render_pages(listed, self._page_size)
+        with self._lock:
+            self._tools, self._pages = by_name, pages
+        self.changed()
+
+    def add_tool(self, tool: UpstreamTool) -> None:
+        """List one more tool, last."""
+        self.set_tools([*self.tools, tool])
+
+    def change_tool(
+        self,
+        name: str,
+        *,
+        description: str | None = None,
+        input_schema: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Let a tool say something else, in its place."""
+        tool = self._known(name)
+        changed = replace(
+            tool,
+            description=tool.description if description is None else description,
+            input_schema=tool.input_schema if input_schema is None else input_schema,
+        )
+        self.set_tools(changed if t.name == name else t for t in self.tools)
+
+    def remove_tool(self, name: str) -> None:
+        """List a tool no more; calls of it are refused, and still counted."""
+        self._known(name)
+        self.set_tools(t for t in self.tools if t.name != name)
+
+    def calls(self, tool: str | None = None) -> int:
+        """How often a tool was called, by any name whatever; without a name, all calls."""
+        with self._lock:
+            return self._calls.total() if tool is None else self._calls[tool]
+
+    @property
+    def lists(self) -> int:
+        """How often a page of the tools was asked for."""
+        with self._lock:
+            return self._lists
+
+    def page(self, cursor: Any) -> bytes | None:
+        """Count a request for a page and give it; nothing for an unknown cursor."""
+        with self._lock:
+            self._lists += 1
+            return self._pages.get(cursor) if isinstance(cursor, str | None) else None
+
+    def called(self, name: str) -> bool:
+        """Count a call; whether there is such a tool."""
+        with self._lock:
+            self._calls[name] += 1
+            return name in self._tools
+
+    def changed(self) -> None:
+        """What a server does when its tools have changed; here, nothing."""
+
+    def _known(self, name: str) -> UpstreamTool:
+        with self._lock:
+            if name not in self._tools:
+                raise LookupError(f"{self.name} has no tool {name!r}; it has {sorted(self._tools)}")
+            return self._tools[name]

@@ -1,15 +1,25 @@
-"""Secrets taken out of everything that is told: as they are, percent-encoded, in base64."""
+"""Redaction and escaping: secrets taken out, control characters made inert."""
 
 from __future__ import annotations
 
 import base64
 import json
+import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, quote_plus
 
-from mcp_proxy_conformance.verdict.base64_inside import in_base64
+BITS_OF_A_BYTE, BITS_OF_A_LETTER = 8, 6
+
+
+def in_base64(raw: bytes, encode: Callable[[bytes], bytes] = base64.b64encode) -> Iterator[str]:
+    """The letters that stand for these bytes whatever stands before and behind them."""
+    for before in range(3):
+        letters = encode(bytes(before) + raw).decode()
+        first = math.ceil(before * BITS_OF_A_BYTE / BITS_OF_A_LETTER)
+        yield letters[first : (before + len(raw)) * BITS_OF_A_BYTE // BITS_OF_A_LETTER]
+
 
 REDACTED = "(redacted)"
 LEAST, LEAST_ENCODED = 4, 6
@@ -72,3 +82,19 @@ def _in_base64(raw: bytes) -> Iterator[str]:
     """Those that are long enough to be found, in both alphabets."""
     for encode in (base64.b64encode, base64.urlsafe_b64encode):
         yield from (told for told in in_base64(raw, encode) if len(told) >= LEAST_ENCODED)
+
+
+_ACTIVE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u202a-\u202e\u2028\u2029\u2066-\u2069"
+    "\ud800-\udfff\ufeff\ufffe\uffff]"
+)
+
+
+def inert(text: str) -> str:
+    """Show every control and direction character as its escape; line breaks and tabs stay."""
+    return _ACTIVE.sub(lambda found: found.group().encode("unicode_escape").decode(), text)
+
+
+def first_line(text: str) -> str:
+    """The first line of a text, for a table."""
+    return text.partition("\n")[0]

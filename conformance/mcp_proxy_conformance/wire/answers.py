@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from mcp_proxy_conformance.wire.http import Answer
     from mcp_proxy_conformance.wire.jsonrpc import Envelope
-    from mcp_proxy_conformance.wire.sse import Event
+    from mcp_proxy_conformance.wire.response import Event
 
 OK, NOT_FOUND, REFUSED = 200, 404, 400
 REDIRECTED = range(300, 400)

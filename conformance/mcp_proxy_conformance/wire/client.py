@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_proxy_conformance.wire.http import Answer
-    from mcp_proxy_conformance.wire.sse import Event
+    from mcp_proxy_conformance.wire.response import Event
     from mcp_proxy_conformance.wire.transcript import Transcript
 
 Wire = Literal["auto", "handshake", "stateless"]

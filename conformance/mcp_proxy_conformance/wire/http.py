@@ -11,8 +11,7 @@ from urllib.parse import urlsplit
 from mcp_proxy_conformance.wire.deadline import Deadline, DeadlineSocket
 from mcp_proxy_conformance.wire.dialing import DIRECT, Dialing, within_origin
 from mcp_proxy_conformance.wire.faults import Phase, ProtocolFault, Unreachable
-from mcp_proxy_conformance.wire.response import Closed, NotHttp, Response
-from mcp_proxy_conformance.wire.sse import Event, EventReader
+from mcp_proxy_conformance.wire.response import Closed, Event, EventReader, NotHttp, Response
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

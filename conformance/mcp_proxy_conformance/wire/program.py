@@ -13,13 +13,24 @@ from typing import TYPE_CHECKING
 
 from mcp_proxy_conformance.wire.faults import EXCERPT, Phase, ProtocolFault, Unreachable
 from mcp_proxy_conformance.wire.http import MAX_BODY
-from mcp_proxy_conformance.wire.posix import lacking
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from mcp_proxy_conformance.verdict.cited import Direction
     from mcp_proxy_conformance.wire.deadline import Deadline
-    from mcp_proxy_conformance.wire.transcript import Direction, Message, Transcript
+    from mcp_proxy_conformance.wire.transcript import Message, Transcript
+
+
+INSTEAD = "use Linux, macOS or WSL, or judge a running endpoint: `run endpoint --url URL`"
+
+
+def lacking(what: str) -> str:
+    """Why something cannot be done on this system; empty where it can."""
+    if hasattr(os, "killpg") and hasattr(os, "fork"):
+        return ""
+    return f"{what} needs process groups, which this system does not have; {INSTEAD}"
+
 
 PEER = "stdio"
 CHUNK = 1 << 16

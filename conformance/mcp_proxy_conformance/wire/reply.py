@@ -9,8 +9,9 @@ from mcp_proxy_conformance.wire import spans
 from mcp_proxy_conformance.wire.faults import ProtocolFault
 
 if TYPE_CHECKING:
+    from mcp_proxy_conformance.verdict.cited import Headers
     from mcp_proxy_conformance.wire.jsonrpc import Envelope
-    from mcp_proxy_conformance.wire.transcript import Headers, Message
+    from mcp_proxy_conformance.wire.transcript import Message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,8 +18,13 @@ if TYPE_CHECKING:
 
     from mcp_proxy_conformance.wire.http import Answer
     from mcp_proxy_conformance.wire.reply import Reply
-    from mcp_proxy_conformance.wire.sse import Event
+    from mcp_proxy_conformance.wire.response import Event
     from mcp_proxy_conformance.wire.transcript import Transcript
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mcp_proxy_conformance.wire.transcript import Transcript
+
 
 CLOSE_TIMEOUT = 1.0
 NOT_FOUND = 404
@@ -136,3 +141,24 @@ def overridden(headers: list[tuple[str, str]], by: Mapping[str, str]) -> list[tu
         check_header(name, value)
     named = {name.lower() for name in by}
     return [header for header in headers if header[0].lower() not in named] + [*by.items()]
+
+
+TIMEOUT = 3.0
+OK = 200
+
+
+def opens_old_stream(
+    url: str, headers: Mapping[str, str], transcript: Transcript, dialing: Dialing = DIRECT
+) -> bool:
+    """Whether a GET opens a stream whose first event, `endpoint`, says where to post."""
+    wanted = overridden([("Accept", "text/event-stream")], headers)
+    http = Http(url, transcript, dialing)
+    try:
+        answer = http.exchange(
+            "GET", b"", wanted, note="", timeout=TIMEOUT, until=lambda event: bool(event.data)
+        )
+    except (Unreachable, ProtocolFault):
+        return False
+    finally:
+        http.close()
+    return answer.status == OK and any(one.event == "endpoint" for one in answer.events[:1])

@@ -9,14 +9,12 @@ import threading
 import time
 import weakref
 from dataclasses import dataclass
-from typing import IO, Literal, NamedTuple
+from typing import IO, NamedTuple
 
-LARGE = 64 << 10
-"""Bodies of more bytes are kept on disk, equal ones once."""
+from mcp_proxy_conformance.verdict.cited import Cited, Direction, Edge, Headers
 
-Edge = Literal["client", "upstream"]
-Direction = Literal["sent", "received"]
-Headers = tuple[tuple[str, str], ...]
+LARGE, CITED_MOST = 64 << 10, 20_000
+"""Bodies of more bytes are kept on disk, equal ones once; so many bytes of one are cited."""
 
 
 class Spool:
@@ -89,6 +87,20 @@ class Message:
         if isinstance(self.body, bytes):
             return self.body
         return self.body.spool.read(self.body.offset, self.body.length)
+
+    def cited(self) -> Cited:
+        """What a report says of it."""
+        raw = self.raw
+        return Cited(
+            edge=self.edge,
+            direction=self.direction,
+            at=self.at,
+            peer=self.peer,
+            note=self.note,
+            headers=self.headers,
+            body=raw[:CITED_MOST].decode("utf-8", "backslashreplace"),
+            cut=max(0, len(raw) - CITED_MOST),
+        )
 
 
 class Transcript:

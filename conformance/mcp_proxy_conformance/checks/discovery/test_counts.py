@@ -7,6 +7,7 @@ from typing import Any
 
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on, stage
+from mcp_proxy_conformance.discovery.agents import onlookers
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.counts import (
     KEYS,
@@ -17,7 +18,6 @@ from mcp_proxy_conformance.discovery.counts import (
     tallies_allowed,
     tally,
 )
-from mcp_proxy_conformance.discovery.onlookers import onlookers
 from mcp_proxy_conformance.verdict.result import Misshapen
 
 MIXED = stage("mixed")

@@ -12,9 +12,9 @@ from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on, stage
 from mcp_proxy_conformance.catalogue.surface import STATUSES
 from mcp_proxy_conformance.catalogue.world import CONFIG, USER, ToolKey, server, tool, world
+from mcp_proxy_conformance.discovery.agents import onlookers
 from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
-from mcp_proxy_conformance.discovery.onlookers import onlookers
 from mcp_proxy_conformance.verdict.result import NotApplicable
 
 ALONE, MIXED, PLAIN = stage("alone"), stage("mixed"), stage("plain")

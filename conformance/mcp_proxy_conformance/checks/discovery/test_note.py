@@ -10,8 +10,10 @@ from mcp_proxy_conformance.catalogue.world import CONFIG, USER, ToolKey, server,
 from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.locked import repeated
-from mcp_proxy_conformance.discovery.note_numbers import counts_right, leads_on, numbers_allowed
-from mcp_proxy_conformance.discovery.notes import (
+from mcp_proxy_conformance.discovery.note import (
+    counts_right,
+    leads_on,
+    numbers_allowed,
     on_stages_of_locked_tools,
     owed,
     owed_everywhere,

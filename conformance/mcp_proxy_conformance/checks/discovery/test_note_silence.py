@@ -6,8 +6,7 @@ from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on, stage
 from mcp_proxy_conformance.catalogue.world import CONFIG, USER, key, server, tool, world
 from mcp_proxy_conformance.discovery.bench import Bench
-from mcp_proxy_conformance.discovery.note_numbers import leads_on
-from mcp_proxy_conformance.discovery.notes import owed, queries_of
+from mcp_proxy_conformance.discovery.note import leads_on, owed, queries_of
 from mcp_proxy_conformance.discovery.oracle import may_have_note
 
 ALONE = stage("alone")

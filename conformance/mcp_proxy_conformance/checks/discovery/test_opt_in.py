@@ -16,9 +16,8 @@ from mcp_proxy_conformance.catalogue.world import CONFIG, USER, ToolKey, server,
 from mcp_proxy_conformance.discovery.agents import everywhere
 from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
-from mcp_proxy_conformance.discovery.offered import offered, offered_anywhere
+from mcp_proxy_conformance.discovery.offered import default, offered, offered_anywhere, refusals
 from mcp_proxy_conformance.discovery.oracle import ABSENT as NOWHERE
-from mcp_proxy_conformance.discovery.published import default, refusals
 
 MIXED = stage("mixed")
 LOCKED = world(

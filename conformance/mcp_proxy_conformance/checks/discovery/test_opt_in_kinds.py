@@ -8,7 +8,7 @@ from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on, stage
 from mcp_proxy_conformance.catalogue.surface import STATUSES
 from mcp_proxy_conformance.catalogue.world import USER, Step, ToolKey, server, tool, world
-from mcp_proxy_conformance.discovery.arming.proving import SHOW_LIMIT
+from mcp_proxy_conformance.discovery.arming import SHOW_LIMIT
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.oracle import ABSENT as NOWHERE
 from mcp_proxy_conformance.discovery.oracle import CALLABLE

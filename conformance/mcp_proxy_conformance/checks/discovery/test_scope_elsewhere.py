@@ -10,8 +10,8 @@ from mcp_proxy_conformance.catalogue.surface import STATUSES
 from mcp_proxy_conformance.discovery.agents import beyond, names_beyond, scoped
 from mcp_proxy_conformance.discovery.answer import Listing, read_listing
 from mcp_proxy_conformance.discovery.bench import Bench
+from mcp_proxy_conformance.discovery.counts import outside_entries
 from mcp_proxy_conformance.discovery.rejections import own_words, status_of_lock, tells_reason
-from mcp_proxy_conformance.discovery.status_numbers import outside_entries
 from mcp_proxy_conformance.verdict.result import NotApplicable
 
 SCOPE = stage("scope")

@@ -7,11 +7,10 @@ from functools import partial
 
 import pytest
 
-from mcp_proxy_conformance.catalogue.locks import ToolState
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on, stage
 from mcp_proxy_conformance.catalogue.surface import STATUSES
-from mcp_proxy_conformance.catalogue.world import ToolKey
+from mcp_proxy_conformance.catalogue.world import ToolKey, ToolState
 from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
 from mcp_proxy_conformance.discovery.grounds import REVEALS, compare_places

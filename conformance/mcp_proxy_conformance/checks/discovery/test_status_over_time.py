@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from mcp_proxy_conformance.catalogue.locks import ToolState
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on
 from mcp_proxy_conformance.catalogue.surface import STATUSES
@@ -12,6 +11,7 @@ from mcp_proxy_conformance.catalogue.world import (
     LockKind,
     Step,
     ToolKey,
+    ToolState,
     server,
     tool,
     world,

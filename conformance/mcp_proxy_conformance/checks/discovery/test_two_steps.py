@@ -12,8 +12,7 @@ from mcp_proxy_conformance.catalogue.surface import FLAG, STATUSES
 from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
-from mcp_proxy_conformance.discovery.note_numbers import leads_on
-from mcp_proxy_conformance.discovery.notes import on_stages_of_locked_tools, owed
+from mcp_proxy_conformance.discovery.note import leads_on, on_stages_of_locked_tools, owed
 from mcp_proxy_conformance.discovery.oracle import LOCKED_CAP, is_withheld
 
 ALONE = stage("alone")

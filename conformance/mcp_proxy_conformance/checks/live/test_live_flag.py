@@ -12,7 +12,7 @@ from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.calibration import differences
 from mcp_proxy_conformance.discovery.live.leaks import leaks
 from mcp_proxy_conformance.discovery.live.live_bench import ANSWER, ANSWERS, LiveBench
-from mcp_proxy_conformance.discovery.published import default, refusals
+from mcp_proxy_conformance.discovery.offered import default, refusals
 from mcp_proxy_conformance.verdict.result import Inconclusive
 
 IN_THE_WAY = "no query brought equal answers before and after"

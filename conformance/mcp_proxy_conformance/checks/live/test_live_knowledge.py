@@ -9,7 +9,7 @@ from mcp_proxy_conformance.catalogue.stage import on
 from mcp_proxy_conformance.catalogue.surface import FLAG
 from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.live.live_bench import ANSWER, ANSWERS, LiveBench
-from mcp_proxy_conformance.discovery.live.rejected import Rejected
+from mcp_proxy_conformance.discovery.live.talk import Rejected
 from mcp_proxy_conformance.discovery.live.words import is_of
 from mcp_proxy_conformance.discovery.oracle import LOCKED_CAP
 from mcp_proxy_conformance.discovery.remediation import judge, mask

@@ -10,7 +10,7 @@ from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.live.leaks import leaks
 from mcp_proxy_conformance.discovery.live.live_bench import ANSWER, ANSWERS, LiveBench
 from mcp_proxy_conformance.discovery.live.talk import Look
-from mcp_proxy_conformance.discovery.note_numbers import counts_right
+from mcp_proxy_conformance.discovery.note import counts_right
 from mcp_proxy_conformance.discovery.numbers import numbers_in
 from mcp_proxy_conformance.verdict.result import NotApplicable
 

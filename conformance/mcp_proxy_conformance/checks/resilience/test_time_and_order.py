@@ -14,7 +14,7 @@ from mcp_proxy_conformance.catalogue.load_case import (
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on
 from mcp_proxy_conformance.resilience.loads import Load
-from mcp_proxy_conformance.run.load_run import LOADS, LoadBench
+from mcp_proxy_conformance.run.subjects.loader import LOADS, LoadBench
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 
 FAILING = Behaviour(do="status", on="any", code=503)

@@ -11,10 +11,10 @@ from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on
 from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.bench import Bench
-from mcp_proxy_conformance.discovery.calling import ABSENT
 from mcp_proxy_conformance.discovery.hostile.clean import finds, uncleanly
 from mcp_proxy_conformance.discovery.hostile.hostile_tools import HOSTILE, LOCKED, ORDINARY, WORD
 from mcp_proxy_conformance.discovery.hostile.payloads import FLAGS, NAMES, TEXTS
+from mcp_proxy_conformance.discovery.requests import ABSENT
 
 OTHERS: tuple[Any, ...] = (7, None, True, [], {})
 """Queries that are no text."""

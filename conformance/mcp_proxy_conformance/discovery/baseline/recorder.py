@@ -1,25 +1,73 @@
-"""Asks the frozen requests of the plain stage, before and after its locks, and keeps the bytes."""
+"""Recording: the frozen requests of the plain stage, before and after its locks, as bytes."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 
 from mcp_proxy_conformance.catalogue.stage import stage
 from mcp_proxy_conformance.catalogue.world import ToolKey
-from mcp_proxy_conformance.discovery.arming.arming import arm
-from mcp_proxy_conformance.discovery.arming.proving import Prover
-from mcp_proxy_conformance.discovery.arming.stepping import Stepper
-from mcp_proxy_conformance.discovery.baseline.literals import Literals
+from mcp_proxy_conformance.discovery.arming import Prover, Stepper, arm
 from mcp_proxy_conformance.discovery.baseline.manifest import Body, Kind, Phase, Recording
 from mcp_proxy_conformance.discovery.calibration import Exact, volatile
 from mcp_proxy_conformance.targets.adapter import Target
 from mcp_proxy_conformance.targets.started import Started
 from mcp_proxy_conformance.verdict.result import Inconclusive
 from mcp_proxy_conformance.wire.reply import ToolReply
+
+LEAST = 4
+"""Characters; a shorter literal may stand anywhere by chance."""
+
+
+class Literals:
+    """The literals of one started target, each with the name that stands for it."""
+
+    def __init__(self, started: Started) -> None:
+        """Those known now; a restart or a move may bring others."""
+        names = dict(_known(started))
+        spelled = names | {told.replace("/", r"\/"): f"{n}, escaped" for told, n in names.items()}
+        longest = sorted((one for one in spelled if len(one) >= LEAST), key=len, reverse=True)
+        parts = (_alone(one) if one.isdecimal() else re.escape(one) for one in longest)
+        self._names = {one.encode(): f"{{{spelled[one]}}}".encode() for one in longest}
+        self._any = re.compile("|".join(parts).encode())
+
+    def replaced(self, raw: bytes) -> bytes:
+        """The bytes with every literal replaced by its name in braces."""
+        return self._any.sub(lambda found: self._names[found[0]], raw)
+
+
+def _alone(number: str) -> str:
+    return rf"(?<![0-9.]){number}(?![0-9.])"
+
+
+def _known(started: Started) -> Iterator[tuple[str, str]]:
+    yield str(started.folder), "folder of the target"
+    for place, url in _addresses(started):
+        parts = urlsplit(url)
+        yield url, f"url of {place}"
+        yield f"{parts.scheme}://{parts.netloc}", f"origin of {place}"
+        yield parts.netloc, f"address of {place}"
+        if parts.port is not None:
+            yield str(parts.port), f"port of {place}"
+    for agent, headers in started.access.agents.items():
+        for value in headers.values():
+            yield value, f"credential of {agent}"
+            yield value.rpartition(" ")[2], f"token of {agent}"
+    for value in started.access.headers.values():
+        yield value, "credential"
+
+
+def _addresses(started: Started) -> Iterator[tuple[str, str]]:
+    yield "the target", started.access.url
+    for name, server in started.servers.items():
+        if server.url:
+            yield name, server.url
+
 
 PLAIN = stage("plain")
 UNLOCKED = msgspec.structs.replace(PLAIN, id="plain-open", steps=())

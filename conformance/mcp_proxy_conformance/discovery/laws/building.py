@@ -8,8 +8,17 @@ from typing import Any
 
 from msgspec import structs
 
-from mcp_proxy_conformance.catalogue.locks import ToolState, after, initial
-from mcp_proxy_conformance.catalogue.world import LockKind, Server, Step, Tool, ToolKey, World
+from mcp_proxy_conformance.catalogue.world import (
+    LockKind,
+    Server,
+    Step,
+    Tool,
+    ToolKey,
+    ToolState,
+    World,
+    after,
+    initial,
+)
 from mcp_proxy_conformance.discovery.laws.names import CANARIES, SERVERS, SHARED, WORDS
 from mcp_proxy_conformance.targets.adapter import LOCK_CAPABILITY
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mcp_proxy_conformance.catalogue.case import When
-from mcp_proxy_conformance.catalogue.locks import ToolState
 from mcp_proxy_conformance.catalogue.surface import FLAG
-from mcp_proxy_conformance.catalogue.world import ToolKey
-from mcp_proxy_conformance.discovery.arming.proving import SHOW_LIMIT
+from mcp_proxy_conformance.catalogue.world import ToolKey, ToolState
+from mcp_proxy_conformance.discovery.arming import SHOW_LIMIT
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.laws.look import Findings, Look, Told
 from mcp_proxy_conformance.discovery.locked import own_query

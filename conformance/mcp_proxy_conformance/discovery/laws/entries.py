@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mcp_proxy_conformance.catalogue.locks import ToolState
-from mcp_proxy_conformance.catalogue.world import ToolKey
+from mcp_proxy_conformance.catalogue.world import ToolKey, ToolState
 from mcp_proxy_conformance.discovery.answer import Entry
 from mcp_proxy_conformance.discovery.bench import ABSENT
 from mcp_proxy_conformance.discovery.laws.look import Findings, Look, Told

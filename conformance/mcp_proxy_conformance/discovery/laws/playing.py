@@ -10,10 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from mcp_proxy_conformance.catalogue.world import Step, ToolKey
-from mcp_proxy_conformance.discovery.arming.armed import Unproven
-from mcp_proxy_conformance.discovery.arming.arming import confirm_all, denials, proven
-from mcp_proxy_conformance.discovery.arming.proving import Prover
-from mcp_proxy_conformance.discovery.arming.stepping import Stepper
+from mcp_proxy_conformance.discovery.arming import (
+    Prover,
+    Stepper,
+    Unproven,
+    confirm_all,
+    denials,
+    proven,
+)
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.laws import scopes
 from mcp_proxy_conformance.discovery.laws.building import Plan

@@ -6,17 +6,17 @@ from collections.abc import Iterable
 from typing import Any
 
 from mcp_proxy_conformance.catalogue.case import When
-from mcp_proxy_conformance.catalogue.locks import ToolState
 from mcp_proxy_conformance.catalogue.surface import STATUSES
+from mcp_proxy_conformance.catalogue.world import ToolState
 from mcp_proxy_conformance.discovery.agents import beyond
 from mcp_proxy_conformance.discovery.answer import Listing, read_listing
-from mcp_proxy_conformance.discovery.arming.proving import SHOW_LIMIT
+from mcp_proxy_conformance.discovery.arming import SHOW_LIMIT
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
+from mcp_proxy_conformance.discovery.counts import outside_entries
 from mcp_proxy_conformance.discovery.laws.look import Findings, Look, Told
 from mcp_proxy_conformance.discovery.numbers import numbers_in
 from mcp_proxy_conformance.discovery.oracle import counted_as, is_withheld
 from mcp_proxy_conformance.discovery.rejections import own_words, tells_reason
-from mcp_proxy_conformance.discovery.status_numbers import outside_entries
 from mcp_proxy_conformance.verdict.result import Inconclusive
 
 MOST_QUERIES, MOST_CALLS = 4, 2

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from mcp_proxy_conformance.catalogue.surface import STATUSES
 from mcp_proxy_conformance.discovery.answer import Answer
-from mcp_proxy_conformance.discovery.arming.proving import SHOW_LIMIT
+from mcp_proxy_conformance.discovery.arming import SHOW_LIMIT
 from mcp_proxy_conformance.discovery.bench import ABSENT
 from mcp_proxy_conformance.discovery.laws.look import Findings, Look, Told
 from mcp_proxy_conformance.discovery.locked import repeated
-from mcp_proxy_conformance.discovery.note_numbers import counts_right, leads_on, numbers_allowed
+from mcp_proxy_conformance.discovery.note import counts_right, leads_on, numbers_allowed
 from mcp_proxy_conformance.discovery.numbers import numbers_in
 from mcp_proxy_conformance.discovery.oracle import LOCKED_CAP, may_have_note, must_have_note
 from mcp_proxy_conformance.discovery.remediation_words import is_english

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from mcp_proxy_conformance.catalogue.case import When
-from mcp_proxy_conformance.catalogue.locks import ToolState
 from mcp_proxy_conformance.catalogue.surface import STATUSES
-from mcp_proxy_conformance.catalogue.world import ToolKey
-from mcp_proxy_conformance.discovery.arming.proving import SHOW_LIMIT
+from mcp_proxy_conformance.catalogue.world import ToolKey, ToolState
+from mcp_proxy_conformance.discovery.arming import SHOW_LIMIT
 from mcp_proxy_conformance.discovery.bench import ABSENT
 from mcp_proxy_conformance.discovery.grounds import as_callable, broken_by, shown_by
 from mcp_proxy_conformance.discovery.laws.look import Findings, Look, Told

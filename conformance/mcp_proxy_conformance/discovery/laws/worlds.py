@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
-import hypothesis
 from hypothesis import strategies as st
 
 from mcp_proxy_conformance.catalogue.world import Server
 from mcp_proxy_conformance.discovery.laws.building import Act, Builder, Plan, a_tool
 from mcp_proxy_conformance.discovery.laws.names import NOWHERE, SERVERS, SHARED, TEXTS, VERBS
-from mcp_proxy_conformance.discovery.laws.tours import tours
-from mcp_proxy_conformance.run.generating import generating
 
 MOST_SERVERS, MOST_TOOLS, MOST_ACTS, MOST_LOOKS = 6, 30, 12, 2
 FIRST = 3
@@ -45,7 +42,8 @@ class Recipe(NamedTuple):
     requests: list[tuple[str, int, int]]
 
 
-def _recipes() -> st.SearchStrategy[Recipe]:
+def recipes() -> st.SearchStrategy[Recipe]:
+    """All that a world is made from, with the requests that are asked in it."""
     groups = st.lists(st.integers(0, 3), max_size=2)
     tools = st.tuples(st.integers(0, len(VERBS) - 1), st.integers(0, len(TEXTS) - 1), groups)
     servers = st.builds(
@@ -68,22 +66,6 @@ def _recipes() -> st.SearchStrategy[Recipe]:
         scopes=st.lists(scopes, max_size=2),
         requests=st.lists(asked, min_size=1, max_size=3),
     )
-
-
-def generated(examples: int, seed: int, can: Collection[str]) -> list[Plan]:
-    """The tours and so many generated worlds; the same ones for the same seed."""
-    found = list(tours(can))
-    seen: set[str] = set()
-
-    @generating(examples, seed)
-    @hypothesis.given(_recipes())
-    def keep(recipe: Recipe) -> None:
-        if len(seen) < examples and repr(recipe) not in seen:
-            seen.add(repr(recipe))
-            found.append(built(recipe, can))
-
-    keep()
-    return found
 
 
 def built(recipe: Recipe, can: Collection[str]) -> Plan:

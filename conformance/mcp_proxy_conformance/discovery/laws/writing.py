@@ -18,9 +18,8 @@ from mcp_proxy_conformance.catalogue.case import (
     When,
     read_own,
 )
-from mcp_proxy_conformance.catalogue.locks import ToolState, after, initial
-from mcp_proxy_conformance.catalogue.world import Step, ToolKey, World
-from mcp_proxy_conformance.discovery.arming.arming import arm
+from mcp_proxy_conformance.catalogue.world import Step, ToolKey, ToolState, World, after, initial
+from mcp_proxy_conformance.discovery.arming import arm
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.laws.building import Plan, replaced
 from mcp_proxy_conformance.discovery.oracle import ABSENT as NOWHERE

@@ -1,4 +1,4 @@
-"""The endpoint that is looked at, as the command line or the environment names it."""
+"""A live endpoint: what users say of it by options, in a locks file and in the environment."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ import base64
 import os
 import re
 import shlex
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from mcp_proxy_conformance.catalogue.surface import Surface
+from mcp_proxy_conformance.catalogue.surface import STATUSES, Surface
 from mcp_proxy_conformance.catalogue.world import ToolKey
+from mcp_proxy_conformance.targets.kinds import surface_in
 from mcp_proxy_conformance.wire.client import Wire
 from mcp_proxy_conformance.wire.dialing import Dialing
 
@@ -176,3 +180,66 @@ def _of_value(value: str) -> Iterator[str]:
         yield from (opened, opened.partition(":")[2])
     for part in value.split(";") if "=" in value else ():
         yield part.partition("=")[2].strip()
+
+
+def read_locks(file: Path) -> dict[ToolKey, str]:
+    """The status of each tool, e.g. `"forge:delete_repo" = "disabled_by_config"`.
+
+    Raises:
+        BadEndpoint: It cannot be read, or not as that; the sentence names the place and the repair.
+    """
+    try:
+        told = tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BadEndpoint(f"cannot read {file}: {error.strerror}; name another file") from None
+    except (ValueError, RecursionError) as error:
+        raise BadEndpoint(f"{file} is no TOML file: {error}") from None
+    found = {tool_key(name, str(file)): status for name, status in _statuses(told, file)}
+    if not found:
+        raise BadEndpoint(f'{file} names no tool; write "SERVER:TOOL" = "{STATUSES[0]}"')
+    return found
+
+
+def _statuses(told: dict[str, Any], file: Path) -> Iterator[tuple[str, str]]:
+    for name, status in told.items():
+        if not isinstance(status, str):
+            raise BadEndpoint(
+                f'{file}: {name!r} is no status word; write "SERVER:TOOL" = "{STATUSES[0]}"'
+            )
+        if status not in STATUSES:
+            near = get_close_matches(status, STATUSES, 1, 0.0)
+            raise BadEndpoint(f"{file}: {name!r} is {status!r}; did you mean {near[0]!r}?")
+        yield name, status
+
+
+URL, HEADERS = "MCP_PROXY_CONFORMANCE_URL", "MCP_PROXY_CONFORMANCE_HEADERS"
+EXPECT, FILE = "MCP_PROXY_CONFORMANCE_EXPECT", "MCP_PROXY_CONFORMANCE_TARGET_FILE"
+
+
+def in_environment(environment: Mapping[str, str]) -> Endpoint | None:
+    """The endpoint, its headers one a line, its locks and its target file; None without a URL.
+
+    Raises:
+        BadEndpoint: One of them cannot be used; the sentence says which variable.
+        BadTarget: Nor can the target file.
+    """
+    told = environment.get(URL, "").strip()
+    if not told:
+        return None
+    try:
+        url, own = place_named(told)
+    except BadEndpoint as error:
+        raise BadEndpoint(str(error).replace("--url", URL)) from None
+    headers = own | headers_of(environment.get(HEADERS, "").splitlines(), HEADERS)
+    file, locks = environment.get(FILE), environment.get(EXPECT)
+    surface, pins, given = surface_in(Path(file) if file else None)
+    return Endpoint(
+        url=url,
+        headers=headers,
+        surface=surface,
+        listing=given,
+        pins=pins,
+        file=Path(file) if file else None,
+        expect=read_locks(Path(locks)) if locks else {},
+        secrets=frozenset(secrets(told, [headers], environment)),
+    )

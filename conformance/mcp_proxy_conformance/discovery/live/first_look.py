@@ -8,8 +8,7 @@ from typing import Any
 from urllib.parse import urljoin
 
 from mcp_proxy_conformance.discovery.live.budget import OverBudget
-from mcp_proxy_conformance.discovery.live.patience import BUSY
-from mcp_proxy_conformance.discovery.live.talk import WIDEST, Talk
+from mcp_proxy_conformance.discovery.live.talk import BUSY, WIDEST, Talk
 from mcp_proxy_conformance.discovery.presence import (
     LONGEST_NAME,
     cut,
@@ -21,7 +20,7 @@ from mcp_proxy_conformance.verdict.outcome import BROKEN, INCOMPLETE, Outcome
 from mcp_proxy_conformance.wire.client import FORBIDDEN
 from mcp_proxy_conformance.wire.dialing import within_origin
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
-from mcp_proxy_conformance.wire.old_stream import TIMEOUT, opens_old_stream
+from mcp_proxy_conformance.wire.session import TIMEOUT, opens_old_stream
 
 NO_POST = (400, 404, 405)
 NO_PATH = (404, 405)

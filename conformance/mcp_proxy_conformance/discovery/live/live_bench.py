@@ -10,9 +10,8 @@ from mcp_proxy_conformance.catalogue.surface import FLAG, Surface
 from mcp_proxy_conformance.catalogue.world import ToolKey, World
 from mcp_proxy_conformance.discovery.answer import Answer, Entry, Listing
 from mcp_proxy_conformance.discovery.live.endpoint import Endpoint
-from mcp_proxy_conformance.discovery.live.rejected import Rejected
 from mcp_proxy_conformance.discovery.live.survey import Survey
-from mcp_proxy_conformance.discovery.live.talk import Look
+from mcp_proxy_conformance.discovery.live.talk import Look, Rejected
 from mcp_proxy_conformance.discovery.live.words import Names
 from mcp_proxy_conformance.verdict.result import Cause, Inconclusive, NotApplicable
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mcp_proxy_conformance.discovery.live.endpoint import Endpoint
 from mcp_proxy_conformance.discovery.live.survey import (
     ALONE,
+    ASKED,
     EXPECTED,
     INSPECTED,
     NAMES,
@@ -13,8 +14,8 @@ from mcp_proxy_conformance.discovery.live.survey import (
     SEARCHES,
     SHARED,
     TIGHT,
+    TURNS,
 )
-from mcp_proxy_conformance.discovery.live.waking import ASKED, TURNS
 
 OPENING = 3
 

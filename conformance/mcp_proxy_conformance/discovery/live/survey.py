@@ -1,4 +1,4 @@
-"""What is asked of an endpoint, and in which order: everything that the checks look at."""
+"""What is asked of an endpoint: the itinerary, and all that it answers."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
 
 from mcp_proxy_conformance.catalogue.surface import STATUSES
 from mcp_proxy_conformance.catalogue.world import ToolKey
@@ -231,3 +232,29 @@ def _share(main: Talk, other: Talk, seen: Survey) -> None:
     for query in list(dict.fromkeys([*names, *revealing]))[:SHARED]:
         triple = [main.ask(query, "W"), other.ask(query, "W"), main.ask(query, "W")]
         seen.shared.setdefault(other.who, []).append(triple)
+
+
+ASKED, TURNS, EVERY_S = 3, 8, 0.5
+"""Words that are asked for in each turn, the most turns, and seconds between them."""
+
+
+def await_tools(main: Talk, words: Words) -> None:
+    """Ask until something is found, and the same again; in vain it takes about four seconds.
+
+    Raises:
+        OverBudget: Nothing more may be sent.
+        Unreachable: It stopped answering.
+    """
+    asked = list(islice(iter(words.next, None), ASKED))
+    before: list[tuple[str, ...]] = []
+    for turn in range(TURNS):
+        if turn:
+            main.budget.rest(EVERY_S)
+        found = [_found(main, word) for word in asked]
+        if any(found) and found == before:
+            return
+        before = found
+
+
+def _found(main: Talk, word: str) -> tuple[str, ...]:
+    return tuple(entry.name for entry in entries_of(main.ask(word, "W")))

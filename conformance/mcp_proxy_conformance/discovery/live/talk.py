@@ -1,21 +1,25 @@
-"""Talking to an endpoint with one set of credentials: each request a value with its answer."""
+"""Talking to an endpoint within its budget, with patience where it asks for it."""
 
 from __future__ import annotations
 
+import json
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
 
 from mcp_proxy_conformance.catalogue.surface import FLAG
+from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.answer import Answer, read_answer
 from mcp_proxy_conformance.discovery.calibration import Exact
-from mcp_proxy_conformance.discovery.echo import without_flag
-from mcp_proxy_conformance.discovery.known import Known
+from mcp_proxy_conformance.discovery.forms import without_flag
 from mcp_proxy_conformance.discovery.live.budget import Budget, Ledger, OverBudget
 from mcp_proxy_conformance.discovery.live.endpoint import Endpoint
-from mcp_proxy_conformance.discovery.live.patience import AGAIN, BUSY, pause
+from mcp_proxy_conformance.discovery.live.words import is_of
+from mcp_proxy_conformance.targets.known import Known
 from mcp_proxy_conformance.verdict.result import Misshapen
 from mcp_proxy_conformance.wire.client import FORBIDDEN, Client
 from mcp_proxy_conformance.wire.era import METHOD_NOT_FOUND
@@ -23,6 +27,25 @@ from mcp_proxy_conformance.wire.faults import ProtocolFault, SessionLost, Unreac
 from mcp_proxy_conformance.wire.reply import ToolReply
 from mcp_proxy_conformance.wire.stdio import StdioClient
 from mcp_proxy_conformance.wire.transcript import Transcript
+
+BUSY = (429, 503)
+"""HTTP statuses after which the same request may be sent again."""
+AGAIN = 3
+"""So many times, at most."""
+PAUSE_S, LONGEST_S = 1.0, 86_400.0
+
+
+def pause(told: str | None) -> float:
+    """The seconds that a Retry-After asks for, as a number or as a date; without one, a second."""
+    told = (told or "").strip()
+    if told.isascii() and told.isdigit():
+        return float(told[:9])
+    try:
+        wanted = parsedate_to_datetime(told).timestamp() - time.time()
+    except (ValueError, OverflowError):
+        return PAUSE_S
+    return min(max(wanted, 0.0), LONGEST_S)
+
 
 T = TypeVar("T")
 LEAST_S = 0.05
@@ -205,3 +228,42 @@ def messages_of(span: tuple[int, int], transcript: Transcript) -> list[int]:
     """The ids of the messages of one request."""
     first, last = span
     return [message.id for message in transcript.since(first) if message.id <= last]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rejected:
+    """What a call of a locked tool was answered; `left_out` says why it was not called."""
+
+    status: str = ""
+    text: str = ""
+    is_error: bool = False
+    messages: tuple[int, int] = (0, 0)
+    left_out: str = ""
+
+
+def call(talk: Talk, key: ToolKey) -> Rejected:
+    """Call a tool once, if it is listed as locked right before; what is not locked is let be."""
+    endpoint = talk.endpoint
+    if not endpoint.calls:
+        return Rejected(left_out="no call tool was named; a target file does, as surface.calls")
+    status = _status(talk.ask(key.tool, "W"), key)
+    if not status:
+        return Rejected(left_out=f"{key} is not listed as locked, so it was not called")
+    tool, arguments = endpoint.surface.calls[0].filled(key, {})
+    since = talk.transcript.mark()
+    try:
+        reply = talk.call(tool, arguments)
+        refused = reply.error is not None
+        text = json.dumps(reply.error) if refused else "\n".join(reply.texts)
+        is_error = refused or reply.is_error
+    except ProtocolFault as fault:
+        return Rejected(left_out=f"the call was answered with no result: {fault}")
+    messages = (since, talk.transcript.mark())
+    if _status(talk.ask(key.tool, "W"), key) != status:
+        return Rejected(left_out=f"{key} was not locked the same way after the call")
+    return Rejected(status=status, text=text, is_error=is_error, messages=messages)
+
+
+def _status(look: Look, key: ToolKey) -> str:
+    entries = look.answer.disabled if look.answer is not None else ()
+    return next((entry.status for entry in entries if is_of(entry, key)), "")

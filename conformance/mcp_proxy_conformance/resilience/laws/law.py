@@ -14,8 +14,8 @@ from mcp_proxy_conformance.resilience.blame import (
     is_open,
     shown_by,
 )
-from mcp_proxy_conformance.resilience.declared import are_tools_of
 from mcp_proxy_conformance.resilience.laws.worlds import case_of, once
+from mcp_proxy_conformance.resilience.loader_target import are_tools_of
 from mcp_proxy_conformance.resilience.loading import Loaded, Outcome
 from mcp_proxy_conformance.resilience.loads import Load
 from mcp_proxy_conformance.resilience.walk import Reads, walk

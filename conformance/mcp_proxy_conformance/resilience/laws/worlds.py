@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import Literal
 
-import hypothesis
 import msgspec
 from hypothesis import strategies as st
 
@@ -24,11 +23,11 @@ from mcp_proxy_conformance.catalogue.load_case import (
 )
 from mcp_proxy_conformance.resilience.blame import is_open
 from mcp_proxy_conformance.resilience.walk import Reads, signal_of, walk
-from mcp_proxy_conformance.run.generating import generating
 from mcp_proxy_conformance.upstream.faults.names import unresolvable
 from mcp_proxy_conformance.upstream.faults.port import LINUX
 
 Script = tuple[Behaviour, ...]
+Recipe = tuple[list[list[Behaviour]], int]
 NAMES = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta")
 WORDS: tuple[Status, ...] = ("available", "transient", "permanent", "denied")
 MOST_ATTEMPTS, LONGEST = 4, 4
@@ -126,23 +125,25 @@ TOURS: tuple[tuple[int, tuple[Script, ...]], ...] = (
 """What every run tries, however few loads are generated: each clause that can convict."""
 
 
-def generated(examples: int, seed: int, reads: Reads) -> list[LoadCase]:
-    """The tours and so many generated loads; the same ones for the same seed."""
-    found = {case.id: case for most, scripts in TOURS if (case := a_load(scripts, most, reads))}
+def recipes() -> st.SearchStrategy[Recipe]:
+    """The scripts of a load's servers, and the attempts that it allows."""
     several = st.lists(st.one_of(*map(st.sampled_from, GROUPS)), min_size=1, max_size=LONGEST)
     whole = st.sampled_from([[one] for one in connections()])
     scripts = st.integers(1, RARELY).flatmap(lambda n: whole if n == RARELY else several)
-
-    @generating(examples, seed)
-    @hypothesis.given(
+    return st.tuples(
         st.lists(scripts, min_size=1, max_size=len(NAMES)), st.integers(1, MOST_ATTEMPTS)
     )
-    def keep(several: list[list[Behaviour]], most: int) -> None:
-        case = a_load([tuple(one) for one in several], most, reads)
-        found.setdefault(case.id, case)
 
-    keep()
-    return list(found.values())
+
+def tours(reads: Reads) -> list[LoadCase]:
+    """The loads that every run tries, however few are generated."""
+    return [a_load(scripts, most, reads) for most, scripts in TOURS]
+
+
+def built(recipe: Recipe, reads: Reads) -> LoadCase:
+    """The load of a recipe, and what is allowed for each server."""
+    several, most = recipe
+    return a_load([tuple(one) for one in several], most, reads)
 
 
 def a_load(scripts: Iterable[Script], most: int, reads: Reads) -> LoadCase:

@@ -1,4 +1,4 @@
-"""The process that runs no check: it looks at the target, and writes the report of all workers."""
+"""The process that runs no check: it probes the target, and writes the report of all workers."""
 
 from __future__ import annotations
 
@@ -7,22 +7,52 @@ import os
 import shutil
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 from xdist.dsession import Interrupted
+from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
 from mcp_proxy_conformance.catalogue.resources import checks_dir
-from mcp_proxy_conformance.run.document import write_report
-from mcp_proxy_conformance.run.parallel.gathering import gather
-from mcp_proxy_conformance.run.parallel.scheduling import StageScheduling
-from mcp_proxy_conformance.run.parallel.share import GROWING, shares_in
+from mcp_proxy_conformance.run.parallel.shares import GROWING, gather, shares_in
 from mcp_proxy_conformance.run.parallel.worker import SHARES, STOPPED, WORKERS
-from mcp_proxy_conformance.run.session import Run
+from mcp_proxy_conformance.run.request import NAME
+from mcp_proxy_conformance.run.session import Session
+
+LEAST = 2
+"""A worker begins a check when it knows the next one."""
+
+
+class StageScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
+    """Keeps together what is checked in one place; the places are told once all is collected."""
+
+    def __init__(
+        self, config: pytest.Config, log: Any, places: Callable[[], Mapping[str, str]]
+    ) -> None:
+        """Nothing is collected yet."""
+        super().__init__(config, log)
+        self._collected = places
+
+    @cached_property
+    def _places(self) -> Mapping[str, str]:
+        return self._collected()
+
+    def _split_scope(self, nodeid: str) -> str:
+        return self._places.get(nodeid, nodeid)
+
+    def _reschedule(self, node: WorkerController) -> None:
+        """A worker that comes in the place of a lost one is not left waiting with one check."""
+        super()._reschedule(node)
+        while self.workqueue and not node.shutting_down:
+            if self._pending_of(self.assigned_work[node]) >= LEAST:
+                return
+            self._assign_work_unit(node)
+
 
 PATIENCE_S = 30.0
 """How long workers may take to end their targets."""
@@ -36,7 +66,7 @@ KEYBOARD = "keyboard-interrupt"
 class Controller:
     """A pytest plugin, and the role of the process that starts the workers."""
 
-    def __init__(self, run: Run, config: pytest.Config) -> None:
+    def __init__(self, run: Session, config: pytest.Config) -> None:
         """Raises pytest.UsageError for workers on other machines."""
         if any(spec.partition("//")[0].rpartition("*")[2] != "popen" for spec in config.option.tx):
             raise pytest.UsageError("workers hand over files and run here only: leave --tx out")
@@ -55,7 +85,7 @@ class Controller:
     def _tidy(self) -> None:
         """Remove what workers leave, credentials included."""
         shutil.rmtree(self._folder, ignore_errors=True)
-        if not self._run.keep:
+        if not self._run.request.keep:
             for path in self._run.out.glob(f"{WORKERS}*"):
                 shutil.rmtree(path, ignore_errors=True)
 
@@ -68,14 +98,18 @@ class Controller:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self) -> bool | None:
         """Look at the target once for all, while the workers start; they wait for it."""
-        self._run.look()
-        if self._run.stopped is None:
+        self._run.probe()
+        if self._run.state.stopped is None:
             return None
         paths = [Path(one.partition("::")[0]).resolve() for one in self._config.args]
         if all(path.is_relative_to(checks_dir()) for path in paths):
             return True
-        (self._folder / STOPPED).write_bytes(msgspec.json.encode(self._run.stopped))
+        (self._folder / STOPPED).write_bytes(msgspec.json.encode(self._run.state.stopped))
         return None
+
+    def pytest_configure_node(self, node: WorkerController) -> None:
+        """Hand the request to a worker."""
+        node.workerinput[NAME] = self._run.request.encoded()
 
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> StageScheduling:
         """Keep the checks of a stage together."""
@@ -124,18 +158,18 @@ class Controller:
 
     def end(self) -> dict[str, Any]:
         """Write the report of all that was handed over."""
-        run = self._run
+        run, state = self._run, self._run.state
         if self._reason:
-            run.interrupted, run.cut_short = False, run.cut_short or self._reason
-        own = bool(run.faults) and not run.interrupted  # then workers were interrupted by this one
-        seen = gather(run, list(shares_in(self._folder).values()))
-        run.interrupted = run.interrupted and not own
+            state.interrupted, state.cut_short = False, state.cut_short or self._reason
+        own = bool(state.faults) and not state.interrupted  # this process interrupted the workers
+        seen = gather(state, list(shares_in(self._folder).values()))
+        state.interrupted = state.interrupted and not own
         missing = len(self._ids) - len(seen)
-        ended = run.interrupted or run.cut_short or run.stopped
+        ended = state.interrupted or state.cut_short or state.stopped
         if self._lost and not ended and (missing or not self._ids):
-            run.faults.insert(0, self._loss(missing))
+            state.faults.insert(0, self._loss(missing))
         run.finish()
-        told = write_report(run)
+        told = run.report()
         run.close()
         self._tidy()
         return told

@@ -8,12 +8,9 @@ from typing import Any, Protocol
 
 import pytest
 
-from mcp_proxy_conformance.run.collected import place_of
-from mcp_proxy_conformance.run.document import write_report
-from mcp_proxy_conformance.run.live_run import LiveRun
-from mcp_proxy_conformance.run.load_run import LoadRun
-from mcp_proxy_conformance.run.parallel.worker import Worker
-from mcp_proxy_conformance.run.session import Run
+from mcp_proxy_conformance.run.collection import place_of
+from mcp_proxy_conformance.run.parallel.worker import WORKERS, Worker
+from mcp_proxy_conformance.run.session import Session
 
 
 class Role(Protocol):
@@ -33,14 +30,14 @@ class Role(Protocol):
 class Alone:
     """The only process of its run."""
 
-    run: Run
+    run: Session
 
     def begin(self, items: Sequence[pytest.Item]) -> None:
         """Start what will be needed, and look whether there is anything to check."""
-        if self.run.stopped is not None:
+        if self.run.state.stopped is not None:
             return
         self.run.plan([place for item in items if (place := place_of(item)) is not None])
-        self.run.look()
+        self.run.probe()
 
     def give_up(self) -> bool:
         """There is nobody else."""
@@ -49,12 +46,12 @@ class Alone:
     def end(self) -> dict[str, Any]:
         """Write the report."""
         self.run.finish()
-        told = write_report(self.run)
+        told = self.run.report()
         self.run.close()
         return told
 
 
-def role_of(config: pytest.Config, run: Run) -> Role:
+def role_of(config: pytest.Config, run: Session) -> Role:
     """The part of this process; of several processes the plugins are registered.
 
     A process is a worker by what xdist gave to this very run: the environment of a worker is
@@ -81,8 +78,12 @@ def role_of(config: pytest.Config, run: Run) -> Role:
     return controller
 
 
-def _expect_divisible(run: Run) -> None:
-    if isinstance(run, LiveRun):
-        raise pytest.UsageError("an endpoint is asked within one budget, at one rate: leave -n out")
-    if isinstance(run, LoadRun):
-        raise pytest.UsageError("the loads of a loader go on all at once as it is: leave -n out")
+def scratch_of(config: pytest.Config) -> str | None:
+    """The folder of a worker's targets, beside the report; None for other processes."""
+    given = getattr(config, "workerinput", None)
+    return None if given is None else f"{WORKERS}{given['workerid']}"
+
+
+def _expect_divisible(run: Session) -> None:
+    if run.subject.indivisible:
+        raise pytest.UsageError(run.subject.indivisible)

@@ -10,11 +10,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from mcp_proxy_conformance.report.cited import StageTold
-from mcp_proxy_conformance.run.collected import Place, place_of
-from mcp_proxy_conformance.run.interrupting import heed
-from mcp_proxy_conformance.run.parallel.share import Began, Collected, Ended, Found, Writer
-from mcp_proxy_conformance.run.session import Run
+from mcp_proxy_conformance.run.collection import Place, place_of
+from mcp_proxy_conformance.run.parallel.shares import Began, Collected, Ended, Found, Writer
+from mcp_proxy_conformance.run.session import Session
+from mcp_proxy_conformance.run.signals import heed
+from mcp_proxy_conformance.verdict.cited import StageTold
 from mcp_proxy_conformance.verdict.outcome import Outcome
 
 SHARES, STOPPED = ".shares-of-workers", "stopped.json"
@@ -26,10 +26,9 @@ WORKERS = ".scratch-of-worker-"
 class Worker:
     """A pytest plugin, and the role of a process that xdist started."""
 
-    def __init__(self, run: Run, config: Any) -> None:
+    def __init__(self, run: Session, config: Any) -> None:
         """Begin the share that bears the worker's name."""
         name = config.workerinput["workerid"]
-        run.scratch_name = f"{WORKERS}{name}"
         self._run, self._plugins = run, config.pluginmanager
         self._at: dict[pytest.Item, int] = {}
         self._told: dict[str, StageTold] = {}
@@ -42,7 +41,7 @@ class Worker:
         """Say which checks belong together, before xdist says that they are collected."""
         places = {item.nodeid: place for item in session.items if (place := place_of(item))}
         names = {nodeid: place.name for nodeid, place in places.items()}
-        self._writer.write(Collected(names, self._run.shard))
+        self._writer.write(Collected(names, self._run.state.shard))
 
     def begin(self, items: Sequence[pytest.Item]) -> None:
         """Which checks will be run here is told one by one."""
@@ -59,18 +58,20 @@ class Worker:
     ) -> Generator[None, object, object]:
         """Start the next check's target during this one; then hand over what this one found."""
         run = self._run
-        run.stopped = run.stopped or self._stopped()
+        run.state.stopped = run.state.stopped or self._stopped()
         both = [place_of(one) for one in (item, nextitem) if one is not None]
-        if run.stopped is None:
+        if run.state.stopped is None:
             run.soon([place for place in both if place is not None])
-        results, messages = len(run.results), set(run.messages)
+        results, messages = len(run.state.results), set(run.state.messages)
         done = yield
         found = Found(
             at=self._at[item],
-            results=tuple(run.results[results:]),
-            messages={name: one for name, one in run.messages.items() if name not in messages},
+            results=tuple(run.state.results[results:]),
+            messages={
+                name: one for name, one in run.state.messages.items() if name not in messages
+            },
             stages=self._changed(place_of(item)),
-            wire=run.wire,
+            wire=run.state.wire,
         )
         self._writer.write(found)
         return done
@@ -82,11 +83,11 @@ class Worker:
 
     def _changed(self, place: Place | None) -> tuple[StageTold, ...]:
         """The stage of the check, if something new is to be told of it."""
-        record = self._run.current(place.name) if place is not None else None
-        if record is None or self._told.get(record.place) == (told := record.told()):
+        stage = self._run.subject.stage(place.name) if place is not None else None
+        if stage is None or self._told.get(stage.place) == stage:
             return ()
-        self._told[record.place] = told
-        return (told,)
+        self._told[stage.place] = stage
+        return (stage,)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_report_to_serializable(self) -> Generator[None, Any, Any]:
@@ -99,11 +100,11 @@ class Worker:
         run.finish()
         run.close()
         ended = Ended(
-            narrowed=run.narrowed,
-            interrupted=run.interrupted,
-            cut_short=run.cut_short,
-            faults=tuple(run.faults),
-            stopped=run.stopped,
+            narrowed=run.state.narrowed,
+            interrupted=run.state.interrupted,
+            cut_short=run.state.cut_short,
+            faults=tuple(run.state.faults),
+            stopped=run.state.stopped,
         )
         self._writer.write(ended)
         self._writer.close()

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from mcp_proxy_conformance.catalogue.case import Case
-from mcp_proxy_conformance.catalogue.locks import ToolState, final
 from mcp_proxy_conformance.catalogue.requirement import unknown
-from mcp_proxy_conformance.catalogue.world import ToolKey, World, key
+from mcp_proxy_conformance.catalogue.world import ToolKey, ToolState, World, final, key
 from mcp_proxy_conformance.discovery.oracle import (
     ABSENT,
     CALLABLE,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from mcp_proxy_conformance.verdict.escaping import inert
+from mcp_proxy_conformance.verdict.redaction import inert
 
 MOST = 300
 """Characters of what is told of a fault; more of a user's own text helps nobody."""

@@ -16,10 +16,8 @@ from mcp_proxy_conformance.upstream.faults.replies import Reply, Right, reply, w
 from mcp_proxy_conformance.upstream.faults.script import ServerScript
 from mcp_proxy_conformance.upstream.faults.seen import Log
 from mcp_proxy_conformance.upstream.http import HttpRequest
-from mcp_proxy_conformance.upstream.lines import shim
-from mcp_proxy_conformance.upstream.script import Eras, Script
-from mcp_proxy_conformance.upstream.state import ServerState
-from mcp_proxy_conformance.upstream.tools import UpstreamTool
+from mcp_proxy_conformance.upstream.script import Eras, Script, shim
+from mcp_proxy_conformance.upstream.tools import ServerState, UpstreamTool
 
 LOOPBACK = "127.0.0.1"
 OK = 200

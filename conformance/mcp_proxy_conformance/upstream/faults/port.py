@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 from mcp_proxy_conformance.upstream.faults.behaviour import Backlog, Refused
 from mcp_proxy_conformance.upstream.faults.connections import meet, send
 from mcp_proxy_conformance.upstream.faults.faulty import LOOPBACK, FaultyServer, prefix
-from mcp_proxy_conformance.upstream.http import HttpRequest, read_request
-from mcp_proxy_conformance.upstream.listener import BACKLOG, Listener
+from mcp_proxy_conformance.upstream.http import BACKLOG, HttpRequest, Listener, read_request
 
 LINUX = sys.platform == "linux"
 MOST_WAITING = 4

@@ -7,8 +7,13 @@ from typing import Any, Literal
 
 import msgspec
 
-from mcp_proxy_conformance.verdict.deviations.deviation import Deviation
-from mcp_proxy_conformance.verdict.deviations.naming import OWN, is_clause, names, strays
+from mcp_proxy_conformance.verdict.deviations.deviation import (
+    OWN,
+    Deviation,
+    is_clause,
+    names,
+    strays,
+)
 from mcp_proxy_conformance.verdict.result import Result, Verdict
 
 State = Literal["used", "stale", "unobserved"]

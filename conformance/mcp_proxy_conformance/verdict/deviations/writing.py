@@ -6,8 +6,8 @@ import json
 from datetime import date
 from typing import Any
 
-from mcp_proxy_conformance.verdict.deviations.naming import OWN
-from mcp_proxy_conformance.verdict.escaping import inert
+from mcp_proxy_conformance.verdict.deviations.deviation import OWN
+from mcp_proxy_conformance.verdict.redaction import inert
 
 WIDTH = 120
 PRESENCE = "presence"

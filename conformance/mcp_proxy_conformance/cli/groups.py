@@ -1,0 +1,100 @@
+"""Groups of commands: imported when they are run, refused in one sentence, with examples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib import import_module
+from typing import IO, Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from mcp_proxy_conformance.verdict.outcome import DECLARATION
+from mcp_proxy_conformance.verdict.redaction import inert
+
+
+class LazyGroup(click.Group):
+    """A group that knows of each command its module and one sentence, so that --help is quick.
+
+    `lazily` is the sentence of each command by name. A command `x` is the `x` of the module
+    `mcp_proxy_conformance.cli.x`, or `x_` where the name is taken.
+    """
+
+    def __init__(self, *args: Any, lazily: Mapping[str, str] | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.lazily: dict[str, str] = dict(lazily or {})
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names, those that are not imported yet included."""
+        return sorted({*super().list_commands(ctx), *self.lazily})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command; its module is imported the first time."""
+        if cmd_name in self.lazily and cmd_name not in self.commands:
+            module = import_module(f"mcp_proxy_conformance.cli.{cmd_name}")
+            found = vars(module).get(f"{cmd_name}_") or vars(module)[cmd_name]
+            self.add_command(found, cmd_name)
+        return super().get_command(ctx, cmd_name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The commands and their sentences, without an import."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, self._sentence(name)) for name in self.list_commands(ctx)])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Commands that begin so, and the options of the group."""
+        names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
+        found = [CompletionItem(name, help=self._sentence(name)) for name in names]
+        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
+
+    def _sentence(self, name: str) -> str:
+        if name in self.lazily:
+            return self.lazily[name]
+        return self.commands[name].get_short_help_str(100)
+
+
+PROGRAM = "mcp-proxy-conformance"
+
+
+class Complaint(click.ClickException):
+    """What is wrong with the words that were given, and where to look."""
+
+    exit_code = DECLARATION
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Print the sentence alone."""
+        click.echo(self.message, file=file, err=file is None)
+
+
+class Complaining(LazyGroup):
+    """A group that refuses words with one sentence, wherever below it they stand."""
+
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        """Read the group's own words."""
+        with _in_one_sentence():
+            return super().make_context(*args, **kwargs)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Read the words of the command, and run it."""
+        with _in_one_sentence():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _in_one_sentence() -> Iterator[None]:
+    try:
+        yield
+    except click.UsageError as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # from click 8.2 on: all it says is help
+            raise
+        told = " ".join(inert(error.format_message()).split()).rstrip(".?")
+        told = told.replace(". Did you mean", "; did you mean")
+        command = error.ctx.command_path if error.ctx is not None else PROGRAM
+        raise Complaint(f"{told}; see `{command} --help`") from None
+
+
+def examples(*lines: str) -> str:
+    """An epilog of these commands, each without the program's name, which click does not wrap."""
+    told = "\n".join(f"  mcp-proxy-conformance {line}" for line in lines)
+    return f"\b\nExamples:\n{told}"

@@ -1,0 +1,420 @@
+"""Arming: before any verdict, every lock is proven by enforcement, every query by relevance."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import msgspec
+
+from mcp_proxy_conformance.catalogue.world import Step, ToolKey, ToolState, World, after, initial
+from mcp_proxy_conformance.discovery.answer import Answer, Entry
+from mcp_proxy_conformance.discovery.requests import call, discover
+from mcp_proxy_conformance.targets.adapter import (
+    LOCK_CAPABILITY,
+    AdapterError,
+    Refused,
+    Unsupported,
+)
+from mcp_proxy_conformance.targets.started import Started, poll
+from mcp_proxy_conformance.verdict.result import Cause
+
+LARGE, SAMPLE, SMALL_GROUP = 60, 11, 20
+
+
+class Unproven(NamedTuple):
+    """Why the effect of a lock was not seen, and the cause of that."""
+
+    reason: str
+    cause: Cause
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Armed:
+    """What arming proved: the controls that later verdicts rest on.
+
+    `shown`: query -> tools that the default answer ever listed while callable, in order;
+    `entries`: each callable tool's own entry; `called`: tools whose call moved the upstream's
+    counter while unlocked; `refused`: locked tools whose call was refused, in order of proof;
+    `skipped`: locks that the target does not declare, or legally refuses; `unproven`: locks whose
+    effect was not seen, with the reason.
+    """
+
+    states: dict[ToolKey, ToolState]
+    shown: dict[str, tuple[ToolKey, ...]] = field(default_factory=dict)
+    entries: dict[ToolKey, Entry] = field(default_factory=dict)
+    called: set[ToolKey] = field(default_factory=set)
+    refused: dict[ToolKey, None] = field(default_factory=dict)
+    skipped: dict[ToolKey, str] = field(default_factory=dict)
+    unproven: dict[ToolKey, Unproven] = field(default_factory=dict)
+
+    def samples(self) -> tuple[ToolKey, ...]:
+        """Up to six refused tools: three locked by config alone, three by the user alone.
+
+        Where there is none, three with other locks.
+        """
+        found: list[ToolKey] = []
+        for pure in (ToolState(config=True), ToolState(user=True)):
+            found += sorted(k for k in self.refused if self.states[k] == pure)[:3]
+        return tuple(found or sorted(self.refused)[:3])
+
+
+def sampled(world: World) -> tuple[ToolKey, ...]:
+    """The tools whose locks are proven one by one: all, but of a large server a sample."""
+    members: dict[str, int] = {}
+    for one in world.tools().values():
+        for group in one.groups:
+            members[group] = members.get(group, 0) + 1
+    chosen: list[ToolKey] = []
+    for server in world.servers:
+        keys = [k for k in world.tools() if k.server == server.name]
+        if len(keys) > LARGE:
+            tools = world.tools()
+            small = [k for k in keys if any(members[g] <= SMALL_GROUP for g in tools[k].groups)]
+            taken = set(small)
+            rest = [k for k in keys if k not in taken]
+            keys = [*small, *rest[:: max(1, len(rest) // SAMPLE)][:SAMPLE]]
+        chosen += keys
+    return tuple(chosen)
+
+
+SHOW_LIMIT = 100
+PATIENT = 2
+"""After so many tools that no call reaches, or no lock stops, further ones are not waited for."""
+
+
+class Prover:
+    """Asks and calls on one started target, and writes what it saw into `armed`."""
+
+    def __init__(self, started: Started) -> None:
+        """Nothing is asked yet."""
+        self.started = started
+        self.world = started.world
+        self.tools = self.world.tools()
+        self.sample = sampled(self.world)
+        self.armed = Armed(states=initial(self.world))
+        self._unreached = self._unenforced = 0
+
+    def ask(self, query: str) -> Answer:
+        """The default answer to a query, at the largest limit."""
+        return discover(self.started, query, limit=SHOW_LIMIT)
+
+    def expect_call(self, key: ToolKey) -> bool:
+        """Poll until a call reaches the upstream."""
+        within = self._patience() if self._unreached < PATIENT else 0.0
+        reached = poll(lambda: call(self.started, key).reached, bool, within)
+        if reached:
+            self.armed.called.add(key)
+        else:
+            self._unreached += 1
+        return reached
+
+    def _patience(self) -> float:
+        """Seconds: what is left of the ready time after the start, all of it after that."""
+        left = self.started.started_at + self.started.target.ready_s - time.monotonic()
+        return max(1.0, left) if not self.armed.called else self.started.target.ready_s
+
+    def expect_refusal(self, key: ToolKey) -> bool:
+        """Poll until a call is refused and the upstream's counter stands still."""
+        within = self.started.target.enforce_s if self._unenforced < PATIENT else 0.0
+        if poll(lambda: call(self.started, key).reached, lambda reached: not reached, within):
+            self._unenforced += 1
+            self.armed.refused.pop(key, None)
+            self.armed.unproven[key] = Unproven("the lock had no effect", "no_effect")
+            return False
+        self.armed.refused[key] = None
+        return True
+
+    def expect_lasting_refusal(self, key: ToolKey) -> bool:
+        """Refused, another tool reached meanwhile, and refused again: no outage of the target."""
+        beside = self._callable_beside(key)
+        if not self.expect_refusal(key):
+            return False
+        if beside is not None and not self.expect_call(beside):
+            self.armed.refused.pop(key)
+            self.armed.unproven[key] = Unproven(f"{beside} was not reached either", "not_reached")
+            return False
+        return self.expect_refusal(key)
+
+    def _callable_beside(self, key: ToolKey) -> ToolKey | None:
+        """A tool that is callable still, best one of the same server."""
+        free = [k for k in sorted(self.armed.called) if self.armed.states[k].callable]
+        return min(free, key=lambda k: k.server != key.server, default=None)
+
+    def show(self, keys: Iterable[ToolKey]) -> None:
+        """Ask every declared query while unlocked; wait for each tool by its own word."""
+        deadline = time.monotonic() + self.started.target.ready_s
+        for key in keys:
+            word = self.tools[key].word or key.tool
+            answer = poll(
+                lambda word=word: self.ask(word),  # type: ignore[misc]
+                lambda seen, key=key: key in seen.callables(),  # type: ignore[misc]
+                max(0.0, deadline - time.monotonic()),
+            )
+            self.note_shown(word, answer)
+        words = {w for k in self.sample for w in (self.tools[k].word, *self.tools[k].groups) if w}
+        words |= set(self.world.words) | self.exact_names()
+        for word in sorted(words - set(self.armed.shown)):
+            self.note_shown(word, self.ask(word))
+
+    def exact_names(self) -> set[str]:
+        """The names of tools that will be withheld: their query is the exact name."""
+        states = after(self.world, self.world.steps, initial(self.world))
+        return {k.tool for k, s in states.items() if s.quarantined or s.approval or s.server_off}
+
+    def note_shown(self, query: str, answer: Answer) -> None:
+        """Remember which tools a query ever listed, and what they look like.
+
+        What is unlocked may have to be looked for again (ruling back-without-refresh): that it is
+        not listed yet does not make it irrelevant.
+        """
+        found = answer.callables()
+        before = self.armed.shown.get(query, ())
+        self.armed.shown[query] = (*found, *(key for key in before if key not in found))
+        for entry in answer.tools:
+            self.armed.entries.setdefault(entry.key, entry)
+
+
+AGAIN_S = 0.3
+RETRIED = 3
+"""Callable tools that are waited for after a restart."""
+
+
+class Stepper:
+    """Takes steps one by one; what the target does not declare is left out and noted."""
+
+    def __init__(self, prover: Prover) -> None:
+        """Steps are taken on the prover's target."""
+        self.prover = prover
+        self.started = prover.started
+        self.armed = prover.armed
+        self._unseen: dict[str, list[Step]] = {}
+        self._unfollowed = 0
+
+    def take(self, step: Step) -> None:
+        """Take a step and prove it; raises AdapterError."""
+        lacking = self._lacking(step)
+        if lacking is not None:
+            self._skip(step, f"{lacking} is not declared")
+            return
+        there = tuple(t for t in step.tools if ToolKey(step.server, t) in self.armed.states)
+        if step.tools and not there:
+            return  # the step that adds them was left out
+        try:
+            self._take(msgspec.structs.replace(step, tools=there))
+        except (Refused, Unsupported) as refusal:
+            self._skip(step, str(refusal))
+
+    def _skip(self, step: Step, reason: str) -> None:
+        for tool in self._touched(step):
+            self.armed.skipped.setdefault(tool, reason)
+        for unseen in self._unseen.pop(step.refresh or "", []):
+            key = _new_in(unseen)
+            if unseen.add is not None:
+                self.armed.states.pop(key, None)
+            elif key in self.armed.states:
+                self.armed.states[key] = replace(self.armed.states[key], approval=None)
+
+    def _take(self, step: Step) -> None:
+        before = dict(self.armed.states)
+        if step.changes_nothing:
+            self._use(step)
+        elif step.add is not None or step.change is not None:
+            self.started.change_upstream(step)
+            self._unseen.setdefault(step.server, []).append(step)
+        elif step.refresh is not None:
+            self.started.refresh(step.refresh)
+        elif step.lock is not None:
+            step = self._lay(step)
+        elif step.unlock == "approval":
+            self._approve(step)
+        elif step.unlock is not None:
+            self.started.unlock(step.unlock, step.server, step.tools)
+        self.armed.states.update(after(self.prover.world, [step], before))
+        if step.refresh is not None:
+            self._confirm_refresh(step.refresh)
+        elif step.lock is not None:
+            self._confirm_lock(step, before)
+        elif step.unlock is not None:
+            self._confirm_open(step)
+
+    def _use(self, step: Step) -> None:
+        """Ask, call, or restart and wait until what is callable is reached again."""
+        if step.ask is not None:
+            told = {"include_disabled": step.include_disabled, "limit": step.limit}
+            given: dict[str, Any] = {name: one for name, one in told.items() if one is not None}
+            discover(self.started, step.ask, agent=step.agent, **given)
+        elif step.call is not None:
+            call(self.started, ToolKey(step.server, step.call), agent=step.agent)
+        else:
+            self.started.restart()
+            free = [key for key in self.armed.called if self.armed.states[key].callable]
+            for key in free[:RETRIED]:
+                self.prover.expect_call(key)
+
+    def _lacking(self, step: Step) -> str | None:
+        """The capability that a step needs and the target does not declare."""
+        kind = step.lock or step.unlock
+        if step.changes_nothing:
+            needed = ["restart"] if step.restart else ["agents"] if step.agent else []
+        elif kind is not None:
+            needed = [LOCK_CAPABILITY[kind]]
+        else:
+            trusted = self.prover.world.server(step.server or step.refresh or "").trusted
+            needed = ["refresh"] if trusted or step.refresh else ["refresh", "approval"]
+        declared = self.started.target.capabilities
+        return next((word for word in needed if word not in declared), None)
+
+    def _touched(self, step: Step) -> list[ToolKey]:
+        if step.changes_nothing:
+            return []
+        if not step.tools and (step.lock or step.unlock):
+            return [key for key in self.prover.tools if key.server == step.server]
+        if step.refresh is not None:
+            return [_new_in(one) for one in self._unseen.get(step.refresh, [])]
+        if step.add is not None or step.change is not None:
+            return [_new_in(step)]
+        return [ToolKey(step.server, tool) for tool in step.tools]
+
+    def _lay(self, step: Step) -> Step:
+        """Lay a lock; what the operator side legally refuses is left out and noted."""
+        assert step.lock is not None
+        if step.lock != "user":
+            self.started.lock(step.lock, step.server, step.tools)
+            return step
+        laid = []
+        for tool in step.tools:
+            try:
+                self.started.lock("user", step.server, [tool])
+                laid.append(tool)
+            except Refused as refusal:
+                self.armed.skipped[ToolKey(step.server, tool)] = str(refusal)
+        return Step(lock="user", server=step.server, tools=tuple(laid) or ("",))
+
+    def _approve(self, step: Step) -> None:
+        """Approve, again until the target has seen the tool: `ok` means accepted, not visible."""
+        key = ToolKey(step.server, step.tools[0])
+        deadline = time.monotonic() + self.started.target.ready_s
+        while True:
+            failure: AdapterError | None = None
+            try:
+                self.started.unlock("approval", step.server, step.tools)
+            except AdapterError as error:
+                failure = error
+            if poll(lambda: call(self.started, key).reached, bool, AGAIN_S):
+                return
+            if time.monotonic() > deadline:
+                if failure is not None:
+                    raise failure
+                self.armed.unproven[key] = Unproven(
+                    "approved, but no call reaches the upstream", "not_reached"
+                )
+                return
+            self.started.refresh(step.server)
+
+    def _confirm_lock(self, step: Step, before: dict[ToolKey, ToolState]) -> None:
+        """Prove the lock on a tool that was callable until now."""
+        for key in self.prover.sample:
+            hit = key.server == step.server and (not step.tools or key.tool in step.tools)
+            if hit and key in before and before[key].callable and key in self.armed.called:
+                self.prover.expect_lasting_refusal(key)
+                return
+
+    def _confirm_open(self, step: Step) -> None:
+        """Prove an unlock, and learn what an added and approved tool looks like."""
+        for tool in step.tools:
+            key = ToolKey(step.server, tool)
+            if self.armed.states[key].callable and self.prover.expect_call(key):
+                self.armed.refused.pop(key, None)
+                self.prover.show([key])
+
+    def _confirm_refresh(self, server: str) -> None:
+        """Look again until changed and added tools are refused.
+
+        A target may look at nothing when it is told to, and pass on calls of tools that it does
+        not know yet.
+        """
+        steps = self._unseen.pop(server, [])
+        trusted = self.prover.world.server(server).trusted
+        for step in steps:
+            key = _new_in(step)
+            if trusted:
+                if step.add is not None:
+                    self.prover.show([key])
+                    self.prover.expect_call(key)
+                continue
+            if step.add is not None or key in self.armed.called:
+                patience = 0.0 if self._unfollowed else self.started.target.ready_s
+                deadline = time.monotonic() + patience
+                while poll(lambda k=key: call(self.started, k).reached, lambda r: not r, AGAIN_S):  # type: ignore[misc]
+                    if time.monotonic() > deadline:
+                        self._unfollowed += 1
+                        break
+                    self.started.refresh(server)
+
+
+def _new_in(step: Step) -> ToolKey:
+    """The tool that an `add` or `change` step is about."""
+    return ToolKey(step.server, step.add.name if step.add else step.change or "")
+
+
+def arm(started: Started) -> Armed:
+    """Prove a started world, then take its steps; slow targets are polled, never waited for."""
+    stepper = proven(started)
+    for step in (*denials(started.world), *started.world.steps):
+        stepper.take(step)
+    confirm_all(stepper.prover)
+    return stepper.armed
+
+
+def proven(started: Started) -> Stepper:
+    """Prove a started world while nothing is locked yet; its steps are still to be taken."""
+    prover = Prover(started)
+    armed = prover.armed
+    _lift_initial_denials(prover)
+    prover.show(key for key in prover.sample if key in armed.states)
+    for key in prover.sample:
+        if key in armed.states and armed.states[key].callable:
+            prover.expect_call(key)
+    return Stepper(prover)
+
+
+def denials(world: World) -> list[Step]:
+    """The steps that lay the deny lists of the start again, which were lifted to prove them."""
+    lists = {server.name: server.deny for server in world.servers if server.deny}
+    return [Step(lock="config", server=name, tools=tools) for name, tools in lists.items()]
+
+
+def _lift_initial_denials(prover: Prover) -> None:
+    """A deny list in place from the start: confirmed refused, then lifted (section 0)."""
+    for server in prover.world.servers:
+        if not server.deny:
+            continue
+        denied = [k for k in prover.sample if k.server == server.name and k.tool in server.deny]
+        for key in denied[:SAMPLE]:
+            prover.expect_refusal(key)
+        prover.started.unlock("config", server.name, server.deny)
+        for key in prover.armed.states:
+            if key.server == server.name:
+                prover.armed.states[key] = ToolState()
+    prover.armed.refused.clear()
+
+
+def confirm_all(prover: Prover) -> None:
+    """Every sampled locked tool is refused and its upstream counter stands still.
+
+    From then on claims have the settle time.
+    """
+    armed = prover.armed
+    for key in prover.sample:
+        state = armed.states.get(key)
+        if state is None or state.callable:
+            continue
+        siblings = [other for other in armed.called if other.server == key.server]
+        if key in armed.called or (state.approval == "pending" and siblings):
+            prover.expect_refusal(key)
+        else:
+            armed.unproven[key] = Unproven("it was never callable on this target", "not_reached")
+    prover.started.settled_from = time.monotonic()

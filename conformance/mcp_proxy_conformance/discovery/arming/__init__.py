@@ -1,1 +1,0 @@
-"""Arming: before any verdict every lock is proven, and every query."""

@@ -1,0 +1,112 @@
+"""The note of a default answer: when it is owed, where it leads, which numbers it tells: FR-009."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from mcp_proxy_conformance.catalogue.stage import stage
+from mcp_proxy_conformance.catalogue.surface import FLAG
+from mcp_proxy_conformance.catalogue.world import ToolKey, ToolState, World
+from mcp_proxy_conformance.discovery.agents import onlookers
+from mcp_proxy_conformance.discovery.answer import Answer
+from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
+from mcp_proxy_conformance.discovery.numbers import numbers_in
+from mcp_proxy_conformance.discovery.oracle import must_have_note
+from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
+
+
+def queries_of(world: World) -> tuple[str, ...]:
+    """The words shared by tools, and the exact names of those that only their name must find.
+
+    The latter are tools that are added or changed, or whose server is quarantined.
+    """
+    names = [step.add.name if step.add else step.change for step in world.steps]
+    quarantined = {step.server for step in world.steps if step.lock == "quarantine"}
+    names += [key.tool for key in world.tools() if key.server in quarantined]
+    groups = [group for tool in world.tools().values() for group in tool.groups]
+    return tuple(dict.fromkeys([*groups, *(name for name in names if name)]))
+
+
+# A search that finds something callable for any query owes its note only where nothing is.
+on_stages_of_locked_tools = pytest.mark.parametrize(
+    "queries",
+    [
+        pytest.param(
+            queries_of(world), marks=pytest.mark.on(world, fresh=False, needs=()), id=world.id
+        )
+        for world in (stage("alone"), stage("shut"))
+    ],
+)
+"""Gives a check the stages where only locked tools match, and the queries to ask there."""
+
+
+def owed(bench: Bench, queries: Iterable[str], limit: Any = ABSENT) -> dict[str, Answer]:
+    """The default answers that owe a note: none callable, yet the flag reveals a relevant tool.
+
+    Not applicable where callable tools answer every query, Inconclusive where nothing is owed.
+    """
+    answers = {query: bench.asked(query, limit=limit) for query in queries}
+    open_tools = any(state.callable for state in bench.states.values())
+    if open_tools and all(answer.tools for answer in answers.values()):
+        raise NotApplicable("its search lists callable tools for every query, so no note is owed")
+    found = {
+        query: answer
+        for query, answer in answers.items()
+        if answer.error is None
+        and must_have_note(
+            callables=len(answer.tools),
+            relevant=sum(bench.relevant(k, query) for k in bench.revealed(query, limit=100)),
+        )
+    }
+    bench.require(found, "the flag revealed no relevant tool where nothing callable was found")
+    return found
+
+
+def owed_everywhere(bench: Bench, queries: Iterable[str]) -> dict[str, Answer]:
+    """The same by query and place: at limit 1, at the other endpoints, to agents of every server.
+
+    A place where no note is owed is left out.
+    """
+    queries = tuple(queries)
+    found = dict(owed(bench, queries))
+    views: dict[str, tuple[Bench, Any]] = {"at limit 1": (bench, 1)}
+    views |= {place: (view, ABSENT) for place, view in onlookers(bench).items()}
+    for place, (view, limit) in views.items():
+        with suppress(Inconclusive, NotApplicable):
+            answers = owed(view, queries, limit)
+            found |= {f"{query} {place}": answer for query, answer in answers.items()}
+    return found
+
+
+INDEXED = (ToolState(config=True), ToolState(user=True), ToolState(config=True, user=True))
+"""The locks whose tools stay in the search index, so that their number can be known."""
+
+
+def leads_on(answer: Answer) -> bool:
+    """Whether the answer's note names the flag."""
+    return FLAG in (answer.note or "")
+
+
+def numbers_allowed(bench: Bench, query: str) -> tuple[set[int], int]:
+    """The numbers of locked matches that the flag shows, and the least that a note may tell.
+
+    A target may count what one answer would show or all there is, and what it lists whatever
+    the query or not: hence up to four numbers where the section has room for all.
+    """
+    sections = [bench.revealed(query, limit=100), bench.revealed(query)]
+    indexed = [_indexed(bench, section) for section in sections]
+    return {*map(len, sections), *indexed}, min(indexed)
+
+
+def counts_right(note: str, numbers: Collection[int], least: int, *, full: bool) -> bool:
+    """Whether one numeral of the note is right; `full` when there may be more than is shown."""
+    told = numbers_in(note)
+    return any(number >= least if full else number in numbers for number in told)
+
+
+def _indexed(bench: Bench, section: Iterable[ToolKey]) -> int:
+    return sum(bench.states.get(key) in INDEXED for key in section)

@@ -1,0 +1,98 @@
+"""Requests to a started proxy, and what one call through it did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from mcp_proxy_conformance.catalogue.surface import FLAG
+from mcp_proxy_conformance.catalogue.world import ToolKey
+from mcp_proxy_conformance.discovery.answer import Answer, read_answer
+from mcp_proxy_conformance.targets.started import Started
+from mcp_proxy_conformance.verdict.result import Misshapen
+from mcp_proxy_conformance.wire.faults import ProtocolFault
+from mcp_proxy_conformance.wire.reply import ToolReply
+
+
+class _Absent:
+    """The third form of an argument: not sent at all."""
+
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+
+ABSENT: Any = _Absent()
+ANSWERED = "answered"
+"""What is remembered of a target that has answered a request without the flag."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Called:
+    """What one call through the proxy did: the text told, and whether the upstream saw it."""
+
+    key: ToolKey
+    reply: ToolReply
+    reached: bool
+
+    @property
+    def served(self) -> bool:
+        """Whether the upstream saw it and the answer is no error: the tool is not locked."""
+        return self.reached and self.reply.error is None and not self.reply.is_error
+
+    @property
+    def text(self) -> str:
+        """All the words of the answer, an error's message included."""
+        if self.reply.error is not None:
+            return str(self.reply.error.get("message", self.reply.error))
+        return "\n".join(self.reply.texts)
+
+
+def call(
+    started: Started,
+    key: ToolKey,
+    arguments: dict[str, Any] | None = None,
+    *,
+    surface: int = 0,
+    agent: str | None = None,
+) -> Called:
+    """Call a tool through the proxy, and look whether its upstream counted it."""
+    template, upstream = started.target.surface.calls[surface], started.servers[key.server]
+    tool, filled = template.filled(key, arguments or {})
+    before = upstream.calls(key.tool)
+    reply = started.client(agent, template.endpoint).call_tool(tool, filled)
+    return Called(key=key, reply=reply, reached=upstream.calls(key.tool) > before)
+
+
+def discover(
+    started: Started,
+    query: str,
+    *,
+    include_disabled: Any = ABSENT,
+    limit: Any = ABSENT,
+    endpoint: str = "",
+    agent: str | None = None,
+) -> Answer:
+    """One discovery call; what is ABSENT is not sent.
+
+    Raises:
+        Misshapen: The answer cannot be read; it breaks FR-001.accepts where others could be.
+        ProtocolFault: There is no answer that is a message of the protocol.
+    """
+    names = started.target.surface
+    arguments = {names.query: query}
+    if include_disabled is not ABSENT:
+        arguments[FLAG] = include_disabled
+    if limit is not ABSENT:
+        arguments[names.limit] = limit
+    try:
+        reply = started.client(agent, endpoint).call_tool(names.discovery_tool, arguments)
+        answer = read_answer(reply, query, names.members, started.known)
+    except (Misshapen, ProtocolFault) as error:
+        too_large = isinstance(error, ProtocolFault) and error.kind == "size"
+        named = too_large or (isinstance(error, Misshapen) and error.clauses)
+        if include_disabled is True and ANSWERED in started.seen and not named:
+            raise Misshapen(str(error), "FR-001.accepts") from None
+        raise
+    if include_disabled is not True:
+        started.seen.add(ANSWERED)
+    return answer

@@ -1,0 +1,107 @@
+"""Running the installed checks: the one place that calls pytest."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from mcp_proxy_conformance.catalogue.index import names_like
+from mcp_proxy_conformance.catalogue.resources import LOGS, checks_dir
+from mcp_proxy_conformance.run.request import Brought, RunRequest
+from mcp_proxy_conformance.targets.description import BadTarget
+
+INI = """\
+[pytest]
+python_files = test_*.py
+markers =
+timeout_func_only = true
+filterwarnings =
+    ignore::pytest.PytestConfigWarning
+"""
+CHECK_S = 180
+ALONE = (
+    "--disable-plugin-autoload", "-p", "mcp_proxy_conformance.plugin", "-p", "no:cacheprovider",
+    "-p", "no:unraisableexception", "-p", "no:logging",
+)  # fmt: skip
+"""Our plugin, and none of those that happen to be installed or only cost time."""
+SILENT = (
+    "-q", "--tb=no", "--no-header", "--capture=no", "-p", "no:threadexception", "-W", "ignore",
+    "--assert=rewrite",
+)  # fmt: skip
+"""What a trial wants of pytest: nobody reads its output."""
+
+
+def prepare(out: Path, checks: Sequence[str] = ()) -> Path:
+    """Make the output folder, without what an earlier run left; returns the log in it.
+
+    Raises:
+        BadTarget: It cannot be written, or there is no check of one of these names.
+    """
+    for check in checks:
+        known, near = names_like(check)
+        if not known:
+            raise BadTarget(f"there is no check or case {check!r}; the nearest is {near!r}")
+    log = out / "run.log"
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "report.json").unlink(missing_ok=True)
+        shutil.rmtree(out / LOGS, ignore_errors=True)
+        log.touch()
+    except OSError as error:
+        raise BadTarget(
+            f"--out {out} cannot be written: {error.strerror}; name another folder"
+        ) from None
+    os.environ.pop("PYTEST_ADDOPTS", None)
+    return log
+
+
+def invoke(
+    request: RunRequest,
+    *,
+    check_s: float = CHECK_S,
+    run_s: float | None = None,
+    processes: str | None = None,
+    files: Sequence[Path] = (),
+    silent: bool = False,
+    plugins: Sequence[object] = (),
+) -> int:
+    """Run the checks of a request; its report is then in its output folder.
+
+    Args:
+        request: What is judged, by what, and how.
+        check_s: Seconds that one check may take, besides the soaking time.
+        run_s: Seconds that the run may take, besides that; None is without end.
+        processes: So many, as xdist reads it; None is this one alone.
+        files: Those of the checks that are wanted; none of them is all of the profile.
+        silent: Nobody reads what pytest prints.
+        plugins: Further plugins of pytest.
+
+    Returns:
+        pytest's own exit code.
+    """
+    out, soak = request.out, request.soak_s
+    ini = out / "checks.ini"
+    out.mkdir(parents=True, exist_ok=True)
+    ini.write_text(INI, encoding="utf-8")
+    words = [
+        *map(str, files), "-c", str(ini), "--rootdir", str(out), *ALONE, "-p", "pytest_timeout",
+        f"--timeout={check_s + soak}",
+        *([f"--session-timeout={run_s + soak}"] if run_s is not None else []),
+        *(SILENT if silent else ("--capture=sys", "--tb=native")),
+        *(["-p", "xdist.plugin", "-n", processes] if processes is not None else []),
+    ]  # fmt: skip
+    return pytest.main(words, plugins=[Brought(request), *plugins])
+
+
+def collect(folders: Sequence[str]) -> None:
+    """Have pytest import the checks of these folders, with their assertions rewritten."""
+    with tempfile.TemporaryDirectory() as place:
+        ini = Path(place) / "checks.ini"
+        ini.write_text(INI, encoding="utf-8")
+        files = [str(checks_dir() / one) for one in folders]
+        pytest.main([*files, "--collect-only", "-c", str(ini), "--rootdir", place, *ALONE, *SILENT])

@@ -1,0 +1,1 @@
+"""The laws engine: generate, play, confirm, shrink, write down as a case."""

@@ -1,0 +1,64 @@
+"""The end of a check as pytest is told of it, and as it is read from pytest."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import pytest
+
+from mcp_proxy_conformance.catalogue.requirement import catalogue
+from mcp_proxy_conformance.run.collection import clauses_of
+from mcp_proxy_conformance.run.judgement import Ending, attempt
+from mcp_proxy_conformance.run.session import Session
+from mcp_proxy_conformance.verdict.result import NotApplicable, Result
+
+
+def tell_pytest(item: pytest.Item, ending: Ending, run: Session) -> object:
+    """Pass, skip or fail in pytest's words; an advisory breach passes with a section."""
+    advisory = is_advisory(item)
+    if ending.verdict == "pass":
+        return True
+    if ending.verdict == "not_applicable":
+        pytest.skip(f"not applicable: {ending.reason}")
+    if advisory and ending.verdict in ("fail", "inconclusive"):
+        item.add_report_section("call", "advisory", f"{ending.verdict}: {ending.reason}")
+        return True
+    if ending.verdict == "inconclusive":
+        pytest.fail(run.redactor.text(f"Inconclusive: {ending.reason}"), pytrace=False)
+    if run.subject.is_redacted:
+        pytest.fail(run.redactor.text(f"{ending.verdict}: {ending.reason}"), pytrace=False)
+    assert ending.error is not None
+    raise ending.error
+
+
+def tell_waived(report: pytest.TestReport, result: Result, run: Session) -> None:
+    """A waived failure is an expected one, as pytest shows those."""
+    if result.verdict == "waived":
+        report.outcome = "skipped"
+        report.wasxfail = run.redactor.text(result.reason)
+
+
+def is_advisory(item: pytest.Item) -> bool:
+    """Whether what a check finds convicts nobody."""
+    cited = clauses_of(item)
+    return bool(cited) and catalogue().clause(cited[0]).judgement == "A"
+
+
+def setup_ending(
+    excinfo: pytest.ExceptionInfo[BaseException], lacking: NotApplicable | None
+) -> Ending:
+    """How a check ends whose stage could not be set up, or that lacks what it needs."""
+    error = excinfo.value
+    if isinstance(error, pytest.skip.Exception):
+        return attempt(partial(_raise, lacking or NotApplicable(str(error))))
+    if isinstance(error, pytest.fail.Exception):  # pytest-timeout's way
+        return Ending(verdict="error", blame="adapter", reason=str(error))
+    ending = attempt(partial(_raise, error))
+    # A stage that cannot be set up makes its checks errors, whosever fault it is.
+    broke = ending.verdict == "fail" or ending.cause == "unread_answer"
+    return replace(ending, verdict="error", cause="", hint="") if broke else ending
+
+
+def _raise(error: BaseException) -> None:
+    raise error

@@ -1,0 +1,167 @@
+"""The request of a run: what is judged, by what, and how; made once, passed as a value."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from mcp_proxy_conformance.discovery.live.endpoint import Endpoint, in_environment
+from mcp_proxy_conformance.targets.adapter import Target
+from mcp_proxy_conformance.targets.description import Description, describe
+from mcp_proxy_conformance.verdict.deviations.deviation import Deviation
+from mcp_proxy_conformance.verdict.deviations.reading import read_named
+
+OUT = "mcp-proxy-conformance-out"
+NAME = "mcp-proxy-conformance-request"
+"""What a request is called among pytest's plugins, and in what a worker is given."""
+Names = frozenset[tuple[str, str | None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Which of the profile's checks run, in which order, and when a failure ends the run.
+
+    As users ask for: `checks`, each the name of a check or a case; `only`, each a requirement or a
+    clause; `fail_fast`. As trials do: `clauses`, of which a check must cite one (None is all);
+    `first`, the check that runs before the others; `alone`, the one that runs; `without`, checks
+    with their case or None that do not; `backwards`; `until`, clauses whose failure ends the run.
+    """
+
+    checks: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+    fail_fast: bool = False
+    clauses: frozenset[str] | None = None
+    first: str = ""
+    alone: str = ""
+    without: Names = frozenset()
+    backwards: bool = False
+    until: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRequest:
+    """A run that is asked for.
+
+    `subject`: what is judged; a description names a target or a loader, `file` the target file
+    that it was read from. `profile`: None is the one for targets of its kind. `shard`: a part,
+    such as 1/3. `case`: the file of the one case to be tried. `examples`, `seed`: how many worlds
+    or loads are generated (None: by the target's speed) and from what. `soak_s`: seconds after
+    which stages are observed again. `baseline`: the folder of a recording to compare bytes with.
+    `confirm`: failures are seen a second time before they count. `keep`: the targets' scratch
+    folders stay. `trial`: the selftest tries the checks, which a silent target does not end.
+    """
+
+    subject: Description | Endpoint | Target
+    file: Path | None = None
+    profile: str | None = None
+    out: Path = Path(OUT)
+    selection: Selection = field(default_factory=Selection)
+    shard: str | None = None
+    case: Path | None = None
+    examples: int | None = None
+    seed: int = 0
+    soak_s: float = 0.0
+    baseline: Path | None = None
+    deviations: tuple[Deviation, ...] = ()
+    confirm: bool = True
+    keep: bool = False
+    trial: bool = False
+
+    def encoded(self) -> bytes:
+        """For the processes of the same run."""
+        return pickle.dumps(self)
+
+
+class Brought:
+    """A pytest plugin that brings the request of its run."""
+
+    __name__ = NAME
+
+    def __init__(self, request: RunRequest) -> None:
+        self.request = request
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """The options of plain pytest that say what is judged, by what, and how."""
+    group = parser.getgroup("mcp-proxy-conformance")
+    group.addoption(
+        "--target", help="the implementation under test: reference, mcpproxy, command, loader"
+    )
+    group.addoption("--target-file", help="the target file that `init` writes")
+    group.addoption("--target-options", default="{}", help="its members that differ, as JSON")
+    group.addoption("--soak", type=float, default=0.0, help="seconds; observe stages again then")
+    group.addoption("--baseline", help="the folder of a recording to compare bytes with")
+    group.addoption("--profile", help="the profile of clauses, or several: discovery+robustness")
+    group.addoption("--out", default=OUT, help="folder of the report")
+    group.addoption("--check", action="append", help="only this check, or this case; repeatable")
+    group.addoption("--only", action="append", help="only this requirement or clause; repeatable")
+    group.addoption("--fail-fast", action="store_true", help="end after the first failed F check")
+    group.addoption("--shard", help="only one part of several, such as 1/3")
+    group.addoption("--case", help="only the case in this file")
+    group.addoption("--examples", type=int, help="loads or worlds to be generated")
+    group.addoption("--seed", type=int, default=0, help="what they are generated from")
+    group.addoption("--deviations", help="the file of known failures")
+    group.addoption("--keep", action="store_true", help="keep the targets' scratch folders")
+    group.addoption("--no-confirm", action="store_true", help="do not confirm shared failures")
+
+
+def request_of(config: pytest.Config) -> RunRequest | None:
+    """The request that is brought, else what pytest's options or the environment name, or None.
+
+    Raises:
+        BadTarget: The target cannot be described so.
+        BadEndpoint: The environment names an endpoint that cannot be asked.
+        BadDeviations: The file of known failures cannot be used.
+        json.JSONDecodeError: --target-options cannot be read.
+    """
+    brought = config.pluginmanager.get_plugin(NAME)
+    if isinstance(brought, Brought):
+        return brought.request
+    encoded: bytes | None = getattr(config, "workerinput", {}).get(NAME)
+    if encoded is not None:
+        request: RunRequest = pickle.loads(encoded)  # noqa: S301 - the process that made us wrote it
+        return request
+    option = config.getoption
+    is_named = any(map(option, ("--target", "--target-file")))
+    file = _path(option("--target-file"))
+    subject: Description | Endpoint | None
+    if is_named:
+        subject = describe(
+            kind=option("--target"),
+            file=file,
+            given=json.loads(option("--target-options")),
+            environment=os.environ,
+        )
+    else:
+        subject = in_environment(os.environ)
+    if subject is None:
+        return None
+    return RunRequest(
+        subject=subject,
+        file=file,
+        profile=option("--profile"),
+        out=Path(option("--out")).resolve(),
+        selection=Selection(
+            checks=tuple(option("--check") or ()),
+            only=tuple(option("--only") or ()),
+            fail_fast=option("--fail-fast"),
+        ),
+        shard=option("--shard"),
+        case=_path(option("--case")),
+        examples=option("--examples"),
+        seed=option("--seed"),
+        soak_s=option("--soak"),
+        baseline=_path(option("--baseline")),
+        deviations=read_named(_path(option("--deviations"))),
+        confirm=not option("--no-confirm"),
+        keep=option("--keep"),
+    )
+
+
+def _path(told: str | None) -> Path | None:
+    return Path(told) if told else None

@@ -1,0 +1,266 @@
+"""A running endpoint: surveys in the place of stages, within one budget of requests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from mcp_proxy_conformance.catalogue.world import ToolKey
+from mcp_proxy_conformance.discovery import presence
+from mcp_proxy_conformance.discovery.live.budget import Budget, Ledger, OverBudget
+from mcp_proxy_conformance.discovery.live.endpoint import Endpoint
+from mcp_proxy_conformance.discovery.live.first_look import Offered, first_look
+from mcp_proxy_conformance.discovery.live.live_bench import ANSWERS, UNSEEN, LiveBench
+from mcp_proxy_conformance.discovery.live.movements import movements
+from mcp_proxy_conformance.discovery.live.survey import await_tools, itinerary, survey, words_of
+from mcp_proxy_conformance.discovery.live.talk import Rejected, Talk, call, messages_of
+from mcp_proxy_conformance.run.collection import Place
+from mcp_proxy_conformance.run.judgement import Ending, attempt
+from mcp_proxy_conformance.run.subject import Check, Probed, Rests, Subject
+from mcp_proxy_conformance.run.subjects.proxy import not_asked
+from mcp_proxy_conformance.targets.adapter import AdapterError, Target
+from mcp_proxy_conformance.targets.written import written
+from mcp_proxy_conformance.verdict.outcome import (
+    BROKEN,
+    CONFORMANT,
+    DECLARATION,
+    VIOLATED,
+    Outcome,
+)
+from mcp_proxy_conformance.verdict.result import HINTS, Cause, Inconclusive, NotApplicable
+from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
+
+PLACE, LIVE = "endpoint", "discovery-live"
+SHOWN = 8
+
+
+def live_target(endpoint: Endpoint, version: str = "") -> Target:
+    """An endpoint in the place of a target, for the report."""
+
+    def none() -> Any:
+        raise AdapterError(f"{endpoint.place} is an endpoint, which has no stages")
+
+    return Target(
+        kind="endpoint",
+        make=none,
+        surface=endpoint.surface,
+        capabilities=frozenset(),
+        version=version,
+        pins=endpoint.pins,
+        file=written(endpoint.file) if endpoint.file is not None else None,
+    )
+
+
+class RunningEndpoint(Subject):
+    """Somebody's endpoint, which is asked and never changed."""
+
+    indivisible = "an endpoint is asked within one budget, at one rate: leave -n out"
+    is_redacted = True
+
+    def __init__(self, endpoint: Endpoint, profile: str) -> None:
+        """Nothing is asked yet; `profile` is named in the headline of a clean look."""
+        self.endpoint, self._profile = endpoint, profile
+        self.target = live_target(endpoint)
+        self._talks: dict[str, Talk] = {}
+        self._offered: Offered | None = None
+        self._budget: Budget | None = None
+        self._ledger: Ledger | None = None
+        self._benches: dict[bool, LiveBench] = {}
+        self._calls: dict[ToolKey, Rejected] = {}
+        self._cited: tuple[int, ...] = ()
+
+    @property
+    def credentials(self) -> Sequence[Mapping[str, str]]:
+        """The headers that were given."""
+        return [self.endpoint.headers, *self.endpoint.agents.values()]
+
+    @property
+    def requests(self) -> int:
+        """How many messages were sent."""
+        return self._budget.spent if self._budget is not None else 0
+
+    @property
+    def secrets(self) -> Sequence[str]:
+        """Every credential of the endpoint."""
+        return tuple(self.endpoint.secrets)
+
+    @property
+    def green(self) -> Outcome:
+        """Outcome of a run in which nothing speaks against the endpoint."""
+        told = f"consistent with {self._profile}"
+        return Outcome(told, CONFORMANT, "nothing that was seen speaks against it")
+
+    @property
+    def unsettled(self) -> str:
+        """Why the run is incomplete: the answers cannot be read, or nothing locked was seen."""
+        if not self._benches:
+            return ""
+        seen = self._benches[False].seen
+        if (unread := seen.unread()) is not None:
+            return f"no answer of {self.endpoint.surface.discovery_tool} can be read: {unread}"
+        if not any(bench.seen.locked() for bench in self._benches.values()):
+            return f"nothing locked was seen, and {seen.short}" if seen.short else UNSEEN
+        return ""
+
+    def probe(self) -> Probed:
+        """Open the endpoint and ask all there is to ask."""
+        endpoint = self.endpoint
+        self._budget = Budget(
+            most=endpoint.max_requests,
+            per_second=endpoint.rate,
+            within_s=endpoint.within_s,
+            kept=1 + len(endpoint.agents),
+        )
+        self._ledger = Ledger(self._budget)
+        try:
+            names = ("", *endpoint.agents)
+            self._talks = {n: Talk(endpoint, self._budget, self._ledger, n) for n in names}
+        except ValueError as error:
+            why = f"the options cannot be sent: {error}"
+            return Probed(stopped=Outcome("error in the declaration", DECLARATION, why))
+        found = first_look(self._talks[""])
+        if isinstance(found, Outcome):
+            return Probed(stopped=found)
+        if found.unnamed and not (endpoint.queries or endpoint.expect):
+            return _without_the_flag(found.unnamed)
+        self._offered = found
+        wire = self._talks[""].conversation.wire
+        self.target = live_target(endpoint, _version(self._talks[""]))
+        try:
+            seen = self._survey(second=False).seen
+        except Unreachable as error:
+            why = f"the endpoint stopped answering: {error}"
+            return Probed(stopped=Outcome("target or adapter broke", BROKEN, why), wire=wire)
+        if found.unnamed and not seen.locked():
+            why = f"{found.unnamed}, and it brings up nothing that is locked"
+            return _without_the_flag(why, wire)
+        return Probed(wire=wire)
+
+    def _survey(self, *, second: bool) -> LiveBench:
+        found = self._benches.get(second)
+        if found is None:
+            assert self._offered is not None
+            again = itinerary(self._benches[False].seen) if second else None
+            if self.endpoint.stdio and not second:
+                self._await_tools()
+            seen = survey(self._talks, self._offered.tools, again)
+            if not second:
+                self._call()
+            found = LiveBench(self.endpoint, self._offered.tool, seen, self._calls)
+            self._benches[second] = found
+        return found
+
+    def _await_tools(self) -> None:
+        assert self._offered is not None
+        with suppress(OverBudget):  # the survey says so as well
+            main = self._talks[""]
+            await_tools(main, words_of(main, self._offered.tools))
+
+    def _call(self) -> None:
+        for key in self.endpoint.call:
+            try:
+                self._calls[key] = call(self._talks[""], key)
+            except OverBudget as over:
+                self._calls[key] = Rejected(left_out=str(over))
+
+    def lacking(self, place: Place) -> NotApplicable | None:
+        """What the endpoint was not given for a check to apply."""
+        given: Mapping[str, object] = {
+            "expect": self.endpoint.expect,
+            "as": self.endpoint.agents,
+            "call": self.endpoint.call,
+        }
+        lacks = [word for word in place.needs if not given[word]]
+        return not_asked(f"--{lacks[0]}") if lacks else None
+
+    def beyond(self, clause_id: str) -> NotApplicable | None:
+        """Nothing is declared of an endpoint: what it was not given leaves clauses open."""
+        del clause_id
+        return None
+
+    def open(self, place: Place) -> Any:
+        """The first survey, for every check."""
+        del place
+        return self._survey(second=False)
+
+    def judge(self, check: Check, bench: Any, place: Place) -> Ending:
+        """What rests on several answers is asked again before it accuses.
+
+        It must fail in the same place again: else the target does not agree with itself.
+        """
+        ending = attempt(partial(check, bench))
+        subjects = _subjects(ending)
+        self._cited = self._messages_of(bench, subjects)
+        if ending.verdict != "fail" or place.name != ANSWERS.id:
+            return ending
+        try:
+            second = self._survey(second=True)
+        except (Unreachable, ProtocolFault) as error:
+            return Ending(verdict="error", blame="network", reason=str(error), error=error)
+        if second.seen.short:
+            why = f"not looked at twice: {second.seen.short}; first seen: {ending.reason}"
+            return _open(why, "cut_short")
+        again = attempt(partial(check, second))
+        same = subjects & _subjects(again)
+        moved = movements([one.seen for one in self._benches.values()])
+        if again.verdict == "fail" and same and not same & moved:
+            self._cited = self._messages_of(second, same)
+            return again
+        why = f"the target does not agree with itself; first seen: {ending.reason}"
+        return _open(why, "disagrees")
+
+    def _messages_of(self, bench: LiveBench, subjects: frozenset[str]) -> tuple[int, ...]:
+        assert self._ledger is not None
+        queries = {subject.partition(":")[2] for subject in subjects}
+        looks = list(bench.seen.looks())
+        found = [one for one in looks if one.label in subjects or one.query in queries]
+        spans = [look.messages for look in found]
+        spans += [one.messages for key, one in self._calls.items() if str(key) in subjects]
+        ids = {number for span in spans for number in messages_of(span, self._ledger)}
+        return tuple(sorted(ids)[:SHOWN])
+
+    def rests(self, place: Place, ending: Ending) -> Rests:
+        """The messages that hold what a failure is about."""
+        del place
+        assert self._ledger is not None
+        cited = self._cited if ending.verdict == "fail" else ()
+        messages = {f"{PLACE}/{number}": self._ledger.get(number).cited() for number in cited}
+        return Rests(ending=ending, messages=messages)
+
+    def finish(self) -> None:
+        """End every session: these requests count, too."""
+        talks, self._talks = self._talks, {}
+        for talk in talks.values():
+            talk.close()
+
+    def close(self) -> None:
+        """Every session has ended."""
+        self.finish()
+
+
+def _without_the_flag(why: str, wire: str = "") -> Probed:
+    """The endpoint has no such feature."""
+    stopped = Outcome("violated", VIOLATED, why)
+    return Probed(stopped=stopped, wire=wire, results=(presence.breach(why, PLACE),))
+
+
+def _subjects(ending: Ending) -> frozenset[str]:
+    """What the failing comparison was about: the names of its members."""
+    left = ending.sides[1] if ending.sides is not None else None
+    return frozenset(map(str, left)) if isinstance(left, dict) else frozenset()
+
+
+def _open(why: str, cause: Cause) -> Ending:
+    error = Inconclusive(why, cause=cause)
+    return Ending(verdict="inconclusive", reason=why, error=error, cause=cause,
+                  hint=HINTS.get(cause, ""))  # fmt: skip
+
+
+def _version(talk: Talk) -> str:
+    """What the server calls itself, at most so much of it."""
+    opening = talk.conversation.opening
+    told = opening.value().get("serverInfo") if opening is not None else None
+    words = [told.get("name"), told.get("version")] if isinstance(told, dict) else []
+    return " ".join(word for word in words if isinstance(word, str))[:200]

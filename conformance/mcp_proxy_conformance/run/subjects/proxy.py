@@ -1,0 +1,297 @@
+"""A driven proxy: stages on started targets, and generated worlds for laws."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from mcp_proxy_conformance.catalogue.case import Case, own_case
+from mcp_proxy_conformance.catalogue.world import World
+from mcp_proxy_conformance.discovery import presence
+from mcp_proxy_conformance.discovery.arming import Armed, arm
+from mcp_proxy_conformance.discovery.bench import Bench
+from mcp_proxy_conformance.discovery.live.endpoint import secrets
+from mcp_proxy_conformance.run.collection import Place
+from mcp_proxy_conformance.run.judgement import Ending, attempt, judge, with_log
+from mcp_proxy_conformance.run.subject import Check, OwnCase, Probed, Rests, Subject
+from mcp_proxy_conformance.targets.adapter import AdapterError, Target
+from mcp_proxy_conformance.targets.pool import Pool, Ready, Wanted
+from mcp_proxy_conformance.targets.started import Started
+from mcp_proxy_conformance.verdict.cited import StageTold
+from mcp_proxy_conformance.verdict.comparison import Comparison
+from mcp_proxy_conformance.verdict.outcome import BROKEN, INCOMPLETE, VIOLATED, Outcome
+from mcp_proxy_conformance.verdict.result import Misshapen, NotApplicable
+from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
+
+if TYPE_CHECKING:
+    from mcp_proxy_conformance.run.laws.of_worlds import Laws
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageRecord:
+    """One started stage: `place` names it alone, `name` all of its kind."""
+
+    place: str
+    name: str
+    stage: str
+    ready: Ready[Armed]
+
+    def told(self) -> StageTold:
+        """What the report says of it; the ways in are those of now."""
+        armed, access = self.ready.prepared, self.ready.started.access
+        return StageTold(
+            place=self.place,
+            name=self.name,
+            stage=self.stage,
+            armed={
+                "called": sorted(map(str, armed.called)),
+                "refused": sorted(map(str, armed.refused)),
+                "skipped": {str(k): v for k, v in sorted(armed.skipped.items())},
+                "unproven": {str(k): v.reason for k, v in sorted(armed.unproven.items())},
+            },
+            seconds=self.ready.seconds,
+            credentials=(dict(access.headers), *map(dict, access.agents.values())),
+        )
+
+
+PASS_EXCERPT, PRESENCE_EXCERPT = 4, 8
+SECOND = "#second"
+GENERATED = World(servers=(), id="generated worlds")
+FEW = 3
+
+
+class LawBench:
+    """The bench of a check of a law."""
+
+    def __init__(self, laws: Laws) -> None:
+        self._laws = laws
+
+    def law(self, name: str) -> Comparison:
+        """The findings of the smallest world that breaks that law, and what all worlds showed."""
+        return self._laws.compared(name)
+
+
+class OwnWorldCase:
+    """A case of the user's own, with its stage."""
+
+    def __init__(self, case: Case, world: World) -> None:
+        self.id = case.id
+        self._both = case, world
+
+    def parametrise(self, metafunc: pytest.Metafunc) -> None:
+        """Have the check of its area tried with it alone."""
+        own_case(metafunc, self._both)
+
+
+class DrivenProxy(Subject):
+    """A proxy that an adapter starts and drives.
+
+    `described`: the profile judges how the flag is described, so that a target without it breaks a
+    clause. `examples`: how many worlds are generated for laws, None by the target's speed; `seed`:
+    from what; `own`: the one case that is to be tried, and its stage; `scratch`: where targets
+    keep what they need while they run.
+    """
+
+    def __init__(
+        self, target: Target, out: Path, scratch: Path, *, described: bool, confirm: bool = True,
+        keep: bool = False, again: bool = True, examples: int | None = None, seed: int = 0,
+        own: tuple[Case, World] | None = None,
+    ) -> None:  # fmt: skip
+        """Nothing is started yet."""
+        self.target, self.scratch = target, scratch
+        self.own_case: OwnCase | None = OwnWorldCase(*own) if own is not None else None
+        self._out, self._described = out, described
+        self._confirm, self._keep, self._again = confirm, keep, again
+        self._examples, self._seed = examples, seed
+        self._records: dict[str, StageRecord] = {}
+        self._current: dict[str, StageRecord] = {}
+        self._uses = Counter[str]()
+        self._pool: Pool[Armed] | None = None
+        self._laws: Laws | None = None
+        self._few = False
+
+    @property
+    def pool(self) -> Pool[Armed]:
+        """The pool of this run, made when first asked for."""
+        if self._pool is None:
+            self._pool = Pool(self.target, self.scratch, arm, keep=self._keep)
+        return self._pool
+
+    @property
+    def laws(self) -> Laws:
+        """The generated worlds of this run, made when first asked for."""
+        if self._laws is None:
+            # hypothesis takes a third of a second to import, and only laws need it
+            from mcp_proxy_conformance.run.laws.of_worlds import Asked, Laws  # noqa: PLC0415
+
+            asked = Asked(
+                examples=self._examples, seed=self._seed, again=self._again, apart=self._few
+            )
+            self._laws = Laws(self.target, self.scratch, self._out, asked)
+        return self._laws
+
+    @property
+    def stages(self) -> Sequence[StageTold]:
+        """Every started stage."""
+        return [record.told() for record in self._records.values()]
+
+    @property
+    def secrets(self) -> Sequence[str]:
+        """The environment's credentials."""
+        return tuple(secrets("", ()))
+
+    def probe(self) -> Probed:
+        """Start a small world and look whether the target has the feature at all."""
+        try:
+            started = Started(self.target, presence.WORLD, self.scratch, keep=self._keep)
+        except AdapterError as error:
+            return Probed(stopped=_broke(error))
+        try:
+            with started.expected_alive():
+                missing = presence.missing(started)
+            wire = started.client(endpoint=self.target.surface.endpoints[0]).wire
+            return self._probed(missing, started, wire)
+        except (AdapterError, Unreachable, ProtocolFault) as error:
+            return Probed(stopped=_broke(error))
+        except Misshapen:
+            return Probed()  # the checks say more of it
+        finally:
+            started.close()
+
+    def _probed(self, missing: presence.Missing | None, started: Started, wire: str) -> Probed:
+        if missing is None:
+            return Probed(wire=wire)
+        seen = started.transcript.since(0)[-PRESENCE_EXCERPT:]
+        messages = {f"{presence.WORLD.id}/{message.id}": message.cited() for message in seen}
+        if not missing.violated:
+            stopped = Outcome("incomplete", INCOMPLETE, missing.why)
+            return Probed(stopped=stopped, wire=wire, messages=messages)
+        if not self._described:
+            return Probed(wire=wire, messages=messages)
+        return Probed(
+            stopped=Outcome("violated", VIOLATED, missing.why),
+            wire=wire,
+            messages=messages,
+            results=(presence.breach(missing.why, presence.WORLD.id, tuple(messages)),),
+        )
+
+    def plan(self, places: Sequence[Place], *, partial_run: bool) -> None:
+        """Start ahead what the checks need that are not of laws."""
+        del partial_run
+        self._few = sum(one.name == GENERATED.id for one in places) <= FEW
+        self.count(places)
+        self.soon(places)
+
+    def count(self, places: Sequence[Place]) -> None:
+        """Count the checks of each place: after the last one its target ends."""
+        self._uses = Counter(place.name for place in places)
+
+    def soon(self, places: Sequence[Place]) -> None:
+        """Start ahead what the next checks need, in their order."""
+        first: dict[str, Wanted] = {}
+        slow = self._confirm and not math.isinf(self.target.lasts_s)
+        staged = [one for one in places if one.name != GENERATED.id]
+        for at, place in enumerate(staged):
+            first.setdefault(place.name, Wanted(place.name, place.world, at))
+            if slow and not place.fresh:  # a second one only on demand would keep the run waiting
+                second = place.name + SECOND
+                first.setdefault(second, Wanted(second, place.world, at, spare=True))
+        self.pool.plan(list(first.values()))
+
+    def lacking(self, place: Place) -> NotApplicable | None:
+        """A capability that is not declared, an option that is not given."""
+        if "soak" in place.needs and not self.target.soak_s:
+            return not_asked("--soak SECONDS")
+        if "baseline" in place.needs and self.target.baseline is None:
+            return not_asked("--baseline FOLDER")
+        return self.not_declared(word for word in place.needs if word not in ("soak", "baseline"))
+
+    def open(self, place: Place) -> Any:
+        """For checks of laws the generated worlds, for others a bench on a started target."""
+        if place.name == GENERATED.id:
+            return LawBench(self.laws)
+        ready = self.pool.get(place.name, place.world, shared=not place.fresh)
+        current = self._current.get(place.name)
+        if current is None or current.ready is not ready:
+            number = sum(one.name == place.name for one in self._records.values()) + 1
+            name = place.name if number == 1 else f"{place.name} {number}"
+            stage = place.world.id or place.name
+            current = StageRecord(place=name, name=place.name, stage=stage, ready=ready)
+            self._records[name] = self._current[place.name] = current
+        return Bench(ready.started, ready.prepared)
+
+    def judge(self, check: Check, bench: Any, place: Place) -> Ending:
+        """Confirmed on a second target where the first is shared.
+
+        A breach of a law was seen again before it was told.
+        """
+        if place.name == GENERATED.id:
+            return attempt(partial(check, bench))
+        second = None if place.fresh or not self._confirm else partial(self._second, place)
+        return judge(check, bench, second)
+
+    def _second(self, place: Place) -> Bench:
+        """A bench on another target of the same stage, kept for later confirmations."""
+        ready = self.pool.get(place.name + SECOND, place.world)
+        return Bench(ready.started, ready.prepared)
+
+    def rests(self, place: Place, ending: Ending) -> Rests:
+        """The messages of the stage since the call that counted; of a law what it was seen on."""
+        if place.name == GENERATED.id:
+            lines = () if self._laws is None else (*self._laws.evidence, *self._laws.basis)
+            return Rests(ending=ending, lines=lines)
+        record = self._current.get(place.name)
+        if record is None:
+            return Rests(ending=ending)
+        started = record.ready.started
+        started.log_wanted |= ending.verdict in ("fail", "error")
+        seen = () if ending.since is None else started.transcript.since(ending.since)
+        if ending.verdict == "pass":
+            seen = seen[-PASS_EXCERPT:]
+        wire = started.client().wire
+        cut = tuple(sorted(started.cut))
+        started.cut.clear()
+        return Rests(
+            ending=with_log(ending, started),
+            messages={f"{record.place}/{one.id}": one.cited() for one in seen},
+            cut=cut,
+            wire=wire if wire != "unopened" else "",
+        )
+
+    def stage(self, name: str) -> StageTold | None:
+        """The stage that checks of that place work on, or worked on last."""
+        record = self._current.get(name)
+        return None if record is None else record.told()
+
+    def done_with(self, place: Place) -> None:
+        """End a target after the last check that needs it; worlds end with what was played."""
+        if place.name == GENERATED.id:
+            return
+        self._uses[place.name] -= 1
+        if self._uses[place.name] <= 0:
+            self.pool.release(place.name)
+            self.pool.release(place.name + SECOND)
+
+    def close(self) -> None:
+        """End every target."""
+        if self._laws is not None:
+            self._laws.close()
+        if self._pool is not None:
+            self._pool.close()
+        self.target.close()
+
+
+def not_asked(option: str) -> NotApplicable:
+    """The reason of a check that an option would have asked for."""
+    return NotApplicable(f"not asked for; {option} does", cause="not_asked")
+
+
+def _broke(error: Exception) -> Outcome:
+    return Outcome("target or adapter broke", BROKEN, str(error))

@@ -1,0 +1,107 @@
+"""The record of a run: all that its report is made from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import msgspec
+
+from mcp_proxy_conformance.catalogue.requirement import Profile, catalogue
+from mcp_proxy_conformance.verdict.cited import Cited, StageTold
+from mcp_proxy_conformance.verdict.deviations.deviation import Deviation
+from mcp_proxy_conformance.verdict.outcome import GREEN, Outcome
+from mcp_proxy_conformance.verdict.result import NotApplicable, Result
+
+
+class Shard(msgspec.Struct, frozen=True, kw_only=True):
+    """The part `number` of `of`; `order`: the addresses of all parts' checks, and their places."""
+
+    number: int
+    of: int
+    order: dict[str, str] = {}
+
+    @property
+    def name(self) -> str:
+        """As users write it."""
+        return f"{self.number}/{self.of}"
+
+
+@dataclass(slots=True, kw_only=True)
+class RunState:
+    """What a run has come to so far: it grows by results, and by how the run ended.
+
+    `stages` are those whose targets have been ended elsewhere, `messages` the cited ones by name.
+    `narrowed`: a part of the profile was left out; `missing`: parts that nobody handed over.
+    """
+
+    results: list[Result] = field(default_factory=list)
+    stages: list[StageTold] = field(default_factory=list)
+    messages: dict[str, Cited] = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)
+    interrupted: bool = False
+    cut_short: str = ""
+    stopped: Outcome | None = None
+    narrowed: bool = False
+    shard: Shard | None = None
+    missing: str = ""
+    wire: str = ""
+
+    @property
+    def partial(self) -> str:
+        """That a part of the profile was left out, and why; empty where none was."""
+        left_out = "the rest of the profile was left out" if self.narrowed else ""
+        return self.missing or (f"this is the part {self.shard.name}" if self.shard else left_out)
+
+    @property
+    def complete(self) -> bool:
+        """Whether the run went to its end and left nothing out."""
+        return not (self.interrupted or self.partial or self.cut_short or self.stopped)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetFacts:
+    """What a report says of the target; `lines` are places in the target file, by member."""
+
+    kind: str
+    version: str = ""
+    capabilities: frozenset[str] = frozenset()
+    file: str | None = None
+    lines: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRecord:
+    """A run as its report sees it.
+
+    `beyond`: clauses of which nothing is said, whatever cites them; `credentials`: headers by
+    which the target lets somebody in; `unsettled`: why the run is incomplete that leaves clauses
+    open, empty where their names say it; `requests`: how many were sent, where that is counted.
+    """
+
+    profile: Profile
+    target: TargetFacts
+    state: RunState
+    deviations: tuple[Deviation, ...] = ()
+    beyond: Mapping[str, NotApplicable] = field(default_factory=dict)
+    stages: tuple[StageTold, ...] = ()
+    credentials: tuple[Mapping[str, str], ...] = ()
+    green: Outcome = GREEN
+    unsettled: str = ""
+    requests: int | None = None
+    seconds: float = 0.0
+
+
+def not_declared(needs: Iterable[str], capabilities: frozenset[str]) -> NotApplicable | None:
+    """The first of these capabilities that is not declared, as a reason."""
+    for word in needs:
+        if word not in capabilities:
+            return NotApplicable(f"{word} is not declared", cause="not_declared")
+    return None
+
+
+def beyond(profile: Profile, capabilities: frozenset[str]) -> dict[str, NotApplicable]:
+    """The clauses of a profile that are of capabilities that a target does not declare."""
+    needs = {clause: catalogue().clause(clause).capability for clause in profile.clauses}
+    every = {clause: not_declared(words, capabilities) for clause, words in needs.items()}
+    return {clause: why for clause, why in every.items() if why is not None}
