@@ -59,8 +59,8 @@ def test_lines_are_those_where_members_begin(tmp_path: Path) -> None:
     assert written(file).lines == LINES
 
 
-@pytest.mark.parametrize("text", ["kind = 1\n" + "#\n" * 600, "", "\x00", "kind = "])
-def test_of_a_file_that_is_long_or_broken_no_line_is_told(text: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", ["", "\x00", "kind = "])
+def test_of_a_file_that_is_broken_no_line_is_told(text: str, tmp_path: Path) -> None:
     """Nor of one that is gone."""
     file = tmp_path / "proxy.toml"
     file.write_text(text, encoding="utf-8")

@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-LONGEST = 500
-"""Lines; in longer files the first stands for all."""
+from mcp_proxy_conformance.catalogue.toml_lines import TomlLines
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,19 +32,11 @@ def written(file: Path) -> Written:
 
 
 def _lines(file: Path) -> dict[str, int]:
-    """The line of each member: what the part up to there has, and the part before it has not."""
+    """The line of each member of the file; none where it cannot be read."""
     try:
-        text = file.read_text(encoding="utf-8").split("\n")
-    except (OSError, ValueError):
+        text = file.read_text(encoding="utf-8")
+        members = tomllib.loads(text)
+    except (OSError, ValueError, RecursionError):
         return {}
-    found: dict[str, int] = {}
-    begun = 0
-    for number in range(1, len(text) + 1 if len(text) <= LONGEST else 1):
-        try:
-            members = tomllib.loads("\n".join(text[:number]))
-        except ValueError:
-            continue  # it ends within a value
-        for name in members:
-            found.setdefault(name, begun + 1)
-        begun = number
-    return found
+    lines = TomlLines(text)
+    return {name: lines.line((name,)) for name in members}

@@ -15,9 +15,10 @@ from jsonschema.exceptions import best_match
 from referencing import Registry, Resource
 
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
+from mcp_proxy_conformance.catalogue.toml_lines import TomlLines
 from mcp_proxy_conformance.selftest.authoring.finding import Finding, Unreadable, finding
 from mcp_proxy_conformance.selftest.authoring.kinds import KINDS, Kind
-from mcp_proxy_conformance.selftest.authoring.lines import JsonLines, TomlLines, line_at, pointer
+from mcp_proxy_conformance.selftest.authoring.lines import JsonLines, line_at, pointer
 from mcp_proxy_conformance.wire.spans import Malformed, Node, parse
 
 FORMS = ", ".join(f"a {kind.noun}" for kind in KINDS)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from mcp_proxy_conformance.catalogue.toml_lines import TomlLines
 from mcp_proxy_conformance.verdict.deviations.deviation import (
     FILE,
     BadDeviations,
@@ -20,59 +21,6 @@ from mcp_proxy_conformance.verdict.deviations.deviation import (
     today,
     why_not,
 )
-
-_NOT_MEANT = re.compile(
-    r'"""(?:\\.|[^\\])*?"""(?:"{0,2})'
-    r"|'''.*?'''(?:'{0,2})"
-    r'|"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\''
-    r"|\#[^\n]*",
-    re.DOTALL,
-)
-_HEADER = re.compile(r"""\s*\[\[\s*(?:deviation|"deviation"|'deviation')\s*\]\]""")
-_MEMBER = re.compile(r"""\s*(?:([A-Za-z0-9_-]+)|"([^"]*)"|'([^']*)')\s*=""")
-
-
-@dataclass(frozen=True, slots=True)
-class Lines:
-    """The line of an entry's header, and those of its members by their names."""
-
-    header: int
-    members: dict[str, int]
-
-    def of(self, member: str) -> int:
-        """The line of a member, that of the header when it is not found."""
-        return self.members.get(member, self.header)
-
-
-def lines_of(text: str) -> list[Lines]:
-    """The entries of a text that is TOML, those written as `[[deviation]]`, in their order."""
-    found: list[Lines] = []
-    for number, line in enumerate(_bare(text).split("\n"), 1):
-        if _HEADER.match(line):
-            found.append(Lines(number, {}))
-        elif found and (member := _MEMBER.match(line)):
-            name = next(one for one in member.groups() if one is not None)
-            found[-1].members.setdefault(name, number)
-    return found
-
-
-def line_of(text: str, name: str) -> int:
-    """The line on which a member or a table of that name first stands; the first when none does."""
-    wanted = re.compile(rf"""\s*\[*\s*["']?{re.escape(name)}["']?\s*[=.\]]""")
-    lines = enumerate(_bare(text).split("\n"), 1)
-    return next((number for number, line in lines if wanted.match(line)), 1)
-
-
-def _bare(text: str) -> str:
-    """The text without comments and without what texts of several lines hold, line by line."""
-    return _NOT_MEANT.sub(lambda found: _emptied(found.group()), text)
-
-
-def _emptied(token: str) -> str:
-    if token.startswith("#") or "\n" in token:
-        return "\n" * token.count("\n")
-    return token
-
 
 TABLE = "deviation"
 MEMBERS = ("id", "reason", "issue", "expires")
@@ -84,6 +32,23 @@ _UNDONE = ("todo", "tbd", "tba", "fixme", "xxx")
 """Words that a reason begins with while there is none."""
 _EMPTY = ("reason", "why", "because", "placeholder", "unknown", "none", "null")
 """Words that are no reason when they stand alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """The lines of an entry, by its number."""
+
+    file: TomlLines
+    number: int
+
+    @property
+    def header(self) -> int:
+        """The line on which it begins."""
+        return self.file.line((TABLE, self.number))
+
+    def of(self, member: str) -> int:
+        """The line of a member, that of the header when it is not found."""
+        return self.file.line((TABLE, self.number, member))
 
 
 def read_named(file: Path | None, on: date | None = None) -> tuple[Deviation, ...]:
@@ -140,18 +105,17 @@ def _read(text: str, file: str, on: date) -> Iterator[Deviation | Fault]:
     except (ValueError, RecursionError) as error:
         yield _no_toml(text, file, error)
         return
+    lines = TomlLines(text)
     for name in told:
         if name != TABLE:
-            yield _fault(file, line_of(text, name), _unknown(name, (TABLE,)))
+            yield _fault(file, lines.line((name,)), _unknown(name, (TABLE,)))
     entries = told.get(TABLE, [])
     if not isinstance(entries, list) or not all(isinstance(one, dict) for one in entries):
-        yield _fault(file, line_of(text, TABLE), f"{TABLE} is no list; begin each with [[{TABLE}]]")
+        yield _fault(file, lines.line((TABLE,)), f"{TABLE} is no list; begin each with [[{TABLE}]]")
         return
-    places = lines_of(text)
-    if len(places) != len(entries):
-        places = [Lines(line_of(text, TABLE), {})] * len(entries)
     first: dict[str, int] = {}
-    for entry, place in zip(entries, places, strict=True):
+    for number, entry in enumerate(entries):
+        place = Lines(lines, number)
         yield from _entry(entry, place, file, on)
         wanted = entry.get("id")
         if isinstance(wanted, str) and wanted in first:

@@ -1,0 +1,90 @@
+"""Lines of a TOML document: on which of them its tables and their members begin."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+Place = tuple[str | int, ...]
+_NOT_MEANT = re.compile(
+    r'"""(?:\\.|[^\\])*?"""(?:"{0,2})'
+    r"|'''.*?'''(?:'{0,2})"
+    r'|"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\''
+    r"|\#[^\n]*",
+    re.DOTALL,
+)
+_NAME = r"""(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')"""
+_DOTTED = rf"{_NAME}(?:\s*\.\s*{_NAME})*"
+_HEADER = re.compile(rf"\s*(\[\[?)\s*({_DOTTED})\s*\]\]?\s*$")
+_MEMBER = re.compile(rf"\s*({_DOTTED})\s*=")
+
+
+class TomlLines:
+    """The lines of a text that is TOML, the first being 1."""
+
+    def __init__(self, text: str) -> None:
+        """Nothing is looked up yet."""
+        self._text = text
+
+    def line(self, place: Sequence[str | int], value: object = None) -> int:
+        """The line of the place, or of what is nearest around it; of a text in it, its own."""
+        known, at = self.places, tuple(place)
+        while at not in known and at:
+            at = at[:-1]
+        first = known.get(at, 1)
+        if isinstance(value, str) and value:
+            for number, line in enumerate(self._text.splitlines()[first - 1 :], first):
+                if f'"{value}"' in line:
+                    return number
+        return first
+
+    @cached_property
+    def places(self) -> dict[Place, int]:
+        """The lines of all tables and members by their places, in their order."""
+        found: dict[Place, int] = {}
+        counts: dict[Place, int] = {}
+        table: Place = ()
+        for number, line in enumerate(_bare(self._text).split("\n"), 1):
+            if header := _HEADER.match(line):
+                names = tuple(_names(header[2]))
+                if header[1] == "[[":
+                    counts[names] = counts.get(names, -1) + 1
+                    for below in [one for one in counts if one[: len(names)] == names != one]:
+                        del counts[below]
+                table = _numbered(names, counts)
+                begun = table
+            elif member := _MEMBER.match(line):
+                begun = (*table, *_names(member[1]))
+            else:
+                continue
+            for length in range(1, len(begun) + 1):
+                found.setdefault(begun[:length], number)
+        return found
+
+
+def _names(dotted: str) -> Iterator[str]:
+    """The parts of a key, without their quotes."""
+    for name in re.findall(_NAME, dotted):
+        yield name[1:-1] if name[0] in "\"'" else name
+
+
+def _numbered(names: tuple[str, ...], counts: dict[Place, int]) -> Place:
+    """The place of a table, with the numbers of those that it lies in."""
+    place: list[str | int] = []
+    for depth, name in enumerate(names, 1):
+        place.append(name)
+        number = counts.get(names[:depth])
+        place += [] if number is None else [number]
+    return tuple(place)
+
+
+def _bare(text: str) -> str:
+    """The text without comments and without what texts of several lines hold, line by line."""
+    return _NOT_MEANT.sub(lambda found: _emptied(found.group()), text)
+
+
+def _emptied(token: str) -> str:
+    if token.startswith("#") or "\n" in token:
+        return "\n" * token.count("\n")
+    return token
