@@ -6,6 +6,7 @@ from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on
 from mcp_proxy_conformance.catalogue.world import CONFIG, server, tool, world
 from mcp_proxy_conformance.discovery.bench import Bench
+from mcp_proxy_conformance.discovery.oracle import cap
 from mcp_proxy_conformance.verdict.result import Misshapen
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 
@@ -32,7 +33,7 @@ def test_an_odd_limit_neither_lifts_the_cap_nor_stops_the_target(bench: Bench) -
 
     told = {repr(limit): (_locked(bench, limit), _works(bench)) for limit in ODD}
 
-    assert told == {limit: (min(count, 10), True) for limit, (count, _) in told.items()}
+    assert told == {limit: (min(count, cap(None)), True) for limit, (count, _) in told.items()}
 
 
 def _locked(bench: Bench, limit: object) -> int:

@@ -14,6 +14,7 @@ from mcp_proxy_conformance.discovery.agents import scoped
 from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
 from mcp_proxy_conformance.discovery.offered import elsewhere
+from mcp_proxy_conformance.discovery.oracle import cap
 from mcp_proxy_conformance.verdict.result import NotApplicable
 from mcp_proxy_conformance.wire.spans import Span, member
 
@@ -41,7 +42,7 @@ def test_no_more_locked_tools_come_back_than_the_limit_or_ten(bench: Bench, limi
     words = (*MEMBERS, *CROWD.words)
     told = {w: len(bench.discover(w, include_disabled=True, limit=limit).disabled) for w in words}
 
-    most = 10 if limit is ABSENT else min(int(str(limit)), 10)
+    most = cap(None if limit is ABSENT else int(str(limit)))
     over = {word: count for word, count in told.items() if count > most}
     assert over == {}
 
@@ -59,7 +60,7 @@ def test_the_cap_holds_on_every_endpoint(bench: Bench) -> None:
         for place in places
     }
 
-    over = {place: count for place, count in told.items() if count > 10}
+    over = {place: count for place, count in told.items() if count > cap(100)}
     assert over == {}
 
 
