@@ -31,17 +31,19 @@ def queries_of(world: World) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*groups, *(name for name in names if name)]))
 
 
-# A search that finds something callable for any query owes its note only where nothing is.
-on_stages_of_locked_tools = pytest.mark.parametrize(
-    "queries",
-    [
+def on_stages_of_locked_tools() -> pytest.MarkDecorator:
+    """Give a check the stages where only locked tools match, and the queries to ask there.
+
+    A search that finds something callable for any query owes its note only where nothing is.
+    """
+    worlds = [stage("alone"), stage("shut")]
+    every = [
         pytest.param(
             queries_of(world), marks=pytest.mark.on(world, fresh=False, needs=()), id=world.id
         )
-        for world in (stage("alone"), stage("shut"))
-    ],
-)
-"""Gives a check the stages where only locked tools match, and the queries to ask there."""
+        for world in worlds
+    ]
+    return pytest.mark.parametrize("queries", every)
 
 
 def owed(bench: Bench, queries: Iterable[str], limit: Any = ABSENT) -> dict[str, Answer]:

@@ -36,7 +36,7 @@ MATCHES = (ToolKey("forge", "mobel_drop"), ToolKey("forge", "tunrag_wipe"))
 
 
 @requirement("FR-009.note")
-@on_stages_of_locked_tools
+@on_stages_of_locked_tools()
 def test_an_answer_without_callable_tools_tells_of_locked_ones(
     bench: Bench, queries: tuple[str, ...]
 ) -> None:
@@ -50,7 +50,7 @@ def test_an_answer_without_callable_tools_tells_of_locked_ones(
 
 
 @requirement("FR-009.count")
-@on_stages_of_locked_tools
+@on_stages_of_locked_tools()
 def test_the_number_in_the_note_is_that_of_the_locked_matches(
     bench: Bench, queries: tuple[str, ...]
 ) -> None:
@@ -70,7 +70,7 @@ def test_the_number_in_the_note_is_that_of_the_locked_matches(
 
 
 @requirement("FR-009.no-entries")
-@on_stages_of_locked_tools
+@on_stages_of_locked_tools()
 def test_the_note_does_not_give_the_locked_tools_away(
     bench: Bench, queries: tuple[str, ...]
 ) -> None:
@@ -88,7 +88,7 @@ def test_the_note_does_not_give_the_locked_tools_away(
 
 
 @requirement("FR-009.no-entries~server-names")
-@on_stages_of_locked_tools
+@on_stages_of_locked_tools()
 def test_the_note_does_not_name_servers(bench: Bench, queries: tuple[str, ...]) -> None:
     """No server's name stands in an answer with the note."""
     answers = owed(bench, queries)
@@ -101,7 +101,7 @@ def test_the_note_does_not_name_servers(bench: Bench, queries: tuple[str, ...]) 
 
 
 @requirement("FR-009.one-line")
-@on_stages_of_locked_tools
+@on_stages_of_locked_tools()
 def test_the_note_is_a_single_line(bench: Bench, queries: tuple[str, ...]) -> None:
     """The answer has one member for it, a string without a line break, told nowhere else."""
     answers = owed_everywhere(bench, queries)
@@ -117,7 +117,7 @@ def test_the_note_is_a_single_line(bench: Bench, queries: tuple[str, ...]) -> No
 
 
 @requirement("FR-009.tight-limit")
-@on_stages_of_locked_tools
+@on_stages_of_locked_tools()
 def test_the_note_appears_at_limit_one_too(bench: Bench, queries: tuple[str, ...]) -> None:
     """The tightest limit does not take the note away."""
     answers = owed(bench, queries, limit=1)

@@ -19,7 +19,7 @@ ALONE = stage("alone")
 
 
 @requirement("SC-002.two-steps")
-@on_stages_of_locked_tools
+@on_stages_of_locked_tools()
 def test_following_the_note_yields_the_tool_its_status_and_its_remedy(
     bench: Bench, queries: tuple[str, ...]
 ) -> None:
@@ -51,7 +51,7 @@ def test_following_the_rejection_yields_the_tool_its_status_and_its_remedy(bench
 
 
 @requirement("SC-006.every-kind")
-@on_stages_of_locked_tools
+@on_stages_of_locked_tools()
 @pytest.mark.parametrize("limit", [1, 3, 15, 100, ABSENT])
 def test_every_kind_and_number_of_locked_matches_leads_to_the_flag(
     bench: Bench, queries: tuple[str, ...], limit: Any
