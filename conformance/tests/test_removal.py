@@ -1,161 +1,38 @@
-"""No clause passes of which nothing could be observed: its subject is taken out of the world."""
+"""No clause passes of which nothing could be observed: the selftest takes its subject away."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import msgspec
 import pytest
 
-from mcp_proxy_conformance.catalogue.requirement import catalogue, profile
-from mcp_proxy_conformance.catalogue.world import LockKind, World
-from mcp_proxy_conformance.selftest.trial import trial, tried
-from mcp_proxy_conformance.targets.adapter import CAPABILITIES, Access, Target, Upstream
-from mcp_proxy_conformance.targets.embedded import embedded
-from mcp_proxy_reference.changed import Changed
+from mcp_proxy_conformance.selftest.matrix import Trial, rows
+from mcp_proxy_conformance.selftest.removal import REMOVALS, target
 
-SETTLE_S, ENFORCE_S = 0.1, 0.2
-CLAUSES = [
-    clause
-    for clause in (catalogue().clause(one) for one in profile("discovery").clauses)
-    if clause.asked_by is None
-]
+BY_ID = {control.id: control for control in REMOVALS}
 
 
-def of(*prefixes: str) -> frozenset[str]:
-    """The clauses whose ids begin so."""
-    return frozenset(clause.id for clause in CLAUSES if clause.id.startswith(prefixes))
+def tried(name: str, folder: Path, **change: object) -> tuple[str, str]:
+    """What becomes of the control of that name, and why."""
+    control = replace(BY_ID[name], **change)  # type: ignore[arg-type]
+    (row,) = rows([Trial(kind="control", changed=control)], folder, full=False)
+    return row.cell, row.reason
 
 
-class Without:
-    """An adapter whose operator accepts locks of some kinds and lays none of them."""
-
-    def __init__(
-        self, adapter: Any, kinds: frozenset[str], world: Callable[[World], World]
-    ) -> None:
-        self._adapter, self._kinds, self._world = adapter, kinds, world
-
-    def __getattr__(self, name: str) -> Any:
-        """Everything else is as ever."""
-        return getattr(self._adapter, name)
-
-    def start(self, world: World, upstreams: Mapping[str, Upstream], folder: Path) -> Access:
-        """Start it in another world than the suite thinks."""
-        access: Access = self._adapter.start(self._world(world), upstreams, folder)
-        return access
-
-    def lock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
-        """Accept it; lay it unless it is of those kinds."""
-        if kind in self._kinds:
-            return None
-        access: Access | None = self._adapter.lock(kind, server, tools)
-        return access
-
-    def unlock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
-        """Lift what was laid."""
-        if kind in self._kinds and kind != "approval":
-            return None
-        access: Access | None = self._adapter.unlock(kind, server, tools)
-        return access
+def test_nothing_is_said_to_hold_of_what_is_not_there(tmp_path: Path) -> None:
+    """No clause of the note passes where there is none, whichever checks cite it."""
+    assert tried("without-the-note", tmp_path) == ("behaved", "")
 
 
-def open_lists(world: World) -> World:
-    """The world without deny and allow lists."""
-    servers = tuple(msgspec.structs.replace(one, deny=(), allow=None) for one in world.servers)
-    return msgspec.structs.replace(world, servers=servers)
+def test_what_is_not_declared_does_not_apply(tmp_path: Path) -> None:
+    """Whatever cites it."""
+    assert tried("without-declaring-agents", tmp_path) == ("behaved", "")
 
 
-def wide_agents(world: World) -> World:
-    """The world whose agents may see every server: nothing lies beyond their scope."""
-    every = tuple(one.name for one in world.servers)
-    return msgspec.structs.replace(world, agents=dict.fromkeys(world.agents, every))
+@pytest.mark.parametrize("name", ["without-servers-that-are-off", "without-declaring-restart"])
+def test_a_pass_of_what_is_there_is_seen(name: str, tmp_path: Path) -> None:
+    """On the reference as it is these clauses pass, and the control says so."""
+    cell, why = tried(name, tmp_path, target=target)
 
-
-def same(world: World) -> World:
-    """The world as it is."""
-    return world
-
-
-def target(
-    kinds: Iterable[str] = (), world: Callable[[World], World] = same, **change: Any
-) -> Target:
-    """The reference without these locks, in that world, and changed so."""
-    made = embedded(
-        Changed(id="without", text="Something is not there.", change=change),
-        settle_s=SETTLE_S,
-        enforce_s=ENFORCE_S,
-    )
-    make = made.make
-    return replace(made, make=lambda: Without(make(), frozenset(kinds), world))
-
-
-LOCKED = of(
-    "FR-001.reveals", "FR-001.by", "FR-003", "FR-004", "FR-005", "FR-006.cap", "FR-006.odd",
-    "FR-007", "FR-008", "FR-009", "FR-010", "FR-011", "SC-0", "FR-002.no-section",
-    "FR-002.no-locked", "FR-001.default-off", "FR-001.server-off",
-)  # fmt: skip
-REMOVED: dict[str, tuple[Callable[[], Target], frozenset[str]]] = {
-    "config locks": (
-        lambda: target(("config",), open_lists),
-        of("FR-001.reveals-config", "FR-008.config", "SC-003", "FR-004.config", "FR-006.cap")
-        - of("SC-003.rejection~quarantined"),  # what lies beneath a quarantine cannot be proven
-    ),
-    "user locks": (
-        lambda: target(("user",)),
-        of("FR-001.reveals-user", "FR-008.distinct") - of("FR-008.distinct~"),
-    ),
-    "quarantine": (
-        lambda: target(("quarantine",)),
-        of("FR-001.reveals-quarantined", "FR-010.quarantined"),
-    ),
-    "servers that are off": (lambda: target(("server",)), of("FR-001.server-off")),
-    "what is beyond an agent's scope": (lambda: target(world=wide_agents), of("FR-007")),
-    "every lock": (
-        lambda: replace(
-            target(("config", "user", "quarantine", "server"), open_lists),
-            capabilities=CAPABILITIES - {"approval"},  # its locks are the suite's own work
-        ),
-        LOCKED,
-    ),
-    "the note": (
-        lambda: target(note=lambda *_: None),
-        of("FR-009", "FR-007.note", "SC-002", "SC-006"),
-    ),
-    "the counts": (
-        lambda: target(counts=lambda *_: None),
-        of("FR-010", "SC-005", "SC-003.listing", "FR-007.listing"),
-    ),
-    "the locked entries": (
-        lambda: target(sections=lambda *_: dict[str, Any]()),
-        LOCKED - of("FR-008", "FR-010", "FR-011", "SC-005", "SC-003.listing", "SC-003.rejection",
-                    "FR-004.once", "FR-007.listing", "FR-007.rejection", "FR-001.server-off~",
-                    "FR-003.canary~", "FR-004.follows-state~", "FR-007.non-interference",
-                    "FR-009.silent~under-flag"),
-    ),
-}  # fmt: skip
-"""What is taken away, and the clauses of which nothing is left to be observed then."""
-
-
-@pytest.mark.parametrize("subject", REMOVED)
-def test_nothing_is_said_to_hold_of_what_is_not_there(subject: str, tmp_path: Path) -> None:
-    """No clause of the subject passes, whichever checks cite it."""
-    make, clauses = REMOVED[subject]
-
-    found = tried(trial(make(), clauses=clauses), tmp_path)
-
-    passed = sorted(clauses.intersection(found.clauses_passed))
-    assert passed == []
-
-
-@pytest.mark.parametrize("word", sorted({word for one in CLAUSES for word in one.capability}))
-def test_what_is_not_declared_does_not_apply_whatever_cites_it(word: str, tmp_path: Path) -> None:
-    """The clauses of a capability that is left out, and nothing else of theirs."""
-    own = frozenset(one.id for one in CLAUSES if word in one.capability)
-    declared = replace(target(), capabilities=CAPABILITIES - {word})
-
-    found = tried(trial(declared, clauses=own), tmp_path)
-
-    assert {name: found.clauses[name] for name in own} == dict.fromkeys(own, "not_applicable")
+    assert (cell, why.partition(":")[0].startswith("clauses")) == ("misbehaved", True)

@@ -36,13 +36,17 @@ ASKED_FOR_NOTHING = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Control:
-    """A target whose verdict is known beforehand; `misses` tells what a run of it got wrong."""
+    """A target whose verdict is known beforehand; `misses` tells what a run of it got wrong.
+
+    `clauses`: only the checks that cite one of these are run; None is all.
+    """
 
     id: str
     text: str
     target: Callable[[], Target]
     misses: Callable[[Verdicts], str]
     profile: str = "discovery"
+    clauses: frozenset[str] | None = None
 
 
 def _nothing(exits: Sequence[int]) -> Callable[[Verdicts], str]:

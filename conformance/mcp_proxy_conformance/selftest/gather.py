@@ -14,6 +14,7 @@ from mcp_proxy_conformance.selftest.duels import Duel
 from mcp_proxy_conformance.selftest.loader_controls import LOADER_CONTROLS
 from mcp_proxy_conformance.selftest.matrix import Trial, made
 from mcp_proxy_conformance.selftest.proofs import proofs
+from mcp_proxy_conformance.selftest.removal import REMOVALS
 from mcp_proxy_conformance.selftest.row import NEEDS, Kind, Row
 from mcp_proxy_conformance.selftest.standing import Standing
 from mcp_proxy_conformance.selftest.wire import WIRE_FAULTS
@@ -43,7 +44,7 @@ def trials() -> list[Trial]:
         Trial(kind="variant", changed=one, clauses=one.takes, profile=one.profile)
         for one in load_variants()
     ]
-    controls = (*CONTROLS, *LOADER_CONTROLS)
+    controls = (*CONTROLS, *LOADER_CONTROLS, *REMOVALS)
     return found + [Trial(kind="control", changed=one, profile=one.profile) for one in controls]
 
 

@@ -100,7 +100,7 @@ def rows(trials: Sequence[Trial], folder: Path, *, full: bool, at_once: int = 2)
     def work(trial: Trial) -> Row:
         place = folder / f"{trial.kind}-{trial.changed.id}"
         if trial.kind == "control":
-            return _control(trial, trial.tried(place))
+            return _control(trial, trial.tried(place, clauses=trial.changed.clauses))
         if trial.kind == "variant":
             return _acquittal(trial, trial.tried(place))
         return _kill(trial, place, full=full)

@@ -1,0 +1,192 @@
+"""Removal: the subject of clauses is taken out of the world, and none of them may pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from mcp_proxy_conformance.catalogue.requirement import catalogue, profile
+from mcp_proxy_conformance.catalogue.world import LockKind, World
+from mcp_proxy_conformance.selftest.controls import Control
+from mcp_proxy_conformance.selftest.trial import Verdicts
+from mcp_proxy_conformance.targets.adapter import CAPABILITIES, Access, Target, Upstream
+from mcp_proxy_conformance.targets.embedded import embedded
+
+SETTLE_S, ENFORCE_S = 0.1, 0.2
+OF_DISCOVERY = [
+    clause
+    for clause in (catalogue().clause(one) for one in profile("discovery").clauses)
+    if clause.asked_by is None
+]
+
+
+def of(*prefixes: str) -> frozenset[str]:
+    """The clauses whose ids begin so."""
+    return frozenset(clause.id for clause in OF_DISCOVERY if clause.id.startswith(prefixes))
+
+
+class Without:
+    """An adapter whose operator accepts locks of some kinds and lays none of them."""
+
+    def __init__(
+        self, adapter: Any, kinds: frozenset[str], world: Callable[[World], World]
+    ) -> None:
+        self._adapter, self._kinds, self._world = adapter, kinds, world
+
+    def __getattr__(self, name: str) -> Any:
+        """Everything else is as ever."""
+        return getattr(self._adapter, name)
+
+    def start(self, world: World, upstreams: Mapping[str, Upstream], folder: Path) -> Access:
+        """Start it in another world than the suite thinks."""
+        access: Access = self._adapter.start(self._world(world), upstreams, folder)
+        return access
+
+    def lock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
+        """Accept it; lay it unless it is of those kinds."""
+        if kind in self._kinds:
+            return None
+        access: Access | None = self._adapter.lock(kind, server, tools)
+        return access
+
+    def unlock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
+        """Lift what was laid."""
+        if kind in self._kinds and kind != "approval":
+            return None
+        access: Access | None = self._adapter.unlock(kind, server, tools)
+        return access
+
+
+def open_lists(world: World) -> World:
+    """The world without deny and allow lists."""
+    servers = tuple(msgspec.structs.replace(one, deny=(), allow=None) for one in world.servers)
+    return msgspec.structs.replace(world, servers=servers)
+
+
+def wide_agents(world: World) -> World:
+    """The world whose agents may see every server: nothing lies beyond their scope."""
+    every = tuple(one.name for one in world.servers)
+    return msgspec.structs.replace(world, agents=dict.fromkeys(world.agents, every))
+
+
+def same(world: World) -> World:
+    """The world as it is."""
+    return world
+
+
+def target(
+    kinds: Iterable[str] = (), world: Callable[[World], World] = same, **change: Any
+) -> Target:
+    """The reference without these locks, in that world, and changed so."""
+    from mcp_proxy_reference.changed import Changed  # noqa: PLC0415 - as in targets/embedded.py
+
+    made = embedded(
+        Changed(id="without", text="Something is not there.", change=change),
+        settle_s=SETTLE_S,
+        enforce_s=ENFORCE_S,
+    )
+    make = made.make
+    return replace(made, make=lambda: Without(make(), frozenset(kinds), world))
+
+
+LOCKED = of(
+    "FR-001.reveals", "FR-001.by", "FR-003", "FR-004", "FR-005", "FR-006.cap", "FR-006.odd",
+    "FR-007", "FR-008", "FR-009", "FR-010", "FR-011", "SC-0", "FR-002.no-section",
+    "FR-002.no-locked", "FR-001.default-off", "FR-001.server-off",
+)  # fmt: skip
+REMOVED: dict[str, tuple[Callable[[], Target], frozenset[str]]] = {
+    "config locks": (
+        lambda: target(("config",), open_lists),
+        of("FR-001.reveals-config", "FR-008.config", "SC-003", "FR-004.config", "FR-006.cap")
+        - of("SC-003.rejection~quarantined"),  # what lies beneath a quarantine cannot be proven
+    ),
+    "user locks": (
+        lambda: target(("user",)),
+        of("FR-001.reveals-user", "FR-008.distinct") - of("FR-008.distinct~"),
+    ),
+    "quarantine": (
+        lambda: target(("quarantine",)),
+        of("FR-001.reveals-quarantined", "FR-010.quarantined"),
+    ),
+    "servers that are off": (lambda: target(("server",)), of("FR-001.server-off")),
+    "what is beyond an agent's scope": (lambda: target(world=wide_agents), of("FR-007")),
+    "every lock": (
+        lambda: replace(
+            target(("config", "user", "quarantine", "server"), open_lists),
+            capabilities=CAPABILITIES - {"approval"},  # its locks are the suite's own work
+        ),
+        LOCKED,
+    ),
+    "the note": (
+        lambda: target(note=lambda *_: None),
+        of("FR-009", "FR-007.note", "SC-002", "SC-006"),
+    ),
+    "the counts": (
+        lambda: target(counts=lambda *_: None),
+        of("FR-010", "SC-005", "SC-003.listing", "FR-007.listing"),
+    ),
+    "the locked entries": (
+        lambda: target(sections=lambda *_: dict[str, Any]()),
+        LOCKED - of("FR-008", "FR-010", "FR-011", "SC-005", "SC-003.listing", "SC-003.rejection",
+                    "FR-004.once", "FR-007.listing", "FR-007.rejection", "FR-001.server-off~",
+                    "FR-003.canary~", "FR-004.follows-state~", "FR-007.non-interference",
+                    "FR-009.silent~under-flag"),
+    ),
+}  # fmt: skip
+"""What is taken away, and the clauses of which nothing is left to be observed then."""
+
+
+def undeclared(word: str) -> Target:
+    """The reference, said to be incapable of that."""
+    return replace(target(), capabilities=CAPABILITIES - {word})
+
+
+def _none_passes(clauses: frozenset[str]) -> Callable[[Verdicts], str]:
+    def misses(found: Verdicts) -> str:
+        passed = sorted(clauses.intersection(found.clauses_passed))
+        return f"clauses pass that nothing was seen of: {', '.join(passed)}" if passed else ""
+
+    return misses
+
+
+def _none_applies(clauses: frozenset[str]) -> Callable[[Verdicts], str]:
+    def misses(found: Verdicts) -> str:
+        other = sorted(one for one in clauses if found.clauses[one] != "not_applicable")
+        return f"clauses of what is not declared apply: {', '.join(other)}" if other else ""
+
+    return misses
+
+
+def _slug(subject: str) -> str:
+    return subject.replace("'", "").replace(" ", "-")
+
+
+def _without(subject: str) -> Control:
+    make, clauses = REMOVED[subject]
+    return Control(
+        id=f"without-{_slug(subject)}",
+        text=f"The reference in a world without {subject}.",
+        target=make,
+        misses=_none_passes(clauses),
+        clauses=clauses,
+    )
+
+
+def _undeclared(word: str) -> Control:
+    clauses = frozenset(one.id for one in OF_DISCOVERY if word in one.capability)
+    return Control(
+        id=f"without-declaring-{word}",
+        text=f"The reference, which does not declare {word}.",
+        target=lambda: undeclared(word),
+        misses=_none_applies(clauses),
+        clauses=clauses,
+    )
+
+
+WORDS = sorted({word for one in OF_DISCOVERY for word in one.capability})
+REMOVALS = (*map(_without, REMOVED), *map(_undeclared, WORDS))
+"""The controls that take a subject away, or the declaration of a capability."""
