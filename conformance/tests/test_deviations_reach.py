@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from known_failures import FLAG, QUERY, command, reported, write
 
+from mcp_proxy_conformance.run.request import Selection
 from mcp_proxy_conformance.selftest.live_trial import endpoint_of, seeded, tried_live
 from mcp_proxy_conformance.selftest.trial import trial, tried
 from mcp_proxy_conformance.targets.embedded import embedded
@@ -86,7 +87,7 @@ def test_no_file_excuses_a_counterexample(tmp_path: Path) -> None:
     write("ROB.flag")
     (fault,) = (one for one in faults() if one.id == FLAG)
     target = embedded(fault, settle_s=0.1)
-    given = trial(target, profile="robustness", clauses=frozenset({"ROB.flag"}))
+    given = trial(target, Selection(clauses=frozenset({"ROB.flag"})), profile="robustness")
     try:
         verdicts = tried(given, tmp_path / "trial")
     finally:

@@ -13,6 +13,7 @@ from mcp_proxy_conformance.catalogue.requirement import catalogue, profile
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.resilience.loader_target import embedded_target
 from mcp_proxy_conformance.run.judgement import attempt, confirmed
+from mcp_proxy_conformance.run.request import Selection
 from mcp_proxy_conformance.selftest.trial import trial, tried
 from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_conformance.verdict.comparison import Comparison, of_sides, same
@@ -115,7 +116,7 @@ def test_a_proxy_with_one_fault_is_accused_of_that_alone(
     near = {"FR-001", "FR-003", "FR-005", "FR-006", "FR-009", "FR-010", "SC-006"}
     asked = frozenset(one for one in catalogue().clauses if one.partition(".")[0] in near)
 
-    found = tried(trial(target, clauses=asked), tmp_path)
+    found = tried(trial(target, Selection(clauses=asked)), tmp_path)
 
     firm = {one for one in asked if catalogue().clause(one).judgement == "F"}
     failed = {one for one in firm if found.clauses.get(one) == "fail"}
@@ -126,7 +127,11 @@ def test_a_proxy_with_one_fault_is_accused_of_that_alone(
 
 SLOW = ("T1", "I4", "S1", "X")
 """Requirements whose loads wait for silent servers, and those on other matters."""
-QUICK = frozenset(one for one in profile("resilience").clauses if one.partition(".")[0] not in SLOW)
+QUICK = Selection(
+    clauses=frozenset(
+        one for one in profile("resilience").clauses if one.partition(".")[0] not in SLOW
+    )
+)
 LOADS = [
     ("not-found-may-pass", {"P3.not-found", "P3.once", "R4.stops"}),
     ("server-error-is-permanent", {"T3.server-error", "T3.notification", "T3.retried", "R2.heals"}),
@@ -140,7 +145,7 @@ def test_a_loader_that_is_wrong_on_one_signal_is_told_its_clauses(
     """The failing control answers 404 and charges no case; no server's class breaks another's."""
     target = embedded_target(LOADERS[name])
 
-    found = tried(trial(target, profile="resilience", clauses=QUICK), tmp_path)
+    found = tried(trial(target, QUICK, profile="resilience", examples=0), tmp_path)
 
     firm = [one for one in found.clauses if catalogue().clause(one).judgement == "F"]
     failed = {one for one in firm if found.clauses[one] == "fail"}
@@ -152,8 +157,9 @@ def test_too_few_attempts_are_not_too_many(tmp_path: Path) -> None:
     never = ChangedLoad(
         id="never", text="It never tries again.", change={"again": lambda *_: False}
     )
+    quick = trial(embedded_target(never), QUICK, profile="resilience", examples=0)
 
-    found = tried(trial(embedded_target(never), profile="resilience", clauses=QUICK), tmp_path)
+    found = tried(quick, tmp_path)
 
     assert found.clauses["O5.bounded"] != "fail"
     assert found.clauses["T3.retried"] == "fail"

@@ -23,6 +23,7 @@ from mcp_proxy_conformance.resilience.loader_target import embedded_target
 from mcp_proxy_conformance.resilience.loads import Loads
 from mcp_proxy_conformance.resilience.walk import Reads
 from mcp_proxy_conformance.run.laws.of_loads import Laws
+from mcp_proxy_conformance.run.request import Selection
 from mcp_proxy_conformance.run.subjects.loader import LoadBench
 from mcp_proxy_conformance.selftest.trial import trial, tried
 from mcp_proxy_conformance.verdict.comparison import Comparison
@@ -256,7 +257,7 @@ def test_a_run_says_the_same_twice_and_leads_to_a_case_of_its_own(tmp_path: Path
         given = trial(
             embedded_target(wrong),
             profile="resilience",
-            clauses=frozenset({"I5.clears", "O5.bounded"}),
+            selection=Selection(clauses=frozenset({"I5.clears", "O5.bounded"})),
         )
         verdicts = tried(given, tmp_path / name)
         found.append([(r["check"], r["case"], r["verdict"], r["clauses"]) for r in verdicts.every])

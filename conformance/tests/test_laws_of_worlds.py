@@ -23,6 +23,7 @@ from mcp_proxy_conformance.discovery.laws.law import LAWS
 from mcp_proxy_conformance.discovery.laws.shrinking import size
 from mcp_proxy_conformance.discovery.laws.writing import written
 from mcp_proxy_conformance.run.laws.of_worlds import Asked, Laws, generated
+from mcp_proxy_conformance.run.request import Selection
 from mcp_proxy_conformance.selftest.trial import trial, tried
 from mcp_proxy_conformance.targets.adapter import CAPABILITIES
 from mcp_proxy_conformance.targets.embedded import embedded
@@ -208,8 +209,10 @@ def test_a_run_says_the_same_twice_and_tells_its_seed(tmp_path: Path) -> None:
     for name in ("one", "two"):
         given = trial(
             embedded(changed("eleven", cap=lambda wanted: cap(wanted) + 1), settle_s=SETTLE_S),
-            clauses=frozenset({"FR-006.odd-limits"}),
-            alone="test_no_answer_in_any_world_exceeds_its_cap",
+            selection=Selection(
+                clauses=frozenset({"FR-006.odd-limits"}),
+                alone="test_no_answer_in_any_world_exceeds_its_cap",
+            ),
         )
         verdicts = tried(given, tmp_path / name)
         found.append([(r["check"], r["verdict"], r["clauses"]) for r in verdicts.every])

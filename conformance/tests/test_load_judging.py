@@ -11,6 +11,7 @@ import pytest
 
 from mcp_proxy_conformance.resilience.loader_target import embedded_target
 from mcp_proxy_conformance.resilience.showing import shows
+from mcp_proxy_conformance.run.request import Selection
 from mcp_proxy_conformance.selftest.trial import trial, tried
 from mcp_proxy_reference.changed_load import ChangedLoad
 from mcp_proxy_reference.load_faults import load_faults
@@ -54,7 +55,7 @@ def verdicts(place: Path, change: Any, clause: str, *, confirm: bool) -> set[str
     given = trial(
         embedded_target(change, patience=0.2),
         profile="resilience",
-        clauses=frozenset({clause}),
+        selection=Selection(clauses=frozenset({clause})),
         confirm=confirm,
     )
     return {one["verdict"] for one in tried(given, place).every}

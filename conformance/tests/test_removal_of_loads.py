@@ -11,6 +11,7 @@ import pytest
 from mcp_proxy_conformance.catalogue.requirement import catalogue, profile
 from mcp_proxy_conformance.resilience import loads
 from mcp_proxy_conformance.resilience.loader_target import embedded_target
+from mcp_proxy_conformance.run.request import Selection
 from mcp_proxy_conformance.selftest.trial import trial, tried
 from mcp_proxy_conformance.targets.description import OF_LOADERS
 from mcp_proxy_reference.changed_load import ChangedLoad
@@ -71,7 +72,9 @@ def test_nothing_is_said_to_hold_of_what_no_server_did(
     monkeypatch.setattr(loads, "_script", lambda server: played(script(server)))
     target = embedded_target(AS_IT_IS, patience=PATIENCE)
 
-    found = tried(trial(target, profile="resilience", clauses=clauses, examples=0), tmp_path)
+    found = tried(
+        trial(target, Selection(clauses=clauses), profile="resilience", examples=0), tmp_path
+    )
 
     assert sorted(clauses.intersection(found.clauses_passed)) == []
 
@@ -83,6 +86,6 @@ def test_what_a_loader_does_not_declare_does_not_apply(word: str, tmp_path: Path
     own = frozenset(one.id for one in CLAUSES if word in one.capability)
     target = embedded_target(AS_IT_IS, [word], patience=PATIENCE)
 
-    found = tried(trial(target, profile="resilience", clauses=own), tmp_path)
+    found = tried(trial(target, Selection(clauses=own), profile="resilience"), tmp_path)
 
     assert {name: found.clauses[name] for name in own} == dict.fromkeys(own, "not_applicable")

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from mcp_proxy_conformance.run.request import Selection
 from mcp_proxy_conformance.selftest.forking import forked
 from mcp_proxy_conformance.selftest.matrix import LIMIT_S, Trial, killers
 
@@ -26,8 +27,8 @@ def duels(jobs: Sequence[Duel], folder: Path, *, at_once: int = 2) -> Iterator[t
         for trial in duel.trials:
             wanted = frozenset(trial.clauses)
             place = folder / f"{duel.check}-{trial.changed.id}"
-            chosen = {"clauses": duel.clauses, "until": wanted, "only": duel.check}
-            if killers(trial.tried(place, narrow=True, **chosen), wanted):
+            alone = Selection(clauses=duel.clauses, until=wanted, alone=duel.check)
+            if killers(trial.tried(place, alone, narrow=True), wanted):
                 return str(trial.changed.id)
         return ""
 

@@ -9,12 +9,13 @@ from typing import Any
 
 from mcp_proxy_conformance.catalogue.requirement import folders_of
 from mcp_proxy_conformance.resilience.loader_target import embedded_target
+from mcp_proxy_conformance.run.request import Selection
 from mcp_proxy_conformance.selftest.controls import Control
 from mcp_proxy_conformance.selftest.forking import Outcome, forked
 from mcp_proxy_conformance.selftest.rewriting import WireFault, rewriting
 from mcp_proxy_conformance.selftest.row import Cell, Kind, Row
 from mcp_proxy_conformance.selftest.standing import CHECK_S, Standing
-from mcp_proxy_conformance.selftest.trial import LONG_S, SHORT_S, Verdicts, trial, tried
+from mcp_proxy_conformance.selftest.trial import EVERY, LONG_S, SHORT_S, Verdicts, trial, tried
 from mcp_proxy_conformance.targets.adapter import Target
 from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_conformance.verdict.outcome import BROKEN, FAULT
@@ -73,8 +74,8 @@ class Trial:
         capabilities = made.capabilities.difference(lacks)
         return replace(made, capabilities=capabilities, pins=_pins(self.changed))
 
-    def tried(self, place: Path, *, narrow: bool = False, **chosen: Any) -> Verdicts:
-        """What checks say of it, `chosen` as in `trial`; none that fails before the change.
+    def tried(self, place: Path, selection: Selection = EVERY, *, narrow: bool = False) -> Verdicts:
+        """What checks say of it; none of those that fail before the change.
 
         `narrow`: for a few checks, of which one may ask for time.
         """
@@ -83,11 +84,12 @@ class Trial:
             target = replace(target, ahead=1, soak_s=SOAK_S)
         if self.base is None:
             sure = self.loads and self.kind == "variant"
-            request = trial(target, profile=self.profile, confirm=sure, **chosen)
+            request = trial(target, selection, profile=self.profile, confirm=sure)
             patient = self.loads or self.kind == "variant"
             return tried(request, place, check_s=LONG_S if patient else SHORT_S)
-        chosen |= {"profile": self.profile, "without": self.base.without, "confirm": True}
-        return tried(trial(target, **chosen), place, check_s=CHECK_S)
+        selection = replace(selection, without=self.base.without)
+        request = trial(target, selection, profile=self.profile, confirm=True)
+        return tried(request, place, check_s=CHECK_S)
 
 
 def rows(trials: Sequence[Trial], folder: Path, *, full: bool, at_once: int = 2) -> Iterator[Row]:
@@ -100,7 +102,7 @@ def rows(trials: Sequence[Trial], folder: Path, *, full: bool, at_once: int = 2)
     def work(trial: Trial) -> Row:
         place = folder / f"{trial.kind}-{trial.changed.id}"
         if trial.kind == "control":
-            return _control(trial, trial.tried(place, clauses=trial.changed.clauses))
+            return _control(trial, trial.tried(place, Selection(clauses=trial.changed.clauses)))
         if trial.kind == "variant":
             return _acquittal(trial, trial.tried(place))
         return _kill(trial, place, full=full)
@@ -120,8 +122,8 @@ def _row(outcome: Outcome[Trial, Row]) -> Row:
 def _kill(trial: Trial, place: Path, *, full: bool) -> Row:
     wanted, found = frozenset(trial.clauses), None
     if not full:
-        chosen = {"clauses": wanted, "until": wanted, "first": trial.first}
-        found = trial.tried(place / "citing", narrow=True, **chosen)
+        citing = Selection(clauses=wanted, until=wanted, first=trial.first)
+        found = trial.tried(place / "citing", citing, narrow=True)
         if convicting := killers(found, wanted):
             return made(trial, "killed", found, convicting)
     if found is None or trial.base is None:

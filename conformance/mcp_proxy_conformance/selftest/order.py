@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_proxy_conformance.catalogue.index import Check
-from mcp_proxy_conformance.run.request import RunRequest
+from mcp_proxy_conformance.run.request import RunRequest, Selection
 from mcp_proxy_conformance.selftest.forking import forked
 from mcp_proxy_conformance.selftest.matrix import LIMIT_S, reference
 from mcp_proxy_conformance.selftest.row import Row
@@ -32,9 +32,9 @@ class Turn:
     def request(self) -> RunRequest:
         """The run of the unchanged reference."""
         if self.check is None:
-            return trial(reference(), backwards=self.way == BACKWARDS)
+            return trial(reference(), Selection(backwards=self.way == BACKWARDS))
         cited = frozenset(self.check.clauses)
-        return trial(reference(), clauses=cited, alone=self.check.name)
+        return trial(reference(), Selection(clauses=cited, alone=self.check.name))
 
 
 def rows(ways: Iterable[str], alone: Sequence[Check], folder: Path, *, at_once: int) -> list[Row]:

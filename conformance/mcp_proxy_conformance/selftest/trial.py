@@ -16,6 +16,8 @@ from mcp_proxy_conformance.run.invocation import invoke
 from mcp_proxy_conformance.run.request import RunRequest, Selection
 from mcp_proxy_conformance.targets.adapter import Target
 
+EVERY = Selection()
+"""All checks of the profile, in their order."""
 SHORT_S, LONG_S = 30, 120
 """What one check may take in front of the reference; loads wait for silent servers, and nobody says
 that a variant must be quick."""
@@ -51,9 +53,15 @@ class Verdicts:
         return [r for r in self.results if r["verdict"] == "fail" and r["judgement"] == "F"]
 
 
-def trial(target: Target, *, profile: str = "discovery", confirm: bool = False,
-          examples: int | None = None, **chosen: Any) -> RunRequest:  # fmt: skip
-    """The request of a trial: `chosen` as in `Selection`; failures count at first sight.
+def trial(
+    target: Target,
+    selection: Selection = EVERY,
+    *,
+    profile: str = "discovery",
+    confirm: bool = False,
+    examples: int | None = None,
+) -> RunRequest:
+    """The request of a trial, in which failures count at first sight unless they are confirmed.
 
     Of worlds only the tours are played, of loads as many generated as ever. No file excuses a
     failure in a trial, and a target that falls silent does not end it.
@@ -62,7 +70,7 @@ def trial(target: Target, *, profile: str = "discovery", confirm: bool = False,
     return RunRequest(
         subject=target,
         profile=profile,
-        selection=Selection(**chosen),
+        selection=selection,
         confirm=confirm,
         examples=few if examples is None else examples,
         trial=True,
