@@ -1,6 +1,6 @@
 """All checks of a live endpoint, for a test file that imports `*` from here.
 
-The endpoint is named by `MCP_PROXY_CONFORMANCE_URL`; see live/environment.py.
+The endpoint is named by `MCP_PROXY_CONFORMANCE_URL`; see discovery/live/endpoint.py.
 """
 
 from __future__ import annotations

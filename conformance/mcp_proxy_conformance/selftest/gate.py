@@ -84,7 +84,7 @@ def shipped() -> Shipped:
 
 def shipped_with(**data: Any) -> Shipped:
     """Such data with the counterexamples and variants as installed, which are code."""
-    from mcp_proxy_reference.faults import faults  # noqa: PLC0415 - as in target/embedded.py
+    from mcp_proxy_reference.faults import faults  # noqa: PLC0415 - as in targets/embedded.py
     from mcp_proxy_reference.load_faults import load_faults  # noqa: PLC0415
     from mcp_proxy_reference.load_variants import load_variants  # noqa: PLC0415
     from mcp_proxy_reference.variants import variants  # noqa: PLC0415

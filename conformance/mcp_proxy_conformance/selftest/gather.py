@@ -26,7 +26,7 @@ COUNTEREXAMPLES = ("fault", "wire")
 
 def trials() -> list[Trial]:
     """All of them; each check is the first on what it is listed with, then on about as many."""
-    from mcp_proxy_reference.faults import faults  # noqa: PLC0415 - as in target/embedded.py
+    from mcp_proxy_reference.faults import faults  # noqa: PLC0415 - as in targets/embedded.py
     from mcp_proxy_reference.load_faults import load_faults  # noqa: PLC0415
     from mcp_proxy_reference.load_variants import load_variants  # noqa: PLC0415
     from mcp_proxy_reference.variants import variants  # noqa: PLC0415

@@ -75,7 +75,7 @@ def _named(document: Document, noun: str, name: str) -> Iterator[tuple[Document,
 
 def _code(name: str) -> tuple[Path, int]:
     """The line of code that gives something that id, else the module that asks for it."""
-    import mcp_proxy_reference  # noqa: PLC0415 - as in target/embedded.py
+    import mcp_proxy_reference  # noqa: PLC0415 - as in targets/embedded.py
 
     for package in (mcp_proxy_reference.__file__, gate.__file__):
         for path in sorted(Path(str(package)).parent.rglob("*.py")):
