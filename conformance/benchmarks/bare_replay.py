@@ -28,7 +28,7 @@ from urllib.parse import urlsplit
 from amounts import positive
 
 from mcp_proxy_conformance.catalogue.world import World
-from mcp_proxy_conformance.run.invocation import invoke
+from mcp_proxy_conformance.run.invocation import invoke, prepare
 from mcp_proxy_conformance.selftest.trial import trial
 from mcp_proxy_conformance.targets.adapter import Target
 from mcp_proxy_conformance.targets.description import describe
@@ -68,6 +68,7 @@ def recorded(scratch: Path) -> list[Recorded]:
     """The worlds of one run, in the order in which they ended."""
     found: list[Recorded] = []
     with _told_of_the_end(found):
+        prepare(scratch / "out")
         invoke(replace(trial(reference(), confirm=True), out=scratch / "out"), silent=True)
     return [one for one in found if one.requests]
 

@@ -119,7 +119,7 @@ def test_what_the_way_in_carries_is_not_in_the_report() -> None:
     )  # fmt: skip
 
     stage = record.told()
-    made = replace(run(messages={"s/1": message.cited()}), credentials=stage.credentials)
+    made = replace(run(messages={"s/1": message.cited()}), stages=(stage,))
     told = document(made)["messages"]["s/1"]
 
     assert told["headers"] == dict.fromkeys(headers, "(redacted)") | {

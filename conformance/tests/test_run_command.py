@@ -101,3 +101,25 @@ def test_a_credential_of_the_environment_is_told_nowhere(
     assert "adapter.log" in {path.name for path in files}
     assert [path for path in files if token.encode() in path.read_bytes()] == []
     assert token not in done.output
+
+
+def test_a_credential_in_a_command_that_cannot_be_read_is_not_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The complaint about it quotes the command without it."""
+    token = "operator-Canary/4711+x"  # noqa: S105 - made up
+    monkeypatch.setenv("MY_PROXY_TOKEN", token)
+    monkeypatch.setenv("MCP_PROXY_CONFORMANCE_COMMAND", f"adapter --token '{token}")
+
+    done = CliRunner().invoke(main, ["run", "command", "--out", str(tmp_path / "out")])
+
+    assert (done.exit_code, "(redacted)" in done.output, token in done.output) == (2, True, False)
+
+
+def test_a_report_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    """Nothing is run, and the exit code is not that of a violation."""
+    (tmp_path / "checks.ini").mkdir()
+
+    done = CliRunner().invoke(main, ["run", "reference", "--out", str(tmp_path)])
+
+    assert (done.exit_code, "cannot be written" in done.output) == (2, True), done.output

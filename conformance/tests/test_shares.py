@@ -47,11 +47,10 @@ SECOND = PART | {"shard": PART["shard"] | {"number": 2}, "results": [], "message
 def reported(state: RunState) -> dict[str, Any]:
     """The report of a run that has come to that."""
     stages = tuple(state.stages)
-    credentials = tuple(headers for one in stages for headers in one.credentials)
     return document(
         RunRecord(
             target=TargetFacts(kind="reference"), profile=profile("discovery"), state=state,
-            stages=stages, credentials=credentials,
+            stages=stages,
         )
     )  # fmt: skip
 

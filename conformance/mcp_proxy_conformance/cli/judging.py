@@ -32,7 +32,7 @@ from mcp_proxy_conformance.run.subjects.endpoint import LIVE
 from mcp_proxy_conformance.targets.description import BadTarget, describe
 from mcp_proxy_conformance.verdict.deviations.deviation import Deviation
 from mcp_proxy_conformance.verdict.outcome import DECLARATION, FAULT, INTERRUPTED
-from mcp_proxy_conformance.verdict.redaction import Redactor, inert
+from mcp_proxy_conformance.verdict.redaction import Redactor, first_line, inert
 
 USAGE_ERROR = 4
 
@@ -54,7 +54,7 @@ def judge(kind: str | None, options: dict[str, Any]) -> int:
     try:
         request = _request(kind, options, out, deviations)
     except BadTarget as error:
-        click.echo(str(error), err=True)
+        click.echo(Redactor(secrets("", ())).text(first_line(str(error))), err=True)
         return DECLARATION
     # Nearly all that a run makes is kept to its end, so looking for garbage finds none.
     gc.freeze()
@@ -82,24 +82,29 @@ def _request(
 ) -> RunRequest:
     """The request of these options; raises BadTarget."""
     kind, file = target_meant(kind, options["target_file"])
+    file = _resolved(file)
     described = describe(
         kind=kind, file=file, given=target_options(options), environment=os.environ
     )
     return RunRequest(
         subject=described,
-        file=file.resolve() if file is not None else None,
+        file=file,
         profile=options["profile"],
         out=out,
         selection=selection_of(options),
         shard=options["shard"],
-        case=options["case"],
+        case=_resolved(options["case"]),
         examples=options["examples"],
         seed=options["seed"] or 0,
         soak_s=options["soak"],
-        baseline=options["baseline"],
+        baseline=_resolved(options["baseline"]),
         deviations=deviations,
         keep=options["keep"],
     )
+
+
+def _resolved(path: Path | None) -> Path | None:
+    return None if path is None else path.resolve()
 
 
 def selection_of(options: dict[str, Any]) -> Selection:

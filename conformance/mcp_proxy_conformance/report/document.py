@@ -180,7 +180,7 @@ class Secrets:
 
 def _secrets(run: RunRecord) -> Secrets:
     """What the target's way in carries, and whatever else is a credential by its name."""
-    sets = run.credentials
+    sets = [*run.credentials, *(headers for one in run.stages for headers in one.credentials)]
     names = SECRET | {name.lower() for headers in sets for name in headers}
     values = {value for headers in sets for value in headers.values()}
     for message in run.state.messages.values():

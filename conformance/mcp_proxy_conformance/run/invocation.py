@@ -13,9 +13,11 @@ import pytest
 from mcp_proxy_conformance.catalogue.index import names_like
 from mcp_proxy_conformance.catalogue.resources import LOGS, checks_dir
 from mcp_proxy_conformance.run.request import Brought, RunRequest
+from mcp_proxy_conformance.targets.adapter import Target
 from mcp_proxy_conformance.targets.description import BadTarget
 
-INI = """\
+INI = "checks.ini"
+SETTINGS = """\
 [pytest]
 python_files = test_*.py
 markers =
@@ -51,7 +53,8 @@ def prepare(out: Path, checks: Sequence[str] = ()) -> Path:
         out.mkdir(parents=True, exist_ok=True)
         (out / "report.json").unlink(missing_ok=True)
         shutil.rmtree(out / LOGS, ignore_errors=True)
-        log.touch()
+        log.write_text("", encoding="utf-8")
+        (out / INI).write_text(SETTINGS, encoding="utf-8")
     except OSError as error:
         raise BadTarget(
             f"--out {out} cannot be written: {error.strerror}; name another folder"
@@ -70,7 +73,9 @@ def invoke(
     silent: bool = False,
     plugins: Sequence[object] = (),
 ) -> int:
-    """Run the checks of a request; its report is then in its output folder.
+    """Run the checks of a request whose output folder is prepared.
+
+    The report is in that folder then, unless the request cannot be used or pytest breaks.
 
     Args:
         request: What is judged, by what, and how.
@@ -85,12 +90,11 @@ def invoke(
         pytest's own exit code.
     """
     out, soak = request.out, request.soak_s
-    ini = out / "checks.ini"
-    out.mkdir(parents=True, exist_ok=True)
-    ini.write_text(INI, encoding="utf-8")
+    if processes is not None and isinstance(request.subject, Target):
+        raise ValueError("a target that is made in this process cannot be handed to others")
     words = [
-        *map(str, files), "-c", str(ini), "--rootdir", str(out), *ALONE, "-p", "pytest_timeout",
-        f"--timeout={check_s + soak}",
+        *map(str, files), "-c", str(out / INI), "--rootdir", str(out), *ALONE,
+        "-p", "pytest_timeout", f"--timeout={check_s + soak}",
         *([f"--session-timeout={run_s + soak}"] if run_s is not None else []),
         *(SILENT if silent else ("--capture=sys", "--tb=native")),
         *(["-p", "xdist.plugin", "-n", processes] if processes is not None else []),
@@ -101,7 +105,7 @@ def invoke(
 def collect(folders: Sequence[str]) -> None:
     """Have pytest import the checks of these folders, with their assertions rewritten."""
     with tempfile.TemporaryDirectory() as place:
-        ini = Path(place) / "checks.ini"
-        ini.write_text(INI, encoding="utf-8")
+        ini = Path(place) / INI
+        ini.write_text(SETTINGS, encoding="utf-8")
         files = [str(checks_dir() / one) for one in folders]
         pytest.main([*files, "--collect-only", "-c", str(ini), "--rootdir", place, *ALONE, *SILENT])

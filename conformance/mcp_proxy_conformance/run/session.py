@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -68,32 +68,25 @@ class Session:
         """Look whether there is anything to check; if not, `state.stopped` says why."""
         probed = self.subject.probe()
         self.state.stopped = self.state.stopped or probed.stopped
-        self.state.wire = self.state.wire or probed.wire
+        self.state.wire = self.state.wire or self.subject.wire
         self.state.results += probed.results
         self.state.messages |= probed.messages
 
     def plan(self, places: Sequence[Place]) -> None:
         """Prepare what the collected checks will need, in their order."""
-        self.subject.plan(self._applicable(places), partial_run=bool(self.state.partial))
+        self.subject.plan(places, partial_run=bool(self.state.partial))
 
     def count(self, places: Sequence[Place]) -> None:
         """Count the checks of each place: after the last one its target ends."""
-        self.subject.count(self._applicable(places))
+        self.subject.count(self.subject.applicable(places))
 
     def soon(self, places: Sequence[Place]) -> None:
         """Prepare what the next checks need."""
-        self.subject.soon(self._applicable(places))
-
-    def _applicable(self, places: Sequence[Place]) -> Sequence[Place]:
-        return [one for one in places if self.subject.lacking(one) is None]
+        self.subject.soon(self.subject.applicable(places))
 
     def beyond(self, clause_id: str) -> NotApplicable | None:
         """Why nothing is said of a clause, whatever cites it."""
         return self.subject.beyond(clause_id)
-
-    def judge(self, check: Callable[[Any], Any], bench: Any, place: Place) -> Ending:
-        """The ending of a check on its bench."""
-        return self.subject.judge(check, bench, place)
 
     def record(
         self, item: pytest.Item, place: Place, ending: Ending, found: Found | None = None,
@@ -104,7 +97,7 @@ class Session:
         found = found or self.found(ending, cited_clauses)
         rests = self.subject.rests(place, ending)
         ending = rests.ending
-        self.state.wire = self.state.wire or rests.wire
+        self.state.wire = self.state.wire or self.subject.wire
         self.state.messages |= rests.messages
         evidence = _evidence(ending, found)
         check, case = named(item)
@@ -184,6 +177,7 @@ class Session:
     def recorded(self) -> RunRecord:
         """The run as its report sees it."""
         subject, target = self.subject, self.subject.target
+        self.state.wire = self.state.wire or subject.wire
         stages = (*self.state.stages, *subject.stages)
         beyond = {one: why for one in self.profile.clauses if (why := subject.beyond(one))}
         return RunRecord(
@@ -199,7 +193,7 @@ class Session:
             deviations=self.request.deviations,
             beyond=beyond,
             stages=stages,
-            credentials=(*subject.credentials, *(h for one in stages for h in one.credentials)),
+            credentials=tuple(subject.credentials),
             green=subject.green,
             unsettled=subject.unsettled,
             requests=subject.requests,

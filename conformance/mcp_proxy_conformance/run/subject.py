@@ -26,7 +26,6 @@ class Probed:
     """What the first look came to: why nothing can be checked, and what it saw."""
 
     stopped: Outcome | None = None
-    wire: str = ""
     results: tuple[Result, ...] = ()
     messages: Mapping[str, Cited] = field(default_factory=dict)
 
@@ -35,14 +34,13 @@ class Probed:
 class Rests:
     """What a result rests on: the ending as it is told, the messages, further lines.
 
-    `cut` are the paths that comparisons have left out; `wire` is the revision that was spoken.
+    `cut` are the paths that comparisons have left out.
     """
 
     ending: Ending
     messages: Mapping[str, Cited] = field(default_factory=dict)
     lines: tuple[str, ...] = ()
     cut: tuple[str, ...] = ()
-    wire: str = ""
 
 
 class OwnCase(Protocol):
@@ -58,6 +56,8 @@ class Subject:
     """What all subjects do alike; each one overrides what it does in its own way."""
 
     target: Target
+    wire = ""
+    """The revision of the protocol that is spoken with it, once that is known."""
     own_case: OwnCase | None = None
     indivisible = ""
     """Why its checks cannot run in several processes; empty where they can."""
@@ -69,7 +69,11 @@ class Subject:
         raise NotImplementedError
 
     def plan(self, places: Sequence[Place], *, partial_run: bool) -> None:
-        """Prepare what all these checks will need, in their order."""
+        """Prepare what all these checks will need, in their order; some may not apply."""
+
+    def applicable(self, places: Sequence[Place]) -> Sequence[Place]:
+        """Those whose checks apply."""
+        return [one for one in places if self.lacking(one) is None]
 
     def count(self, places: Sequence[Place]) -> None:
         """Count the checks of each place: after the last one its target ends."""

@@ -12,7 +12,7 @@ from mcp_proxy_conformance.catalogue.index import checks_in
 from mcp_proxy_conformance.catalogue.requirement import folders_of
 from mcp_proxy_conformance.catalogue.resources import checks_dir
 from mcp_proxy_conformance.resilience.loader_target import EXAMPLES, LoaderTarget
-from mcp_proxy_conformance.run.invocation import invoke
+from mcp_proxy_conformance.run.invocation import invoke, prepare
 from mcp_proxy_conformance.run.request import RunRequest, Selection
 from mcp_proxy_conformance.targets.adapter import Target
 
@@ -80,6 +80,7 @@ def trial(
 def tried(request: RunRequest, out: Path, *, check_s: int = SHORT_S) -> Verdicts:
     """Run the trial, each check for at most so many seconds; its report stays in `out`."""
     request = replace(request, out=out)
+    prepare(out)
     invoke(request, check_s=check_s, files=_files(request), silent=True)
     report = json.loads((out / "report.json").read_text(encoding="utf-8"))
     results = report["results"]

@@ -75,8 +75,9 @@ class RunRecord:
     """A run as its report sees it.
 
     `beyond`: clauses of which nothing is said, whatever cites them; `credentials`: headers by
-    which the target lets somebody in; `unsettled`: why the run is incomplete that leaves clauses
-    open, empty where their names say it; `requests`: how many were sent, where that is counted.
+    which the target lets somebody in, besides those of the stages; `unsettled`: why the run is
+    incomplete that leaves clauses open, empty where their names say it; `requests`: how many were
+    sent, where that is counted.
     """
 
     profile: Profile

@@ -126,17 +126,17 @@ class RunningEndpoint(Subject):
         if found.unnamed and not (endpoint.queries or endpoint.expect):
             return _without_the_flag(found.unnamed)
         self._offered = found
-        wire = self._talks[""].conversation.wire
+        self.wire = self._talks[""].conversation.wire
         self.target = live_target(endpoint, _version(self._talks[""]))
         try:
             seen = self._survey(second=False).seen
         except Unreachable as error:
             why = f"the endpoint stopped answering: {error}"
-            return Probed(stopped=Outcome("target or adapter broke", BROKEN, why), wire=wire)
+            return Probed(stopped=Outcome("target or adapter broke", BROKEN, why))
         if found.unnamed and not seen.locked():
             why = f"{found.unnamed}, and it brings up nothing that is locked"
-            return _without_the_flag(why, wire)
-        return Probed(wire=wire)
+            return _without_the_flag(why)
+        return Probed()
 
     def _survey(self, *, second: bool) -> LiveBench:
         found = self._benches.get(second)
@@ -240,10 +240,10 @@ class RunningEndpoint(Subject):
         self.finish()
 
 
-def _without_the_flag(why: str, wire: str = "") -> Probed:
+def _without_the_flag(why: str) -> Probed:
     """The endpoint has no such feature."""
     stopped = Outcome("violated", VIOLATED, why)
-    return Probed(stopped=stopped, wire=wire, results=(presence.breach(why, PLACE),))
+    return Probed(stopped=stopped, results=(presence.breach(why, PLACE),))
 
 
 def _subjects(ending: Ending) -> frozenset[str]:

@@ -152,7 +152,7 @@ class DrivenLoader(Subject):
 
     def plan(self, places: Sequence[Place], *, partial_run: bool) -> None:
         """Begin every load that a check will ask for; where a part is asked for, in its order."""
-        wanted = {place.name: None for place in places}
+        wanted = {place.name: None for place in self.applicable(places)}
         cases = load_cases() if self.target.case is None else (self.target.case,)
         by_place = {_place_name(case): case for case in cases}
         chosen = [by_place[name] for name in wanted if name in by_place]

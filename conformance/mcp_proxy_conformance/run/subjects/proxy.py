@@ -156,8 +156,8 @@ class DrivenProxy(Subject):
         try:
             with started.expected_alive():
                 missing = presence.missing(started)
-            wire = started.client(endpoint=self.target.surface.endpoints[0]).wire
-            return self._probed(missing, started, wire)
+            self.wire = started.client(endpoint=self.target.surface.endpoints[0]).wire
+            return self._probed(missing, started)
         except (AdapterError, Unreachable, ProtocolFault) as error:
             return Probed(stopped=_broke(error))
         except Misshapen:
@@ -165,19 +165,18 @@ class DrivenProxy(Subject):
         finally:
             started.close()
 
-    def _probed(self, missing: presence.Missing | None, started: Started, wire: str) -> Probed:
+    def _probed(self, missing: presence.Missing | None, started: Started) -> Probed:
         if missing is None:
-            return Probed(wire=wire)
+            return Probed()
         seen = started.transcript.since(0)[-PRESENCE_EXCERPT:]
         messages = {f"{presence.WORLD.id}/{message.id}": message.cited() for message in seen}
         if not missing.violated:
             stopped = Outcome("incomplete", INCOMPLETE, missing.why)
-            return Probed(stopped=stopped, wire=wire, messages=messages)
+            return Probed(stopped=stopped, messages=messages)
         if not self._described:
-            return Probed(wire=wire, messages=messages)
+            return Probed(messages=messages)
         return Probed(
             stopped=Outcome("violated", VIOLATED, missing.why),
-            wire=wire,
             messages=messages,
             results=(presence.breach(missing.why, presence.WORLD.id, tuple(messages)),),
         )
@@ -186,8 +185,8 @@ class DrivenProxy(Subject):
         """Start ahead what the checks need that are not of laws."""
         del partial_run
         self._few = sum(one.name == GENERATED.id for one in places) <= FEW
-        self.count(places)
-        self.soon(places)
+        self.count(self.applicable(places))
+        self.soon(self.applicable(places))
 
     def count(self, places: Sequence[Place]) -> None:
         """Count the checks of each place: after the last one its target ends."""
@@ -256,13 +255,13 @@ class DrivenProxy(Subject):
         if ending.verdict == "pass":
             seen = seen[-PASS_EXCERPT:]
         wire = started.client().wire
+        self.wire = self.wire or (wire if wire != "unopened" else "")
         cut = tuple(sorted(started.cut))
         started.cut.clear()
         return Rests(
             ending=with_log(ending, started),
             messages={f"{record.place}/{one.id}": one.cited() for one in seen},
             cut=cut,
-            wire=wire if wire != "unopened" else "",
         )
 
     def stage(self, name: str) -> StageTold | None:
