@@ -267,6 +267,7 @@ FAULTS: tuple[Fault, ...] = (
         "spec-counts-first-page",
         "Tools from later pages of a server are not counted.",
         "FR-010.sum",
+        "FR-010.block",
         swap=_less_later_pages,
     ),
     fault(
