@@ -15,7 +15,7 @@ from mcp_proxy_conformance.selftest.forking import Outcome, forked
 from mcp_proxy_conformance.selftest.rewriting import WireFault, rewriting
 from mcp_proxy_conformance.selftest.row import Cell, Kind, Row
 from mcp_proxy_conformance.selftest.standing import CHECK_S, Standing
-from mcp_proxy_conformance.selftest.trial import EVERY, LONG_S, SHORT_S, Verdicts, trial, tried
+from mcp_proxy_conformance.selftest.trial import EVERY, LONG_S, Verdicts, trial, tried
 from mcp_proxy_conformance.targets.adapter import Target
 from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_conformance.verdict.outcome import BROKEN, FAULT
@@ -85,8 +85,7 @@ class Trial:
         if self.base is None:
             sure = self.loads and self.kind == "variant"
             request = trial(target, selection, profile=self.profile, confirm=sure)
-            patient = self.loads or self.kind == "variant"
-            return tried(request, place, check_s=LONG_S if patient else SHORT_S)
+            return tried(request, place, check_s=LONG_S if self.kind == "variant" else None)
         selection = replace(selection, without=self.base.without)
         request = trial(target, selection, profile=self.profile, confirm=True)
         return tried(request, place, check_s=CHECK_S)

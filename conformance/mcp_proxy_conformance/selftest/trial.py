@@ -77,11 +77,15 @@ def trial(
     )
 
 
-def tried(request: RunRequest, out: Path, *, check_s: int = SHORT_S) -> Verdicts:
-    """Run the trial, each check for at most so many seconds; its report stays in `out`."""
+def tried(request: RunRequest, out: Path, *, check_s: int | None = None) -> Verdicts:
+    """Run the trial, each check for at most so many seconds; its report stays in `out`.
+
+    `check_s`: None is what suits the subject.
+    """
+    usual = LONG_S if isinstance(request.subject, LoaderTarget) else SHORT_S
     request = replace(request, out=out)
     prepare(out)
-    invoke(request, check_s=check_s, files=_files(request), silent=True)
+    invoke(request, check_s=check_s or usual, files=_files(request), silent=True)
     report = json.loads((out / "report.json").read_text(encoding="utf-8"))
     results = report["results"]
     return Verdicts(
