@@ -1,5 +1,31 @@
 """`python -m mcp_proxy_conformance` is the command line."""
 
-from mcp_proxy_conformance.cli import main
+from __future__ import annotations
 
-main()
+import os
+import signal
+
+from mcp_proxy_conformance.verdict.outcome import INTERRUPTED
+
+
+def main() -> None:
+    """Run it; a signal that comes before it is imported ends with the same code as a later one."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _end)
+    from mcp_proxy_conformance.cli import main as command  # noqa: PLC0415 - it takes its time
+
+    try:
+        command()
+    except SystemExit as end:
+        if end.code == INTERRUPTED:  # else the interpreter may end by the signal that it has seen
+            os._exit(INTERRUPTED)
+        raise
+
+
+def _end(number: int, frame: object) -> None:
+    del number, frame
+    os._exit(INTERRUPTED)
+
+
+if __name__ == "__main__":
+    main()

@@ -6,6 +6,7 @@ import json
 import signal
 import time
 from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -14,19 +15,22 @@ import pytest
 from mcp_proxy_conformance.catalogue.resources import checks_dir
 from mcp_proxy_conformance.discovery.live.endpoint import URL, BadEndpoint
 from mcp_proxy_conformance.discovery.live.live_bench import ANSWER, ANSWERS
+from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.terminal import known_failures
 from mcp_proxy_conformance.run.collection import clauses_of, named, place_of
+from mcp_proxy_conformance.run.deadline import Overdue, set_alarm, within
 from mcp_proxy_conformance.run.judgement import Ending, Silence
 from mcp_proxy_conformance.run.parallel.role import Role, role_of, scratch_of
 from mcp_proxy_conformance.run.progress import heard
 from mcp_proxy_conformance.run.pytest_bridge import (
     is_advisory,
+    late_ending,
     setup_ending,
     tell_pytest,
     tell_waived,
 )
 from mcp_proxy_conformance.run.request import add_options, request_of
-from mcp_proxy_conformance.run.selection import left_out, select, share_out
+from mcp_proxy_conformance.run.selection import files, left_out, select, share_out
 from mcp_proxy_conformance.run.session import Found, Session, as_found
 from mcp_proxy_conformance.run.setup import SCRATCH, set_up
 from mcp_proxy_conformance.run.signals import INTERRUPTION, heed
@@ -36,14 +40,13 @@ from mcp_proxy_conformance.verdict.deviations.deviation import BadDeviations
 from mcp_proxy_conformance.verdict.deviations.waiving import stray
 from mcp_proxy_conformance.verdict.outcome import STALE, Outcome
 from mcp_proxy_conformance.verdict.redaction import inert
-from mcp_proxy_conformance.verdict.result import Blame
 
 RUN = pytest.StashKey[Session]()
 ENDING = pytest.StashKey[tuple[Ending, Found]]()
 BEGAN = pytest.StashKey[float]()
 SILENCE = pytest.StashKey[Silence]()
 WHOLE = pytest.StashKey[bool]()
-REPORT = pytest.StashKey[dict[str, Any]]()
+REPORT = pytest.StashKey[Report]()
 ROLE = pytest.StashKey[Role]()
 FAULTS: list[str] = []
 
@@ -72,7 +75,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[ROLE] = role_of(config, run)
     config.stash[WHOLE] = config.args_source is not pytest.Config.ArgsSource.ARGS
     if config.stash[WHOLE]:
-        config.args = [str(checks_dir() / folder) for folder in run.profile.folders]
+        config.args = list(map(str, files(run)))
         config.args_source = pytest.Config.ArgsSource.ARGS
 
 
@@ -203,11 +206,43 @@ def pytest_runtest_makereport(
         report.user_properties.append(("requirements", " ".join(result.clauses)))
         tell_waived(report, result, run)
     elif call.when == "call" and call.excinfo is not None:
-        late = isinstance(call.excinfo.value, pytest.fail.Exception)  # pytest-timeout's way
-        blame: Blame = "network" if late else "suite"
-        ending = Ending(verdict="error", blame=blame, reason=str(call.excinfo.value))
-        run.record(item, place, ending, seconds=seconds)
+        run.record(item, place, late_ending(call.excinfo.value), seconds=seconds)
+    left = run.left_s
+    if left is not None and left <= 0 and not item.session.shouldfail:
+        item.session.shouldfail = str(run.overdue())
     return report
+
+
+@pytest.hookimpl(tryfirst=True, optionalhook=True)
+def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> bool | None:
+    """A check is interrupted in words of ours, unless the end of the run comes before."""
+    run = item.config.stash.get(RUN, None)
+    if run is None or settings.method != "signal":
+        return None
+    seconds = settings.timeout
+    if run.left_s is None or run.left_s > seconds:
+        alarm = Overdue(f"the check did not end within {seconds:g} s", of_run=False)
+        vars(item)["cancel_timeout"] = set_alarm(seconds, alarm)  # pytest-timeout calls it
+    return True
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
+    """To set a stage up ends with the run."""
+    with _in_time(item):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """And so does a check."""
+    with _in_time(item):
+        return (yield)
+
+
+def _in_time(item: pytest.Item) -> AbstractContextManager[None]:
+    run = item.config.stash.get(RUN, None)
+    return nullcontext() if run is None else within(run.left_s, run.overdue())
 
 
 def _stop_if_silent(item: pytest.Item, ending: Ending, run: Session) -> None:
@@ -243,12 +278,17 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     if exitstatus == pytest.ExitCode.INTERNAL_ERROR:
         state.faults.append("pytest broke inside; its log says where")
     state.cut_short = str(session.shouldfail or session.shouldstop or "")
-    told = session.config.stash[ROLE].end()
+    try:
+        told = session.config.stash[ROLE].end()
+    except OSError as error:
+        run.close()
+        place = run.request.out / "report.json"
+        raise pytest.UsageError(f"{place} cannot be written: {error.strerror}") from None
     if told is None:
         return
     session.config.stash[REPORT] = told
     unjudged = state.stopped is not None  # no check has told pytest of it
-    if (unjudged or told["exit"] == STALE) and exitstatus == pytest.ExitCode.OK:
+    if (unjudged or told.exit == STALE) and exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
@@ -262,5 +302,5 @@ def pytest_terminal_summary(
     lines = known_failures(told)
     if lines or config.stash[RUN].state.stopped is not None:
         terminalreporter.section("known failures" if lines else "mcp-proxy-conformance")
-        summary = f"{told['headline']}: {told['why']}"
+        summary = f"{told.headline}: {told.why}"
         terminalreporter.write_line(inert("\n".join([*lines, summary])))

@@ -14,8 +14,8 @@ from playwright.sync_api import Browser
 
 from mcp_proxy_conformance.discovery.baseline.manifest import Recording
 from mcp_proxy_conformance.discovery.baseline.recorder import record
-from mcp_proxy_conformance.run.parallel.worker import sendable
 from mcp_proxy_conformance.targets.embedded import embedded
+from mcp_proxy_conformance.verdict.redaction import encodable
 from mcp_proxy_reference.changed import Changed
 from mcp_proxy_reference.featureless import FEATURELESS
 
@@ -25,7 +25,7 @@ Recorded = Callable[[Changed], Recording]
 @pytest.hookimpl(wrapper=True)
 def pytest_report_to_serializable() -> Generator[None, Any, Any]:
     """A failure that quotes a hostile target must not break the worker that tells of it."""
-    return sendable((yield))
+    return encodable((yield))
 
 
 @pytest.fixture(autouse=True)

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Any
+
+import msgspec
+
+from mcp_proxy_conformance.report.document import Report
 
 Json = dict[str, Any]
 
@@ -12,6 +18,30 @@ HOSTILE = (
     "\n# heading\n~~~\n````\n\x00\x1b[2J\u202e\ufffe\x85\u2028\t{{ 7*7 }} {% raw %}"
 )
 """What a target can put into whatever is told of it."""
+
+
+def typed(document: Json) -> Report:
+    """The report that a file of this content holds."""
+    return msgspec.convert(document, Report)
+
+
+def outside_code(text: str) -> str:
+    """Markdown without its fenced blocks and code spans, read as CommonMark reads them."""
+    lines, fence = [], ""
+    for line in text.split("\n"):
+        if fence:
+            fence = "" if re.fullmatch(f" {{0,3}}{fence}`*[ \t]*", line) else fence
+        elif opened := re.match("`{3,}", line):
+            fence = opened.group()
+        else:
+            lines.append(re.sub("(?<!`)(`+)(?!`).+?(?<!`)\\1(?!`)", "", line))
+    assert fence == ""
+    return "\n".join(lines)
+
+
+def several(documents: Sequence[tuple[str, Json]]) -> list[tuple[str, Report]]:
+    """The reports of several files, by their names."""
+    return [(name, typed(one)) for name, one in documents]
 
 
 def clause(name: str, judgement: str, verdict: str, reason: str = "") -> Json:

@@ -61,7 +61,10 @@ def _become(wanted: dict[str, Any]) -> None:
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     for descriptor, name in ((1, "output"), (2, "log")):
-        opened = os.open(wanted[name], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            opened = os.open(wanted[name], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        except OSError:  # whoever asked for it is gone, and its folder too
+            os._exit(1)
         os.dup2(opened, descriptor)
     os.environ.clear()
     os.environ.update(wanted["environment"])

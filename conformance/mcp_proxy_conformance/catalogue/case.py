@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import msgspec
 
+from mcp_proxy_conformance.catalogue.bounded import read_bytes
 from mcp_proxy_conformance.catalogue.requirement import catalogue
 from mcp_proxy_conformance.catalogue.resources import fixtures_dir
 from mcp_proxy_conformance.catalogue.stage import BadStage, stage
@@ -108,6 +109,10 @@ class Cited(Protocol):
         """Its id."""
 
     @property
+    def area(self) -> str:
+        """The checks that it is for."""
+
+    @property
     def clauses(self) -> tuple[str, ...]:
         """The clauses that it can break."""
 
@@ -131,10 +136,10 @@ def read_own(path: Path) -> tuple[Case, World]:
         BadCase: One of them cannot be read, or the case is of an area that has no check.
     """
     try:
-        case = msgspec.json.decode(path.read_bytes(), type=Case)
+        case = msgspec.json.decode(read_bytes(path), type=Case)
         beside = path.with_name(f"{case.given.stage}.json")
         world = (
-            msgspec.json.decode(beside.read_bytes(), type=World)
+            msgspec.json.decode(read_bytes(beside), type=World)
             if beside.is_file()
             else stage(case.given.stage)
         )
@@ -151,16 +156,22 @@ def read_own(path: Path) -> tuple[Case, World]:
     return case, world
 
 
-def own_case(metafunc: pytest.Metafunc, own: tuple[Case, World]) -> None:
-    """Try the check of that case's area with it, in place of the cases that are shipped."""
-    import pytest  # noqa: PLC0415 - as in each_case
+class OwnCase(NamedTuple):
+    """A case of the user's own, and the world it is tried in: it stands for those of its area."""
 
-    marks = metafunc.definition.own_markers
-    for at, mark in enumerate(marks):
-        if mark.name == "parametrize" and mark.args[0] == "case" and mark.args[1]:
-            first = mark.args[1][0].values[0]
-            if isinstance(first, Case) and first.area == own[0].area:
-                marks[at] = pytest.mark.parametrize("case", [parameter(*own)]).mark
+    case: Cited
+    world: World
+
+    def parametrise(self, metafunc: pytest.Metafunc) -> None:
+        """Try the check of its area with it alone, in place of the cases that are shipped."""
+        import pytest  # noqa: PLC0415 - as in each_case
+
+        marks = metafunc.definition.own_markers
+        for at, mark in enumerate(marks):
+            if mark.name == "parametrize" and mark.args[0] == "case" and mark.args[1]:
+                first = mark.args[1][0].values[0]
+                if type(first) is type(self.case) and first.area == self.case.area:
+                    marks[at] = pytest.mark.parametrize("case", [parameter(*self)]).mark
 
 
 def each_case(area: str) -> pytest.MarkDecorator:

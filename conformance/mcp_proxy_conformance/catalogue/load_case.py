@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from mcp_proxy_conformance.catalogue.bounded import read_bytes
 from mcp_proxy_conformance.catalogue.requirement import Catalogue, catalogue
 from mcp_proxy_conformance.catalogue.resources import fixtures_dir
 
@@ -184,7 +185,7 @@ def read(path: Path) -> LoadCase:
         BadLoadCase: It is no case, or its parts do not fit together.
     """
     try:
-        case = msgspec.json.decode(path.read_bytes(), type=LoadCase)
+        case = msgspec.json.decode(read_bytes(path), type=LoadCase)
     except msgspec.MsgspecError as error:
         raise BadLoadCase(f"{path.name}: {error}; see schemas/load-case.schema.json") from None
     for fault in faults(case, catalogue()):

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import click
 
 from mcp_proxy_conformance.catalogue.resources import LOGS
 from mcp_proxy_conformance.discovery.live.endpoint import secrets
+from mcp_proxy_conformance.report.document import Report
+from mcp_proxy_conformance.run.invocation import unwritable
 from mcp_proxy_conformance.targets.description import BadTarget
 from mcp_proxy_conformance.verdict.deviations.deviation import BadDeviations, Deviation
 from mcp_proxy_conformance.verdict.deviations.reading import read_named
@@ -26,17 +31,14 @@ def known(file: Path | None) -> tuple[Deviation, ...] | int:
         return DECLARATION if error.is_formal else STALE
 
 
-def softened(report: dict[str, Any], fail_on: str) -> int:
+def softened(report: Report, fail_on: str) -> int:
     """The exit code that --fail-on makes of the report's own.
 
     What judged nothing never passes, nor a run that was cut short, by its time or by its target.
     """
-    code: int = report["exit"]
-    ended = report["headline"] == "incomplete" and not report["complete"]
-    seen = any(
-        one["judgement"] == "F" and one["verdict"] in ("pass", "waived")
-        for one in report["clauses"]
-    )
+    code: int = report.exit
+    ended = report.headline == "incomplete" and not report.complete
+    seen = any(one.judgement == "F" and one.verdict in ("pass", "waived") for one in report.clauses)
     return (
         CONFORMANT if code == INCOMPLETE and fail_on == "violated" and seen and not ended else code
     )
@@ -49,6 +51,32 @@ def hide_secrets(out: Path) -> None:
         if path.is_file():
             told = path.read_bytes().decode("utf-8", "surrogateescape")
             path.write_bytes(redactor.text(told).encode("utf-8", "surrogateescape"))
+
+
+@contextmanager
+def alone_in(out: Path) -> Iterator[None]:
+    """No other run writes into that folder meanwhile.
+
+    Raises:
+        BadTarget: One does.
+    """
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        opened = os.open(out, os.O_RDONLY)
+    except OSError as error:
+        raise unwritable(out, error) from None
+    try:
+        with suppress(ImportError):  # no such locks on this system
+            import fcntl  # noqa: PLC0415
+
+            try:
+                fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                if error.errno in (errno.EAGAIN, errno.EACCES):
+                    raise BadTarget(f"another run writes into {out}; name another --out") from None
+        yield
+    finally:
+        os.close(opened)
 
 
 def in_processes(number: str | None) -> str | None:

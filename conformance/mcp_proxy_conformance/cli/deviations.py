@@ -45,9 +45,10 @@ def init(report: Path, out: Path, expires: datetime | None) -> None:
     are. A file that is there is never written over.
     """
     try:
-        clauses = broken(read_report(report))
+        told = read_report(report)
     except BadReport as error:
         _stop(str(error))
+    clauses = broken(told.clauses, told.results)
     if not clauses:
         _stop(f"{report} has no failure that can be waived; no file is needed")
     text = begun(clauses, _last_day(expires))
@@ -60,8 +61,8 @@ def init(report: Path, out: Path, expires: datetime | None) -> None:
         why = getattr(error, "strerror", None) or error
         _stop(f"{out} cannot be written: {why}; name another --out")
     named = "" if out == Path(FILE) else f" --deviations {shlex.quote(str(out))}"
-    told = f"{out}: fill in each reason and issue, then: mcp-proxy-conformance run{named}"
-    click.echo(inert(told))
+    repair = f"{out}: fill in each reason and issue, then: mcp-proxy-conformance run{named}"
+    click.echo(inert(repair))
 
 
 @deviations.command(epilog=examples("deviations check known.toml"))

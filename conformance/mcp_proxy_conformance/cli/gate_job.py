@@ -6,12 +6,14 @@ import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from mcp_proxy_conformance.report import github, html, junit, markdown, sarif
+from mcp_proxy_conformance.report.document import Report
 
 REPORT = "report.json"
-RENDERED: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
+RENDERED: dict[str, tuple[str, Callable[[Report], str]]] = {
     "html": ("report.html", html.render),
     "junit": ("junit.xml", junit.render),
     "sarif": ("report.sarif", sarif.render),
@@ -45,7 +47,7 @@ class Job:
             folder=working.relative_to(top).as_posix() if inside else "",
         )
 
-    def tell(self, code: int, report: dict[str, Any] | None, out: Path) -> str:
+    def tell(self, code: int, report: Report | None, out: Path) -> str:
         """Append outputs and summary; what is left to print are the annotations.
 
         Raises:
@@ -60,7 +62,7 @@ class Job:
         return _unreported(code) if report is None else github.render(report, self.folder)
 
 
-def files_of(report: dict[str, Any], out: Path) -> None:
+def files_of(report: Report, out: Path) -> None:
     """Write every rendering beside the report; raises OSError."""
     for file, render in RENDERED.values():
         (out / file).write_text(render(report), encoding="utf-8")
@@ -72,10 +74,10 @@ def cleared(out: Path) -> None:
         (out / file).unlink(missing_ok=True)
 
 
-def outputs_of(code: int, report: dict[str, Any] | None, out: Path) -> dict[str, str]:
+def outputs_of(code: int, report: Report | None, out: Path) -> dict[str, str]:
     """The outputs of the step; without a report those that are paths are empty."""
     places = {"report": REPORT} | {name: file for name, (file, _) in RENDERED.items()}
-    told = {"verdict": report["headline"] if report else NO_REPORT, "exit-code": str(code)}
+    told = {"verdict": report.headline if report else NO_REPORT, "exit-code": str(code)}
     return told | {name: str(out / file) if report else "" for name, file in places.items()}
 
 
@@ -88,14 +90,17 @@ def as_outputs(outputs: Mapping[str, str]) -> str:
     return "\n".join([*lines, ""])
 
 
-def summary_of(code: int, report: dict[str, Any] | None) -> str:
+def summary_of(code: int, report: Report | None) -> str:
     """The Markdown of the report; of one that no job takes, the part before its results."""
     if report is None:
         return f"# `{NO_REPORT}`: exit {code}\n\nThe job's log says what was wrong.\n"
     told = markdown.render(report)
     if len(told.encode()) <= SUMMARY_MOST:
         return told
-    return markdown.render(report | {"results": []}) + "\nThe results are in the report.\n"
+    return (
+        markdown.render(msgspec.structs.replace(report, results=[]))
+        + "\nThe results are in the report.\n"
+    )
 
 
 def _unreported(code: int) -> str:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import errno
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from importlib import import_module
+from pathlib import Path
 from typing import IO, Any
 
 import click
 from click.shell_completion import CompletionItem
 
-from mcp_proxy_conformance.verdict.outcome import DECLARATION
+from mcp_proxy_conformance.verdict.outcome import DECLARATION, INTERRUPTED
 from mcp_proxy_conformance.verdict.redaction import inert
 
 
@@ -70,6 +76,16 @@ class Complaint(click.ClickException):
 class Complaining(LazyGroup):
     """A group that refuses words with one sentence, wherever below it they stand."""
 
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run, and end with a code that is true: 130 for an interruption, 2 for a full disk."""
+        kwargs["standalone_mode"] = False
+        for name in ("stdout", "stderr"):
+            if getattr(sys, name) is None:  # closed by who started this
+                setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
+        with _interruptible():
+            code = _flushed(_code(lambda: super(Complaining, self).main(*args, **kwargs)))
+        sys.exit(code)
+
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         """Read the group's own words."""
         with _in_one_sentence():
@@ -78,7 +94,12 @@ class Complaining(LazyGroup):
     def invoke(self, ctx: click.Context) -> Any:
         """Read the words of the command, and run it."""
         with _in_one_sentence():
-            return super().invoke(ctx)
+            try:
+                return super().invoke(ctx)
+            except OSError as error:
+                if error.errno not in FULL:
+                    raise
+                ctx.exit(_unwritten(error))
 
 
 @contextmanager
@@ -92,6 +113,67 @@ def _in_one_sentence() -> Iterator[None]:
         told = told.replace(". Did you mean", "; did you mean")
         command = error.ctx.command_path if error.ctx is not None else PROGRAM
         raise Complaint(f"{told}; see `{command} --help`") from None
+
+
+FULL = frozenset(
+    {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EPIPE, errno.EIO, errno.EBADF}
+)
+"""Why something cannot be written, whatever it is."""
+
+
+NUMBERS = (signal.SIGINT, signal.SIGTERM)
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """SIGTERM interrupts as Ctrl-C does, from the first word to the last."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, signal.default_int_handler) for number in NUMBERS}
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def _code(command: Callable[[], Any]) -> int:
+    """What a command ends with; what it complains of is said."""
+    try:
+        done = command()
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        for number in NUMBERS:  # it ends now, and a second signal tells nothing new
+            signal.signal(number, signal.SIG_IGN)
+        return INTERRUPTED
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    return done if isinstance(done, int) else 0
+
+
+def _unwritten(error: OSError) -> int:
+    place = error.filename or "standard output"
+    with suppress(OSError, ValueError):
+        click.echo(f"{place} cannot be written: {error.strerror}; free some room", err=True)
+    return DECLARATION
+
+
+def _flushed(code: int) -> int:
+    """The code, or that of an output which cannot be written to its end."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError as error:
+            code = _unwritten(error) if stream is sys.stdout else code
+            with suppress(OSError, ValueError):  # the interpreter flushes once more
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        except ValueError:
+            continue
+    return code
 
 
 def examples(*lines: str) -> str:

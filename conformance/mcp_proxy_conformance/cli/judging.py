@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import gc
-import json
 import os
 import sys
 from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 import pytest
 
 from mcp_proxy_conformance.cli.again import again
 from mcp_proxy_conformance.cli.checking import (
+    alone_in,
     hide_secrets,
     in_processes,
     known,
     softened,
 )
 from mcp_proxy_conformance.cli.options import DEFAULTS, target_meant, target_options
+from mcp_proxy_conformance.cli.strays import reaped
 from mcp_proxy_conformance.cli.telling import detail_of, tell
 from mcp_proxy_conformance.discovery.live.endpoint import BadEndpoint, Endpoint, secrets
 from mcp_proxy_conformance.discovery.live.plan import plan
 from mcp_proxy_conformance.discovery.presence import cut
+from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.terminal import ending
 from mcp_proxy_conformance.run.invocation import invoke, prepare
 from mcp_proxy_conformance.run.progress import Progress
@@ -34,20 +37,27 @@ from mcp_proxy_conformance.verdict.deviations.deviation import Deviation
 from mcp_proxy_conformance.verdict.outcome import DECLARATION, FAULT, INTERRUPTED
 from mcp_proxy_conformance.verdict.redaction import Redactor, first_line, inert
 
-USAGE_ERROR = 4
+USAGE_ERROR, LONGEST = 4, 1200
+JUDGING_S = 10
+"""Seconds to judge what was seen at an endpoint, after the last request."""
 
 
 def judge(kind: str | None, options: dict[str, Any]) -> int:
     """Run the installed checks against a kind of target; returns the exit code."""
     out = options["out"].resolve()
-    report = out / "report.json"
-    detail = detail_of(options)
     try:
-        processes = in_processes(options["processes"])
-        log = prepare(out, options["check"])
+        with alone_in(out), reaped():
+            return _judged(kind, options, out)
     except BadTarget as error:
         click.echo(str(error), err=True)
         return DECLARATION
+
+
+def _judged(kind: str | None, options: dict[str, Any], out: Path) -> int:
+    report = out / "report.json"
+    detail = detail_of(options)
+    processes = in_processes(options["processes"])
+    log = prepare(out, options["check"])
     deviations = known(options["deviations"])
     if isinstance(deviations, int):
         return deviations
@@ -60,7 +70,7 @@ def judge(kind: str | None, options: dict[str, Any]) -> int:
     gc.freeze()
     gc.set_threshold(500_000, 50, 100)
     with Progress(log, sys.stderr, detail) as progress:
-        code = invoke(request, run_s=options["timeout"], processes=processes, plugins=[progress])
+        code = invoke(request, processes=processes, plugins=[progress])
     hide_secrets(out)
     if code == USAGE_ERROR:
         click.echo(progress.complaint(), err=True)
@@ -68,7 +78,7 @@ def judge(kind: str | None, options: dict[str, Any]) -> int:
     if not report.exists():
         click.echo(f"the run ended without a report; see {progress.log}", err=True)
         return INTERRUPTED if code == pytest.ExitCode.INTERRUPTED else FAULT
-    document = json.loads(report.read_text(encoding="utf-8"))
+    document = msgspec.json.decode(report.read_bytes(), type=Report)
     words = options.get("command") or ()
     hidden = Redactor(secrets("", [], os.environ, words)).text
     code = softened(document, options["fail_on"])
@@ -99,6 +109,7 @@ def _request(
         soak_s=options["soak"],
         baseline=_resolved(options["baseline"]),
         deviations=deviations,
+        within_s=options["timeout"],
         keep=options["keep"],
     )
 
@@ -116,17 +127,17 @@ def selection_of(options: dict[str, Any]) -> Selection:
     )
 
 
-LONGEST = 1200
-JUDGING_S = 10
-"""Seconds to judge what was seen, after the last request."""
-
-
 def judge_live(endpoint: Endpoint, options: dict[str, Any]) -> int:
     """Print the plan, run the checks, print what they came to; returns the exit code."""
     options = DEFAULTS | {"profile": LIVE} | options
+    out = options["out"].resolve()
+    with alone_in(out), reaped():
+        return _judged_live(endpoint, options, out)
+
+
+def _judged_live(endpoint: Endpoint, options: dict[str, Any], out: Path) -> int:
     if options["profile"].partition("@")[0] != LIVE:
         raise BadEndpoint(f"`run endpoint` judges by the profile {LIVE}; leave --profile out")
-    out = options["out"].resolve()
     log = prepare(out, options["check"])
     deviations = known(options["deviations"])
     if isinstance(deviations, int):
@@ -141,23 +152,25 @@ def judge_live(endpoint: Endpoint, options: dict[str, Any]) -> int:
         out=out,
         selection=selection_of(options),
         deviations=deviations,
+        within_s=endpoint.within_s + JUDGING_S,
     )
     with Progress(log, sys.stderr, detail) as progress:
-        code = invoke(request, run_s=endpoint.within_s + JUDGING_S, plugins=[progress])
+        code = invoke(request, plugins=[progress])
     log.write_text(redactor.text(log.read_text(encoding="utf-8")), encoding="utf-8")
     report = out / "report.json"
-    if not report.exists():
+    if code == USAGE_ERROR or not report.exists():
         click.echo(redactor.text(progress.complaint()), err=True)
-        return INTERRUPTED if code == pytest.ExitCode.INTERRUPTED else FAULT
-    document = json.loads(report.read_text(encoding="utf-8"))
+        ended = {USAGE_ERROR: DECLARATION, int(pytest.ExitCode.INTERRUPTED): INTERRUPTED}
+        return ended.get(code, FAULT)
+    document = msgspec.json.decode(report.read_bytes(), type=Report)
     if detail != "quiet":
-        used = document["timing"]["requests"]
+        used = document.timing["requests"]
         click.echo(f"{used} of {endpoint.max_requests} requests were used", err=True)
     code = softened(document, options["fail_on"])
-    if all(one["check"] == "presence" for one in document["results"]):
-        told = cut(" ".join(inert(document["why"]).split()), LONGEST)
+    if all(one.check == "presence" for one in document.results):
+        told = cut(" ".join(inert(document.why).split()), LONGEST)
         click.echo(
-            redactor.text(told if code == document["exit"] else f"{told}; {ending(document, code)}")
+            redactor.text(told if code == document.exit else f"{told}; {ending(document, code)}")
         )
     else:
         repeated = again(click.get_current_context(), redactor.text)

@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import click
-import msgspec
 
 from mcp_proxy_conformance.cli.groups import examples
 from mcp_proxy_conformance.cli.telling import tell
 from mcp_proxy_conformance.report import badge, comparing, github, html, junit, markdown, sarif
+from mcp_proxy_conformance.report.document import Report, plain, written
 from mcp_proxy_conformance.report.reading import BadReport, read_report
 from mcp_proxy_conformance.report.retelling import quoted
 from mcp_proxy_conformance.verdict.outcome import DECLARATION
 
-FORMATS: dict[str, Callable[[dict[str, Any]], str]] = {
+FORMATS: dict[str, Callable[[Report], str]] = {
     "junit": junit.render,
     "sarif": sarif.render,
     "markdown": markdown.render,
@@ -132,7 +132,7 @@ def merge(*, files: tuple[Path, ...], out: Path) -> None:
         _expect_each_once(files)
         told = merged({str(file): read_report(file) for file in files})
         out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_bytes(msgspec.json.format(msgspec.json.encode(told), indent=1))
+        out.write_bytes(written(plain(told)))
     except BadReport as error:
         _stop(str(error))
     except OSError as error:
@@ -142,9 +142,9 @@ def merge(*, files: tuple[Path, ...], out: Path) -> None:
         out,
         again=lambda name: f"the command of any part without --shard, with --check {quoted(name)}",
         detail="usual",
-        code=told["exit"],
+        code=told.exit,
     )
-    sys.exit(told["exit"])
+    sys.exit(told.exit)
 
 
 def _expect_each_once(files: tuple[Path, ...]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 import sys
 import tempfile
 import time
@@ -100,7 +99,6 @@ def selftest(
     wanted = wanted if only else gather.part_of(everything, number, parts)
     folder = Path(tempfile.mkdtemp(prefix="selftest-"))
     began = time.monotonic()
-    signal.signal(signal.SIGTERM, _interrupt)
     warm(reference=described is None)
     try:
         if described is None:
@@ -181,8 +179,3 @@ def _exit(found: dict[str, Any]) -> int:
 
 def _heard(row: Any, number: int, many: int) -> None:
     click.echo(f"{number}/{many} {row.cell}: {row.id}", err=True)
-
-
-def _interrupt(number: int, frame: object) -> None:
-    del number, frame
-    raise KeyboardInterrupt

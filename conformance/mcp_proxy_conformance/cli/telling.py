@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from mcp_proxy_conformance.report.colour import wanted
+from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.terminal import Detail, render
 from mcp_proxy_conformance.verdict.outcome import DECLARATION
 
@@ -25,8 +26,8 @@ def detail_of(options: dict[str, Any]) -> Detail:
 
 
 def tell(
-    document: dict[str, Any],
-    report: Path,
+    report: Report,
+    path: Path,
     *,
     again: Callable[[str], str],
     detail: Detail,
@@ -35,5 +36,5 @@ def tell(
 ) -> None:
     """Print what a run came to, and ends with; `hidden` takes credentials out of it."""
     colour = wanted(sys.stdout)
-    text = render(document, report, again=again, detail=detail, colour=colour, code=code)
+    text = render(report, path, again=again, detail=detail, colour=colour, code=code)
     click.echo(hidden(text), color=colour)

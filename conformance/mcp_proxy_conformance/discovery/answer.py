@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from mcp_proxy_conformance.catalogue.bounded import nests_deeper
 from mcp_proxy_conformance.catalogue.surface import Members
 from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.targets.known import Known
@@ -15,6 +15,8 @@ from mcp_proxy_conformance.verdict.result import DeclarationFault, Inconclusive,
 from mcp_proxy_conformance.wire.reply import ToolReply
 
 SHOWN = 200
+DEEPEST = 200
+"""Levels of an answer that are read; its schemas may be the deepest part of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,8 +78,19 @@ class Answer:
         told = self.reply.result.decode("utf-8", "replace") + "\n" + self.reply.text
         if not self.query:
             return told
-        alone = rf"(?<![A-Za-z0-9_]){re.escape(self.query)}(?![A-Za-z0-9_])"
-        return re.sub(alone, "", told)
+        kept, done, at = list[str](), 0, told.find(self.query)
+        while at >= 0:  # a regular expression would look at each character of a long answer
+            end = at + len(self.query)
+            if _is_of_word(told[at - 1 : at]) or _is_of_word(told[end : end + 1]):
+                at = told.find(self.query, at + 1)
+                continue
+            kept.append(told[done:at])
+            done, at = end, told.find(self.query, end)
+        return "".join([*kept, told[done:]])
+
+
+def _is_of_word(letter: str) -> bool:
+    return letter == "_" or (letter.isascii() and letter.isalnum())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,6 +219,10 @@ def _body(reply: ToolReply) -> dict[str, Any] | None:
         raise Misshapen(f"the text item is no JSON document: {reply.text:.{SHOWN}}") from None
     if not isinstance(body, dict):
         raise Misshapen(f"the text item is no JSON object: {reply.text:.{SHOWN}}")
+    opened = reply.text.count("{") + reply.text.count("[")
+    if opened > DEEPEST and nests_deeper(body, DEEPEST):
+        told = f"the text item nests deeper than {DEEPEST} levels"
+        raise Misshapen(f"{told}: {reply.text:.{SHOWN}}")
     return body
 
 

@@ -1,4 +1,4 @@
-"""The discovery tool's own entry in tools/list, and its input schema: FR-001.declared."""
+"""Where the discovery tool is offered: its own entry in tools/list of each endpoint."""
 
 from __future__ import annotations
 
@@ -6,14 +6,8 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
-import jsonschema
-from jsonschema.validators import validator_for
-from referencing import Registry
-from referencing.exceptions import Unresolvable
-
-from mcp_proxy_conformance.catalogue.surface import FLAG
 from mcp_proxy_conformance.discovery.bench import Bench
-from mcp_proxy_conformance.verdict.result import Inconclusive, Misshapen
+from mcp_proxy_conformance.verdict.result import Inconclusive
 from mcp_proxy_conformance.wire.conversation import Conversation
 
 
@@ -56,32 +50,3 @@ def _entry(client: Conversation, name: str) -> dict[str, Any]:
         if tool.get("name") == name:
             return tool
     raise Inconclusive(f"no tool {name!r} is offered", cause="not_offered")
-
-
-SHOWN = 200
-
-
-def refusals(schema: Any, arguments: dict[str, Any]) -> list[str]:
-    """What a schema has against these arguments; raises Misshapen when it is none."""
-    if not isinstance(schema, dict):
-        raise Misshapen(f"the inputSchema is no object: {schema!r:.{SHOWN}}", "FR-001.declared")
-    kind = validator_for(schema, default=jsonschema.Draft202012Validator)
-    try:
-        kind.check_schema(schema)
-        found = kind(schema, registry=Registry()).iter_errors(arguments)
-        return [error.message for error in found]
-    except jsonschema.SchemaError as error:
-        raise Misshapen(
-            f"the inputSchema is no JSON Schema: {error.message}", "FR-001.declared"
-        ) from None
-    except Unresolvable as error:
-        raise Inconclusive(
-            f"the inputSchema rests on another document: {error}", cause="foreign_schema"
-        ) from None
-
-
-def default(schema: Any) -> Any:
-    """The default that a schema gives the flag, None without one."""
-    properties = schema.get("properties")
-    declared = properties.get(FLAG) if isinstance(properties, dict) else None
-    return declared.get("default") if isinstance(declared, dict) else None

@@ -33,22 +33,28 @@ WORLD = World(
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Why nothing can be checked; `violated` when that is a breach of FR-014.described."""
+    """Why nothing can be checked; `violated`: whether that is a breach, of that clause."""
 
     why: str
     violated: bool
+    clause: str = "FR-014.described"
 
 
 def missing(started: Started) -> Missing | None:
     """Why a target started on `WORLD` has no such feature; None when it has it.
 
-    It has when the discovery tool names the flag, or when the flag brings up anything locked.
+    It has when the discovery tool names the flag, or when the flag brings up anything locked. One
+    that is not asked without the flag cannot be set up: that no tool is callable shows nothing.
     """
     surface = started.target.surface
     tools = started.client(endpoint=surface.endpoints[0]).tools()
     found = next((one for one in tools if one.get("name") == surface.discovery_tool), None)
     if found is None:
         return Missing(no_tool(surface.discovery_tool, tools), violated=False)
+    if requires_flag(found) and (refused := _plain_refusal(started)):
+        told = f"{surface.discovery_tool} requires {FLAG}, and refuses a call without it"
+        why = f"FR-001.declared: {told}: {cut(refused, LONGEST_NAME)}"
+        return Missing(why, violated=True, clause="FR-001.declared")
     if names_flag(found):
         return None
     poll(lambda: _asked(started, OPEN).tools, bool, started.target.ready_s)
@@ -80,6 +86,21 @@ def names_flag(tool: dict[str, Any]) -> bool:
     return named or FLAG in str(tool.get("description", ""))
 
 
+def requires_flag(tool: dict[str, Any]) -> bool:
+    """Whether the schema of a tool asks for the flag in each call."""
+    schema = tool.get("inputSchema")
+    required = schema.get("required") if isinstance(schema, dict) else None
+    return isinstance(required, list) and FLAG in required
+
+
+def _plain_refusal(started: Started) -> str:
+    """What a call without the flag is refused with, as long as it is; empty if it is not."""
+    plain = poll(
+        lambda: _asked(started, OPEN).error, lambda error: not error, started.target.ready_s
+    )
+    return plain or ""
+
+
 def cut(text: str, longest: int) -> str:
     """The text, at most so many characters of it."""
     return text if len(text) <= longest else text[: longest - 3] + "..."
@@ -94,12 +115,14 @@ def _has_section(answer: Answer) -> bool:
     return bool(answer.disabled)
 
 
-def breach(why: str, stage: str, messages: tuple[str, ...] = ()) -> Result:
-    """What is found without any check: a discovery tool that names the flag nowhere."""
+def breach(
+    why: str, stage: str, messages: tuple[str, ...] = (), clause: str = "FR-014.described"
+) -> Result:
+    """What is found without any check: a flag that is named nowhere, or that each call needs."""
     return Result(
         check="presence",
         case=None,
-        clauses=("FR-014.described",),
+        clauses=(clause,),
         judgement="F",
         verdict="fail",
         reason=why,

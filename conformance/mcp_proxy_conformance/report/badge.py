@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
+from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.retelling import has_waived, profile_of
 from mcp_proxy_conformance.verdict.outcome import CONFORMANT, INCOMPLETE, STALE, VIOLATED
 from mcp_proxy_conformance.verdict.redaction import inert
@@ -17,21 +17,21 @@ DEVIATING = "yellowgreen"
 MOST = 60
 
 
-def render(report: dict[str, Any]) -> str:
+def render(report: Report) -> str:
     """Profile and headline, coloured by the exit code."""
     badge = {
         "schemaVersion": 1,
         "label": _line(profile_of(report)),
-        "message": _line(report["headline"]),
+        "message": _line(report.headline),
         "color": _color(report),
     }
     return json.dumps(badge, ensure_ascii=False) + "\n"
 
 
-def _color(report: dict[str, Any]) -> str:
-    if report["exit"] == CONFORMANT and has_waived(report):
+def _color(report: Report) -> str:
+    if report.exit == CONFORMANT and has_waived(report):
         return DEVIATING
-    return COLORS.get(report["exit"], OTHER)
+    return COLORS.get(report.exit, OTHER)
 
 
 def _line(text: str) -> str:

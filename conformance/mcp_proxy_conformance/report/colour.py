@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TextIO
 
-from mcp_proxy_conformance.verdict.redaction import inert
+from mcp_proxy_conformance.verdict.redaction import disarmed, inert
 
 COLOURS = {"fail": "1;31", "error": "1;31", "inconclusive": "33", "waived": "36", "pass": "32"}
 """Of verdicts, as a terminal knows them; the words carry the meaning, colour only helps."""
@@ -54,7 +54,7 @@ def short(text: str, most: int = WIDEST) -> str:
 
 
 def _painted(line: Line, *, colour: bool) -> str:
-    text = inert(line.text).replace("\n", "\\n").rstrip()
+    text = disarmed(inert(line.text).replace("\n", "\\n").rstrip())
     text = text if line.whole else short(text)
     code = COLOURS.get(line.verdict)
     if not colour or code is None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.html import framed
 from mcp_proxy_conformance.report.markdown import cell, code, plain
 from mcp_proxy_conformance.report.matrix import ABSENT, Cell, Matrix, Row, matrix
@@ -13,7 +13,7 @@ from mcp_proxy_conformance.verdict.redaction import inert
 SETTLED = ("pass", "not_applicable", ABSENT)
 LINE = 200
 
-Reports = Sequence[tuple[str, dict[str, Any]]]
+Reports = Sequence[tuple[str, Report]]
 """Each report, with the name of its file."""
 
 

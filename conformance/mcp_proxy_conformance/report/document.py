@@ -1,201 +1,113 @@
-"""The JSON report: one document from which everything else is rendered."""
+"""The report: one typed document from which everything else is rendered."""
 
 from __future__ import annotations
 
-import platform
-from dataclasses import dataclass
-from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from mcp_proxy_conformance.catalogue.requirement import Clause, catalogue
-from mcp_proxy_conformance.verdict.cited import Cited, StageTold
-from mcp_proxy_conformance.verdict.deviations.waiving import waivers
-from mcp_proxy_conformance.verdict.headline import outcome
-from mcp_proxy_conformance.verdict.record import RunRecord, Shard
-from mcp_proxy_conformance.verdict.redaction import REDACTED, Redactor
-from mcp_proxy_conformance.verdict.result import Cause, Result, Verdict, worst
+from mcp_proxy_conformance.catalogue.requirement import Floor
+from mcp_proxy_conformance.verdict.cited import ArmedTold, Direction, Edge
+from mcp_proxy_conformance.verdict.deviations.waiving import Waiver
+from mcp_proxy_conformance.verdict.outcome import Outcome
+from mcp_proxy_conformance.verdict.result import ClauseVerdict, Result
 
 FORMAT = "mcp-proxy-conformance-report/1"
-SECRET = frozenset({"authorization", "cookie", "set-cookie", "x-api-key"})
-SECRET_LEAST = 4
+SUITE = "mcp-proxy-conformance"
 
 
-def write_report(run: RunRecord, out: Path, redactor: Redactor) -> dict[str, Any]:
-    """Write `report.json` into the output folder, in one move; returns what is in it."""
-    out.mkdir(parents=True, exist_ok=True)
-    path = out / "report.json"
-    fresh = path.with_suffix(".new")
-    told: dict[str, Any] = redactor.tree(document(run))
-    fresh.write_bytes(msgspec.json.format(msgspec.json.encode(told), indent=1))
-    fresh.replace(path)
+class Suite(msgspec.Struct, frozen=True, kw_only=True):
+    """The suite that judged."""
+
+    name: str
+    version: str
+
+
+class JudgedProfile(msgspec.Struct, frozen=True, kw_only=True):
+    """The set of clauses that was judged; `name` tells several that are judged together."""
+
+    id: str
+    version: int
+    name: str = ""
+    floor: Floor
+
+
+class JudgedTarget(msgspec.Struct, frozen=True, kw_only=True):
+    """The implementation under test; `lines` are where members of its target file begin."""
+
+    kind: str
+    version: str
+    wire: str
+    capabilities: list[str]
+    file: str | None = None
+    lines: dict[str, int] = {}
+
+
+class Stage(msgspec.Struct, frozen=True, kw_only=True):
+    """A started stage, and what arming proved of it."""
+
+    place: str
+    stage: str
+    armed: ArmedTold
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True):
+    """A message on one edge; `cut` is how many bytes of its body were left out."""
+
+    edge: Edge
+    direction: Direction
+    peer: str
+    note: str
+    headers: dict[str, str]
+    body: str
+    cut: int
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """Which part of a run this is, and how it ended, for the report of all parts."""
+
+    number: int
+    of: int
+    order: dict[str, str]
+    narrowed: bool
+    interrupted: bool
+    cut_short: str
+    faults: list[str]
+    stopped: Outcome | None
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """A report as schemas/report.schema.json describes it; every renderer takes one.
+
+    `messages` are those that results cite, by place and number. `timing` holds whatever differs
+    between two equal runs, and is the one member without a shape.
+    """
+
+    format: str
+    suite: Suite
+    profile: JudgedProfile
+    target: JudgedTarget
+    headline: str
+    exit: int
+    why: str
+    complete: bool
+    clauses: list[ClauseVerdict]
+    results: list[Result]
+    stages: list[Stage]
+    messages: dict[str, Message]
+    waivers: list[Waiver]
+    shard: Part | msgspec.UnsetType = msgspec.UNSET
+    timing: dict[str, Any]
+
+
+def plain(report: Report) -> dict[str, Any]:
+    """The report as JSON values, valid under its schema; times of results are in `timing`."""
+    told: dict[str, Any] = msgspec.to_builtins(report)
+    for one in told["results"]:
+        del one["timing"]
     return told
 
 
-def document(run: RunRecord) -> dict[str, Any]:
-    """The report of a run as plain data, valid under schemas/report.schema.json."""
-    clauses = [_clause(run, clause_id) for clause_id in run.profile.clauses]
-    told = _waivers(run, clauses)
-    result = outcome(run, clauses, told)
-    secrets = _secrets(run)
-    return {
-        "format": FORMAT,
-        "suite": {"name": "mcp-proxy-conformance", "version": version("mcp-proxy-conformance")},
-        "profile": {
-            "id": run.profile.id,
-            "version": run.profile.version,
-            "name": run.profile.name,
-            "floor": msgspec.to_builtins(run.profile.floor),
-        },
-        "target": {
-            "kind": run.target.kind,
-            "version": run.target.version,
-            "wire": run.state.wire,
-            "capabilities": sorted(run.target.capabilities),
-            "file": run.target.file,
-            "lines": dict(run.target.lines),
-        },
-        "headline": result.headline,
-        "exit": result.exit,
-        "why": result.why,
-        "complete": run.state.complete,
-        "clauses": clauses,
-        "results": [_result(one) for one in run.state.results],
-        "stages": [_stage(one) for one in run.stages],
-        "messages": {place: _message(one, secrets) for place, one in run.state.messages.items()},
-        "waivers": told,
-        **({} if run.state.shard is None else {"shard": _shard(run, run.state.shard)}),
-        "timing": {
-            "seconds": round(run.seconds, 3),
-            "messages": {place: round(one.at, 4) for place, one in run.state.messages.items()},
-            "python": platform.python_version(),
-            **({} if run.requests is None else {"requests": run.requests}),
-            "stages": {one.place: round(one.seconds, 3) for one in run.stages},
-            "results": {
-                f"{one.check}[{one.case}]" if one.case else one.check: one.timing
-                for one in run.state.results
-            },
-        },
-    }
-
-
-def _waivers(run: RunRecord, clauses: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What became of the deviations; where a part was not looked at, none of them is stale."""
-    unseen = [one for one in clauses if not one["results"] and one["verdict"] == "error"]
-    whole = run.state.complete and not unseen and not run.state.faults
-    return waivers(run.deviations, run.state.results, whole=whole)
-
-
-def _clause(run: RunRecord, clause_id: str) -> dict[str, Any]:
-    """What the results come to for a clause: the worst of those that say something of it."""
-    clause = catalogue().clause(clause_id)
-    found = [
-        (verdict, one) for one in run.state.results if (verdict := one.of(clause_id)) is not None
-    ]
-    beyond = run.beyond.get(clause_id)
-    verdict = worst(verdict for verdict, _ in found)
-    reason: str
-    cause: Cause
-    if beyond is not None:
-        verdict, reason, cause = "not_applicable", str(beyond), beyond.cause
-    elif verdict is not None:
-        first = next(one for kind, one in found if kind == verdict)
-        settled = verdict == "pass"
-        reason, cause = ("", "") if settled else (_of_clause(first, clause_id), first.cause)
-    else:
-        verdict, reason, cause = _without_result(run, clause)
-    return {
-        "id": clause_id,
-        "judgement": clause.judgement,
-        "verdict": verdict,
-        "reason": reason,
-        "cause": cause,
-        "results": len(found),
-    }
-
-
-def _of_clause(result: Result, clause_id: str) -> str:
-    """Why the clause fails: the finding that names it, where a result has several."""
-    own = next((one for one in result.findings if clause_id in one.clauses), None)
-    if own is None or len({one.clauses for one in result.findings}) == 1:
-        return result.reason
-    return f"at {own.path}: expected {own.allowed!r:.200}, observed {own.observed!r:.200}"
-
-
-def _without_result(run: RunRecord, clause: Clause) -> tuple[Verdict, str, Cause]:
-    """Of a clause of which no result says anything: why, and what that comes to."""
-    if clause.untested:
-        return "not_applicable", clause.untested, "untested"
-    if run.state.interrupted or run.state.cut_short or run.state.stopped is not None:
-        return "inconclusive", "the run ended before it", "ended"
-    if any(clause.id in one.unseen for one in run.state.results):
-        return "inconclusive", "no check that ran has observed anything of it", "not_observed"
-    if run.state.partial:
-        return "not_applicable", "left out", "left_out"
-    return "error", "no check saw it", "no_check"
-
-
-def _result(one: Result) -> dict[str, Any]:
-    told: dict[str, Any] = msgspec.to_builtins(one)
-    del told["timing"]
-    return told
-
-
-def _shard(run: RunRecord, shard: Shard) -> dict[str, Any]:
-    """Which part this is, and how it ended, for the report of all parts."""
-    return {
-        "number": shard.number,
-        "of": shard.of,
-        "order": shard.order,
-        "narrowed": run.state.narrowed,
-        "interrupted": run.state.interrupted,
-        "cut_short": run.state.cut_short,
-        "faults": run.state.faults,
-        "stopped": None if run.state.stopped is None else msgspec.to_builtins(run.state.stopped),
-    }
-
-
-def _stage(one: StageTold) -> dict[str, Any]:
-    return {"place": one.place, "stage": one.stage, "armed": one.armed}
-
-
-@dataclass(frozen=True, slots=True)
-class Secrets:
-    """Headers whose values are not told: their names in lower case, and the values."""
-
-    names: frozenset[str]
-    values: tuple[str, ...]
-
-    def shown(self, name: str, value: str) -> str:
-        """The value as it may be told; short ones are found only where they stand alone."""
-        if name.lower() in self.names or value in self.values:
-            return REDACTED
-        for secret in self.values:
-            if len(secret) >= SECRET_LEAST:
-                value = value.replace(secret, REDACTED)
-        return value
-
-
-def _secrets(run: RunRecord) -> Secrets:
-    """What the target's way in carries, and whatever else is a credential by its name."""
-    sets = [*run.credentials, *(headers for one in run.stages for headers in one.credentials)]
-    names = SECRET | {name.lower() for headers in sets for name in headers}
-    values = {value for headers in sets for value in headers.values()}
-    for message in run.state.messages.values():
-        values |= {value for name, value in message.headers if name.lower() in names}
-    longest_first = sorted(filter(None, values), key=lambda value: (-len(value), value))
-    return Secrets(names, tuple(longest_first))
-
-
-def _message(one: Cited, secrets: Secrets) -> dict[str, Any]:
-    return {
-        "edge": one.edge,
-        "direction": one.direction,
-        "peer": one.peer,
-        "note": one.note,
-        "headers": {name: secrets.shown(name, value) for name, value in one.headers},
-        "body": one.body,
-        "cut": one.cut,
-    }
+def written(told: dict[str, Any]) -> bytes:
+    """The text of a `report.json`."""
+    return msgspec.json.format(msgspec.json.encode(told), indent=1)

@@ -5,8 +5,11 @@ from __future__ import annotations
 import ast
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+
+from mcp_proxy_conformance.report.document import Message
+from mcp_proxy_conformance.verdict.result import Result
 
 LEAST = 4
 """Characters; shorter texts are found in any message."""
@@ -43,10 +46,10 @@ class Guilty:
     found: str
 
 
-def read(result: dict[str, Any]) -> Evidence:
+def read(result: Result) -> Evidence:
     """The evidence of a result; a line that can be read in two ways is left as it is."""
     differences, sides, others = [], [], []
-    for line in result["evidence"]:
+    for line in result.evidence:
         row, side = _ROW.fullmatch(line), _SIDE.fullmatch(line)
         if row and line.count(", observed ") == line.count(": expected ") == 1:
             differences.append(Difference(row["path"], row["expected"], row["observed"]))
@@ -57,26 +60,26 @@ def read(result: dict[str, Any]) -> Evidence:
     return Evidence(tuple(differences), tuple(sorted(sides)), tuple(others))
 
 
-def guilty(result: dict[str, Any], messages: dict[str, Any]) -> tuple[Guilty, ...]:
+def guilty(result: Result, messages: Mapping[str, Message]) -> tuple[Guilty, ...]:
     """Of a failure the messages of the target that hold what was observed, else its last one."""
-    if result["verdict"] not in ("fail", "waived"):
+    if result.verdict not in ("fail", "waived"):
         return ()
-    told = [place for place in result["messages"] if is_of_target(messages[place])]
+    told = [place for place in result.messages if is_of_target(messages[place])]
     found = {
         place: text
         for one in read(result).differences
         for text in _forms(_text(one.observed))
         for place in told
-        if text in messages[place]["body"] and _names_its_tool(one.path, messages[place])
+        if text in messages[place].body and _names_its_tool(one.path, messages[place])
     }
     if found:
         return tuple(Guilty(place, found[place]) for place in told if place in found)
     return tuple(Guilty(place, "") for place in told[-1:])
 
 
-def is_of_target(message: dict[str, Any]) -> bool:
+def is_of_target(message: Message) -> bool:
     """Whether the target said it: to the client, or to an upstream server."""
-    return bool(message["direction"] == "received")
+    return bool(message.direction == "received")
 
 
 def _text(shown: str) -> str:
@@ -95,10 +98,10 @@ def _forms(text: str) -> list[str]:
     return list(dict.fromkeys([text, *once, *twice])) if text else []
 
 
-def _names_its_tool(path: str, message: dict[str, Any]) -> bool:
+def _names_its_tool(path: str, message: Message) -> bool:
     """Whether the message is about the tool that the path names, if it names one."""
     named = _TOOL.search(path)
-    return named is None or named["tool"] in message["body"]
+    return named is None or named["tool"] in message.body
 
 
 BODY_MOST, MESSAGES_MOST, AROUND = 4000, 24, 300
@@ -134,12 +137,12 @@ class Exchange:
     holds: bool
 
 
-def exchange(result: dict[str, Any], messages: dict[str, Any]) -> Exchange:
+def exchange(result: Result, messages: Mapping[str, Message]) -> Exchange:
     """The messages of a result; of many the guilty ones, and the last of the others."""
     found = {one.place: one.found for one in guilty(result, messages)}
     rows = [
         _row(number, place, messages[place], found.get(place))
-        for number, place in enumerate(result["messages"], 1)
+        for number, place in enumerate(result.messages, 1)
     ]
     marked = [row.number for row in rows if row.is_guilty]
     kept = set(marked[:MESSAGES_MOST])
@@ -149,9 +152,9 @@ def exchange(result: dict[str, Any], messages: dict[str, Any]) -> Exchange:
     return Exchange(shown, len(rows) - len(shown), min(marked, default=0), any(found.values()))
 
 
-def _row(number: int, place: str, message: dict[str, Any], found: str | None) -> Row:
-    body, way = message["body"], WAYS[message["edge"], message["direction"]]
-    upstream = message["peer"] if message["edge"] == "upstream" else ""
+def _row(number: int, place: str, message: Message, found: str | None) -> Row:
+    body, way = message.body, WAYS[message.edge, message.direction]
+    upstream = message.peer if message.edge == "upstream" else ""
     at = body.find(found) if found else -1
     start = max(0, at - AROUND)
     end = start + BODY_MOST
@@ -159,10 +162,10 @@ def _row(number: int, place: str, message: dict[str, Any], found: str | None) ->
     return Row(
         number=number,
         way=way,
-        told=" ".join(filter(None, [upstream, message["note"], f"({place.rpartition('/')[2]})"])),
+        told=" ".join(filter(None, [upstream, message.note, f"({place.rpartition('/')[2]})"])),
         is_guilty=found is not None,
         before=("… " if start else "") + body[start:split],
         marked=body[split : min(stop, end)],
         after=body[stop:end],
-        cut=bool(start or len(body) > end or message["cut"]),
+        cut=bool(start or len(body) > end or message.cut),
     )

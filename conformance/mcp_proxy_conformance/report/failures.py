@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from mcp_proxy_conformance.report.colour import Line, indented, short
-from mcp_proxy_conformance.report.retelling import name, request, sentence
+from mcp_proxy_conformance.report.document import Message, Report
+from mcp_proxy_conformance.report.retelling import request, sentence
+from mcp_proxy_conformance.verdict.result import ClauseVerdict, Result
 
-Json = dict[str, Any]
 SHOWN, NAMED = 3, 5
 """Failures of one clause that are told, and names of further ones."""
 EVIDENCE, REASON, MESSAGES, BODY = 8, 2, 4, 300
@@ -18,63 +18,61 @@ LONGEST_REQUEST = 2000
 """Characters of a request that is told as a command."""
 
 
-def failures(report: Json, path: Path, again: Callable[[str], str]) -> list[Line]:
+def failures(report: Report, path: Path, again: Callable[[str], str]) -> list[Line]:
     """Every failure that counts, under the first clause it breaks; each clause once."""
     found: list[Line] = []
     told: dict[str, str] = {}
-    for clause in report["clauses"]:
+    for clause in report.clauses:
         failed = [
-            one
-            for one in report["results"]
-            if clause["id"] in one["clauses"] and one["verdict"] == "fail"
+            one for one in report.results if clause.id in one.clauses and one.verdict == "fail"
         ]
-        if clause["judgement"] == "F" and failed:
-            fresh = [one for one in failed if name(one) not in told]
+        if clause.judgement == "F" and failed:
+            fresh = [one for one in failed if one.name not in told]
             found += [*_heading(clause, failed), *_known(failed, told)]
-            found += _told(fresh, clause["id"], report, path, again)
-            told |= {name(one): clause["id"] for one in fresh}
+            found += _told(fresh, clause.id, report, path, again)
+            told |= {one.name: clause.id for one in fresh}
     return found
 
 
-def _heading(clause: Json, failed: list[Json]) -> list[Line]:
-    told = sentence(clause["id"])
-    number = f"checks and cases that fail: {len(failed)} of {clause['results']}"
+def _heading(clause: ClauseVerdict, failed: list[Result]) -> list[Line]:
+    told = sentence(clause.id)
+    number = f"checks and cases that fail: {len(failed)} of {clause.results}"
     return [
-        Line(f"FAIL  {clause['id']}  ({told.source})", "fail"),
+        Line(f"FAIL  {clause.id}  ({told.source})", "fail"),
         Line(f"  {told.text}", whole=True),
-        Line(f"  {number}; more: explain {clause['id']}"),
+        Line(f"  {number}; more: explain {clause.id}"),
     ]
 
 
-def _known(failed: list[Json], told: dict[str, str]) -> list[Line]:
+def _known(failed: list[Result], told: dict[str, str]) -> list[Line]:
     """Failures that an earlier clause has told."""
-    known = [one for one in failed if name(one) in told]
+    known = [one for one in failed if one.name in told]
     if not known:
         return [Line()]
-    places = ", ".join(dict.fromkeys(told[name(one)] for one in known))
+    places = ", ".join(dict.fromkeys(told[one.name] for one in known))
     return [Line(f"  told under {places}: {names(known)}"), Line()]
 
 
 def _told(
-    fresh: list[Json], clause_id: str, report: Json, path: Path, again: Callable[[str], str]
+    fresh: list[Result], clause_id: str, report: Report, path: Path, again: Callable[[str], str]
 ) -> list[Line]:
     lines: list[Line] = []
     for number, one in enumerate(fresh[:SHOWN]):
         lines += _whole(one, report, path) if number == 0 else _brief(one)
-        lines += [Line(f"    Reproduce with: {again(name(one))}", whole=True), Line()]
+        lines += [Line(f"    Reproduce with: {again(one.name)}", whole=True), Line()]
     rest = fresh[SHOWN:]
     if rest:
         lines += [Line(f"  ... and {len(rest)} more of {clause_id}: {names(rest)}"), Line()]
     return lines
 
 
-def _whole(result: Json, report: Json, path: Path) -> list[Line]:
-    lines = [Line(f"  {name(result)} on {result['stage']}"), *_evidence(result, path)]
-    cited = result["messages"]
+def _whole(result: Result, report: Report, path: Path) -> list[Line]:
+    lines = [Line(f"  {result.name} on {result.stage}"), *_evidence(result, path)]
+    cited = result.messages
     if len(cited) > MESSAGES:
         lines.append(Line(f"    {len(cited) - MESSAGES} earlier messages are in {path}"))
     for place in cited[-MESSAGES:]:
-        lines += _message(place, report["messages"][place])
+        lines += _message(place, report.messages[place])
     command = request(result, report)
     if len(command) > LONGEST_REQUEST:
         lines.append(Line(f"    Request: {len(command)} characters; report {path} --format html"))
@@ -83,13 +81,13 @@ def _whole(result: Json, report: Json, path: Path) -> list[Line]:
     return lines
 
 
-def _evidence(result: Json, path: Path) -> list[Line]:
+def _evidence(result: Result, path: Path) -> list[Line]:
     """The reason, unless the evidence says it, and the evidence; where the rest of it is."""
-    evidence = "\n".join(result["evidence"])
+    evidence = "\n".join(result.evidence)
     if not evidence:
-        lines = result["reason"].split("\n")
+        lines = result.reason.split("\n")
     else:
-        reason = [] if result["reason"] in evidence else result["reason"].split("\n")[:REASON]
+        reason = [] if result.reason in evidence else result.reason.split("\n")[:REASON]
         lines = [*reason, *evidence.split("\n")]
     rest = len(lines) - EVIDENCE + 1
     told = [Line(f"    {line}") for line in lines[:EVIDENCE]]
@@ -98,18 +96,18 @@ def _evidence(result: Json, path: Path) -> list[Line]:
     return told
 
 
-def _message(place: str, message: Json) -> list[Line]:
-    arrow = "->" if message["direction"] == "sent" else "<-"
-    head = f"    {arrow} {message['edge']} {message['peer']} {message['note']} ({place})"
-    return [Line(head), Line(f"       {short(message['body'], BODY)}")]
+def _message(place: str, message: Message) -> list[Line]:
+    arrow = "->" if message.direction == "sent" else "<-"
+    head = f"    {arrow} {message.edge} {message.peer} {message.note} ({place})"
+    return [Line(head), Line(f"       {short(message.body, BODY)}")]
 
 
-def _brief(result: Json) -> list[Line]:
-    return [Line(f"  {name(result)} on {result['stage']}"), *indented(result["reason"], 4, 2)]
+def _brief(result: Result) -> list[Line]:
+    return [Line(f"  {result.name} on {result.stage}"), *indented(result.reason, 4, 2)]
 
 
-def names(results: list[Json]) -> str:
+def names(results: list[Result]) -> str:
     """The names of a few results, and the number of the others."""
-    known = list(dict.fromkeys(map(name, results)))
+    known = list(dict.fromkeys(one.name for one in results))
     rest = f" and {len(known) - NAMED} more" if len(known) > NAMED else ""
     return ", ".join(known[:NAMED]) + rest

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -15,27 +16,27 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from mcp_proxy_conformance.catalogue.interpretation import Interpretation
+from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.evidence import Evidence, Exchange, exchange, read
 from mcp_proxy_conformance.report.retelling import (
     OPEN,
     TOLD,
     Sentence,
-    Waiver,
     again,
     has_waived,
     is_left_out,
-    name,
     profile_of,
     request,
     rulings,
     sentence,
     target_of,
     waived_by,
-    waivers,
 )
 from mcp_proxy_conformance.report.terminal import VERDICTS
+from mcp_proxy_conformance.verdict.deviations.waiving import Waiver
 from mcp_proxy_conformance.verdict.outcome import CONFORMANT, INCOMPLETE, STALE, VIOLATED
 from mcp_proxy_conformance.verdict.redaction import inert
+from mcp_proxy_conformance.verdict.result import ClauseVerdict, Result
 
 PACKAGE, FOLDER = "mcp_proxy_conformance", "report"
 
@@ -107,13 +108,13 @@ class Told:
     """A result that is told on its own: its place on the page, and what it rests on."""
 
     anchor: str
-    result: dict[str, Any]
+    result: Result
     name: str
     again: str
     request: str
     evidence: Evidence
     exchange: Exchange
-    waivers: list[Waiver]
+    waivers: Sequence[Waiver]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,23 +123,23 @@ class Section:
 
     anchor: str
     group: Group
-    clause: dict[str, Any]
+    clause: ClauseVerdict
     sentence: Sentence
     rulings: list[Interpretation]
     own: tuple[Told, ...]
     elsewhere: tuple[Told, ...]
 
 
-def render(report: dict[str, Any]) -> str:
+def render(report: Report) -> str:
     """The page: headline, then what is open with its evidence, then every other clause."""
     told = [
         _told(f"result-{number}", result, report)
-        for number, result in enumerate(report["results"], 1)
-        if result["verdict"] in TOLD
+        for number, result in enumerate(report.results, 1)
+        if result.verdict in TOLD
     ]
-    shown = [one for one in report["clauses"] if not is_left_out(one)]
-    homes = _homes(told, {one["id"] for one in shown})
-    places = anchors([one["id"] for one in shown])
+    shown = [one for one in report.clauses if not is_left_out(one)]
+    homes = _homes(told, {one.id for one in shown})
+    places = anchors([one.id for one in shown])
     sections = [_section(place, one, told, homes) for place, one in zip(places, shown, strict=True)]
     return framed(
         "page.html.jinja",
@@ -146,15 +147,15 @@ def render(report: dict[str, Any]) -> str:
         profile=profile_of(report),
         target=target_of(report),
         colour=colour_of(report),
-        counts=_counts(report["clauses"]),
-        left_out=len(report["clauses"]) - len(shown),
+        counts=_counts(report.clauses),
+        left_out=len(report.clauses) - len(shown),
         every=sections,
         groups=[
             (title, [one for one in sections if one.group == group])
             for group, title in GROUPS.items()
         ],
         homeless=[one for one in told if homes[one.anchor] is None],
-        waivers=waivers(report),
+        waivers=report.waivers,
         sentence=sentence,
     )
 
@@ -168,59 +169,59 @@ def anchors(clauses: list[str]) -> list[str]:
     return found
 
 
-def colour_of(report: dict[str, Any]) -> str:
+def colour_of(report: Report) -> str:
     """The verdict whose colours the headline has."""
-    if report["exit"] == CONFORMANT and has_waived(report):
+    if report.exit == CONFORMANT and has_waived(report):
         return "waived"
-    return COLOURS.get(report["exit"], "error")
+    return COLOURS.get(report.exit, "error")
 
 
-def _told(anchor: str, result: dict[str, Any], report: dict[str, Any]) -> Told:
+def _told(anchor: str, result: Result, report: Report) -> Told:
     return Told(
         anchor=anchor,
         result=result,
-        name=name(result),
+        name=result.name,
         again=again(result),
         request=request(result, report),
         evidence=read(result),
-        exchange=exchange(result, report["messages"]),
-        waivers=waived_by(result, waivers(report)),
+        exchange=exchange(result, report.messages),
+        waivers=waived_by(result, report.waivers),
     )
 
 
 def _homes(told: list[Told], shown: set[str]) -> dict[str, str | None]:
     """By result, the first clause of its own that is on the page."""
     return {
-        one.anchor: next((each for each in one.result["clauses"] if each in shown), None)
+        one.anchor: next((each for each in one.result.clauses if each in shown), None)
         for one in told
     }
 
 
 def _section(
-    anchor: str, clause: dict[str, Any], told: list[Told], homes: dict[str, str | None]
+    anchor: str, clause: ClauseVerdict, told: list[Told], homes: dict[str, str | None]
 ) -> Section:
-    cited = [one for one in told if clause["id"] in one.result["clauses"]]
-    own = tuple(one for one in cited if homes[one.anchor] == clause["id"])
-    elsewhere = tuple(one for one in cited if homes[one.anchor] != clause["id"])
+    cited = [one for one in told if clause.id in one.result.clauses]
+    own = tuple(one for one in cited if homes[one.anchor] == clause.id)
+    elsewhere = tuple(one for one in cited if homes[one.anchor] != clause.id)
     return Section(
         anchor=anchor,
         group=_group(clause),
         clause=clause,
-        sentence=sentence(clause["id"]),
-        rulings=rulings(clause["id"]),
+        sentence=sentence(clause.id),
+        rulings=rulings(clause.id),
         own=own,
         elsewhere=elsewhere,
     )
 
 
-def _group(clause: dict[str, Any]) -> Group:
-    if clause["verdict"] in OPEN:
-        return "open" if clause["judgement"] == "F" else "advisory"
-    return "waived" if clause["verdict"] == "waived" else "settled"
+def _group(clause: ClauseVerdict) -> Group:
+    if clause.verdict in OPEN:
+        return "open" if clause.judgement == "F" else "advisory"
+    return "waived" if clause.verdict == "waived" else "settled"
 
 
-def _counts(clauses: list[dict[str, Any]]) -> list[tuple[str, int, int]]:
+def _counts(clauses: Sequence[ClauseVerdict]) -> list[tuple[str, int, int]]:
     """Each verdict with the number of clauses that convict, and of advisory ones."""
-    firm = Counter(one["verdict"] for one in clauses if one["judgement"] == "F")
-    advisory = Counter(one["verdict"] for one in clauses if one["judgement"] == "A")
+    firm = Counter(one.verdict for one in clauses if one.judgement == "F")
+    advisory = Counter(one.verdict for one in clauses if one.judgement == "A")
     return [(word, firm[word], advisory[word]) for word in VERDICTS if firm[word] or advisory[word]]

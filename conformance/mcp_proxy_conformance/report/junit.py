@@ -5,38 +5,38 @@ from __future__ import annotations
 from typing import Any
 from xml.etree import ElementTree as ET
 
+from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.retelling import (
     again,
-    name,
     profile_of,
     sentence,
     target_of,
     waived_by,
-    waivers,
 )
 from mcp_proxy_conformance.verdict.redaction import inert
+from mcp_proxy_conformance.verdict.result import Result
 
 SUITE = "mcp-proxy-conformance"
 LONGEST = 1e9
 
 
-def render(report: dict[str, Any]) -> str:
+def render(report: Report) -> str:
     """The document; its times are those of the report, and there is no date in it."""
-    cases = [_case(one, report) for one in report["results"]]
-    if report["exit"] and not _having("failure", cases) + _having("error", cases):
+    cases = [_case(one, report) for one in report.results]
+    if report.exit and not _having("failure", cases) + _having("error", cases):
         cases.append(_unfinished(report))
     counts = {
         "tests": str(len(cases)),
         "failures": str(_having("failure", cases)),
         "errors": str(_having("error", cases)),
-        "time": _seconds(report["timing"].get("seconds")),
+        "time": _seconds(report.timing.get("seconds")),
     }
     suites = ET.Element("testsuites", {"name": SUITE, **counts})
     skipped = {"skipped": str(_having("skipped", cases))}
     suite = ET.SubElement(
         suites, "testsuite", {"name": inert(profile_of(report))} | counts | skipped
     )
-    told = {"headline": report["headline"], "why": report["why"], "target": target_of(report)}
+    told = {"headline": report.headline, "why": report.why, "target": target_of(report)}
     properties = ET.SubElement(suite, "properties")
     for key, value in told.items():
         ET.SubElement(properties, "property", {"name": key, "value": inert(value)})
@@ -46,60 +46,60 @@ def render(report: dict[str, Any]) -> str:
     return f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'
 
 
-def _case(result: dict[str, Any], report: dict[str, Any]) -> ET.Element:
+def _case(result: Result, report: Report) -> ET.Element:
     case = ET.Element(
         "testcase",
         {
-            "classname": inert(result["clauses"][0] if result["clauses"] else SUITE),
-            "name": inert(name(result)),
-            "group": inert(" ".join(result["clauses"])),
-            "time": _seconds(_spent(report["timing"], name(result))),
+            "classname": inert(result.clauses[0] if result.clauses else SUITE),
+            "name": inert(result.name),
+            "group": inert(" ".join(result.clauses)),
+            "time": _seconds(_spent(report.timing, result.name)),
         },
     )
     if verdict := _verdict(result):
         tag, kind = verdict
-        reason = _waived(result, report) or result["reason"]
-        first = next(iter(inert(reason).splitlines()), result["verdict"])
+        reason = _waived(result, report) or result.reason
+        first = next(iter(inert(reason).splitlines()), result.verdict)
         told = ET.SubElement(case, tag, {"message": first})
         if tag != "skipped":
             told.set("type", kind)
             told.text = inert(_text(result))
-    elif result["judgement"] == "A" and result["verdict"] != "pass":
+    elif result.judgement == "A" and result.verdict != "pass":
         out = ET.SubElement(case, "system-out")
-        out.text = inert(f"advisory: {result['verdict']}\n{_text(result)}")
+        out.text = inert(f"advisory: {result.verdict}\n{_text(result)}")
     return case
 
 
-def _unfinished(report: dict[str, Any]) -> ET.Element:
+def _unfinished(report: Report) -> ET.Element:
     """A case for a run that is not green though no result says so, e.g. of a target that broke."""
     case = ET.Element("testcase", {"classname": SUITE, "name": "run", "time": _seconds(None)})
-    told = {"message": inert(report["why"]), "type": inert(report["headline"])}
+    told = {"message": inert(report.why), "type": inert(report.headline)}
     ET.SubElement(case, "error", told)
     return case
 
 
-def _verdict(result: dict[str, Any]) -> tuple[str, str] | None:
+def _verdict(result: Result) -> tuple[str, str] | None:
     """The element that tells the verdict, and its type; None for what counts as passed."""
-    match result["verdict"], result["judgement"]:
+    match result.verdict, result.judgement:
         case "not_applicable" | "waived" as word, _:
             return "skipped", word
-        case "error", judgement if judgement == "F" or result["blame"] == "suite":
-            return "error", result["blame"] or "error"
+        case "error", judgement if judgement == "F" or result.blame == "suite":
+            return "error", result.blame or "error"
         case "fail" | "inconclusive" as word, "F":
             return "failure", word
     return None
 
 
-def _waived(result: dict[str, Any], report: dict[str, Any]) -> str:
+def _waived(result: Result, report: Report) -> str:
     """The deviations that waive the result, on one line; empty when none does."""
-    known = waived_by(result, waivers(report))
+    known = waived_by(result, report.waivers)
     return "; ".join(" ".join(f"waived by {one.told()}".split()) for one in known)
 
 
-def _text(result: dict[str, Any]) -> str:
-    clauses = [f"{one}: {sentence(one).text}" for one in result["clauses"]]
+def _text(result: Result) -> str:
+    clauses = [f"{one}: {sentence(one).text}" for one in result.clauses]
     reproduce = f"reproduce with: {again(result)}"
-    return "\n".join([*clauses, result["reason"], *result["evidence"], reproduce])
+    return "\n".join([*clauses, result.reason, *result.evidence, reproduce])
 
 
 def _having(tag: str, cases: list[ET.Element]) -> int:

@@ -4,78 +4,78 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import Any
+from collections.abc import Sequence
 
+from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.retelling import (
     OPEN,
-    Waiver,
     again,
     is_left_out,
-    name,
     profile_of,
     sentence,
     target_of,
-    waivers,
 )
 from mcp_proxy_conformance.report.terminal import VERDICTS
-from mcp_proxy_conformance.verdict.redaction import inert
+from mcp_proxy_conformance.verdict.deviations.waiving import Waiver
+from mcp_proxy_conformance.verdict.redaction import disarmed, inert
+from mcp_proxy_conformance.verdict.result import ClauseVerdict, Result
 
 MOST, LINES, CELL = 50, 12, 200
 _TICKS = re.compile("`+")
 _MARKS = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$@-])")
 
 
-def render(report: dict[str, Any]) -> str:
+def render(report: Report) -> str:
     """Headline, open clauses and open results; what a target said stands in code alone."""
     lines = [
-        f"# {code(report['headline'])}: {code(report['why'])}",
+        f"# {code(report.headline)}: {code(report.why)}",
         "",
         f"Profile {code(profile_of(report))}, target {code(target_of(report))}.",
-        *([] if report["complete"] else ["", "Not the whole profile was judged."]),
+        *([] if report.complete else ["", "Not the whole profile was judged."]),
         "",
-        *_clauses(report["clauses"]),
+        *_clauses(report.clauses),
     ]
-    shown = [one for one in report["results"] if one["verdict"] in OPEN]
+    shown = [one for one in report.results if one.verdict in OPEN]
     for result in shown[:MOST]:
         lines += ["", *_result(result)]
     if len(shown) > MOST:
         lines += ["", f"{len(shown) - MOST} more are in the JSON report."]
-    if known := waivers(report):
+    if known := report.waivers:
         lines += ["", "## Known deviations", "", *map(_deviation, known)]
     return "\n".join([*lines, ""])
 
 
-def _clauses(clauses: list[dict[str, Any]]) -> list[str]:
-    counts = Counter(one["verdict"] for one in clauses if one["judgement"] == "F")
+def _clauses(clauses: Sequence[ClauseVerdict]) -> list[str]:
+    counts = Counter(one.verdict for one in clauses if one.judgement == "F")
     told = ", ".join(f"{counts[word]} {word}" for word in VERDICTS if counts[word])
     lines = [f"Clauses: {told or 'none'}; advisory ones are not counted."]
     unseen = sum(map(is_left_out, clauses))
     if unseen:
         lines += ["", f"{unseen} clauses were left out, and are not in the table."]
-    rest = [one for one in clauses if one["verdict"] != "pass" and not is_left_out(one)]
+    rest = [one for one in clauses if one.verdict != "pass" and not is_left_out(one)]
     if rest:
         lines += ["", "| verdict | clause | reason |", "|---|---|---|"]
     return lines + [_row(one) for one in rest]
 
 
-def _row(one: dict[str, Any]) -> str:
-    advisory = " (advisory)" if one["judgement"] == "A" else ""
-    reason = next(iter(inert(one["reason"]).splitlines()), "")
+def _row(one: ClauseVerdict) -> str:
+    advisory = " (advisory)" if one.judgement == "A" else ""
+    reason = next(iter(inert(one.reason).splitlines()), "")
     told = reason if len(reason) <= CELL else f"{reason[:CELL]}..."
-    return f"| {one['verdict']}{advisory} | {cell(one['id'])} | {cell(told)} |"
+    return f"| {one.verdict}{advisory} | {cell(one.id)} | {cell(told)} |"
 
 
-def _result(result: dict[str, Any]) -> list[str]:
-    advisory = ", advisory" if result["judgement"] == "A" else ""
-    lines = [f"## {result['verdict']}{advisory}: {code(name(result))}", ""]
-    for clause_id in result["clauses"]:
+def _result(result: Result) -> list[str]:
+    advisory = ", advisory" if result.judgement == "A" else ""
+    lines = [f"## {result.verdict}{advisory}: {code(result.name)}", ""]
+    for clause_id in result.clauses:
         told = sentence(clause_id)
         lines.append(f"- {code(clause_id)} ({plain(told.source)}): {plain(told.text)}")
-    reason = inert(result["reason"]).splitlines()[:LINES]
+    reason = inert(result.reason).splitlines()[:LINES]
     return [
         *lines,
         "",
-        *_block([*reason, *result["evidence"]]),
+        *_block([*reason, *result.evidence]),
         "",
         f"Reproduce with: {code(again(result))}",
     ]
@@ -97,7 +97,7 @@ def plain(text: str) -> str:
 
 def code(text: str) -> str:
     """Code on one line: nothing in it is markup, a link, a mention or HTML."""
-    line = inert(text).replace("\n", "\\n").replace("\t", "\\t")
+    line = disarmed(inert(text)).replace("\n", "\\n").replace("\t", "\\t")
     if not line.strip():
         return ""
     ticks = "`" * (_longest(line) + 1)
@@ -111,7 +111,7 @@ def cell(text: str) -> str:
 
 def _block(lines: list[str]) -> list[str]:
     """Code on lines of its own, in a fence that is longer than any in it."""
-    text = inert("\n".join(lines))
+    text = disarmed(inert("\n".join(lines)))
     fence = "`" * max(3, _longest(text) + 1)
     return [f"{fence}text", text, fence]
 

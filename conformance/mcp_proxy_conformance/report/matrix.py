@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from mcp_proxy_conformance.catalogue.requirement import catalogue
+from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.html import anchors, colour_of
 from mcp_proxy_conformance.report.retelling import (
     TOLD,
     Sentence,
     is_left_out,
-    name,
     profile_of,
     sentence,
     target_of,
@@ -74,7 +73,7 @@ class Matrix:
         return sum(row.differs for row in self.rows)
 
 
-def matrix(reports: Sequence[tuple[str, dict[str, Any]]]) -> Matrix:
+def matrix(reports: Sequence[tuple[str, Report]]) -> Matrix:
     """The matrix of these reports, each with the name of its file, in their order."""
     columns = [_column(number, *one) for number, one in enumerate(reports, 1)]
     ids = _ids([one for _, one in reports])
@@ -85,57 +84,53 @@ def matrix(reports: Sequence[tuple[str, dict[str, Any]]]) -> Matrix:
     return Matrix(tuple(columns), tuple(rows))
 
 
-def _ids(reports: list[dict[str, Any]]) -> list[str]:
+def _ids(reports: list[Report]) -> list[str]:
     """The clauses of all reports, in the order of the catalogue; those it does not know last."""
-    found = list(dict.fromkeys(one["id"] for report in reports for one in report["clauses"]))
+    found = list(dict.fromkeys(one.id for report in reports for one in report.clauses))
     order = {clause: number for number, clause in enumerate(catalogue().clauses)}
     return sorted(found, key=lambda clause: order.get(clause, len(order)))
 
 
-def _column(number: int, file: str, report: dict[str, Any]) -> Column:
+def _column(number: int, file: str, report: Report) -> Column:
     return Column(
         number=number,
         file=file,
-        kind=f"{report['target']['kind']} {report['target']['version']}".strip(),
+        kind=f"{report.target.kind} {report.target.version}".strip(),
         target=target_of(report),
         profile=profile_of(report),
-        headline=report["headline"],
-        exit=report["exit"],
+        headline=report.headline,
+        exit=report.exit,
         colour=colour_of(report),
     )
 
 
-def _row(anchor: str, clause: str, columns: list[Column], reports: list[dict[str, Any]]) -> Row:
+def _row(anchor: str, clause: str, columns: list[Column], reports: list[Report]) -> Row:
     cells = tuple(
         _cell(f"{anchor}-in-{column.number}", clause, column, report)
         for column, report in zip(columns, reports, strict=True)
     )
-    said = [one for report in reports for one in report["clauses"] if one["id"] == clause]
+    said = [one for report in reports for one in report.clauses if one.id == clause]
     return Row(
         anchor=anchor,
         clause=clause,
-        judgement=said[0]["judgement"],
+        judgement=said[0].judgement,
         sentence=sentence(clause),
         cells=cells,
         differs=len({cell.word for cell in cells}) > 1,
     )
 
 
-def _cell(anchor: str, clause: str, column: Column, report: dict[str, Any]) -> Cell:
-    told = next((one for one in report["clauses"] if one["id"] == clause), None)
+def _cell(anchor: str, clause: str, column: Column, report: Report) -> Cell:
+    told = next((one for one in report.clauses if one.id == clause), None)
     if told is None or is_left_out(told):
         why = "It was left out of this run." if told else f"{column.profile} does not have it."
         return Cell(anchor, column, ABSENT, why, (), 0)
-    checks = [
-        name(one)
-        for one in report["results"]
-        if clause in one["clauses"] and one["verdict"] in TOLD
-    ]
-    reason = told["reason"]
+    checks = [one.name for one in report.results if clause in one.clauses and one.verdict in TOLD]
+    reason = told.reason
     return Cell(
         anchor=anchor,
         column=column,
-        word=told["verdict"],
+        word=told.verdict,
         reason=reason if len(reason) <= REASON else f"{reason[:REASON]}...",
         checks=tuple(checks[:CHECKS]),
         more=max(0, len(checks) - CHECKS),

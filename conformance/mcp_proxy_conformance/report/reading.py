@@ -8,8 +8,9 @@ from typing import Any
 import jsonschema
 import msgspec
 
+from mcp_proxy_conformance.catalogue.bounded import MOST_OF_REPORT, read_bytes
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
-from mcp_proxy_conformance.report.document import FORMAT
+from mcp_proxy_conformance.report.document import FORMAT, Report
 from mcp_proxy_conformance.verdict.redaction import inert
 
 SHOWN = 120
@@ -19,14 +20,14 @@ class BadReport(Exception):
     """The file holds no report that can be rendered; the message says why and what to give."""
 
 
-def read_report(path: Path) -> dict[str, Any]:
-    """The document of `report.json`, valid under schemas/report.schema.json.
+def read_report(path: Path) -> Report:
+    """The report of `report.json`, valid under schemas/report.schema.json.
 
     Raises:
         BadReport: There is no such file, or it is no report of this format.
     """
     try:
-        told = msgspec.json.decode(path.read_bytes())
+        told = msgspec.json.decode(read_bytes(path, MOST_OF_REPORT))
     except OSError as error:
         raise BadReport(
             f"{path} cannot be read: {error.strerror}; name the report.json of a run"
@@ -36,14 +37,17 @@ def read_report(path: Path) -> dict[str, Any]:
     found = told.get("format") if isinstance(told, dict) else None
     if found != FORMAT:
         raise BadReport(f"{path} is not of the format {FORMAT}; name the report.json of a run")
-    document: dict[str, Any] = told
-    if fault := _fault(document):
-        told_of = " ".join(inert(fault).split())
-        raise BadReport(f"{path} is no whole report: {told_of}; let `run` write it again")
-    return document
+    fault = _fault(told)
+    if not fault:
+        try:
+            return msgspec.convert(told, Report)
+        except msgspec.ValidationError as error:  # e.g. 1.0 where the schema has an integer
+            fault = str(error)
+    told_of = " ".join(inert(fault).split())
+    raise BadReport(f"{path} is no whole report: {told_of}; let `run` write it again")
 
 
-def _fault(document: dict[str, Any]) -> str:
+def _fault(document: Any) -> str:
     """Where the document breaks its schema or cites what it does not have; empty when nowhere."""
     schema = msgspec.json.decode((schemas_dir() / "report.schema.json").read_bytes())
     error = next(jsonschema.Draft202012Validator(schema).iter_errors(document), None)

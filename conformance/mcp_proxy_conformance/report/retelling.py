@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from mcp_proxy_conformance.catalogue.interpretation import Interpretation, interpretations
 from mcp_proxy_conformance.catalogue.requirement import UnknownClause, catalogue
+from mcp_proxy_conformance.report.document import Message, Report
 from mcp_proxy_conformance.report.evidence import guilty
+from mcp_proxy_conformance.verdict.deviations.waiving import Waiver
 from mcp_proxy_conformance.verdict.redaction import inert
+from mcp_proxy_conformance.verdict.result import ClauseVerdict, Result
 
 SENT = frozenset(
     {"content-type", "accept", "mcp-session-id", "mcp-protocol-version", "mcp-method", "mcp-name",
@@ -22,15 +24,15 @@ _NO_UTF8 = re.compile(r"\\x[89a-f][0-9a-f]")
 """How a report shows a byte that is no text; JSON has no such escape."""
 
 
-def curl(message: dict[str, Any]) -> str:
+def curl(message: Message) -> str:
     """The message of a report as one line; empty where the report does not hold all its bytes."""
-    if message["cut"] or _NO_UTF8.search(message["body"]):
+    if message.cut or _NO_UTF8.search(message.body):
         return ""
-    words = ["curl", "-sg", word(message["peer"])]
-    for name, value in message["headers"].items():
+    words = ["curl", "-sg", word(message.peer)]
+    for name, value in message.headers.items():
         if name.lower() in SENT:
             words += ["-H", word(f"{name}: {value}" if value.strip() else f"{name};")]
-    body = message["body"]
+    body = message.body
     if _is_plain(body):
         return " ".join([*words, "--data-raw", word(body)])
     return f"printf '{_octal(body)}' | {' '.join([*words, '--data-binary', '@-'])}"
@@ -101,59 +103,17 @@ def rulings(clause_id: str) -> list[Interpretation]:
     return [one for one in interpretations() if clause_id in one.clauses]
 
 
-@dataclass(frozen=True, slots=True)
-class Waiver:
-    """A deviation that its authors know: an entry of their file, which is at `file`, `line`."""
-
-    id: str
-    reason: str
-    issue: str
-    expires: str
-    file: str
-    line: int
-    state: str
-
-    @property
-    def place(self) -> str:
-        """Where it is written."""
-        return f"{self.file}:{self.line}"
-
-    @property
-    def is_link(self) -> bool:
-        """Whether the issue leads to somewhere on the web."""
-        return self.issue.startswith(("https://", "http://"))
-
-    def told(self) -> str:
-        """The waiver in a sentence."""
-        return f"{self.place}: {self.reason} ({self.issue}, until {self.expires})"
-
-
-def waivers(report: dict[str, Any]) -> list[Waiver]:
-    """The deviations of a report, in its order; what a member lacks is empty."""
-    rows = report.get("waivers", [])
-    words = ("id", "reason", "issue", "expires", "file", "state")
-    return [
-        Waiver(**{word: str(row.get(word, "")) for word in words}, line=_line(row.get("line")))
-        for row in rows
-    ]
-
-
-def _line(told: Any) -> int:
-    """The number of a line; files begin with the first."""
-    return told if isinstance(told, int) and told >= 1 else 1
-
-
-def waived_by(result: dict[str, Any], known: list[Waiver]) -> list[Waiver]:
+def waived_by(result: Result, known: Sequence[Waiver]) -> Sequence[Waiver]:
     """The deviations that name a waived result: its check, its case, or one of its clauses."""
-    if result["verdict"] != "waived":
+    if result.verdict != "waived":
         return []
-    names = {result["check"], result["case"], name(result), *result["clauses"]}
-    return [one for one in known if one.id in names and one.state in ("used", "")]
+    names = {result.check, result.case, result.name, *result.clauses}
+    return [one for one in known if one.id in names and one.state == "used"]
 
 
-def has_waived(report: dict[str, Any]) -> bool:
+def has_waived(report: Report) -> bool:
     """Whether the run rests on deviations."""
-    return any(one["verdict"] == "waived" for one in report["clauses"])
+    return any(one.verdict == "waived" for one in report.clauses)
 
 
 def requirement_of(clause_id: str) -> str:
@@ -164,56 +124,50 @@ def requirement_of(clause_id: str) -> str:
         return clause_id
 
 
-def name(result: dict[str, Any]) -> str:
-    """The check, with its case in brackets; as `--check` takes it."""
-    check: str = result["check"]
-    return f"{check}[{result['case']}]" if result["case"] else check
-
-
-def again(result: dict[str, Any]) -> str:
+def again(result: Result) -> str:
     """How the result is seen again."""
-    return f"the same command and --check {quoted(name(result))}"
+    return f"the same command and --check {quoted(result.name)}"
 
 
-def request(result: dict[str, Any], report: dict[str, Any]) -> str:
+def request(result: Result, report: Report) -> str:
     """The request that brought what was observed, else the last one; empty when there is none."""
-    messages, places = report["messages"], result["messages"]
+    messages, places = report.messages, result.messages
     found = next((one.place for one in guilty(result, messages) if one.found), None)
     until = len(places) if found is None else places.index(found)
     asked = [messages[place] for place in places[:until] if _is_request(messages[place])]
     return curl(asked[-1]) if asked else ""
 
 
-def line_of(result: dict[str, Any], lines: dict[str, int]) -> int:
+def line_of(result: Result, lines: Mapping[str, int]) -> int:
     """Where the target says that it can do what was judged, else where it is named, else 1."""
-    able = any(needs_capability(one) for one in result["clauses"])
+    able = any(needs_capability(one) for one in result.clauses)
     wanted = ("capabilities", *NAMING) if able else NAMING
     return next((lines[name] for name in wanted if name in lines), 1)
 
 
-def profile_of(report: dict[str, Any]) -> str:
+def profile_of(report: Report) -> str:
     """The profile with its version; of several, each with its own where the report tells them."""
-    told = report["profile"]
-    return str(told.get("name") or f"{told['id']}@{told['version']}")
+    told = report.profile
+    return told.name or f"{told.id}@{told.version}"
 
 
-def target_of(report: dict[str, Any]) -> str:
+def target_of(report: Report) -> str:
     """The target, its version, and the wire on which the verdict was reached."""
-    target = report["target"]
-    wire = f", wire {target['wire']}" if target["wire"] else ""
-    return f"{target['kind']} {target['version']}".rstrip() + wire
+    target = report.target
+    wire = f", wire {target.wire}" if target.wire else ""
+    return f"{target.kind} {target.version}".rstrip() + wire
 
 
-def _is_request(message: dict[str, Any]) -> bool:
-    sent = message["edge"] == "client" and message["direction"] == "sent"
-    return sent and bool(message["body"]) and bool(message["headers"])
+def _is_request(message: Message) -> bool:
+    sent = message.edge == "client" and message.direction == "sent"
+    return sent and bool(message.body) and bool(message.headers)
 
 
-def is_left_out(clause: Mapping[str, Any]) -> bool:
+def is_left_out(clause: ClauseVerdict) -> bool:
     """Whether a clause was not asked for in this run."""
-    return bool(clause.get("cause") == "left_out")
+    return clause.cause == "left_out"
 
 
-def is_after_the_end(clause: Mapping[str, Any]) -> bool:
+def is_after_the_end(clause: ClauseVerdict) -> bool:
     """Whether the run ended before anything of the clause was looked at."""
-    return bool(clause.get("cause") == "ended" and not clause["results"])
+    return clause.cause == "ended" and not clause.results

@@ -5,25 +5,32 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from mcp_proxy_conformance.catalogue.resources import LOGS
 from mcp_proxy_conformance.report.colour import Line, indented, painted, short
 from mcp_proxy_conformance.report.details import advisories, checks, clauses, worlds
+from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.failures import failures, names
 from mcp_proxy_conformance.report.retelling import (
     is_after_the_end,
     is_left_out,
-    name,
     profile_of,
     quoted,
     requirement_of,
     target_of,
 )
-from mcp_proxy_conformance.verdict.deviations.waiving import stale
+from mcp_proxy_conformance.verdict.deviations.waiving import Waiver, stale
+from mcp_proxy_conformance.verdict.result import ClauseVerdict, Result, Verdict
 
-Json = dict[str, Any]
-VERDICTS = ("pass", "fail", "inconclusive", "not_applicable", "error", "waived")
+VERDICTS: tuple[Verdict, ...] = (
+    "pass",
+    "fail",
+    "inconclusive",
+    "not_applicable",
+    "error",
+    "waived",
+)
 """Reasons of clauses that no check of this run has seen."""
 NOT_RUN = "not run"
 IDS = 10
@@ -35,14 +42,14 @@ LAST = 500
 """Characters of it, the path of the report not counted."""
 
 
-def summary(report: Json, path: Path, *, why: str) -> list[Line]:
+def summary(report: Report, path: Path, *, why: str) -> list[Line]:
     """The table, what does not apply and why, known failures and advisory ones, and the target.
 
     `why` says what tells more of the advisory ones.
     """
     known = known_failures(report)
     logs = path.with_name(LOGS)
-    advisory = [one["id"] for one in _of(report, "A") if one["verdict"] == "fail"]
+    advisory = [one.id for one in _of(report, "A") if one.verdict == "fail"]
     return [
         *table(report),
         Line(),
@@ -55,12 +62,12 @@ def summary(report: Json, path: Path, *, why: str) -> list[Line]:
     ]
 
 
-def table(report: Json) -> list[Line]:
+def table(report: Report) -> list[Line]:
     """A row for each requirement that was looked at: its clauses that count, by verdict."""
     rows: dict[str, Counter[str]] = {}
     for one in _of(report, "F"):
         if not is_left_out(one):
-            rows.setdefault(requirement_of(one["id"]), Counter())[_word(one)] += 1
+            rows.setdefault(requirement_of(one.id), Counter())[_word(one)] += 1
     every = sum(rows.values(), Counter[str]())
     columns = [word for word in (*VERDICTS, NOT_RUN) if every[word]]
     rows = {name: counts for name, counts in rows.items() if counts.total() > counts[NOT_RUN]}
@@ -72,36 +79,36 @@ def table(report: Json) -> list[Line]:
     return [Line(line) for line in lines]
 
 
-def last(report: Json, path: Path, code: int | None = None) -> Line:
+def last(report: Report, path: Path, code: int | None = None) -> Line:
     """One line that says how the run ended, where, and what to look at."""
     firm = _of(report, "F")
-    broken = [one["id"] for one in firm if one["verdict"] == "fail"]
-    told = " ".join(report["why"].split())
-    if report["headline"] == "violated" and broken:
+    broken = [one.id for one in firm if one.verdict == "fail"]
+    told = " ".join(report.why.split())
+    if report.headline == "violated" and broken:
         told = f"{len(broken)} of {len(firm)} clauses broken ({_some(broken)})"
         unseen = sum(is_left_out(one) or is_after_the_end(one) for one in firm)
         told += f", {unseen} not looked at" if unseen else ""
-    open_ = [one["id"] for one in firm if one["verdict"] in ("inconclusive", "error")]
+    open_ = [one.id for one in firm if one.verdict in ("inconclusive", "error")]
     if told == f"not settled: {', '.join(open_)}":
         told = f"{len(open_)} of {len(firm)} clauses not settled ({_some(open_)})"
-    told = short(f"{report['headline']}: {told}", LAST)
+    told = short(f"{report.headline}: {told}", LAST)
     return Line(f"{told}; {ending(report, code)}; report: {path}", whole=True)
 
 
-def ending(report: Json, code: int | None) -> str:
+def ending(report: Report, code: int | None) -> str:
     """The exit code, and why it is not the report's own."""
-    own = report["exit"]
+    own = report.exit
     if code in (None, own):
         return f"exit {own}"
     return f"exit {code} because of --fail-on violated, the report's own is {own}"
 
 
-def _of(report: Json, judgement: str) -> list[Json]:
-    return [one for one in report["clauses"] if one["judgement"] == judgement]
+def _of(report: Report, judgement: str) -> list[ClauseVerdict]:
+    return [one for one in report.clauses if one.judgement == judgement]
 
 
-def _word(clause: Json) -> str:
-    return NOT_RUN if is_after_the_end(clause) else clause["verdict"]
+def _word(clause: ClauseVerdict) -> str:
+    return NOT_RUN if is_after_the_end(clause) else clause.verdict
 
 
 def _some(ids: list[str]) -> str:
@@ -109,37 +116,37 @@ def _some(ids: list[str]) -> str:
     return ", ".join(ids[:IDS]) + rest
 
 
-def _counted(report: Json) -> str:
+def _counted(report: Report) -> str:
     """How many clauses came to what."""
-    seen = [one for one in report["clauses"] if not is_left_out(one)]
-    firm = Counter(_word(one) for one in seen if one["judgement"] == "F")
-    aside = Counter(_word(one) for one in seen if one["judgement"] == "A")
+    seen = [one for one in report.clauses if not is_left_out(one)]
+    firm = Counter(_word(one) for one in seen if one.judgement == "F")
+    aside = Counter(_word(one) for one in seen if one.judgement == "A")
     words = (*VERDICTS, NOT_RUN)
     told = ", ".join(f"{firm[word]} {word}" for word in words if firm[word]) or "nothing"
     apart = ", ".join(f"{aside[word]} {word}" for word in words if aside[word])
-    left = len(report["clauses"]) - len(seen)
+    left = len(report.clauses) - len(seen)
     rest = f"; {left} left out" if left else ""
     return f"{told}{f' (advisory: {apart})' if apart else ''}{rest}"
 
 
-def _not_applicable(report: Json) -> list[Line]:
+def _not_applicable(report: Report) -> list[Line]:
     reasons: dict[str, list[str]] = {}
     for one in _of(report, "F"):
-        if one["verdict"] == "not_applicable" and not is_left_out(one):
-            reasons.setdefault(short(one["reason"].split("\n")[0], 120), []).append(one["id"])
+        if one.verdict == "not_applicable" and not is_left_out(one):
+            reasons.setdefault(short(one.reason.split("\n")[0], 120), []).append(one.id)
     return [Line(f"not applicable, {why}: {_some(ids)}") for why, ids in reasons.items()]
 
 
-def known_failures(report: Json) -> list[str]:
+def known_failures(report: Report) -> list[str]:
     """What became of each deviation, a line each; nothing where a run has none."""
-    return [f"{STATES[one['state']]:{WIDTH}}  {_known(one)}" for one in report["waivers"]]
+    return [f"{STATES[one.state]:{WIDTH}}  {_known(one)}" for one in report.waivers]
 
 
-def _known(one: Json) -> str:
+def _known(one: Waiver) -> str:
     if gone := stale([one]):
         return gone[0]
-    told = f"{' '.join(one['reason'].split())} ({one['issue']}, until {one['expires']})"
-    return f"{one['id']}  {told}  {one['file']}:{one['line']}"
+    told = f"{' '.join(one.reason.split())} ({one.issue}, until {one.expires})"
+    return f"{one.id}  {told}  {one.file}:{one.line}"
 
 
 MOST, LINES = 12, 10
@@ -152,7 +159,7 @@ WHOSE = {
 }
 
 
-def errors(report: Json, again: Callable[[str], str]) -> list[Line]:
+def errors(report: Report, again: Callable[[str], str]) -> list[Line]:
     """Every error once, with whose fault it is and what it befell."""
     found = _by_reason(report, "error")
     lines: list[Line] = []
@@ -166,13 +173,13 @@ def errors(report: Json, again: Callable[[str], str]) -> list[Line]:
     return lines + _uncounted(len(found)) + _unseen(report)
 
 
-def inconclusive(report: Json, again: Callable[[str], str]) -> list[Line]:
+def inconclusive(report: Report, again: Callable[[str], str]) -> list[Line]:
     """Every reason why something that counts was not settled, and what would settle it."""
     found = _by_reason(report, "inconclusive")
     lines: list[Line] = []
     for (reason, _), befallen in list(found.items())[:MOST]:
-        clauses = list(dict.fromkeys(one for each in befallen for one in each["clauses"]))
-        hint = befallen[0].get("hint", "")
+        clauses = list(dict.fromkeys(one for each in befallen for one in each.clauses))
+        hint = befallen[0].hint
         lines += [
             Line(f"inconclusive  {', '.join(clauses)}", "inconclusive"),
             *indented(reason, 4, LINES),
@@ -190,19 +197,19 @@ def settling(clauses: list[str]) -> str:
     return f"what `explain {clauses[0]}` says is observed, on a target that shows it"
 
 
-def _by_reason(report: Json, verdict: str) -> dict[tuple[str, str], list[Json]]:
-    found: dict[tuple[str, str], list[Json]] = {}
-    for one in report["results"]:
-        counts = one["judgement"] == "F" or one["blame"] == "suite"
-        if one["verdict"] == verdict and counts:
-            found.setdefault((one["reason"], one["blame"]), []).append(one)
+def _by_reason(report: Report, verdict: str) -> dict[tuple[str, str], list[Result]]:
+    found: dict[tuple[str, str], list[Result]] = {}
+    for one in report.results:
+        counts = one.judgement == "F" or one.blame == "suite"
+        if one.verdict == verdict and counts:
+            found.setdefault((one.reason, one.blame), []).append(one)
     return found
 
 
-def _where(befallen: list[Json], again: Callable[[str], str]) -> list[Line]:
+def _where(befallen: list[Result], again: Callable[[str], str]) -> list[Line]:
     return [
         Line(f"    in {names(befallen)}"),
-        Line(f"    Reproduce with: {again(name(befallen[0]))}", whole=True),
+        Line(f"    Reproduce with: {again(befallen[0].name)}", whole=True),
     ]
 
 
@@ -211,13 +218,13 @@ def _uncounted(reasons: int) -> list[Line]:
     return [Line(f"... and {rest} more reasons, in the report"), Line()] if rest > 0 else []
 
 
-def _unseen(report: Json) -> list[Line]:
+def _unseen(report: Report) -> list[Line]:
     """Clauses that are errors though no check is: the suite owes them one."""
-    missing = [one for one in report["clauses"] if one["verdict"] == "error" and not one["results"]]
+    missing = [one for one in report.clauses if one.verdict == "error" and not one.results]
     return [
         line
         for one in missing[:MOST]
-        for line in (Line(f"ERROR  {one['id']}: {one['reason']}", "error"), Line())
+        for line in (Line(f"ERROR  {one.id}: {one.reason}", "error"), Line())
     ]
 
 
@@ -231,7 +238,7 @@ def _the_same(name: str) -> str:
 
 
 def render(
-    report: dict[str, Any],
+    report: Report,
     path: Path,
     *,
     again: Callable[[str], str] = _the_same,

@@ -38,6 +38,11 @@ SILENT = (
 """What a trial wants of pytest: nobody reads its output."""
 
 
+def unwritable(out: Path, error: OSError) -> BadTarget:
+    """The complaint about an output folder that cannot be written."""
+    return BadTarget(f"--out {out} cannot be written: {error.strerror}; name another folder")
+
+
 def prepare(out: Path, checks: Sequence[str] = ()) -> Path:
     """Make the output folder, without what an earlier run left; returns the log in it.
 
@@ -56,9 +61,7 @@ def prepare(out: Path, checks: Sequence[str] = ()) -> Path:
         log.write_text("", encoding="utf-8")
         (out / INI).write_text(SETTINGS, encoding="utf-8")
     except OSError as error:
-        raise BadTarget(
-            f"--out {out} cannot be written: {error.strerror}; name another folder"
-        ) from None
+        raise unwritable(out, error) from None
     os.environ.pop("PYTEST_ADDOPTS", None)
     return log
 
@@ -67,7 +70,6 @@ def invoke(
     request: RunRequest,
     *,
     check_s: float = CHECK_S,
-    run_s: float | None = None,
     processes: str | None = None,
     files: Sequence[Path] = (),
     silent: bool = False,
@@ -80,7 +82,6 @@ def invoke(
     Args:
         request: What is judged, by what, and how.
         check_s: Seconds that one check may take, besides the soaking time.
-        run_s: Seconds that the run may take, besides that; None is without end.
         processes: So many, as xdist reads it; None is this one alone.
         files: Those of the checks that are wanted; none of them is all of the profile.
         silent: Nobody reads what pytest prints.
@@ -95,7 +96,6 @@ def invoke(
     words = [
         *map(str, files), "-c", str(out / INI), "--rootdir", str(out), *ALONE,
         "-p", "pytest_timeout", f"--timeout={check_s + soak}",
-        *([f"--session-timeout={run_s + soak}"] if run_s is not None else []),
         *(SILENT if silent else ("--capture=sys", "--tb=native")),
         *(["-p", "xdist.plugin", "-n", processes] if processes is not None else []),
     ]  # fmt: skip
@@ -108,4 +108,6 @@ def collect(folders: Sequence[str]) -> None:
         ini = Path(place) / INI
         ini.write_text(SETTINGS, encoding="utf-8")
         files = [str(checks_dir() / one) for one in folders]
-        pytest.main([*files, "--collect-only", "-c", str(ini), "--rootdir", place, *ALONE, *SILENT])
+        words = [*files, "--collect-only", "-c", str(ini), "--rootdir", place, *ALONE, *SILENT]
+        if pytest.main(words) == pytest.ExitCode.INTERRUPTED:  # pytest keeps what was raised
+            raise KeyboardInterrupt

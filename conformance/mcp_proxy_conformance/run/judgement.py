@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import time
 import traceback
 from collections import Counter
@@ -15,7 +16,7 @@ from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.targets.adapter import AdapterError, NotDeclared, Refused, Unsupported
 from mcp_proxy_conformance.targets.started import Started
 from mcp_proxy_conformance.verdict.comparison import Comparison, Open, of_sides, watched
-from mcp_proxy_conformance.verdict.outcome import BROKEN, Outcome
+from mcp_proxy_conformance.verdict.outcome import Outcome, broke
 from mcp_proxy_conformance.verdict.result import (
     Blame,
     Breach,
@@ -116,6 +117,14 @@ def _broke(blame: Blame) -> Callable[[Exception], Ending]:
     return lambda error: Ending(verdict="error", reason=str(error), blame=blame, error=error)
 
 
+def _full(error: OSError) -> Ending:
+    """A disk that is full is nobody's fault but that of the machine this runs on."""
+    if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        return _own_fault(error)
+    told = f"{error.filename or 'the output folder'}: {error.strerror}; free some room"
+    return Ending(verdict="error", reason=told, blame="declaration", error=error)
+
+
 def _own_fault(error: Exception) -> Ending:
     reason = "".join(traceback.format_exception(error)[-6:])
     return Ending(verdict="error", reason=reason, blame="suite", error=error)
@@ -133,6 +142,7 @@ ENDINGS: tuple[tuple[type[Exception], Callable[[Any], Ending]], ...] = (
     (DeclarationFault, _broke("declaration")),
     (AdapterError, _broke("adapter")),
     (Unreachable, _broke("network")),
+    (OSError, _full),
     (Exception, _own_fault),
 )
 """The ways in which a check can end other than by passing; the first that fits holds."""
@@ -243,4 +253,4 @@ class Silence:
         if len(self._waits) < IN_A_ROW:
             return None
         why = f"the target stopped answering, {IN_A_ROW} times in a row: {ending.reason}"
-        return Outcome("target or adapter broke", BROKEN, why)
+        return broke(why)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
@@ -12,7 +12,8 @@ from typing import Any
 import msgspec
 
 from mcp_proxy_conformance.catalogue.requirement import UnknownProfile, profile
-from mcp_proxy_conformance.report.document import document
+from mcp_proxy_conformance.report.document import SUITE, Part, Report, Stage
+from mcp_proxy_conformance.report.making import made
 from mcp_proxy_conformance.report.reading import BadReport
 from mcp_proxy_conformance.run.parallel.shares import Ended, Found, Share, gather
 from mcp_proxy_conformance.verdict.cited import Cited, StageTold
@@ -26,76 +27,72 @@ MOST_PARTS, LONGEST = 9999, 1e9
 """Parts of a run, and seconds of anything in it."""
 BEFORE = -1
 """The place in the order of what is found before any check."""
-ALIKE: Mapping[str, tuple[str, ...]] = {
-    "suite versions": ("suite", "version"),
-    "profiles": ("profile", "name"),
-    "kinds of target": ("target", "kind"),
-    "versions of the target": ("target", "version"),
-    "target files": ("target", "file"),
-    "declared capabilities": ("target", "capabilities"),
-    "numbers of parts": ("shard", "of"),
-    "checks": ("shard", "order"),
+ALIKE: Mapping[str, Callable[[Report, Part], Any]] = {
+    "suite versions": lambda one, _: one.suite.version,
+    "profiles": lambda one, _: one.profile.name,
+    "kinds of target": lambda one, _: one.target.kind,
+    "versions of the target": lambda one, _: one.target.version,
+    "target files": lambda one, _: one.target.file,
+    "declared capabilities": lambda one, _: one.target.capabilities,
+    "numbers of parts": lambda _, part: part.of,
+    "checks": lambda _, part: part.order,
+    "deviations": lambda one, _: [each.id for each in one.waivers],
 }
-"""What parts of one run have in common, and where a report says it."""
+"""What parts of one run have in common."""
 
 
-def merged(documents: Mapping[str, Json]) -> Json:
+def merged(reports: Mapping[str, Report]) -> Report:
     """The report of the run that these are the parts of, by the names of their files.
 
     Raises:
         BadReport: They are not parts of one run, or one part is there twice.
     """
-    for name, one in documents.items():
-        _expect_part(name, one)
-    _expect_one_run(documents)
-    parts = {one["shard"]["number"]: one for one in documents.values()}
-    ordered = [parts[number] for number in sorted(parts)]
-    state, seconds = RunState(), [_seconds(one["timing"].get("seconds")) for one in ordered]
+    parts = {name: (one, _part(name, one)) for name, one in reports.items()}
+    _expect_one_run(parts)
+    ordered = sorted(parts.values(), key=lambda each: each[1].number)
+    first, part = ordered[0]
+    state, seconds = RunState(), [_seconds(one.timing.get("seconds")) for one, _ in ordered]
     try:
-        record = _record(ordered[0], state, max(seconds))
-        gather(state, [_share(one) for one in ordered])
+        record = _record(first, state, max(seconds))
+        gather(state, [_share(*each) for each in ordered])
     except (UnknownProfile, msgspec.ValidationError) as error:
         raise BadReport(f"it cannot be merged: {error}") from None
-    state.missing = _missing(sorted(parts), ordered[0]["shard"]["of"])
-    told = document(replace(record, stages=tuple(state.stages)))
-    told["timing"] |= {"seconds": max(seconds), "parts": seconds}
-    return told
+    state.missing = _missing([each.number for _, each in ordered], part.of)
+    told = made(replace(record, stages=tuple(state.stages)))
+    timing = told.timing | {"seconds": max(seconds), "parts": seconds}
+    return msgspec.structs.replace(told, timing=timing)
 
 
-def _expect_part(name: str, one: Json) -> None:
-    """Raise BadReport for what is no part, or does not say what parts have in common."""
-    part = one.get("shard")
-    if part is None:
+def _part(name: str, one: Report) -> Part:
+    """Which part it is; raises BadReport for what is none, or does not name its profile."""
+    part = one.shard
+    if isinstance(part, msgspec.UnsetType):
         raise BadReport(f"{name} is of no part of a run; make parts with `run --shard 1/3`")
-    if not part["number"] <= part["of"] <= MOST_PARTS:
-        told = f"{part['number']}/{part['of']}"
+    if not part.number <= part.of <= MOST_PARTS:
+        told = f"{part.number}/{part.of}"
         raise BadReport(f"{name} says that it is the part {told}; let `run --shard` write it again")
-    for group, member in ALIKE.values():
-        if member not in one[group]:
-            told = f"{name} does not say {group}.{member}"
-            raise BadReport(f"{told}; let `run --shard` write it again")
+    if not one.profile.name:
+        raise BadReport(f"{name} does not say profile.name; let `run --shard` write it again")
+    return part
 
 
-def _expect_one_run(documents: Mapping[str, Json]) -> None:
+def _expect_one_run(parts: Mapping[str, tuple[Report, Part]]) -> None:
     """Raise BadReport for parts of several runs, for another suite's, and for one given twice."""
-    (first, one), *others = documents.items()
-    for what, (group, member) in ALIKE.items():
+    (first, one), *others = parts.items()
+    for what, of in ALIKE.items():
         for name, other in others:
-            if other[group][member] != one[group][member]:
+            if of(*other) != of(*one):
                 raise BadReport(f"{first} and {name} are of other {what}; merge parts of one run")
-    for name, other in others:
-        if [each["id"] for each in other["waivers"]] != [each["id"] for each in one["waivers"]]:
-            raise BadReport(f"{first} and {name} know other deviations; merge parts of one run")
-    made = one["suite"]["version"]
-    if made != version("mcp-proxy-conformance"):
-        raise BadReport(f"{first} was made by version {made} of the suite; merge with that one")
+    by = one[0].suite.version
+    if by != version(SUITE):
+        raise BadReport(f"{first} was made by version {by} of the suite; merge with that one")
     seen: dict[int, str] = {}
-    for name, other in documents.items():
-        number = other["shard"]["number"]
-        if number in seen:
-            part = f"{number}/{other['shard']['of']}"
-            raise BadReport(f"{seen[number]} and {name} are both the part {part}; give one of them")
-        seen[number] = name
+    for name, (_, part) in parts.items():
+        if part.number in seen:
+            told = f"{part.number}/{part.of}"
+            both = f"{seen[part.number]} and {name}"
+            raise BadReport(f"{both} are both the part {told}; give one of them")
+        seen[part.number] = name
 
 
 def _missing(numbers: Sequence[int], of: int) -> str:
@@ -103,69 +100,68 @@ def _missing(numbers: Sequence[int], of: int) -> str:
     return f"missing parts: {', '.join(lost)}" if lost else ""
 
 
-def _record(one: Json, state: RunState, seconds: float) -> RunRecord:
+def _record(one: Report, state: RunState, seconds: float) -> RunRecord:
     """The record of a run without results, on the target that the report tells of."""
-    told, judged_by = one["target"], profile(one["profile"]["name"])
-    can = frozenset(told["capabilities"])
+    told, judged_by = one.target, profile(one.profile.name)
+    can = frozenset(told.capabilities)
     return RunRecord(
         profile=judged_by,
         target=TargetFacts(
-            kind=told["kind"],
-            version=told["version"],
+            kind=told.kind,
+            version=told.version,
             capabilities=can,
-            file=told["file"],
-            lines=told.get("lines", {}) if told["file"] is not None else {},
+            file=told.file,
+            lines=told.lines if told.file is not None else {},
         ),
         state=state,
-        deviations=msgspec.convert(one["waivers"], type=tuple[Deviation, ...]),
+        deviations=msgspec.convert(msgspec.to_builtins(one.waivers), type=tuple[Deviation, ...]),
         beyond=beyond(judged_by, can),
         seconds=seconds,
     )
 
 
-def _share(one: Json) -> Share:
+def _share(one: Report, part: Part) -> Share:
     """What the report of a part says, in the order of the whole run."""
-    part, wire = one["shard"], one["target"]["wire"]
-    addresses = {address: at for at, address in enumerate(part["order"])}
-    places = {name: at for at, name in reversed(list(enumerate(part["order"].values())))}
+    addresses = {address: at for at, address in enumerate(part.order)}
+    places = {name: at for at, name in reversed(list(enumerate(part.order.values())))}
     results: dict[int, list[Result]] = defaultdict(list)
     stages: dict[int, list[StageTold]] = defaultdict(list)
-    for told in one["results"]:
-        results[addresses.get(told["reproduce"], BEFORE)].append(_result(told, one["timing"]))
-    for told in one["stages"]:
-        name = told["place"] if told["place"] in places else _NUMBERED.sub("", told["place"])
-        stages[places.get(name, BEFORE)].append(_stage(told, name, one["timing"]))
+    for told in one.results:
+        results[addresses.get(told.reproduce, BEFORE)].append(_result(told, one.timing))
+    for stage in one.stages:
+        name = stage.place if stage.place in places else _NUMBERED.sub("", stage.place)
+        stages[places.get(name, BEFORE)].append(_stage(stage, name, one.timing))
     found = [
         Found(
             at=at,
             results=tuple(results[at]),
             stages=tuple(stages[at]),
             messages={name: _cited(name, one) for each in results[at] for name in each.messages},
-            wire=wire,
+            wire=one.target.wire,
         )
         for at in sorted(results.keys() | stages.keys())
     ]
-    states = {name: part[name] for name in Ended.__struct_fields__}
-    return Share(found=tuple(found), ended=msgspec.convert(states, type=Ended))
+    states = {name: getattr(part, name) for name in Ended.__struct_fields__}
+    return Share(found=tuple(found), ended=Ended(**states))
 
 
-def _result(told: Json, timing: Json) -> Result:
-    name = f"{told['check']}[{told['case']}]" if told["case"] else told["check"]
-    spent = _group(timing, "results").get(name)
-    return msgspec.convert(told | {"timing": spent if isinstance(spent, dict) else {}}, type=Result)
+def _result(told: Result, timing: Json) -> Result:
+    spent = _group(timing, "results").get(told.name)
+    return msgspec.structs.replace(told, timing=spent if isinstance(spent, dict) else {})
 
 
-def _stage(told: Json, name: str, timing: Json) -> StageTold:
-    seconds = _seconds(_group(timing, "stages").get(told["place"]))
+def _stage(told: Stage, name: str, timing: Json) -> StageTold:
+    seconds = _seconds(_group(timing, "stages").get(told.place))
     return StageTold(
-        place=told["place"], name=name, stage=told["stage"], armed=told["armed"], seconds=seconds
+        place=told.place, name=name, stage=told.stage, armed=told.armed, seconds=seconds
     )
 
 
-def _cited(name: str, one: Json) -> Cited:
+def _cited(name: str, one: Report) -> Cited:
     """A message; its credentials were taken out when the part was told."""
-    told, at = one["messages"][name], _seconds(_group(one["timing"], "messages").get(name))
-    return msgspec.convert(told | {"headers": [*told["headers"].items()], "at": at}, type=Cited)
+    told, at = one.messages[name], _seconds(_group(one.timing, "messages").get(name))
+    members = msgspec.structs.asdict(told) | {"headers": tuple(told.headers.items()), "at": at}
+    return Cited(**members)
 
 
 def _group(timing: Json, name: str) -> Json:

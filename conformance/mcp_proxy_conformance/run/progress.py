@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import sys
 import time
+from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
@@ -18,7 +20,32 @@ if TYPE_CHECKING:
 
 EVERY_S = 10.0
 """How often a stream that is no terminal is told how far the run has come."""
-WIDTH = 100
+WIDTH, REMEMBERED = 100, 400
+
+
+class Log(io.TextIOWrapper):
+    """What pytest prints: in a file, and the last of it in memory; a full disk ends nothing."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path.open("wb"), encoding="utf-8", errors="backslashreplace")
+        self.said = deque[str](maxlen=REMEMBERED)
+
+    def write(self, text: str) -> int:
+        """Keep it, and write it if that can be done."""
+        self.said.append(text)
+        with contextlib.suppress(OSError):
+            super().write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """As far as that can be done."""
+        with contextlib.suppress(OSError):
+            super().flush()
+
+    def close(self) -> None:
+        """As far as that can be done."""
+        with contextlib.suppress(OSError):
+            super().close()
 
 
 class Progress:
@@ -40,7 +67,7 @@ class Progress:
 
     def __enter__(self) -> Self:
         """Take standard output away from pytest."""
-        self._sink = self.log.open("w", encoding="utf-8")
+        self._sink = Log(self.log)
         self._streams = sys.stdout, sys.stderr
         sys.stdout = sys.stderr = self._sink
         return self
@@ -58,11 +85,11 @@ class Progress:
 
     def complaint(self) -> str:
         """The sentence that pytest ended with when it could not be used."""
-        lines = self.log.read_text(encoding="utf-8").splitlines()
-        told = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
-        return told[-1] if told else "\n".join(lines[-5:])
+        said = "".join(self._sink.said)
+        _, error, told = said.rpartition("ERROR: ")
+        return told.split("\n")[0] if error else "\n".join(said.splitlines()[-5:])
 
-    @contextmanager
+    @contextlib.contextmanager
     def setting_up(self, place: Place) -> Iterator[None]:
         """Tell of a world that is started and armed in this block, once for each."""
         if not place.world.servers or place.name in self._places:
@@ -118,17 +145,21 @@ class Progress:
 
     def _over(self, text: str) -> None:
         if self._live:
-            self._to.write(f"\r\x1b[K{text[:WIDTH]}")
-            self._to.flush()
+            self._write(f"\r\x1b[K{text[:WIDTH]}")
 
     def _plain(self, text: str) -> None:
         self._told_at = time.monotonic()
         if not self._live and self._detail != "quiet":
-            self._to.write(f"{text}\n")
+            self._write(f"{text}\n")
+
+    def _write(self, text: str) -> None:
+        """That nobody can be told how far it has come must not end the run."""
+        with contextlib.suppress(OSError, ValueError):
+            self._to.write(text)
             self._to.flush()
 
 
-@contextmanager
+@contextlib.contextmanager
 def heard(config: pytest.Config, place: Place) -> Iterator[None]:
     """Set up a world in this block, heard of by the progress of the run if there is one."""
     plugins = config.pluginmanager.get_plugins()

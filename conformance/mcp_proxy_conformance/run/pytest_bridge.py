@@ -9,9 +9,10 @@ import pytest
 
 from mcp_proxy_conformance.catalogue.requirement import catalogue
 from mcp_proxy_conformance.run.collection import clauses_of
+from mcp_proxy_conformance.run.deadline import Overdue
 from mcp_proxy_conformance.run.judgement import Ending, attempt
 from mcp_proxy_conformance.run.session import Session
-from mcp_proxy_conformance.verdict.result import NotApplicable, Result
+from mcp_proxy_conformance.verdict.result import Blame, Inconclusive, NotApplicable, Result
 
 
 def tell_pytest(item: pytest.Item, ending: Ending, run: Session) -> object:
@@ -52,12 +53,23 @@ def setup_ending(
     error = excinfo.value
     if isinstance(error, pytest.skip.Exception):
         return attempt(partial(_raise, lacking or NotApplicable(str(error))))
-    if isinstance(error, pytest.fail.Exception):  # pytest-timeout's way
+    if isinstance(error, Overdue) and error.of_run:
+        return late_ending(error)
+    if isinstance(error, (Overdue, pytest.fail.Exception)):  # not set up in time
         return Ending(verdict="error", blame="adapter", reason=str(error))
     ending = attempt(partial(_raise, error))
     # A stage that cannot be set up makes its checks errors, whosever fault it is.
     broke = ending.verdict == "fail" or ending.cause == "unread_answer"
     return replace(ending, verdict="error", cause="", hint="") if broke else ending
+
+
+def late_ending(error: BaseException) -> Ending:
+    """How a check ends that was interrupted: by the end of the run, by its own, by a fault."""
+    if isinstance(error, Overdue) and error.of_run:
+        left = Inconclusive(f"{error} while it ran", cause="cut_short")
+        return attempt(partial(_raise, left))
+    blame: Blame = "network" if isinstance(error, (Overdue, pytest.fail.Exception)) else "suite"
+    return Ending(verdict="error", blame=blame, reason=str(error))
 
 
 def _raise(error: BaseException) -> None:

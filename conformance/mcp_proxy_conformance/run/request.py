@@ -47,13 +47,14 @@ class Selection:
 class RunRequest:
     """A run that is asked for.
 
-    `subject`: what is judged; a description names a target or a loader, `file` the target file
-    that it was read from. `profile`: None is the one for targets of its kind. `shard`: a part,
-    such as 1/3. `case`: the file of the one case to be tried. `examples`, `seed`: how many worlds
-    or loads are generated (None: by the target's speed) and from what. `soak_s`: seconds after
-    which stages are observed again. `baseline`: the folder of a recording to compare bytes with.
-    `confirm`: failures are seen a second time before they count. `keep`: the targets' scratch
-    folders stay. `trial`: the selftest tries the checks, which a silent target does not end.
+    `subject`: what is judged; a description names a target or a loader, `file` the target file that
+    it was read from. `profile`: None is the one for targets of its kind. `shard`: a part, such as
+    1/3. `case`: the file of the one case to be tried. `examples`, `seed`: how many worlds or loads
+    are generated (None: by the target's speed) and from what. `soak_s`: seconds after which stages
+    are observed again. `baseline`: the folder of a recording to compare bytes with. `within_s`: how
+    long all of it may take, None without end. `confirm`: failures are seen a second time before
+    they count. `keep`: the targets' scratch folders stay. `trial`: the selftest tries the checks,
+    which a silent target does not end.
     """
 
     subject: Description | Endpoint | Target
@@ -68,6 +69,7 @@ class RunRequest:
     soak_s: float = 0.0
     baseline: Path | None = None
     deviations: tuple[Deviation, ...] = ()
+    within_s: float | None = None
     confirm: bool = True
     keep: bool = False
     trial: bool = False

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import msgspec
 import pytest
 
+from mcp_proxy_conformance.catalogue.index import Check, checks_in, split
 from mcp_proxy_conformance.catalogue.requirement import catalogue
+from mcp_proxy_conformance.catalogue.resources import checks_dir
 from mcp_proxy_conformance.run.collection import (
     address,
     clauses_of,
@@ -30,6 +33,34 @@ def select(items: list[pytest.Item], run: Session) -> None:
     if selection.alone:
         items[:] = [item for item in items if _function(item) == selection.alone]
     arrange(items, selection)
+
+
+def files(run: Session) -> list[Path]:
+    """The files of the profile that hold checks that are asked for; of all, the profile's folders.
+
+    Pytest need not import the others. What deviations name is collected too: its cases are known
+    then.
+    """
+    asked, own = run.request.selection, run.subject.own_case
+    choices: list[Callable[[Check], bool]] = []
+    if asked.checks:
+        words = {split(one)[0] for one in asked.checks}
+        choices.append(lambda one: bool(words & {"", one.name}))
+    if asked.alone:
+        choices.append(lambda one: one.name == asked.alone)
+    if own is not None:
+        choices.append(lambda one: own.case.area in {area for _, area in one.areas})
+    if sets := [each for each in (run.only, asked.clauses) if each is not None]:
+        choices.append(lambda one: all(each.intersection(one.clauses) for each in sets))
+    folders = run.profile.folders if choices else ()
+    named_too = {split(one.id)[0] for one in run.request.deviations}
+    wanted = {
+        one.module: None
+        for folder in folders
+        for one in checks_in(folder)
+        if one.name in named_too or all(choice(one) for choice in choices)
+    }
+    return [checks_dir() / one for one in wanted or run.profile.folders]
 
 
 def share_out(items: list[pytest.Item], run: Session) -> None:
@@ -57,7 +88,7 @@ def _choices(run: Session) -> list[Callable[[pytest.Item], bool]]:
     if (only := run.only) is not None:
         choices.append(lambda item: bool(only.intersection(clauses_of(item))))
     if (own := run.subject.own_case) is not None:
-        choices.append(lambda item: named(item)[1] == own.id)
+        choices.append(lambda item: named(item)[1] == own.case.id)
     if (cited := selection.clauses) is not None:
         choices.append(lambda item: bool(cited.intersection(clauses_of(item))))
     if without := selection.without:

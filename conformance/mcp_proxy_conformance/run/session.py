@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
 
 from mcp_proxy_conformance.catalogue.requirement import Judgement, Profile, catalogue
-from mcp_proxy_conformance.report.document import write_report
+from mcp_proxy_conformance.report.document import Report
+from mcp_proxy_conformance.report.making import write_report
 from mcp_proxy_conformance.run.collection import Place, address, clauses_of, named
+from mcp_proxy_conformance.run.deadline import Overdue, within
 from mcp_proxy_conformance.run.judgement import Ending, told
 from mcp_proxy_conformance.run.request import RunRequest
-from mcp_proxy_conformance.run.subject import Subject
+from mcp_proxy_conformance.run.subject import Probed, Subject
 from mcp_proxy_conformance.verdict.comparison import plain
 from mcp_proxy_conformance.verdict.deviations.waiving import waived
+from mcp_proxy_conformance.verdict.outcome import INCOMPLETE, Outcome
 from mcp_proxy_conformance.verdict.record import RunRecord, RunState, TargetFacts
-from mcp_proxy_conformance.verdict.redaction import Redactor
+from mcp_proxy_conformance.verdict.redaction import Redactor, encodable
 from mcp_proxy_conformance.verdict.result import (
     Cause,
     Finding,
@@ -45,7 +47,11 @@ class Found:
 
 @dataclass(slots=True, kw_only=True)
 class Session:
-    """One run under way: its checks are judged on the subject, and the state grows."""
+    """One run under way: its checks are judged on the subject, and the state grows.
+
+    `beyond`: clauses of which nothing is said, whatever cites them, and why; `redactor`: what takes
+    credentials out of everything that is told.
+    """
 
     request: RunRequest
     subject: Subject
@@ -53,6 +59,13 @@ class Session:
     only: frozenset[str] | None = None
     state: RunState = field(default_factory=RunState)
     began: float = field(default_factory=time.monotonic)
+    beyond: Mapping[str, NotApplicable] = field(init=False)
+    redactor: Redactor = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.beyond = self.subject.beyond(self.profile)
+        self.redactor = Redactor(self.subject.secrets)
+        self.state.asked = self.only
 
     @property
     def out(self) -> Path:
@@ -60,13 +73,26 @@ class Session:
         return self.request.out
 
     @property
-    def redactor(self) -> Redactor:
-        """What takes credentials out of everything that is told."""
-        return Redactor(self.subject.secrets)
+    def left_s(self) -> float | None:
+        """The seconds that are left of all, soaking not counted; None where there is no end."""
+        if (whole := self.request.within_s) is None:
+            return None
+        return self.began + whole + self.request.soak_s - time.monotonic()
+
+    def overdue(self) -> Overdue:
+        """What is raised when no time is left."""
+        told = f"--timeout {self.request.within_s or 0:g} s was over"
+        return Overdue(told, of_run=True, meanwhile=self.subject.hurry)
 
     def probe(self) -> None:
         """Look whether there is anything to check; if not, `state.stopped` says why."""
-        probed = self.subject.probe()
+        over = self.overdue()
+        try:
+            with within(self.left_s, over):
+                probed = self.subject.probe()
+        except Overdue:
+            why = f"{over} before the target was ready to be checked"
+            probed = Probed(stopped=Outcome("incomplete", INCOMPLETE, why))
         self.state.stopped = self.state.stopped or probed.stopped
         self.state.wire = self.state.wire or self.subject.wire
         self.state.results += probed.results
@@ -84,10 +110,6 @@ class Session:
         """Prepare what the next checks need."""
         self.subject.soon(self.subject.applicable(places))
 
-    def beyond(self, clause_id: str) -> NotApplicable | None:
-        """Why nothing is said of a clause, whatever cites it."""
-        return self.subject.beyond(clause_id)
-
     def record(
         self, item: pytest.Item, place: Place, ending: Ending, found: Found | None = None,
         *, seconds: float,
@@ -100,6 +122,7 @@ class Session:
         self.state.wire = self.state.wire or self.subject.wire
         self.state.messages |= rests.messages
         evidence = _evidence(ending, found)
+        reason = "" if found.verdict == "pass" else found.reason or told(ending, evidence)
         check, case = named(item)
         result = Result(
             check=check,
@@ -107,7 +130,7 @@ class Session:
             clauses=found.clauses,
             judgement=found.judgement,
             verdict=found.verdict,
-            reason="" if found.verdict == "pass" else found.reason or told(ending, evidence),
+            reason=encodable(reason),
             cause=found.cause,
             hint="" if found.verdict == "pass" else ending.hint,
             findings=tuple(map(plain, found.findings)),
@@ -115,7 +138,7 @@ class Session:
             unseen=tuple(c for c in cited_clauses if c not in (*found.clauses, *found.observed)),
             blame="" if found.verdict in ("pass", "not_applicable") else ending.blame,
             stage=place.world.id or place.name,
-            evidence=(*evidence, *rests.lines),
+            evidence=encodable((*evidence, *rests.lines)),
             cut=rests.cut,
             messages=tuple(rests.messages),
             reproduce=address(item),
@@ -129,7 +152,7 @@ class Session:
 
         A check speaks of clauses of its own judgement; what convicts counts wherever it is seen.
         """
-        judged = {one for one in self.profile.clauses if self.beyond(one) is None}
+        judged = {one for one in self.profile.clauses if one not in self.beyond}
         broken = [c for f in ending.findings(cited_clauses) for c in f.clauses if c in judged]
         kind = _judgement(cited_clauses[0])
         kind = "F" if any(_judgement(clause) == "F" for clause in broken) else kind
@@ -179,7 +202,6 @@ class Session:
         subject, target = self.subject, self.subject.target
         self.state.wire = self.state.wire or subject.wire
         stages = (*self.state.stages, *subject.stages)
-        beyond = {one: why for one in self.profile.clauses if (why := subject.beyond(one))}
         return RunRecord(
             profile=self.profile,
             target=TargetFacts(
@@ -191,7 +213,7 @@ class Session:
             ),
             state=self.state,
             deviations=self.request.deviations,
-            beyond=beyond,
+            beyond=self.beyond,
             stages=stages,
             credentials=tuple(subject.credentials),
             green=subject.green,
@@ -200,7 +222,7 @@ class Session:
             seconds=time.monotonic() - self.began,
         )
 
-    def report(self) -> dict[str, Any]:
+    def report(self) -> Report:
         """Write the report; returns what is in it."""
         return write_report(self.recorded(), self.out, self.redactor)
 

@@ -119,7 +119,7 @@ def _subject(request: RunRequest, target: Target | None, chosen: Profile, scratc
         target,
         request.out,
         scratch,
-        described="FR-014.described" in chosen.clauses,
+        clauses=frozenset(chosen.clauses),
         confirm=request.confirm,
         keep=request.keep,
         again=request.confirm or not request.trial,

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
-import pytest
-
-from mcp_proxy_conformance.catalogue.requirement import catalogue
+from mcp_proxy_conformance.catalogue.case import OwnCase
+from mcp_proxy_conformance.catalogue.requirement import Profile
+from mcp_proxy_conformance.discovery.live.endpoint import secrets
 from mcp_proxy_conformance.run.collection import Place
 from mcp_proxy_conformance.run.judgement import Ending, attempt
 from mcp_proxy_conformance.targets.adapter import Target
 from mcp_proxy_conformance.verdict.cited import Cited, StageTold
 from mcp_proxy_conformance.verdict.outcome import GREEN, Outcome
-from mcp_proxy_conformance.verdict.record import not_declared
+from mcp_proxy_conformance.verdict.record import beyond, not_declared
 from mcp_proxy_conformance.verdict.result import NotApplicable, Result
 
 Check = Callable[[Any], Any]
@@ -41,15 +41,6 @@ class Rests:
     messages: Mapping[str, Cited] = field(default_factory=dict)
     lines: tuple[str, ...] = ()
     cut: tuple[str, ...] = ()
-
-
-class OwnCase(Protocol):
-    """A case of the user's own, in the place of those of its area."""
-
-    id: str
-
-    def parametrise(self, metafunc: pytest.Metafunc) -> None:
-        """Have the check of its area tried with it alone."""
 
 
 class Subject:
@@ -85,9 +76,9 @@ class Subject:
         """Why checks of a place do not apply; None where they do."""
         return self.not_declared(place.needs)
 
-    def beyond(self, clause_id: str) -> NotApplicable | None:
-        """Why nothing is said of a clause, whatever cites it; None where something is."""
-        return self.not_declared(catalogue().clause(clause_id).capability)
+    def beyond(self, profile: Profile) -> Mapping[str, NotApplicable]:
+        """Clauses of which nothing is said, whatever cites them, and why."""
+        return beyond(profile, self.target.capabilities)
 
     def not_declared(self, needs: Iterable[str]) -> NotApplicable | None:
         """The first of these capabilities that the target does not declare, as a reason."""
@@ -127,8 +118,8 @@ class Subject:
 
     @property
     def secrets(self) -> Sequence[str]:
-        """What is taken out of all that is told."""
-        raise NotImplementedError
+        """What is taken out of all that is told: the environment's credentials."""
+        return tuple(secrets("", ()))
 
     @property
     def green(self) -> Outcome:
@@ -147,6 +138,9 @@ class Subject:
 
     def finish(self) -> None:
         """Do what the report is to know of."""
+
+    def hurry(self) -> None:
+        """No check will be run any more: begin to end what was started ahead."""
 
     def close(self) -> None:
         """End everything."""

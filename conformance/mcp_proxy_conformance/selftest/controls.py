@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -66,8 +66,12 @@ def _deaf(found: Verdicts) -> str:
     if found.exit != 1:
         return f"exit {found.exit}: {found.why}"
     firm = {one for one in found.clauses_passed if catalogue().clause(one).judgement == "F"}
-    passed = sorted(firm - ASKED_FOR_NOTHING)
-    return f"clauses pass that nothing was seen of: {', '.join(passed)}" if passed else ""
+    return unobserved(firm - ASKED_FOR_NOTHING)
+
+
+def unobserved(passed: Collection[str]) -> str:
+    """What is wrong where these clauses pass; empty where none does."""
+    return f"clauses pass that nothing was seen of: {', '.join(sorted(passed))}" if passed else ""
 
 
 class Fake:

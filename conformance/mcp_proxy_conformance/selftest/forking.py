@@ -19,6 +19,8 @@ Job = TypeVar("Job")
 Done = TypeVar("Done")
 EVERY_S = 0.01
 GRACE_S = 10.0
+INTERRUPTING = (signal.SIGINT, signal.SIGTERM)
+"""Signals that are not heard while jobs end: a second one must not leave them behind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,10 @@ def forked(
                 )
             time.sleep(EVERY_S)
     finally:
+        before = {number: signal.signal(number, signal.SIG_IGN) for number in INTERRUPTING}
         _end(list(running), running=True)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _start(work: Callable[[Job], Done], job: Job, place: Path) -> int:

@@ -32,11 +32,15 @@ Subject = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Something that is not as it must be: what it is about, and a sentence with the repair."""
+    """Something that is not as it must be: what it is about, what is wrong, and the repair."""
 
     subject: Subject
     id: str
-    told: str
+    fault: str
+    repair: str = "mend it there"
+
+    def __str__(self) -> str:
+        return f"{self.fault}; {self.repair}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,8 +105,8 @@ def clauses_without_checks(data: Shipped) -> Iterator[Gap]:
     cited = {clause for check in data.checks for clause in check.clauses}
     for clause in data.clauses.values():
         if clause.id not in cited and clause.untested is None:
-            told = f'no check cites {clause.id}; write one, or say `untested = "why"`'
-            yield Gap("clause", clause.id, told)
+            fault = f"no check cites {clause.id}"
+            yield Gap("clause", clause.id, fault, 'write one, or say `untested = "why"`')
 
 
 def checks_of_nothing(data: Shipped) -> Iterator[Gap]:
@@ -110,12 +114,12 @@ def checks_of_nothing(data: Shipped) -> Iterator[Gap]:
     known = {clause for one in data.profiles for clause in one.clauses}
     for check in data.checks:
         if not known.intersection(check.clauses):
-            told = f"{check.name} cites no clause of any profile; put @requirement on it"
-            yield Gap("check", check.name, told)
+            fault = f"{check.name} cites no clause of any profile"
+            yield Gap("check", check.name, fault, "put @requirement on it")
     for case in data.cases:
         if not known.intersection(case.clauses):
-            told = f"the case {case.id} cites no clause of any profile; give it `clauses`"
-            yield Gap("case", case.id, told)
+            fault = f"the case {case.id} cites no clause of any profile"
+            yield Gap("case", case.id, fault, "give it `clauses`")
 
 
 def clauses_too_seldom_broken(data: Shipped) -> Iterator[Gap]:
@@ -123,8 +127,8 @@ def clauses_too_seldom_broken(data: Shipped) -> Iterator[Gap]:
     broken = Counter(clause for breaks in data.breaks().values() for clause in breaks)
     for clause in data.firm():
         if broken[clause.id] < TWICE:
-            told = f"{clause.id} is broken by fewer than two counterexamples; add faults"
-            yield Gap("clause", clause.id, told)
+            fault = f"{clause.id} is broken by fewer than two counterexamples"
+            yield Gap("clause", clause.id, fault, "add faults")
 
 
 def counterexamples_of_nothing(data: Shipped) -> Iterator[Gap]:
@@ -132,8 +136,8 @@ def counterexamples_of_nothing(data: Shipped) -> Iterator[Gap]:
     known = {clause.id for clause in data.firm(asked=True)}
     for name, breaks in data.breaks().items():
         if not known.intersection(breaks):
-            told = f"{name} breaks no clause of the profile that convicts; mend its ids"
-            yield Gap("counterexample", name, told)
+            fault = f"{name} breaks no clause of the profile that convicts"
+            yield Gap("counterexample", name, fault, "mend its ids")
 
 
 def checks_without_proofs(data: Shipped) -> Iterator[Gap]:
@@ -145,11 +149,11 @@ def checks_without_proofs(data: Shipped) -> Iterator[Gap]:
         listed = data.live if check.module.startswith(LIVE) else data.proofs
         name = listed.get(check.name, "")
         if not name:
-            told = f"{check.name} is not in {PROOFS}; list a counterexample that it kills"
-            yield Gap("check", check.name, told)
+            fault = f"{check.name} is not in {PROOFS}"
+            yield Gap("check", check.name, fault, "list a counterexample that it kills")
         elif not set(check.clauses).intersection(known.get(name, ())):
-            told = f"{check.name} cannot kill {name}, which breaks nothing it cites; list another"
-            yield Gap("proof", check.name, told)
+            fault = f"{check.name} cannot kill {name}, which breaks nothing it cites"
+            yield Gap("proof", check.name, fault, "list another")
 
 
 def proofs_without_checks(data: Shipped) -> Iterator[Gap]:
@@ -158,8 +162,8 @@ def proofs_without_checks(data: Shipped) -> Iterator[Gap]:
     for check, name in (*data.proofs.items(), *data.live.items()):
         if check not in known:
             lost = ", ".join(data.breaks().get(name, ()))
-            told = f"{lost} lost {check}, which kills {name}; take it out of {PROOFS}, or rename it"
-            yield Gap("proof", check, told)
+            fault = f"{lost} lost {check}, which kills {name}"
+            yield Gap("proof", check, fault, f"take it out of {PROOFS}, or rename it")
 
 
 def rulings_without_variants(data: Shipped) -> Iterator[Gap]:
@@ -170,7 +174,8 @@ def rulings_without_variants(data: Shipped) -> Iterator[Gap]:
     for name in [*advice, *due]:
         if name not in taken:
             subject: Subject = "clause" if name in data.clauses else "ruling"
-            yield Gap(subject, name, f"no variant takes {name}; add one, or say `no_variant`")
+            repair = "add one, or say `no_variant`"
+            yield Gap(subject, name, f"no variant takes {name}", repair)
 
 
 def variants_of_nothing(data: Shipped) -> Iterator[Gap]:
@@ -179,8 +184,8 @@ def variants_of_nothing(data: Shipped) -> Iterator[Gap]:
     for variant in data.variants:
         for name in variant.takes:
             if name not in known:
-                told = f"the variant {variant.id} takes {name}, which is no ruling and no clause"
-                yield Gap("variant", variant.id, told)
+                fault = f"the variant {variant.id} takes {name}, which is no ruling and no clause"
+                yield Gap("variant", variant.id, fault)
 
 
 def rulings_beside_the_profiles(data: Shipped) -> Iterator[Gap]:
@@ -190,14 +195,14 @@ def rulings_beside_the_profiles(data: Shipped) -> Iterator[Gap]:
         listed = set(one.rulings)
         due = {row.id for row in data.rulings if not set(row.clauses).isdisjoint(one.clauses)}
         for name in sorted(listed - known):
-            told = f"the profile {one.id} rests on the ruling {name}, and there is none"
-            yield Gap("profile", one.name, told)
+            fault = f"the profile {one.id} rests on the ruling {name}, and there is none"
+            yield Gap("profile", one.name, fault)
         for name in sorted(due - listed):
-            told = f"the ruling {name} is not listed by the profile {one.id}; list it"
-            yield Gap("profile", one.name, told)
+            fault = f"the ruling {name} is not listed by the profile {one.id}"
+            yield Gap("profile", one.name, fault, "list it")
         for name in sorted(listed & known - due):
-            told = f"the profile {one.id} lists the ruling {name}, which its clauses do not need"
-            yield Gap("profile", one.name, told)
+            fault = f"the profile {one.id} lists the ruling {name}, which its clauses do not need"
+            yield Gap("profile", one.name, fault)
 
 
 GATES: tuple[Callable[[Shipped], Iterator[Gap]], ...] = (
@@ -213,6 +218,6 @@ GATES: tuple[Callable[[Shipped], Iterator[Gap]], ...] = (
 )
 
 
-def gaps(data: Shipped) -> list[str]:
+def gaps(data: Shipped) -> list[Gap]:
     """What every gate says of that data; nothing is as it must be."""
-    return [gap.told for gate in GATES for gap in gate(data)]
+    return [gap for gate in GATES for gap in gate(data)]

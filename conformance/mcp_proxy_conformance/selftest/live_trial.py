@@ -36,7 +36,6 @@ SEEDED = structs.replace(
     id="seeded",
 )  # fmt: skip
 """Everyday names: a stranger's search finds them by common words."""
-RUN_S = 600.0
 EXPECTED = {
     key("forge:delete_repo"): "disabled_by_config",
     key("forge:create_token"): "disabled_by_user",
@@ -91,7 +90,7 @@ def tried_live(endpoint: Endpoint, out: Path, check: str | None = None) -> dict[
     prepare(out, checks)
     selection = Selection(checks=checks)
     request = RunRequest(subject=endpoint, profile=LIVE, out=out, selection=selection)
-    invoke(request, run_s=RUN_S, silent=True)
+    invoke(request, silent=True)
     document: dict[str, Any] = json.loads((out / "report.json").read_text(encoding="utf-8"))
     return document
 

@@ -9,7 +9,7 @@ from typing import Any
 from mcp_proxy_conformance.catalogue.requirement import catalogue
 from mcp_proxy_conformance.resilience.embedded import Load
 from mcp_proxy_conformance.resilience.loader_target import embedded_target, program_target
-from mcp_proxy_conformance.selftest.controls import Control
+from mcp_proxy_conformance.selftest.controls import Control, unobserved
 from mcp_proxy_conformance.selftest.trial import Verdicts
 from mcp_proxy_conformance.targets.adapter import Target
 from mcp_proxy_conformance.targets.description import OF_LOADERS
@@ -61,7 +61,7 @@ def _no_clause(*exits: int) -> Callable[[Verdicts], str]:
     def misses(found: Verdicts) -> str:
         firm = {one for one in found.clauses_passed if catalogue().clause(one).judgement == "F"}
         if firm:
-            return f"clauses pass that nothing was seen of: {', '.join(sorted(firm))}"
+            return unobserved(firm)
         return "" if found.exit in exits else f"exit {found.exit}: {found.why}"
 
     return misses

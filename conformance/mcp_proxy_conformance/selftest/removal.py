@@ -11,7 +11,7 @@ import msgspec
 
 from mcp_proxy_conformance.catalogue.requirement import catalogue, profile
 from mcp_proxy_conformance.catalogue.world import LockKind, World
-from mcp_proxy_conformance.selftest.controls import Control
+from mcp_proxy_conformance.selftest.controls import Control, unobserved
 from mcp_proxy_conformance.selftest.trial import Verdicts
 from mcp_proxy_conformance.targets.adapter import CAPABILITIES, Access, Target, Upstream
 from mcp_proxy_conformance.targets.embedded import embedded
@@ -146,11 +146,7 @@ def undeclared(word: str) -> Target:
 
 
 def _none_passes(clauses: frozenset[str]) -> Callable[[Verdicts], str]:
-    def misses(found: Verdicts) -> str:
-        passed = sorted(clauses.intersection(found.clauses_passed))
-        return f"clauses pass that nothing was seen of: {', '.join(passed)}" if passed else ""
-
-    return misses
+    return lambda found: unobserved(clauses.intersection(found.clauses_passed))
 
 
 def _none_applies(clauses: frozenset[str]) -> Callable[[Verdicts], str]:

@@ -11,7 +11,7 @@ from typing import Any
 from mcp_proxy_conformance.catalogue.index import checks_in
 from mcp_proxy_conformance.catalogue.requirement import folders_of
 from mcp_proxy_conformance.catalogue.resources import checks_dir
-from mcp_proxy_conformance.resilience.loader_target import EXAMPLES, LoaderTarget
+from mcp_proxy_conformance.resilience.loader_target import LoaderTarget
 from mcp_proxy_conformance.run.invocation import invoke, prepare
 from mcp_proxy_conformance.run.request import RunRequest, Selection
 from mcp_proxy_conformance.targets.adapter import Target
@@ -66,13 +66,14 @@ def trial(
     Of worlds only the tours are played, of loads as many generated as ever. No file excuses a
     failure in a trial, and a target that falls silent does not end it.
     """
-    few = EXAMPLES if isinstance(target, LoaderTarget) else 0
+    if examples is None and not isinstance(target, LoaderTarget):
+        examples = 0
     return RunRequest(
         subject=target,
         profile=profile,
         selection=selection,
         confirm=confirm,
-        examples=few if examples is None else examples,
+        examples=examples,
         trial=True,
     )
 

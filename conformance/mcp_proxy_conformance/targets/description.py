@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import tomllib
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
@@ -13,6 +12,7 @@ from urllib.parse import urljoin
 
 import msgspec
 
+from mcp_proxy_conformance.catalogue.bounded import nests_deeper, read_toml
 from mcp_proxy_conformance.catalogue.surface import STATUSES, Surface, ToolTemplate
 from mcp_proxy_conformance.targets.adapter import CAPABILITIES, UpstreamPlace
 from mcp_proxy_conformance.wire.client import Client
@@ -147,8 +147,8 @@ def _of_word(name: str, word: str) -> Any:
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        members = tomllib.loads(file.read_text(encoding="utf-8"))
-        nests_too_deeply = _nests_too_deeply(members)
+        members = read_toml(file)
+        nests_too_deeply = nests_deeper(members, DEEPEST)
     except OSError as error:
         raise BadTarget(f"cannot read {file}: {error.strerror}; `init` writes one") from None
     except RecursionError:
@@ -158,14 +158,6 @@ def _read(file: Path) -> dict[str, Any]:
     if nests_too_deeply:
         raise BadTarget(f"{file} nests deeper than {DEEPEST} levels; flatten it")
     return members
-
-
-def _nests_too_deeply(members: dict[str, Any]) -> bool:
-    level: list[Any] = [members]
-    for _ in range(DEEPEST):
-        inner = (one.values() if isinstance(one, dict) else one for one in level)
-        level = [one for several in inner for one in several if isinstance(one, dict | list)]
-    return bool(level)
 
 
 def _put(members: dict[str, Any], name: str, value: Any) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import shutil
 import sqlite3
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -59,8 +61,27 @@ def keep_logs(folder: Path) -> None:
                 shutil.copyfile(path, place)
 
 
+def remove(folder: Path) -> None:
+    """Remove a folder, however deep a target has made it."""
+    with contextlib.suppress(RecursionError):
+        shutil.rmtree(folder, ignore_errors=True)
+    if folder.exists() and (command := shutil.which("rm")):
+        with contextlib.suppress(OSError, subprocess.SubprocessError):
+            subprocess.run(  # noqa: S603 - the system's own, on a folder of ours
+                [command, "-rf", "--", str(folder)], capture_output=True, timeout=60, check=False
+            )
+
+
 def _files(folder: Path) -> Iterator[Path]:
-    return (path for path in folder.rglob("*") if path.is_file())
+    """Every file beneath it, without recursion: a target decides how deep it is."""
+    left = [folder]
+    while left:
+        with contextlib.suppress(OSError), os.scandir(left.pop()) as entries:
+            for one in entries:
+                if one.is_dir(follow_symlinks=False):
+                    left.append(Path(one.path))
+                elif one.is_file():
+                    yield Path(one.path)
 
 
 def _tables(path: Path) -> list[str]:

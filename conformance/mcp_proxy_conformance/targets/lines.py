@@ -10,7 +10,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from mcp_proxy_conformance.targets.process import Process, expect_groups, not_started
+from mcp_proxy_conformance.targets.process import Process, spawned
+from mcp_proxy_conformance.wire.printed import Printed
 
 LINE_MAX = 1 << 20
 WAITING_MOST = 8
@@ -29,19 +30,9 @@ class LineProgram(Process):
 
     def __init__(self, command: Sequence[str], *, log: Path) -> None:
         """Start `command` in a group of its own; standard error goes to `log`."""
-        expect_groups()
-        with log.open("ab") as sink:
-            try:
-                self._child = subprocess.Popen(  # noqa: S603 - the program is the user's own
-                    list(command),
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=sink,
-                    start_new_session=True,
-                )
-            except (OSError, ValueError) as error:
-                raise not_started(command, error) from None
-        super().__init__(self._child.pid, log)
+        self._child = spawned(command, stdin=subprocess.PIPE)
+        assert self._child.stderr is not None
+        super().__init__(self._child.pid, log, (Printed(self._child.stderr, log),))
         self._lines: queue.Queue[bytes | None] = queue.Queue(WAITING_MOST)
         self._over = threading.Event()
         threading.Thread(target=self._listen, daemon=True).start()

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mcp_proxy_conformance.targets.adapter import TargetNotStarted
+from mcp_proxy_conformance.wire.printed import Printed
 from mcp_proxy_conformance.wire.program import lacking
 
 LOG_TAIL = 4000
@@ -19,9 +20,10 @@ LOG_TAIL = 4000
 class Process:
     """One program, its output in a file, its process group ended as a whole."""
 
-    def __init__(self, pid: int, log: Path) -> None:
-        """Watch the program of that process id, which prints beside `log`."""
+    def __init__(self, pid: int, log: Path, printed: Sequence[Printed] = ()) -> None:
+        """Watch the program of that process id; without `printed` it writes to `log` by itself."""
         self.pid = pid
+        self._printed = printed
         self._log = log
         self._told = output_beside(log)
 
@@ -35,6 +37,10 @@ class Process:
 
     def tail(self) -> str:
         """The last part of what the program printed."""
+        if self._printed:
+            for one in self._printed if not self.alive() else ():
+                one.drain()
+            return "".join(one.end(LOG_TAIL) for one in self._printed)
         return "".join(_end_of(path) for path in (self._told, self._log))
 
     def first_line(self, deadline: float) -> str:
@@ -67,6 +73,8 @@ class Process:
             if not self.alive():
                 break
         self._signal(signal.SIGKILL)
+        for one in self._printed:
+            one.close()
 
     def _signal(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -81,20 +89,12 @@ class Spawned(Process):
 
     def __init__(self, command: Sequence[str], *, env: Mapping[str, str], log: Path) -> None:
         """Start `command` with exactly `env`; standard error goes to `log`, output beside it."""
-        expect_groups()
-        with log.open("ab") as sink, output_beside(log).open("ab") as told:
-            try:
-                self._child = subprocess.Popen(  # noqa: S603 - the target is the user's own program
-                    list(command),
-                    env=dict(env),
-                    stdin=subprocess.DEVNULL,
-                    stdout=told,
-                    stderr=sink,
-                    start_new_session=True,
-                )
-            except (OSError, ValueError) as error:
-                raise not_started(command, error) from None
-        super().__init__(self._child.pid, log)
+        self._child = spawned(command, stdin=subprocess.DEVNULL, env=env)
+        assert self._child.stdout is not None
+        assert self._child.stderr is not None
+        told, said = self._child.stdout, self._child.stderr
+        printed = (Printed(told, output_beside(log)), Printed(said, log))
+        super().__init__(self._child.pid, log, printed)
 
     def alive(self) -> bool:
         """Whether the program still runs."""
@@ -110,7 +110,25 @@ def expect_groups() -> None:
         raise TargetNotStarted(why)
 
 
-def not_started(command: Sequence[str], error: OSError | ValueError) -> TargetNotStarted:
+def spawned(
+    command: Sequence[str], *, stdin: int, env: Mapping[str, str] | None = None
+) -> subprocess.Popen[bytes]:
+    """A program of the user's in a group of its own, with pipes; raises TargetNotStarted."""
+    expect_groups()
+    try:
+        return subprocess.Popen(  # noqa: S603 - the program is the user's own
+            list(command),
+            env=None if env is None else dict(env),
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        raise _not_started(command, error) from None
+
+
+def _not_started(command: Sequence[str], error: OSError | ValueError) -> TargetNotStarted:
     """Why there is no process: no such program, or words that the system does not take."""
     reason = error.strerror if isinstance(error, OSError) else error
     return TargetNotStarted(f"cannot start {command[0]!r}: {reason}; name an executable program")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 import tempfile
 import threading
 import time
@@ -25,7 +24,7 @@ from mcp_proxy_conformance.targets.adapter import (
     Unsupported,
     Upstream,
 )
-from mcp_proxy_conformance.targets.folder import keep_logs
+from mcp_proxy_conformance.targets.folder import keep_logs, remove
 from mcp_proxy_conformance.targets.known import Known
 from mcp_proxy_conformance.upstream import Upstreams, UpstreamServer, UpstreamTool
 from mcp_proxy_conformance.wire.client import Client
@@ -257,7 +256,7 @@ class Started:
         if self.log_wanted:
             keep_logs(self.folder)
         if not self._keep:
-            shutil.rmtree(self.folder, ignore_errors=True)
+            remove(self.folder)
 
 
 def _upstream_tool(tool: Tool) -> UpstreamTool:

@@ -27,16 +27,29 @@ class Cited(msgspec.Struct, frozen=True, kw_only=True):
     cut: int
 
 
+class ArmedTold(msgspec.Struct, frozen=True, kw_only=True):
+    """What arming proved of a stage: tools that were called and refused, locks that were not laid.
+
+    `skipped` are combinations that the operator side legally refused, `unproven` locks whose effect
+    was not seen; each with the reason.
+    """
+
+    called: list[str]
+    refused: list[str]
+    skipped: dict[str, str]
+    unproven: dict[str, str]
+
+
 class StageTold(msgspec.Struct, frozen=True, kw_only=True):
     """A started stage: `place` names it alone, `name` all of its kind.
 
-    `armed` is what arming proved, `seconds` how long it took; `credentials` are the headers by
-    which the target lets somebody in.
+    `seconds` is how long arming took; `credentials` are the headers by which the target lets
+    somebody in.
     """
 
     place: str
     name: str
     stage: str
-    armed: dict[str, list[str] | dict[str, str]]
+    armed: ArmedTold
     seconds: float
     credentials: tuple[dict[str, str], ...] = ()

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from mcp_proxy_conformance.verdict.redaction import encodable
 from mcp_proxy_conformance.verdict.result import Cause, Finding, Inconclusive, NotApplicable
 
 MOST, WIDTH = 40, 400
@@ -192,7 +193,7 @@ def plain(finding: Finding) -> Finding:
 
 def _json(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {str(name): _json(inner) for name, inner in list(value.items())[:MOST]}
+        return {encodable(str(name)): _json(inner) for name, inner in list(value.items())[:MOST]}
     if isinstance(value, (set, frozenset)):
         return sorted((_json(inner) for inner in value), key=str)[:MOST]
     if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
@@ -201,5 +202,5 @@ def _json(value: Any) -> Any:
         value = value.decode("utf-8", "backslashreplace")
     if value is None or isinstance(value, (bool, int)):
         return value
-    text = str(value)
+    text: str = encodable(str(value))
     return text if len(text) <= WIDTH else f"{text[:WIDTH]}... ({len(text)} characters)"

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
-from mcp_proxy_conformance.verdict.deviations.waiving import stale
+from mcp_proxy_conformance.verdict.deviations.waiving import Waiver, stale
 from mcp_proxy_conformance.verdict.outcome import (
     BROKEN,
     CONFORMANT,
@@ -17,27 +16,29 @@ from mcp_proxy_conformance.verdict.outcome import (
     STALE,
     VIOLATED,
     Outcome,
+    broke,
 )
 from mcp_proxy_conformance.verdict.record import RunRecord
+from mcp_proxy_conformance.verdict.result import ClauseVerdict
 
 
 def outcome(
-    run: RunRecord, clauses: list[dict[str, Any]], waivers: Sequence[dict[str, Any]] = ()
+    run: RunRecord, clauses: Sequence[ClauseVerdict], waivers: Sequence[Waiver] = ()
 ) -> Outcome:
     """Precedence 130 > 70 > 2 > 1 > 3 > 5 > 4 > 0; advisory clauses never count.
 
     A waived clause counts for the floor, which then is not passed but excused: the headline of a
     run with deviations never says that the target is conformant.
     """
-    firm = [one for one in clauses if one["judgement"] == "F"]
+    firm = [one for one in clauses if one.judgement == "F"]
     errors = [
         one
         for one in run.state.results
         if one.verdict == "error" and (one.judgement == "F" or one.blame == "suite")
     ]
     blamed = {one.blame for one in errors}
-    failed = [one["id"] for one in firm if one["verdict"] == "fail"]
-    open_ = [one["id"] for one in firm if one["verdict"] in ("inconclusive", "error")]
+    failed = [one.id for one in firm if one.verdict == "fail"]
+    open_ = [one.id for one in firm if one.verdict in ("inconclusive", "error")]
     if run.state.interrupted:
         return Outcome("interrupted", INTERRUPTED, "the run was interrupted; the report is partial")
     if run.state.faults:
@@ -53,7 +54,7 @@ def outcome(
         first = next(one for one in errors if one.blame == "declaration")
         return Outcome("error in the declaration", DECLARATION, first.reason)
     if errors and not failed:
-        return Outcome("target or adapter broke", BROKEN, errors[0].reason)
+        return broke(errors[0].reason)
     if run.state.cut_short and not failed:
         return Outcome("incomplete", INCOMPLETE, f"the run was cut short: {run.state.cut_short}")
     if run.state.partial and not failed:
@@ -65,25 +66,25 @@ def outcome(
         return Outcome("stale deviation", STALE, f"{gone[0]}{more}")
     if why := _lacks(run, clauses, open_):
         return Outcome("incomplete", INCOMPLETE, why)
-    excused = [one["id"] for one in firm if one["verdict"] == "waived"]
+    excused = [one.id for one in firm if one.verdict == "waived"]
     return _deviating(run, excused, waivers) if excused else run.green
 
 
-def _lacks(run: RunRecord, clauses: list[dict[str, Any]], open_: list[str]) -> str:
+def _lacks(run: RunRecord, clauses: Sequence[ClauseVerdict], open_: list[str]) -> str:
     """Why nothing is said of a target that breaks no clause; empty when enough was seen."""
     missing = sorted(set(run.profile.floor.capabilities) - run.target.capabilities)
     if missing:
         return f"the floor asks for {', '.join(missing)}, which the target does not declare"
     if open_:
         return run.unsettled or f"not settled: {', '.join(open_)}"
-    reached = {one["id"] for one in clauses if one["verdict"] in ("pass", "waived")}
+    reached = {one.id for one in clauses if one.verdict in ("pass", "waived")}
     below = [one for one in run.profile.floor.passes if one not in reached]
     return f"the floor wants a pass of {', '.join(below)}" if below else ""
 
 
-def _deviating(run: RunRecord, excused: list[str], waivers: Sequence[dict[str, Any]]) -> Outcome:
+def _deviating(run: RunRecord, excused: list[str], waivers: Sequence[Waiver]) -> Outcome:
     """What a run comes to in which nothing but known failures was found."""
-    number = sum(one["state"] == "used" for one in waivers)
+    number = sum(one.state == "used" for one in waivers)
     word = "deviation" if number == 1 else "deviations"
     floor = [one for one in excused if one in run.profile.floor.passes]
     told = f"; of the floor: {', '.join(floor)}" if floor else ""
@@ -92,10 +93,10 @@ def _deviating(run: RunRecord, excused: list[str], waivers: Sequence[dict[str, A
     )
 
 
-def _of_a_part(clauses: list[dict[str, Any]]) -> str:
+def _of_a_part(clauses: Sequence[ClauseVerdict]) -> str:
     """What the clauses that were looked at came to."""
-    seen = [one for one in clauses if one["results"]]
-    counts = Counter(one["verdict"] for one in seen if one["judgement"] == "F")
+    seen = [one for one in clauses if one.results]
+    counts = Counter(one.verdict for one in seen if one.judgement == "F")
     told = ", ".join(f"{number} {word}" for word, number in counts.most_common())
     told = told or ("advisory ones alone" if seen else "none")
     return f"of the clauses that were asked for: {told}"

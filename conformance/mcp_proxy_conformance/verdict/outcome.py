@@ -20,5 +20,10 @@ class Outcome:
     why: str
 
 
+def broke(why: str) -> Outcome:
+    """Outcome of a run whose target or adapter could not be used any further."""
+    return Outcome("target or adapter broke", BROKEN, why)
+
+
 GREEN = Outcome("conformant", CONFORMANT, "every clause passes or does not apply")
 """Outcome of a run in which every clause passes or does not apply."""

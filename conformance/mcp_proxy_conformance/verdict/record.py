@@ -32,7 +32,8 @@ class RunState:
     """What a run has come to so far: it grows by results, and by how the run ended.
 
     `stages` are those whose targets have been ended elsewhere, `messages` the cited ones by name.
-    `narrowed`: a part of the profile was left out; `missing`: parts that nobody handed over.
+    `narrowed`: a part of the profile was left out; `asked`: the clauses that were asked for alone,
+    None where none were named; `missing`: parts that nobody handed over.
     """
 
     results: list[Result] = field(default_factory=list)
@@ -43,6 +44,7 @@ class RunState:
     cut_short: str = ""
     stopped: Outcome | None = None
     narrowed: bool = False
+    asked: frozenset[str] | None = None
     shard: Shard | None = None
     missing: str = ""
     wire: str = ""

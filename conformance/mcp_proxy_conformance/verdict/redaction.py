@@ -6,7 +6,7 @@ import base64
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote, quote_plus
 
@@ -24,6 +24,9 @@ def in_base64(raw: bytes, encode: Callable[[bytes], bytes] = base64.b64encode) -
 REDACTED = "(redacted)"
 LEAST, LEAST_ENCODED = 4, 6
 """Characters; a shorter secret would be found in any text, and so would its shorter encodings."""
+FRAGMENT, GRAM, MOST_PLACES = 12, 6, 8
+"""Characters of a secret that are as secret as the whole, since what is told of an answer may have
+been cut; how they are looked for, and at how many places of a secret that repeats itself."""
 OURS = frozenset(
     {"check", "case", "clauses", "judgement", "verdict", "blame", "stage", "id", "format", "exit",
      "direction", "edge", "profile", "suite", "headline"}
@@ -32,17 +35,39 @@ OURS = frozenset(
 
 
 class Redactor:
-    """Replaces what is secret in texts and in JSON values."""
+    """Replaces what is secret in texts and in JSON values, and every long fragment of it."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         """The secrets, as they were given; those of fewer than four characters are let stand."""
-        forms = {form for secret in secrets if len(secret) >= LEAST for form in _forms(secret)}
+        secrets = [secret for secret in secrets if len(secret) >= LEAST]
+        forms = {form for secret in secrets for form in _forms(secret)}
         longest_first = sorted(forms, key=lambda form: (-len(form), form))
         self._found = re.compile("|".join(map(re.escape, longest_first))) if forms else None
+        self._grams: dict[str, list[tuple[str, int]]] = {}
+        for form in sorted({one for secret in secrets for one in _long(secret)}):
+            for at in range(len(form) - GRAM + 1):
+                places = self._grams.setdefault(form[at : at + GRAM], [])
+                if len(places) < MOST_PLACES:
+                    places.append((form, at))
 
     def text(self, told: str) -> str:
-        """The text without any form of a secret."""
-        return told if self._found is None else self._found.sub(REDACTED, told)
+        """The text without any form of a secret, and without fragments of one."""
+        if self._found is None:
+            return told
+        return self._without_fragments(self._found.sub(REDACTED, told))
+
+    def _without_fragments(self, told: str) -> str:
+        """A fragment of twelve characters holds six that begin at a multiple of six."""
+        kept, done, at = list[str](), 0, 0
+        while at <= len(told) - GRAM:
+            found = self._grams.get(told[at : at + GRAM])
+            start, end = _widest(told, at, found) if found else (at, at)
+            if end - start < FRAGMENT:
+                at += GRAM
+                continue
+            kept += [told[done : max(start, done)], REDACTED]
+            done, at = end, end + -end % GRAM
+        return "".join([*kept, told[done:]])
 
     def tree(self, value: Any) -> Any:
         """The JSON value without them, members' names included."""
@@ -61,6 +86,32 @@ def _words(value: Any) -> bool:
     return isinstance(value, str) or (
         isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
     )
+
+
+def _widest(told: str, at: int, places: Sequence[tuple[str, int]]) -> tuple[int, int]:
+    """Where the longest fragment begins and ends of those that hold the six characters there."""
+    spans = []
+    for form, place in places:
+        before = after = 0
+        while before < min(at, place) and told[at - before - 1] == form[place - before - 1]:
+            before += 1
+        most = min(len(told) - at, len(form) - place)
+        while after < most and told[at + after] == form[place + after]:
+            after += 1
+        spans.append((at - before, at + after))
+    return max(spans, key=lambda span: span[1] - span[0])
+
+
+def _long(secret: str) -> Iterator[str]:
+    """The forms of a secret of which fragments are looked for."""
+    quoted = quote(secret, safe="", errors="replace")
+    forms = (
+        secret,
+        json.dumps(secret)[1:-1],
+        quoted,
+        *in_base64(secret.encode("utf-8", "replace")),
+    )
+    yield from (form for form in forms if len(form) >= FRAGMENT)
 
 
 def _forms(secret: str) -> Iterator[str]:
@@ -93,6 +144,25 @@ _ACTIVE = re.compile(
 def inert(text: str) -> str:
     """Show every control and direction character as its escape; line breaks and tabs stay."""
     return _ACTIVE.sub(lambda found: found.group().encode("unicode_escape").decode(), text)
+
+
+_COMMAND = re.compile(r"^(\s*):(?=:)|#(?=#(?:\[|vso\[))", re.MULTILINE)
+
+
+def disarmed(text: str) -> str:
+    """The text without a line that a CI would obey: `::error::`, `##[…]` and `##vso[…]`."""
+    return _COMMAND.sub(lambda found: f"{found[1]}\\:" if found[1] is not None else "#\\", text)
+
+
+def encodable(value: Any) -> Any:
+    """The JSON value with its halves of surrogate pairs as escapes."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")
+    if isinstance(value, dict):
+        return {encodable(name): encodable(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(map(encodable, value))
+    return value
 
 
 def first_line(text: str) -> str:

@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from mcp_proxy_conformance.catalogue.requirement import Judgement
+
 Blame = Literal["target", "adapter", "network", "suite", "declaration", ""]
 Verdict = Literal["pass", "fail", "inconclusive", "not_applicable", "error", "waived"]
 WORST_FIRST: tuple[Verdict, ...] = (
@@ -17,13 +19,12 @@ Cause = Literal[
     "", "not_declared", "not_asked", "not_here", "refused",
     "left_out", "ended", "untested", "no_check", "not_observed",
     "control", "no_effect", "not_reached", "not_listed", "not_offered", "foreign_schema",
-    "unread_text", "unread_answer", "not_supported", "disagrees", "not_deterministic",
+    "unread_text", "unread_answer", "not_supported", "disagrees",
     "not_loaded", "too_few_generated", "other_clause", "cut_short", "not_named",
 ]  # fmt: skip
 """Why a clause or a result neither passes nor fails; decisions rest on this, never on a reason."""
 HINTS: Mapping[Cause, str] = {
     "unread_text": "pin that text under its status word: `pins` in the target file",
-    "not_deterministic": "a loader that tells equal loads alike; run it again",
     "disagrees": "a target that answers equal requests alike; if it is slow to follow a lock, a"
     " longer --settle",
     "not_supported": "answer that operation, or leave the capability out of the target file",
@@ -102,6 +103,17 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     observed: Any = None
 
 
+class ClauseVerdict(msgspec.Struct, frozen=True, kw_only=True):
+    """What the results come to for a clause; `results` is how many say something of it."""
+
+    id: str
+    judgement: Judgement
+    verdict: Verdict
+    reason: str
+    cause: Cause = ""
+    results: int
+
+
 class Result(msgspec.Struct, frozen=True, kw_only=True):
     """What one check (or one case of it) found; `messages` are transcript ids of its stage.
 
@@ -115,7 +127,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     check: str
     case: str | None
     clauses: tuple[str, ...]
-    judgement: Literal["F", "A"]
+    judgement: Judgement
     verdict: Verdict
     reason: str
     stage: str
@@ -130,6 +142,11 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     blame: Blame = ""
     reproduce: str = ""
     timing: dict[str, Any] = {}
+
+    @property
+    def name(self) -> str:
+        """The check, with its case in brackets; as `--check` takes it."""
+        return f"{self.check}[{self.case}]" if self.case else self.check
 
     def of(self, clause: str) -> Verdict | None:
         """What this result says of a clause; None when it says nothing."""

@@ -7,12 +7,12 @@ import os
 import select
 import signal
 import subprocess
-import tempfile
 from collections import deque
 from typing import TYPE_CHECKING
 
 from mcp_proxy_conformance.wire.faults import EXCERPT, Phase, ProtocolFault, Unreachable
 from mcp_proxy_conformance.wire.http import MAX_BODY
+from mcp_proxy_conformance.wire.printed import Printed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -54,7 +54,6 @@ class Program:
         self._parts: list[bytes] = []
         self._heard: deque[Message] = deque()
         self._size = 0
-        self._said = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the program runs
         pipe = subprocess.PIPE
         try:
             self._child = subprocess.Popen(  # noqa: S603 - the target is the user's own program
@@ -63,15 +62,16 @@ class Program:
                 bufsize=0,
                 stdin=pipe,
                 stdout=pipe,
-                stderr=self._said,
+                stderr=pipe,
                 start_new_session=True,
             )
         except OSError as error:
-            self._said.close()
             reason = f"cannot start {command[0]!r}: {error.strerror}"
             raise Unreachable(PEER, "connect", reason, 0.0) from None
         assert self._child.stdin is not None
         assert self._child.stdout is not None
+        assert self._child.stderr is not None
+        self._said = Printed(self._child.stderr)
         self._in, self._out = self._child.stdin, self._child.stdout
         for end in (self._in, self._out):
             os.set_blocking(end.fileno(), False)
@@ -168,9 +168,9 @@ class Program:
             self._child.wait(PATIENCE_S)
         code = self._child.returncode
         reason = "its output ended" if code is None else f"the program ended with exit code {code}"
-        size = os.fstat(self._said.fileno()).st_size
-        words = os.pread(self._said.fileno(), EXCERPT, max(0, size - EXCERPT)).strip()
-        told = f" ({words.decode('utf-8', 'replace')})" if words else ""
+        self._said.close()
+        words = self._said.end(EXCERPT).strip()
+        told = f" ({words})" if words else ""
         return self._unreachable(reason + told, deadline)
 
     def _cut_off(self) -> None:

@@ -16,7 +16,8 @@ from mcp_proxy_conformance.catalogue.world import CONFIG, USER, ToolKey, server,
 from mcp_proxy_conformance.discovery.agents import everywhere
 from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
-from mcp_proxy_conformance.discovery.offered import default, offered, offered_anywhere, refusals
+from mcp_proxy_conformance.discovery.input_schema import default, refusals
+from mcp_proxy_conformance.discovery.offered import offered, offered_anywhere
 from mcp_proxy_conformance.discovery.oracle import ABSENT as NOWHERE
 
 MIXED = stage("mixed")
@@ -162,7 +163,7 @@ def test_the_published_schema_takes_all_forms_of_the_flag(bench: Bench) -> None:
     forms: list[dict[str, Any]] = [{}, {FLAG: True}, {FLAG: False}]
 
     seen = {
-        place: ([refusals(schema, usual | form) for form in forms], default(schema) is True)
+        place: (refusals(schema, [usual | form for form in forms]), default(schema) is True)
         for place, schema in schemas.items()
     }
 

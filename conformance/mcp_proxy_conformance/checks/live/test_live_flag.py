@@ -10,9 +10,9 @@ from mcp_proxy_conformance.catalogue.stage import on
 from mcp_proxy_conformance.catalogue.surface import FLAG
 from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.calibration import differences
+from mcp_proxy_conformance.discovery.input_schema import default, refusals
 from mcp_proxy_conformance.discovery.live.leaks import leaks
 from mcp_proxy_conformance.discovery.live.live_bench import ANSWER, ANSWERS, LiveBench
-from mcp_proxy_conformance.discovery.offered import default, refusals
 from mcp_proxy_conformance.verdict.result import Inconclusive
 
 IN_THE_WAY = "no query brought equal answers before and after"
@@ -36,7 +36,7 @@ def test_a_live_schema_takes_all_forms_of_the_flag(bench: LiveBench) -> None:
     schema = bench.tool.get("inputSchema") or {}
     forms: list[dict[str, Any]] = [{}, {FLAG: True}, {FLAG: False}]
 
-    seen = [refusals(schema, {bench.surface.query: "word"} | form) for form in forms]
+    seen = refusals(schema, [{bench.surface.query: "word"} | form for form in forms])
     bench.require(not all(seen), f"a query alone is no argument for the tool: {seen[0]}")
 
     assert (seen, default(schema) is True) == ([[], [], []], False)

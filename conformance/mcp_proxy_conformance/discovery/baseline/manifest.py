@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from mcp_proxy_conformance.catalogue.bounded import read_bytes
 from mcp_proxy_conformance.discovery.calibration import Exact
 from mcp_proxy_conformance.discovery.calibration import Path as Place
 
@@ -145,7 +146,7 @@ def read(folder: Path, *, stage: str) -> Recording:
         BadBaseline: There is none, it was made on another stage, or one of its files was changed.
     """
     try:
-        told = msgspec.json.decode((folder / FILE).read_bytes(), type=Manifest)
+        told = msgspec.json.decode(read_bytes(folder / FILE), type=Manifest)
     except OSError as error:
         raise BadBaseline(f"{folder} holds no recording: {error.strerror}: {FILE}") from None
     except (msgspec.ValidationError, msgspec.DecodeError) as error:
@@ -167,7 +168,7 @@ def read(folder: Path, *, stage: str) -> Recording:
 
 def _body(kept: Kept, folder: Path) -> Body:
     try:
-        raw = (folder / kept.file).read_bytes()
+        raw = read_bytes(folder / kept.file)
     except OSError as error:
         raise BadBaseline(f"{folder / kept.file}: {error.strerror}; record anew") from None
     start, end = kept.text or (len(raw), len(raw))

@@ -1,36 +1,24 @@
-"""Smaller plans that still break a law: whole servers first, then tools, steps and texts."""
+"""Smaller plans that may still break a law: whole servers first, then tools, steps and texts."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from msgspec import structs
 
 from mcp_proxy_conformance.catalogue.world import Server, Step, Tool, World
 from mcp_proxy_conformance.discovery.laws.building import Plan, is_sensible, replaced
 
-FirstBroken = Callable[[Sequence[Plan]], Plan | None]
 TRIED = 4
 """Plans that are played in one round."""
 
 
-def shrunk(plan: Plan, instead: Sequence[Step], first_broken: FirstBroken, until: float) -> Plan:
-    """The smallest plan found by then, in monotonic time; the plan itself if none is smaller.
-
-    `instead` are requests that may do in the place of earlier looks; `first_broken` plays several
-    and gives the first that breaks the law.
-    """
-    found: Plan | None = plan
-    while found is not None:
-        plan, found = found, None
-        for several in _rounds(plan, instead):
-            if time.monotonic() > until:
-                return plan
-            found = first_broken(several)
-            if found is not None:
-                break
-    return plan
+def smaller(plan: Plan, instead: Sequence[Step]) -> Iterator[list[Plan]]:
+    """Smaller plans, a round at a time; `instead` may do in the place of earlier looks."""
+    for candidates in (_alone(plan), _looks(plan, instead), _worlds(plan)):
+        fit = [one for one in candidates if size(one) < size(plan) and is_sensible(one.world)]
+        for at in range(0, len(fit), TRIED):
+            yield fit[at : at + TRIED]
 
 
 def size(plan: Plan) -> tuple[int, int, int, int]:
@@ -38,13 +26,6 @@ def size(plan: Plan) -> tuple[int, int, int, int]:
     world = plan.world
     tools = sum(len(one.tools) for one in world.servers)
     return len(plan.looks), tools + len(world.servers), len(world.steps), len(world.requests)
-
-
-def _rounds(plan: Plan, instead: Sequence[Step]) -> Iterator[list[Plan]]:
-    for candidates in (_alone(plan), _looks(plan, instead), _worlds(plan)):
-        fit = [one for one in candidates if size(one) < size(plan) and is_sensible(one.world)]
-        for at in range(0, len(fit), TRIED):
-            yield fit[at : at + TRIED]
 
 
 def _alone(plan: Plan) -> Iterator[Plan]:

@@ -19,6 +19,7 @@ from mcp_proxy_conformance.catalogue.case import (
     read_own,
 )
 from mcp_proxy_conformance.catalogue.world import Step, ToolKey, ToolState, World, after, initial
+from mcp_proxy_conformance.catalogue.writing import write
 from mcp_proxy_conformance.discovery.arming import arm
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.laws.building import Plan, replaced
@@ -36,7 +37,6 @@ from mcp_proxy_conformance.targets.started import Started
 from mcp_proxy_conformance.verdict.result import Inconclusive, Misshapen, NotApplicable
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 
-FOLDER = "laws"
 AREA = "law"
 LETTERS = "abcdefghijklmnop"
 States = Mapping[ToolKey, ToolState]
@@ -65,9 +65,8 @@ def written(plan: Plan, of: When, clauses: Collection[str], folder: Path) -> Pat
         then=then,
     )
     about = f"A generated world: {in_words(plan)}."
-    folder.mkdir(parents=True, exist_ok=True)
-    _write(folder / f"{stage}.json", replaced(world, id=stage, version=1, about=about))
-    _write(folder / f"{case.id}.json", case)
+    write(folder / f"{stage}.json", replaced(world, id=stage, version=1, about=about))
+    write(folder / f"{case.id}.json", case)
     return folder / f"{case.id}.json"
 
 
@@ -220,24 +219,3 @@ def _counts(world: World, states: States) -> Iterator[tuple[str, dict[str, Any] 
             most = sum(word in one for one in words)
             told[word] = least if least == most else tuple(range(least, most + 1))
         yield server.name, told
-
-
-def _write(path: Path, value: msgspec.Struct) -> None:
-    path.write_bytes(msgspec.json.format(msgspec.json.encode(lean(value)), indent=2) + b"\n")
-
-
-def lean(value: Any) -> Any:
-    """Plain data without the members that have their default."""
-    if isinstance(value, msgspec.Struct):
-        told = {}
-        for one in msgspec.structs.fields(value):
-            own = getattr(value, one.name)
-            default = one.default
-            if default is msgspec.NODEFAULT and one.default_factory is not msgspec.NODEFAULT:
-                default = one.default_factory()
-            if own is not msgspec.UNSET and (one.required or own != default):
-                told[one.encode_name] = lean(own)
-        return told
-    if isinstance(value, dict):
-        return {name: lean(one) for name, one in value.items()}
-    return [lean(one) for one in value] if isinstance(value, (list, tuple)) else value

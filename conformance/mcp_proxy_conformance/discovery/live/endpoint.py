@@ -6,7 +6,6 @@ import base64
 import os
 import re
 import shlex
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from mcp_proxy_conformance.catalogue.bounded import read_toml
 from mcp_proxy_conformance.catalogue.surface import STATUSES, Surface
 from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.targets.kinds import surface_in
@@ -27,7 +27,8 @@ HARMLESS = frozenset(
 """Headers whose values are no credentials."""
 SECRET_NAME = re.compile(
     r"(?:^|[^a-z])(?:key|code|sig|auth|jwt|pw|pat)(?:$|[^a-z])"
-    r"|token|secret|passw|passwd|pwd|credential|apikey|api_?key|bearer|signature|authorization",
+    r"|(?:^|[^a-z])(?:pass|creds?|dsn)(?:$|[^a-z])|token|secret|passw|passphrase|passwd|pwd|credential"
+    r"|apikey|api_?key|bearer|signature|authorization|cookie|webhook",
     re.IGNORECASE,
 )
 LEAST_OF_ENVIRONMENT = 8
@@ -135,9 +136,8 @@ def secrets(
             if name.lower() not in HARMLESS:
                 yield from _of_value(value)
     for name, value in environment.items():
-        if name.lower().endswith("_proxy"):
-            yield from _of_url(value)
-        elif name not in PLACES and SECRET_NAME.search(name):
+        yield from _of_url(value) if "://" in value else ()
+        if name not in PLACES and SECRET_NAME.search(name):
             yield from [value] if len(value) >= LEAST_OF_ENVIRONMENT else []
     for before, word in zip(("", *words), words, strict=False):
         name, equals, value = word.lstrip("-").partition("=")
@@ -189,7 +189,7 @@ def read_locks(file: Path) -> dict[ToolKey, str]:
         BadEndpoint: It cannot be read, or not as that; the sentence names the place and the repair.
     """
     try:
-        told = tomllib.loads(file.read_text(encoding="utf-8"))
+        told = read_toml(file)
     except OSError as error:
         raise BadEndpoint(f"cannot read {file}: {error.strerror}; name another file") from None
     except (ValueError, RecursionError) as error:

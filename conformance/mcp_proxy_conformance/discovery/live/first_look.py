@@ -16,7 +16,7 @@ from mcp_proxy_conformance.discovery.presence import (
     no_mention,
     no_tool,
 )
-from mcp_proxy_conformance.verdict.outcome import BROKEN, INCOMPLETE, Outcome
+from mcp_proxy_conformance.verdict.outcome import INCOMPLETE, Outcome, broke
 from mcp_proxy_conformance.wire.client import FORBIDDEN
 from mcp_proxy_conformance.wire.dialing import within_origin
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
@@ -70,7 +70,7 @@ def _widest(tool: dict[str, Any], limit: str) -> int | None:
 
 
 def _broken(why: str) -> Outcome:
-    return Outcome("target or adapter broke", BROKEN, why)
+    return broke(why)
 
 
 def _is_old(talk: Talk) -> bool:

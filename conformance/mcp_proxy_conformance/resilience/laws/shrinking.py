@@ -1,9 +1,8 @@
-"""Smaller loads that still break a law: a round of candidates is loaded at once."""
+"""Smaller loads that may still break a law: fewer servers first, then shorter scripts."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 import msgspec
@@ -12,28 +11,16 @@ from mcp_proxy_conformance.catalogue.load_case import Behaviour, LoadCase, Serve
 from mcp_proxy_conformance.resilience.laws.worlds import case_of
 from mcp_proxy_conformance.resilience.walk import Reads
 
-FirstBroken = Callable[[Sequence[LoadCase]], LoadCase | None]
 HEALTHY = Behaviour(do="healthy")
 FEW = 3
 
 
-def shrunk(case: LoadCase, first_broken: FirstBroken, reads: Reads, until: float) -> LoadCase:
-    """The smallest load found by then, in monotonic time; the case itself if none is smaller.
-
-    `first_broken` loads several and gives the first that breaks the law.
-    """
-    found: LoadCase | None = case
-    while found is not None:
-        case, found = found, None
-        for servers in _rounds(case.given.servers):
-            if time.monotonic() > until:
-                return case
-            found = first_broken([case_of(one, case.given.max_attempts, reads) for one in servers])
-            if found is not None:
-                break
-    fewer = range(1, case.given.max_attempts)
-    least = first_broken([case_of(case.given.servers, most, reads) for most in fewer])
-    return least or case
+def smaller(case: LoadCase, reads: Reads) -> Iterator[list[LoadCase]]:
+    """Smaller loads, a round at a time; in the last the same servers and fewer attempts."""
+    given = case.given
+    for several in _fewer(given.servers):
+        yield [case_of(servers, given.max_attempts, reads) for servers in several]
+    yield [case_of(given.servers, most, reads) for most in range(1, given.max_attempts)]
 
 
 def size(case: LoadCase) -> tuple[int, int, int]:
@@ -42,8 +29,8 @@ def size(case: LoadCase) -> tuple[int, int, int]:
     return len(servers), sum(len(one.script) for one in servers), case.given.max_attempts
 
 
-def _rounds(servers: Sequence[Server]) -> Iterator[list[Sequence[Server]]]:
-    """Several loads at a time, those that leave out most of the servers first."""
+def _fewer(servers: Sequence[Server]) -> Iterator[list[Sequence[Server]]]:
+    """The servers of several loads at a time, those that leave out most of them first."""
     count = len(servers)
     if count > 1:
         yield [[one] for one in servers]

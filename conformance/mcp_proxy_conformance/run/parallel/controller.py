@@ -19,6 +19,7 @@ from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
 from mcp_proxy_conformance.catalogue.resources import checks_dir
+from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.run.parallel.shares import GROWING, gather, shares_in
 from mcp_proxy_conformance.run.parallel.worker import SHARES, STOPPED, WORKERS
 from mcp_proxy_conformance.run.request import NAME
@@ -156,7 +157,7 @@ class Controller:
         names = {path.stem for path in self._folder.glob(f"*{GROWING}")} - self._lost.keys()
         return {n: one.pid for n, one in shares_in(self._folder).items() if n in names and one.pid}
 
-    def end(self) -> dict[str, Any]:
+    def end(self) -> Report:
         """Write the report of all that was handed over."""
         run, state = self._run, self._run.state
         if self._reason:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import pytest
 
+from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.run.collection import place_of
 from mcp_proxy_conformance.run.parallel.worker import WORKERS, Worker
 from mcp_proxy_conformance.run.session import Session
@@ -22,7 +23,7 @@ class Role(Protocol):
     def give_up(self) -> bool | None:
         """No check is to be run: True where that ends the loop."""
 
-    def end(self) -> dict[str, Any] | None:
+    def end(self) -> Report | None:
         """After the last one, however that came about; ends every target, returns the report."""
 
 
@@ -43,7 +44,7 @@ class Alone:
         """There is nobody else."""
         return True
 
-    def end(self) -> dict[str, Any]:
+    def end(self) -> Report:
         """Write the report."""
         self.run.finish()
         told = self.run.report()

@@ -16,6 +16,7 @@ from mcp_proxy_conformance.run.session import Session
 from mcp_proxy_conformance.run.signals import heed
 from mcp_proxy_conformance.verdict.cited import StageTold
 from mcp_proxy_conformance.verdict.outcome import Outcome
+from mcp_proxy_conformance.verdict.redaction import encodable
 
 SHARES, STOPPED = ".shares-of-workers", "stopped.json"
 WORKERS = ".scratch-of-worker-"
@@ -92,7 +93,7 @@ class Worker:
     @pytest.hookimpl(wrapper=True)
     def pytest_report_to_serializable(self) -> Generator[None, Any, Any]:
         """What a target said may hold what cannot be sent to another process as it is."""
-        return sendable((yield))
+        return encodable((yield))
 
     def end(self) -> None:
         """Say how it ended."""
@@ -117,14 +118,3 @@ class _InVain:
     def pytest_runtest_protocol(self) -> bool:
         """It is done."""
         return True
-
-
-def sendable(value: Any) -> Any:
-    """The JSON value with its halves of surrogate pairs as escapes."""
-    if isinstance(value, str):
-        return value.encode("utf-8", "backslashreplace").decode("utf-8")
-    if isinstance(value, dict):
-        return {sendable(name): sendable(inner) for name, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return type(value)(map(sendable, value))
-    return value

@@ -7,6 +7,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
+from mcp_proxy_conformance.catalogue.requirement import Profile
 from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery import presence
 from mcp_proxy_conformance.discovery.live.budget import Budget, Ledger, OverBudget
@@ -23,11 +24,11 @@ from mcp_proxy_conformance.run.subjects.proxy import not_asked
 from mcp_proxy_conformance.targets.adapter import AdapterError, Target
 from mcp_proxy_conformance.targets.written import written
 from mcp_proxy_conformance.verdict.outcome import (
-    BROKEN,
     CONFORMANT,
     DECLARATION,
     VIOLATED,
     Outcome,
+    broke,
 )
 from mcp_proxy_conformance.verdict.result import HINTS, Cause, Inconclusive, NotApplicable
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
@@ -132,7 +133,7 @@ class RunningEndpoint(Subject):
             seen = self._survey(second=False).seen
         except Unreachable as error:
             why = f"the endpoint stopped answering: {error}"
-            return Probed(stopped=Outcome("target or adapter broke", BROKEN, why))
+            return Probed(stopped=broke(why))
         if found.unnamed and not seen.locked():
             why = f"{found.unnamed}, and it brings up nothing that is locked"
             return _without_the_flag(why)
@@ -175,10 +176,10 @@ class RunningEndpoint(Subject):
         lacks = [word for word in place.needs if not given[word]]
         return not_asked(f"--{lacks[0]}") if lacks else None
 
-    def beyond(self, clause_id: str) -> NotApplicable | None:
+    def beyond(self, profile: Profile) -> Mapping[str, NotApplicable]:
         """Nothing is declared of an endpoint: what it was not given leaves clauses open."""
-        del clause_id
-        return None
+        del profile
+        return {}
 
     def open(self, place: Place) -> Any:
         """The first survey, for every check."""

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcp_proxy_conformance.catalogue.case import parameter
+from mcp_proxy_conformance.catalogue.case import OwnCase, parameter
 from mcp_proxy_conformance.catalogue.load_case import Given, LoadCase, load_cases
 from mcp_proxy_conformance.catalogue.world import World
-from mcp_proxy_conformance.discovery.live.endpoint import secrets
 from mcp_proxy_conformance.resilience.controls import WELL
 from mcp_proxy_conformance.resilience.judged import Says, judged
 from mcp_proxy_conformance.resilience.loader_target import LoaderTarget, overtaken, signed
@@ -21,14 +20,15 @@ from mcp_proxy_conformance.resilience.loads import Load, Loads
 from mcp_proxy_conformance.resilience.walk import Reads
 from mcp_proxy_conformance.run.collection import Place
 from mcp_proxy_conformance.run.judgement import Ending, attempt, confirmed
-from mcp_proxy_conformance.run.subject import Check, OwnCase, Probed, Rests, Subject
+from mcp_proxy_conformance.run.subject import Check, Probed, Rests, Subject
 from mcp_proxy_conformance.targets.adapter import AdapterError
 from mcp_proxy_conformance.verdict.comparison import Comparison, Open
-from mcp_proxy_conformance.verdict.outcome import BROKEN, Outcome
+from mcp_proxy_conformance.verdict.outcome import broke
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 
 if TYPE_CHECKING:
-    from mcp_proxy_conformance.run.laws.of_loads import Laws
+    from mcp_proxy_conformance.run.laws.engine import Laws
+    from mcp_proxy_conformance.run.laws.of_loads import GeneratedLoads
 
 LOADS = World(servers=(), id="loads")
 GENERATED = World(servers=(), id="generated loads")
@@ -41,7 +41,9 @@ BOTH_CONTROLS = LoadCase(
 class LoadBench:
     """What a check of the resilience profiles is given."""
 
-    def __init__(self, loads: Loads, target: LoaderTarget, laws: Laws | None = None) -> None:
+    def __init__(
+        self, loads: Loads, target: LoaderTarget, laws: Laws[LoadCase] | None = None
+    ) -> None:
         """Made by the run."""
         self._loads = loads
         self._laws = laws
@@ -85,18 +87,6 @@ class LoadBench:
             raise Inconclusive(f"of the two control servers it says {told}", cause="not_loaded")
 
 
-class OwnLoadCase:
-    """A load case of the user's own."""
-
-    def __init__(self, case: LoadCase) -> None:
-        self.id = case.id
-        self._case = case
-
-    def parametrise(self, metafunc: pytest.Metafunc) -> None:
-        """Have the check of its area tried with it alone."""
-        only_own(metafunc, self._case)
-
-
 class DrivenLoader(Subject):
     """A loader that is told to load, each time against servers made for that load."""
 
@@ -106,11 +96,13 @@ class DrivenLoader(Subject):
     def __init__(self, target: LoaderTarget, out: Path, scratch: Path, *, confirm: bool) -> None:
         """Nothing is loaded yet."""
         self.target = target
-        self.own_case: OwnCase | None = OwnLoadCase(target.case) if target.case else None
+        own = target.case
+        self.own_case = OwnCase(own, _world(own)) if own is not None else None
         self._out, self._scratch, self._confirm = out, scratch, confirm
         self._loads: Loads | None = None
         self._again: Loads | None = None
-        self._laws: Laws | None = None
+        self._generated: GeneratedLoads | None = None
+        self._laws: Laws[LoadCase] | None = None
 
     @property
     def loads(self) -> Loads:
@@ -120,24 +112,28 @@ class DrivenLoader(Subject):
         return self._loads
 
     @property
-    def laws(self) -> Laws:
+    def generated(self) -> GeneratedLoads:
         """The generated loads of this run, made when first asked for."""
-        if self._laws is None:
+        if self._generated is None:
             # hypothesis takes a third of a second to import, and only laws need it
             from mcp_proxy_conformance.resilience.laws.law import Declared  # noqa: PLC0415
-            from mcp_proxy_conformance.run.laws.of_loads import Laws  # noqa: PLC0415
+            from mcp_proxy_conformance.run.laws.of_loads import GeneratedLoads  # noqa: PLC0415
 
             target = self.target
             declared = Declared(reads=says(target).reads, tool_prefix=target.tool_prefix)
-            self._laws = Laws(
+            self._generated = GeneratedLoads(
                 self.loads, declared, examples=target.examples, seed=target.seed, out=self._out
             )
-        return self._laws
+        return self._generated
 
     @property
-    def secrets(self) -> Sequence[str]:
-        """The environment's credentials."""
-        return tuple(secrets("", ()))
+    def laws(self) -> Laws[LoadCase]:
+        """The laws, tried on generated loads."""
+        if self._laws is None:
+            from mcp_proxy_conformance.run.laws.engine import Laws  # noqa: PLC0415
+
+            self._laws = Laws(self.generated)
+        return self._laws
 
     def probe(self) -> Probed:
         """Have it load nothing."""
@@ -145,7 +141,7 @@ class DrivenLoader(Subject):
         try:
             loader.load([], max_attempts=1, base_backoff_s=0.05, deadline_s=FIRST_S)
         except AdapterError as error:
-            return Probed(stopped=Outcome("target or adapter broke", BROKEN, str(error)))
+            return Probed(stopped=broke(str(error)))
         finally:
             loader.stop(1.0)
         return Probed()
@@ -154,11 +150,11 @@ class DrivenLoader(Subject):
         """Begin every load that a check will ask for; where a part is asked for, in its order."""
         wanted = {place.name: None for place in self.applicable(places)}
         cases = load_cases() if self.target.case is None else (self.target.case,)
-        by_place = {_place_name(case): case for case in cases}
+        by_place = {_world(case).id: case for case in cases}
         chosen = [by_place[name] for name in wanted if name in by_place]
         signatures = self.target.timeout_signatures
         due = [one for case in chosen for one in signed(case, signatures).values()]
-        due += self.laws.wanted() if GENERATED.id in wanted else ()
+        due += self.generated.wanted() if GENERATED.id in wanted else ()
         first = () if partial_run else (WELL,)
         self.loads.plan([*first, *due], slowest_first=not partial_run)
 
@@ -172,8 +168,6 @@ class DrivenLoader(Subject):
 
         A breach of a law was seen again before it was told.
         """
-        if self._laws is not None:
-            self._laws.evidence = ()
         ending = attempt(partial(check, bench))
         if ending.verdict != "fail" or not self._confirm or place.name == GENERATED.id:
             return ending
@@ -188,10 +182,10 @@ class DrivenLoader(Subject):
         return self._again
 
     def rests(self, place: Place, ending: Ending) -> Rests:
-        """The script of a load that breaks a law."""
-        del place
-        broken = self._laws is not None and ending.verdict == "fail"
-        return Rests(ending=ending, lines=self._laws.evidence if broken and self._laws else ())
+        """Of a law the loads that it was seen on."""
+        if place.name != GENERATED.id or self._laws is None:
+            return Rests(ending=ending)
+        return Rests(ending=ending, lines=(*self._laws.evidence, *self._laws.basis))
 
     def close(self) -> None:
         """End every loader."""
@@ -220,24 +214,10 @@ def says(target: LoaderTarget) -> Says:
 
 def each_load(area: str) -> pytest.MarkDecorator:
     """Parametrise a check with the load cases of an area; each brings its clauses and its needs."""
-    return parametrised([one for one in load_cases() if one.area == area])
+    cases = [one for one in load_cases() if one.area == area]
+    return pytest.mark.parametrize("case", list(map(parameter, cases, map(_world, cases))))
 
 
-def parametrised(cases: Sequence[LoadCase]) -> pytest.MarkDecorator:
-    """The mark of a check that is tried with each of these cases."""
-    worlds = [World(servers=(), id=_place_name(one)) for one in cases]
-    return pytest.mark.parametrize("case", list(map(parameter, cases, worlds)))
-
-
-def only_own(metafunc: pytest.Metafunc, own: LoadCase) -> None:
-    """Try the check of that case's area with it, in place of the cases that are shipped."""
-    marks = metafunc.definition.own_markers
-    for at, mark in enumerate(marks):
-        if mark.name == "parametrize" and mark.args[0] == "case" and mark.args[1]:
-            first = mark.args[1][0].values[0]
-            if isinstance(first, LoadCase) and first.area == own.area:
-                marks[at] = parametrised([own]).mark
-
-
-def _place_name(case: LoadCase) -> str:
-    return f"load of {case.id}"
+def _world(case: LoadCase) -> World:
+    """What stands for the place where a load is judged."""
+    return World(servers=(), id=f"load of {case.id}")

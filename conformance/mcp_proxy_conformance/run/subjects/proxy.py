@@ -10,28 +10,32 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
-from mcp_proxy_conformance.catalogue.case import Case, own_case
+from mcp_proxy_conformance.catalogue.case import Case, OwnCase
 from mcp_proxy_conformance.catalogue.world import World
 from mcp_proxy_conformance.discovery import presence
 from mcp_proxy_conformance.discovery.arming import Armed, arm
 from mcp_proxy_conformance.discovery.bench import Bench
-from mcp_proxy_conformance.discovery.live.endpoint import secrets
 from mcp_proxy_conformance.run.collection import Place
 from mcp_proxy_conformance.run.judgement import Ending, attempt, judge, with_log
-from mcp_proxy_conformance.run.subject import Check, OwnCase, Probed, Rests, Subject
+from mcp_proxy_conformance.run.subject import Check, Probed, Rests, Subject
 from mcp_proxy_conformance.targets.adapter import AdapterError, Target
 from mcp_proxy_conformance.targets.pool import Pool, Ready, Wanted
 from mcp_proxy_conformance.targets.started import Started
-from mcp_proxy_conformance.verdict.cited import StageTold
+from mcp_proxy_conformance.verdict.cited import ArmedTold, StageTold
 from mcp_proxy_conformance.verdict.comparison import Comparison
-from mcp_proxy_conformance.verdict.outcome import BROKEN, INCOMPLETE, VIOLATED, Outcome
+from mcp_proxy_conformance.verdict.outcome import INCOMPLETE, VIOLATED, Outcome, broke
 from mcp_proxy_conformance.verdict.result import Misshapen, NotApplicable
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 
 if TYPE_CHECKING:
-    from mcp_proxy_conformance.run.laws.of_worlds import Laws
+    from mcp_proxy_conformance.discovery.laws.building import Plan
+    from mcp_proxy_conformance.run.laws.engine import Laws
+
+
+PASS_EXCERPT, PRESENCE_EXCERPT = 4, 8
+SECOND = "#second"
+GENERATED = World(servers=(), id="generated worlds")
+FEW = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,27 +54,21 @@ class StageRecord:
             place=self.place,
             name=self.name,
             stage=self.stage,
-            armed={
-                "called": sorted(map(str, armed.called)),
-                "refused": sorted(map(str, armed.refused)),
-                "skipped": {str(k): v for k, v in sorted(armed.skipped.items())},
-                "unproven": {str(k): v.reason for k, v in sorted(armed.unproven.items())},
-            },
+            armed=ArmedTold(
+                called=sorted(map(str, armed.called)),
+                refused=sorted(map(str, armed.refused)),
+                skipped={str(k): v for k, v in sorted(armed.skipped.items())},
+                unproven={str(k): v.reason for k, v in sorted(armed.unproven.items())},
+            ),
             seconds=self.ready.seconds,
             credentials=(dict(access.headers), *map(dict, access.agents.values())),
         )
 
 
-PASS_EXCERPT, PRESENCE_EXCERPT = 4, 8
-SECOND = "#second"
-GENERATED = World(servers=(), id="generated worlds")
-FEW = 3
-
-
 class LawBench:
     """The bench of a check of a law."""
 
-    def __init__(self, laws: Laws) -> None:
+    def __init__(self, laws: Laws[Plan]) -> None:
         self._laws = laws
 
     def law(self, name: str) -> Comparison:
@@ -78,43 +76,31 @@ class LawBench:
         return self._laws.compared(name)
 
 
-class OwnWorldCase:
-    """A case of the user's own, with its stage."""
-
-    def __init__(self, case: Case, world: World) -> None:
-        self.id = case.id
-        self._both = case, world
-
-    def parametrise(self, metafunc: pytest.Metafunc) -> None:
-        """Have the check of its area tried with it alone."""
-        own_case(metafunc, self._both)
-
-
 class DrivenProxy(Subject):
     """A proxy that an adapter starts and drives.
 
-    `described`: the profile judges how the flag is described, so that a target without it breaks a
-    clause. `examples`: how many worlds are generated for laws, None by the target's speed; `seed`:
+    `clauses`: those of the profile; what the first look shows to be broken of them ends the run.
+    `examples`: how many worlds are generated for laws, None by the target's speed; `seed`:
     from what; `own`: the one case that is to be tried, and its stage; `scratch`: where targets
     keep what they need while they run.
     """
 
     def __init__(
-        self, target: Target, out: Path, scratch: Path, *, described: bool, confirm: bool = True,
-        keep: bool = False, again: bool = True, examples: int | None = None, seed: int = 0,
-        own: tuple[Case, World] | None = None,
+        self, target: Target, out: Path, scratch: Path, *, clauses: frozenset[str],
+        confirm: bool = True, keep: bool = False, again: bool = True, examples: int | None = None,
+        seed: int = 0, own: tuple[Case, World] | None = None,
     ) -> None:  # fmt: skip
         """Nothing is started yet."""
         self.target, self.scratch = target, scratch
-        self.own_case: OwnCase | None = OwnWorldCase(*own) if own is not None else None
-        self._out, self._described = out, described
+        self.own_case = OwnCase(*own) if own is not None else None
+        self._out, self._clauses = out, clauses
         self._confirm, self._keep, self._again = confirm, keep, again
         self._examples, self._seed = examples, seed
         self._records: dict[str, StageRecord] = {}
         self._current: dict[str, StageRecord] = {}
         self._uses = Counter[str]()
         self._pool: Pool[Armed] | None = None
-        self._laws: Laws | None = None
+        self._laws: Laws[Plan] | None = None
         self._few = False
 
     @property
@@ -125,16 +111,20 @@ class DrivenProxy(Subject):
         return self._pool
 
     @property
-    def laws(self) -> Laws:
+    def laws(self) -> Laws[Plan]:
         """The generated worlds of this run, made when first asked for."""
         if self._laws is None:
             # hypothesis takes a third of a second to import, and only laws need it
-            from mcp_proxy_conformance.run.laws.of_worlds import Asked, Laws  # noqa: PLC0415
+            from mcp_proxy_conformance.run.laws.engine import Laws  # noqa: PLC0415
+            from mcp_proxy_conformance.run.laws.of_worlds import (  # noqa: PLC0415
+                Asked,
+                GeneratedWorlds,
+            )
 
             asked = Asked(
                 examples=self._examples, seed=self._seed, again=self._again, apart=self._few
             )
-            self._laws = Laws(self.target, self.scratch, self._out, asked)
+            self._laws = Laws(GeneratedWorlds(self.target, self.scratch, self._out, asked))
         return self._laws
 
     @property
@@ -142,24 +132,19 @@ class DrivenProxy(Subject):
         """Every started stage."""
         return [record.told() for record in self._records.values()]
 
-    @property
-    def secrets(self) -> Sequence[str]:
-        """The environment's credentials."""
-        return tuple(secrets("", ()))
-
     def probe(self) -> Probed:
         """Start a small world and look whether the target has the feature at all."""
         try:
             started = Started(self.target, presence.WORLD, self.scratch, keep=self._keep)
         except AdapterError as error:
-            return Probed(stopped=_broke(error))
+            return Probed(stopped=broke(str(error)))
         try:
             with started.expected_alive():
                 missing = presence.missing(started)
             self.wire = started.client(endpoint=self.target.surface.endpoints[0]).wire
             return self._probed(missing, started)
         except (AdapterError, Unreachable, ProtocolFault) as error:
-            return Probed(stopped=_broke(error))
+            return Probed(stopped=broke(str(error)))
         except Misshapen:
             return Probed()  # the checks say more of it
         finally:
@@ -173,20 +158,23 @@ class DrivenProxy(Subject):
         if not missing.violated:
             stopped = Outcome("incomplete", INCOMPLETE, missing.why)
             return Probed(stopped=stopped, messages=messages)
-        if not self._described:
+        if missing.clause not in self._clauses:
             return Probed(messages=messages)
+        place = presence.WORLD.id
+        breach = presence.breach(missing.why, place, tuple(messages), missing.clause)
         return Probed(
             stopped=Outcome("violated", VIOLATED, missing.why),
             messages=messages,
-            results=(presence.breach(missing.why, presence.WORLD.id, tuple(messages)),),
+            results=(breach,),
         )
 
     def plan(self, places: Sequence[Place], *, partial_run: bool) -> None:
         """Start ahead what the checks need that are not of laws."""
         del partial_run
         self._few = sum(one.name == GENERATED.id for one in places) <= FEW
-        self.count(self.applicable(places))
-        self.soon(self.applicable(places))
+        places = self.applicable(places)
+        self.count(places)
+        self.soon(places)
 
     def count(self, places: Sequence[Place]) -> None:
         """Count the checks of each place: after the last one its target ends."""
@@ -278,6 +266,11 @@ class DrivenProxy(Subject):
             self.pool.release(place.name)
             self.pool.release(place.name + SECOND)
 
+    def hurry(self) -> None:
+        """End what was started ahead, while others end what they were at."""
+        if self._pool is not None:
+            self._pool.hurry()
+
     def close(self) -> None:
         """End every target."""
         if self._laws is not None:
@@ -290,7 +283,3 @@ class DrivenProxy(Subject):
 def not_asked(option: str) -> NotApplicable:
     """The reason of a check that an option would have asked for."""
     return NotApplicable(f"not asked for; {option} does", cause="not_asked")
-
-
-def _broke(error: Exception) -> Outcome:
-    return Outcome("target or adapter broke", BROKEN, str(error))

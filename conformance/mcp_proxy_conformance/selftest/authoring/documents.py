@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -14,6 +13,7 @@ import msgspec
 from jsonschema.exceptions import best_match
 from referencing import Registry, Resource
 
+from mcp_proxy_conformance.catalogue.bounded import read_bytes, toml
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.catalogue.toml_lines import TomlLines
 from mcp_proxy_conformance.selftest.authoring.finding import Finding, Unreadable, finding
@@ -65,7 +65,7 @@ def read(path: Path, *, whole: bool = True) -> Document | Finding:
         Unreadable: There is no such file, or it may not be read.
     """
     try:
-        raw = path.read_bytes()
+        raw = read_bytes(path)
     except OSError as error:
         raise Unreadable(f"{path} cannot be read: {error.strerror}; name another path") from None
     parsed = _toml(path, raw) if path.suffix == ".toml" else _json(path, raw)
@@ -119,7 +119,7 @@ def _doubled(root: Node) -> tuple[str, int] | None:
 def _toml(path: Path, raw: bytes) -> tuple[Any, TomlLines] | Finding:
     try:
         text = raw.decode("utf-8")
-        return tomllib.loads(text), TomlLines(text)
+        return toml(text), TomlLines(text)
     except UnicodeDecodeError as error:
         return finding(path, line_at(raw, error.start), "it is not UTF-8", "save it as UTF-8")
     except (ValueError, RecursionError) as error:

@@ -19,7 +19,6 @@ from mcp_proxy_conformance.selftest.authoring.kinds import (
     RULINGS,
 )
 from mcp_proxy_conformance.selftest.authoring.lines import JsonLines
-from mcp_proxy_conformance.selftest.gate import GATES
 
 OF = {
     "clause": (REQUIREMENTS,),
@@ -36,16 +35,13 @@ OF = {
 def gap_findings(known: Corpus) -> Iterator[Finding]:
     """Every gap that is about a file that is asked about; about code, where ids are looked at."""
     of_code = bool(known.of(REQUIREMENTS, own=True) or known.of(RULINGS, own=True))
-    for look in GATES:
-        for gap in look(known.shipped):
-            fault, _, repair = gap.told.partition("; ")
-            repair = repair or "mend it there"
-            places = list(where(known, gap.subject, gap.id))
-            for document, line in places:
-                if document.key in known.own:
-                    yield finding(document.path, line, fault, repair)
-            if not places and of_code:
-                yield finding(*_code(gap.id), fault, repair)
+    for gap in gate.gaps(known.shipped):
+        places = list(where(known, gap.subject, gap.id))
+        for document, line in places:
+            if document.key in known.own:
+                yield finding(document.path, line, gap.fault, gap.repair)
+        if not places and of_code:
+            yield finding(*_code(gap.id), gap.fault, gap.repair)
 
 
 def where(known: Corpus, noun: str, name: str) -> Iterator[tuple[Document, int]]:

@@ -35,13 +35,6 @@ class Deviation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Brought:
-    """A pytest plugin that brings the deviations of a run, which then reads no file."""
-
-    deviations: tuple[Deviation, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
     """One reason why a file cannot be used: one sentence with the place and the repair.
 

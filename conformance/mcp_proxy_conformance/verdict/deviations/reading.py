@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import errno
 import re
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from mcp_proxy_conformance.catalogue.bounded import read_bytes, toml
 from mcp_proxy_conformance.catalogue.toml_lines import TomlLines
 from mcp_proxy_conformance.verdict.deviations.deviation import (
     FILE,
@@ -81,15 +82,14 @@ def read(file: Path, on: date | None = None) -> tuple[Deviation, ...]:
 
 def _text(file: Path) -> str:
     try:
-        with file.open("rb") as opened:
-            raw = opened.read(MOST + 1)
+        raw = read_bytes(file, MOST)
     except (OSError, ValueError) as error:
+        if getattr(error, "errno", 0) == errno.EFBIG:
+            told = f"has more than {MOST} bytes; leave the known failures in it and nothing else"
+            raise BadDeviations([_fault(str(file), 1, told)]) from None
         why = getattr(error, "strerror", None) or error
         repair = "name another file, or let `deviations init` write one"
         raise BadDeviations([_fault(str(file), 1, f"cannot be read: {why}; {repair}")]) from None
-    if len(raw) > MOST:
-        told = f"has more than {MOST} bytes; leave the known failures in it and nothing else"
-        raise BadDeviations([_fault(str(file), 1, told)])
     try:
         return raw.decode("utf-8").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
@@ -101,7 +101,7 @@ def _text(file: Path) -> str:
 def _read(text: str, file: str, on: date) -> Iterator[Deviation | Fault]:
     """Every entry that can be used, and everything that is wrong."""
     try:
-        told = tomllib.loads(text)
+        told = toml(text)
     except (ValueError, RecursionError) as error:
         yield _no_toml(text, file, error)
         return

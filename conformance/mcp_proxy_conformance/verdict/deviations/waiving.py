@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
@@ -19,6 +19,36 @@ from mcp_proxy_conformance.verdict.result import Result, Verdict
 State = Literal["used", "stale", "unobserved"]
 
 
+class Waiver(msgspec.Struct, frozen=True, kw_only=True):
+    """A deviation that its authors know, an entry of their file, and what became of it in a run.
+
+    `results` is how many failures were waived by it, alone or with others.
+    """
+
+    id: str
+    reason: str
+    issue: str
+    expires: str
+    file: str
+    line: int
+    state: State
+    results: int
+
+    @property
+    def place(self) -> str:
+        """Where it is written."""
+        return f"{self.file}:{self.line}"
+
+    @property
+    def is_link(self) -> bool:
+        """Whether the issue leads to somewhere on the web."""
+        return self.issue.startswith(("https://", "http://"))
+
+    def told(self) -> str:
+        """The waiver in a sentence."""
+        return f"{self.place}: {self.reason} ({self.issue}, until {self.expires})"
+
+
 def waived(result: Result, deviations: Sequence[Deviation]) -> Result:
     """The result as it counts: a failure that the deviations name whole is waived."""
     if result.verdict != "fail" or not (used := _covering(result, deviations)):
@@ -29,7 +59,7 @@ def waived(result: Result, deviations: Sequence[Deviation]) -> Result:
 
 def waivers(
     deviations: Sequence[Deviation], results: Sequence[Result], *, whole: bool
-) -> list[dict[str, Any]]:
+) -> list[Waiver]:
     """What became of each deviation, as the report tells it.
 
     Args:
@@ -39,16 +69,16 @@ def waivers(
     """
     covered = [_covering(one, deviations) for one in results if one.verdict == "waived"]
     return [
-        {
-            "id": one.id,
-            "reason": one.reason,
-            "issue": one.issue,
-            "expires": one.expires.isoformat(),
-            "file": one.file,
-            "line": one.line,
-            "state": _state(one, results, whole=whole),
-            "results": sum(one in used for used in covered),
-        }
+        Waiver(
+            id=one.id,
+            reason=one.reason,
+            issue=one.issue,
+            expires=one.expires.isoformat(),
+            file=one.file,
+            line=one.line,
+            state=_state(one, results, whole=whole),
+            results=sum(one in used for used in covered),
+        )
         for one in deviations
     ]
 
@@ -63,12 +93,12 @@ def stray(deviations: Sequence[Deviation], collected: Collection[tuple[str, str 
     return f"{first.file}:{first.line}: there is no {first.id!r}; the nearest is {nearest!r}"
 
 
-def stale(told: Sequence[dict[str, Any]]) -> list[str]:
+def stale(told: Sequence[Waiver]) -> list[str]:
     """A sentence on each waiver that names what passes: FILE:LINE, and the repair."""
     return [
-        f"{one['file']}:{one['line']}: {one['id']} passes now; take the entry out"
+        f"{one.file}:{one.line}: {one.id} passes now; take the entry out"
         for one in told
-        if one["state"] == "stale"
+        if one.state == "stale"
     ]
 
 

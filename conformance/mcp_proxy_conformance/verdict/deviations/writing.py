@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from datetime import date
-from typing import Any
 
 from mcp_proxy_conformance.verdict.deviations.deviation import OWN
 from mcp_proxy_conformance.verdict.redaction import inert
+from mcp_proxy_conformance.verdict.result import ClauseVerdict, Result
 
 WIDTH = 120
 PRESENCE = "presence"
@@ -18,18 +19,18 @@ HEAD = """\
 """
 
 
-def broken(report: dict[str, Any]) -> dict[str, str]:
-    """The clauses that fail and can be waived, each with the first reason, in the report's order.
+def broken(clauses: Iterable[ClauseVerdict], results: Iterable[Result]) -> dict[str, str]:
+    """Of these clauses those that fail and can be waived, each with the first reason.
 
     What ends a run before its first check is none of them: nothing is known of the rest then.
     """
     first: dict[str, str] = {}
-    for result in report["results"]:
-        convicts = (result["verdict"], result["judgement"]) == ("fail", "F")
-        if convicts and result["check"] != PRESENCE:
-            for clause_id in result["clauses"]:
-                first.setdefault(clause_id, result["reason"])
-    ids = [one["id"] for one in report["clauses"]]
+    for result in results:
+        convicts = (result.verdict, result.judgement) == ("fail", "F")
+        if convicts and result.check != PRESENCE:
+            for clause_id in result.clauses:
+                first.setdefault(clause_id, result.reason)
+    ids = [one.id for one in clauses]
     return {one: first[one] for one in ids if one in first and not one.startswith(OWN)}
 
 

@@ -1,0 +1,213 @@
+"""The report of a run made from its record, and written."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from mcp_proxy_conformance.catalogue.requirement import Clause, catalogue
+from mcp_proxy_conformance.report.document import (
+    FORMAT,
+    SUITE,
+    JudgedProfile,
+    JudgedTarget,
+    Message,
+    Part,
+    Report,
+    Stage,
+    Suite,
+    plain,
+    written,
+)
+from mcp_proxy_conformance.verdict.cited import Cited
+from mcp_proxy_conformance.verdict.deviations.waiving import Waiver, waivers
+from mcp_proxy_conformance.verdict.headline import outcome
+from mcp_proxy_conformance.verdict.record import RunRecord, RunState, Shard
+from mcp_proxy_conformance.verdict.redaction import REDACTED, Redactor
+from mcp_proxy_conformance.verdict.result import Cause, ClauseVerdict, Result, Verdict, worst
+
+SECRET = frozenset({"authorization", "cookie", "set-cookie", "x-api-key"})
+SECRET_LEAST = 4
+
+
+def write_report(run: RunRecord, out: Path, redactor: Redactor) -> Report:
+    """Write `report.json` into the output folder, in one move; returns what is in it.
+
+    Raises:
+        OSError: It cannot be written; nothing of it is left then.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    path = out / "report.json"
+    fresh = path.with_suffix(".new")
+    told = redactor.tree(plain(made(run)))
+    try:
+        fresh.write_bytes(written(told))
+        fresh.replace(path)
+    except OSError:
+        fresh.unlink(missing_ok=True)
+        raise
+    return msgspec.convert(told, Report)
+
+
+def made(run: RunRecord) -> Report:
+    """The report of a run."""
+    clauses = [_clause(run, clause_id) for clause_id in run.profile.clauses]
+    known = _waivers(run, clauses)
+    result = outcome(run, clauses, known)
+    secrets, state = _secrets(run), run.state
+    return Report(
+        format=FORMAT,
+        suite=Suite(name=SUITE, version=version(SUITE)),
+        profile=JudgedProfile(
+            id=run.profile.id,
+            version=run.profile.version,
+            name=run.profile.name,
+            floor=run.profile.floor,
+        ),
+        target=JudgedTarget(
+            kind=run.target.kind,
+            version=run.target.version,
+            wire=state.wire,
+            capabilities=sorted(run.target.capabilities),
+            file=run.target.file,
+            lines=dict(run.target.lines),
+        ),
+        headline=result.headline,
+        exit=result.exit,
+        why=result.why,
+        complete=state.complete,
+        clauses=clauses,
+        results=list(state.results),
+        stages=[Stage(place=one.place, stage=one.stage, armed=one.armed) for one in run.stages],
+        messages={place: _message(one, secrets) for place, one in state.messages.items()},
+        waivers=known,
+        shard=msgspec.UNSET if state.shard is None else _part(state, state.shard),
+        timing=_timing(run),
+    )
+
+
+def _timing(run: RunRecord) -> dict[str, Any]:
+    return {
+        "seconds": round(run.seconds, 3),
+        "messages": {place: round(one.at, 4) for place, one in run.state.messages.items()},
+        "python": platform.python_version(),
+        **({} if run.requests is None else {"requests": run.requests}),
+        "stages": {one.place: round(one.seconds, 3) for one in run.stages},
+        "results": {one.name: one.timing for one in run.state.results},
+    }
+
+
+def _waivers(run: RunRecord, clauses: Sequence[ClauseVerdict]) -> list[Waiver]:
+    """What became of the deviations; where a part was not looked at, none of them is stale."""
+    unseen = [one for one in clauses if not one.results and one.verdict == "error"]
+    whole = run.state.complete and not unseen and not run.state.faults
+    return waivers(run.deviations, run.state.results, whole=whole)
+
+
+def _clause(run: RunRecord, clause_id: str) -> ClauseVerdict:
+    """What the results come to for a clause: the worst of those that say something of it."""
+    clause = catalogue().clause(clause_id)
+    found = [
+        (verdict, one) for one in run.state.results if (verdict := one.of(clause_id)) is not None
+    ]
+    beyond = run.beyond.get(clause_id)
+    verdict = worst(verdict for verdict, _ in found)
+    reason: str
+    cause: Cause
+    if beyond is not None:
+        verdict, reason, cause = "not_applicable", str(beyond), beyond.cause
+    elif verdict is not None:
+        first = next(one for kind, one in found if kind == verdict)
+        settled = verdict == "pass"
+        reason, cause = ("", "") if settled else (_of_clause(first, clause_id), first.cause)
+    else:
+        verdict, reason, cause = _without_result(run, clause)
+    return ClauseVerdict(
+        id=clause_id,
+        judgement=clause.judgement,
+        verdict=verdict,
+        reason=reason,
+        cause=cause,
+        results=len(found),
+    )
+
+
+def _of_clause(result: Result, clause_id: str) -> str:
+    """Why the clause fails: the finding that names it, where a result has several."""
+    own = next((one for one in result.findings if clause_id in one.clauses), None)
+    if own is None or len({one.clauses for one in result.findings}) == 1:
+        return result.reason
+    return f"at {own.path}: expected {own.allowed!r:.200}, observed {own.observed!r:.200}"
+
+
+def _without_result(run: RunRecord, clause: Clause) -> tuple[Verdict, str, Cause]:
+    """Of a clause of which no result says anything: why, and what that comes to."""
+    if clause.untested:
+        return "not_applicable", clause.untested, "untested"
+    if run.state.interrupted or run.state.cut_short or run.state.stopped is not None:
+        return "inconclusive", "the run ended before it", "ended"
+    asked = run.state.asked is None or clause.id in run.state.asked
+    if asked and any(clause.id in one.unseen for one in run.state.results):
+        return "inconclusive", "no check that ran has observed anything of it", "not_observed"
+    if run.state.partial:
+        return "not_applicable", "left out", "left_out"
+    return "error", "no check saw it", "no_check"
+
+
+def _part(state: RunState, shard: Shard) -> Part:
+    return Part(
+        number=shard.number,
+        of=shard.of,
+        order=shard.order,
+        narrowed=state.narrowed,
+        interrupted=state.interrupted,
+        cut_short=state.cut_short,
+        faults=list(state.faults),
+        stopped=state.stopped,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Secrets:
+    """Headers whose values are not told: their names in lower case, and the values."""
+
+    names: frozenset[str]
+    values: tuple[str, ...]
+
+    def shown(self, name: str, value: str) -> str:
+        """The value as it may be told; short ones are found only where they stand alone."""
+        if name.lower() in self.names or value in self.values:
+            return REDACTED
+        for secret in self.values:
+            if len(secret) >= SECRET_LEAST:
+                value = value.replace(secret, REDACTED)
+        return value
+
+
+def _secrets(run: RunRecord) -> Secrets:
+    """What the target's way in carries, and whatever else is a credential by its name."""
+    sets = [*run.credentials, *(headers for one in run.stages for headers in one.credentials)]
+    names = SECRET | {name.lower() for headers in sets for name in headers}
+    values = {value for headers in sets for value in headers.values()}
+    for message in run.state.messages.values():
+        values |= {value for name, value in message.headers if name.lower() in names}
+    longest_first = sorted(filter(None, values), key=lambda value: (-len(value), value))
+    return Secrets(names, tuple(longest_first))
+
+
+def _message(one: Cited, secrets: Secrets) -> Message:
+    return Message(
+        edge=one.edge,
+        direction=one.direction,
+        peer=one.peer,
+        note=one.note,
+        headers={name: secrets.shown(name, value) for name, value in one.headers},
+        body=one.body,
+        cut=one.cut,
+    )

@@ -1,0 +1,76 @@
+"""Files that somebody names: read up to a size, refused in words, and never waited for."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from mcp_proxy_conformance.catalogue.bounded import MOST_OF_TOML, read_bytes, read_toml
+from mcp_proxy_conformance.cli import main
+
+
+def test_a_file_of_the_size_is_read_and_a_larger_one_is_not(tmp_path: Path) -> None:
+    """The sentence has the size."""
+    path = tmp_path / "a"
+    path.write_bytes(b"x" * 100)
+
+    assert read_bytes(path, 100) == b"x" * 100
+    with pytest.raises(OSError, match="it holds more than 99 bytes"):
+        read_bytes(path, 99)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no FIFOs here")
+@pytest.mark.parametrize("words", [
+    ("report", "{}", "--format", "badge"),
+    ("run", "--target-file", "{}"),
+    ("run", "reference", "--case", "{}"),
+    ("run", "reference", "--deviations", "{}"),
+    ("lint", "{}"),
+])  # fmt: skip
+@pytest.mark.parametrize("kind", ["fifo", "endless", "folder"])
+def test_what_is_no_file_is_refused_at_once(
+    words: tuple[str, ...], kind: str, tmp_path: Path
+) -> None:
+    """Exit 2 and one sentence, whoever reads it."""
+    path = tmp_path / "odd.toml"
+    if kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "endless":
+        path.symlink_to("/dev/zero")
+    else:
+        path.mkdir()
+    out = ["--out", str(tmp_path / "out")] if words[0] == "run" else []
+
+    done = CliRunner().invoke(main, [*(one.format(path) for one in words), *out])
+
+    assert (done.exit_code, len(done.output.splitlines())) == (2, 1), done.output
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (".".join("a" * 2000) + " = 1", "the key of line 1 has more than 1000 parts"),
+        ("a = 1\n[" + ".".join("b" * 2000) + "]", "the key of line 2 has more than 1000 parts"),
+    ],
+)
+def test_a_key_of_very_many_parts_is_not_read(text: str, told: str, tmp_path: Path) -> None:
+    """What reads TOML would take gigabytes for it."""
+    path = tmp_path / "a.toml"
+    path.write_text(text)
+
+    with pytest.raises(ValueError, match=told):
+        read_toml(path)
+
+
+def test_values_may_hold_what_keys_may_not(tmp_path: Path) -> None:
+    """Points in a text are its author's; a file that is too large is none."""
+    path = tmp_path / "a.toml"
+    path.write_text(f'a = "{"." * 2000}"')
+    assert read_toml(path) == {"a": "." * 2000}
+
+    path.write_text("#" * (MOST_OF_TOML + 1))
+    with pytest.raises(OSError, match="it holds more than"):
+        read_toml(path)

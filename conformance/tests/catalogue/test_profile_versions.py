@@ -1,0 +1,149 @@
+"""Profiles are versioned: an old version keeps its clauses, whatever is added later."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from told_runs import CLEAN, typed
+
+from mcp_proxy_conformance.catalogue import requirement
+from mcp_proxy_conformance.catalogue.requirement import UnknownProfile, profile, profiles, versions
+from mcp_proxy_conformance.catalogue.resources import fixtures_dir
+from mcp_proxy_conformance.cli import main
+from mcp_proxy_conformance.report.reading import read_report
+from mcp_proxy_conformance.report.retelling import profile_of
+from mcp_proxy_conformance.selftest.authoring.frozen import fingerprint
+
+CHECK = "test_no_more_locked_tools_come_back_than_the_limit_or_ten"
+LATER = "ROB.tools~text"
+
+
+@pytest.fixture
+def with_a_second_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[requirement.Profile]:
+    """`robustness` in two versions: the first is kept, and has not the clause of the second."""
+    tree = Path(shutil.copytree(fixtures_dir(), tmp_path / "fixtures"))
+    newest = tree / "profiles" / "robustness.toml"
+    text = newest.read_text(encoding="utf-8")
+    old = text.replace(f'  "{LATER}",\n', "")
+    (tree / "profiles" / "robustness@1.toml").write_text(old, encoding="utf-8")
+    newest.write_text(text.replace("version = 1", "version = 2"), encoding="utf-8")
+    cached = (profile, profiles, versions)
+    with monkeypatch.context() as patched:
+        patched.setattr(requirement, "fixtures_dir", lambda: tree)
+        for one in cached:
+            one.cache_clear()
+        yield profile("robustness")
+    for one in cached:
+        one.cache_clear()
+
+
+def test_a_clause_that_is_added_later_belongs_to_the_later_version(
+    with_a_second_version: requirement.Profile,
+) -> None:
+    """Without a version the newest is meant; the old one keeps its denominator."""
+    newest, old = with_a_second_version, profile("robustness@1")
+
+    assert (newest.name, LATER in newest.clauses) == ("robustness@2", True)
+    assert (old.name, LATER in old.clauses) == ("robustness@1", False)
+    assert profile("robustness@2") == newest
+    assert [one.name for one in profiles() if one.id == "robustness"] == ["robustness@2"]
+
+
+def test_versions_are_joined_each_by_its_own(with_a_second_version: requirement.Profile) -> None:
+    """The name tells all of them, and names the same when it is asked for again."""
+    del with_a_second_version
+
+    both = profile("discovery@1+robustness@1")
+
+    assert both.name == "discovery@1+robustness@1"
+    assert profile("discovery+robustness").name == "discovery@1+robustness@2"
+    assert LATER not in both.clauses
+    assert profile(both.name) == both
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        ("robustness@3", "no version '3' of robustness; there is robustness@1, robustness@2."),
+        ("robustness@", "no version '' of robustness"),
+        ("robustness@one", "no version 'one' of robustness"),
+        ("robustness@01", "no version '01' of robustness"),
+        ("robustnes@1", "no profile 'robustnes'; the nearest is 'robustness'"),
+        ("robustness@1+robustness", "names the profile robustness in two versions; keep one"),
+    ],
+)
+def test_an_unknown_version_is_refused_with_those_that_there_are(
+    wanted: str, said: str, with_a_second_version: requirement.Profile
+) -> None:
+    """One sentence."""
+    del with_a_second_version
+
+    with pytest.raises(UnknownProfile) as error:
+        profile(wanted)
+
+    assert said in str(error.value)
+
+
+def test_a_run_by_an_old_version_has_its_clauses_only(
+    with_a_second_version: requirement.Profile, tmp_path: Path
+) -> None:
+    """The report tells the versions; an unknown one is exit 2."""
+    del with_a_second_version
+    asked = ["run", "--check", CHECK, "--out", str(tmp_path / "out"), "--profile"]
+
+    CliRunner().invoke(main, [*asked, "discovery@1+robustness@1"])
+    report = read_report(tmp_path / "out" / "report.json")
+    done = CliRunner().invoke(main, [*asked, "discovery@9"])
+
+    clauses = [one.id for one in report.clauses]
+    assert report.profile.name == profile_of(report) == "discovery@1+robustness@1"
+    assert clauses == list(profile("discovery@1+robustness@1").clauses)
+    assert (done.exit_code, done.output.count("\n")) == (2, 1)
+    assert "no version '9' of discovery; there is discovery@1." in done.output
+
+
+def test_the_list_of_changes_names_every_version_with_its_size() -> None:
+    """And what is frozen is one of them, as it is shipped."""
+    text = (Path(__file__).parents[3] / ".github" / "CHANGELOG.md").read_text(encoding="utf-8")
+    frozen = tomllib.loads((fixtures_dir() / "frozen.toml").read_text(encoding="utf-8"))["frozen"]
+
+    named = dict(re.findall(r"^\| `([a-z-]+@\d+)` \| (\d+) \|", text, re.MULTILINE))
+
+    assert named == {one.name: str(len(one.clauses)) for one in versions()}
+    assert {one.name: fingerprint(one) for one in versions() if one.name in frozen} == frozen
+
+
+def test_a_report_without_the_name_of_its_profile_is_told_by_its_id() -> None:
+    """As reports of earlier builds are."""
+    assert "name" not in CLEAN["profile"]
+    assert profile_of(typed(CLEAN)) == "discovery@1"
+
+
+def test_what_is_frozen_does_not_depend_on_the_order_of_a_file() -> None:
+    """Nor on rulings; but on each clause and on the floor."""
+    one = profile("robustness")
+    turned = requirement.Profile(
+        id=one.id, version=1, text="Other.", clauses=one.clauses[::-1], rulings=(), floor=one.floor
+    )
+    less = requirement.Profile(
+        id=one.id, version=1, text=one.text, clauses=one.clauses[1:], rulings=(), floor=one.floor
+    )
+    lower = requirement.Profile(
+        id=one.id,
+        version=1,
+        text=one.text,
+        clauses=one.clauses,
+        rulings=(),
+        floor=requirement.Floor(passes=one.floor.passes[1:]),
+    )
+
+    assert fingerprint(turned) == fingerprint(one)
+    assert len({fingerprint(each) for each in (one, less, lower)}) == 3

@@ -1,0 +1,168 @@
+"""The command line as a user meets it: list, explain, run, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import jsonschema
+import living
+import pytest
+from click.testing import CliRunner, Result
+
+from mcp_proxy_conformance.catalogue.resources import schemas_dir
+from mcp_proxy_conformance.cli import main
+from mcp_proxy_conformance.targets import kinds
+from mcp_proxy_conformance.targets.launch import REFERENCE
+
+COMMAND = [sys.executable, "-m", "mcp_proxy_conformance"]
+
+
+def invoke(*arguments: str) -> Result:
+    """Run a command in this process."""
+    return CliRunner().invoke(main, arguments)
+
+
+def run_process(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command as a user would."""
+    return subprocess.run(
+        [*COMMAND, *arguments], cwd=cwd, capture_output=True, text=True, check=False, timeout=110
+    )
+
+
+def test_the_reference_is_conformant(tmp_path: Path) -> None:
+    """Exit 0; every clause has a verdict, none is open; the report keeps to its schema."""
+    done = run_process("run", cwd=tmp_path)
+
+    report = json.loads((tmp_path / "mcp-proxy-conformance-out" / "report.json").read_bytes())
+    schema = json.loads((schemas_dir() / "report.schema.json").read_bytes())
+    jsonschema.validate(report, schema, cls=jsonschema.Draft202012Validator)
+    unsettled = [
+        one for one in report["clauses"] if one["verdict"] not in ("pass", "not_applicable")
+    ]
+    assert [one for one in unsettled if one["judgement"] == "F"] == []
+    assert done.stdout.splitlines()[-1].startswith("conformant: ")
+    assert (done.returncode, report["exit"]) == (0, 0)
+    assert not list((tmp_path / "mcp-proxy-conformance-out" / "scratch").glob("*"))
+
+
+def test_a_target_that_does_not_start_is_told_with_its_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Exit 3, and the words that the target printed are shown."""
+    broken = replace(REFERENCE, command=(sys.executable, "-c", "print(1/0)"), host=())
+    monkeypatch.setattr(kinds, "REFERENCE", broken)
+
+    name = "test_no_more_locked_tools_come_back_than_the_limit_or_ten"
+    done = invoke("run", "--out", str(tmp_path), "--check", name, "reference")
+
+    assert done.exit_code == 3
+    assert "ZeroDivisionError" in done.output
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("run", "--profile", "discover"),
+        ("run", "--profile=--help"),
+        ("run", "refrence"),
+        ("run", "--check", "test_no_such_check"),
+        ("run", "--timeout", "-1"),
+        ("run", "--out", "/dev/null/x"),
+        ("run", "--only", "FR-06"),
+        ("run", "--onyl", "FR-006"),
+        ("run", "--soak", "nan"),
+        ("run", "mcpproxy", "--binary"),
+        ("run", "reference", "an\x1b[31m extra\nword"),
+        ("report", "report.json"),
+        ("completion", "tcsh"),
+        ("explain",),
+        ("rnu",),
+        ("explain", "FR-06.cap"),
+        ("list", "nonsense"),
+    ],
+)
+def test_bad_usage_is_exit_2(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    """One sentence that names the place; nothing is started."""
+    done = run_process(*arguments, cwd=tmp_path)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Traceback" not in done.stderr
+    assert (done.stderr.count("\n"), "\x1b" in done.stderr) == (1, False)
+
+
+def test_a_header_that_cannot_be_sent_is_exit_2(tmp_path: Path) -> None:
+    """One sentence that names it."""
+    told = ("endpoint", "--url", "http://127.0.0.1:1", "--header", "A: b\u2026")
+
+    done = run_process("run", *told, cwd=tmp_path)
+
+    assert (done.returncode, done.stdout.count("\n")) == (2, 1)
+    assert "the header 'A' holds a character" in done.stdout
+
+
+def test_a_check_that_breaks_is_a_fault_of_the_suite(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Exit 70, never blamed on the target."""
+    checks = tmp_path / "checks" / "discovery"
+    checks.mkdir(parents=True)
+    (checks / "test_broken.py").write_text("import nothing_of_that_name\n", encoding="utf-8")
+    for module in ("plugin", "run.selection"):
+        place = f"mcp_proxy_conformance.{module}.checks_dir"
+        monkeypatch.setattr(place, lambda: tmp_path / "checks")
+
+    done = invoke("run", "--profile=discovery", "--out", str(tmp_path / "out"))
+
+    assert (done.exit_code, "nothing_of_that_name" in done.output) == (70, True)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_ends_its_targets_and_reports(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    """Exit 130, a partial report, and no process of the run left."""
+    run = subprocess.Popen(
+        [*COMMAND, "run"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
+    )
+    log = tmp_path / "mcp-proxy-conformance-out" / "run.log"
+    deadline = time.monotonic() + 30
+    while not (log.exists() and ".py ." in log.read_text(encoding="utf-8")):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    run.send_signal(number)
+    told, _ = run.communicate(timeout=30)
+
+    report = json.loads((log.parent / "report.json").read_bytes())
+    assert (run.returncode, report["exit"], report["complete"]) == (130, 130, False)
+    assert told.decode().splitlines()[-1].startswith("interrupted: ")
+    assert living.naming(tmp_path) == []
+
+
+def test_list_and_explain_tell_what_there_is() -> None:
+    """Clauses, checks and cases; one clause with its source, checks and interpretation."""
+    listed = {what: invoke("list", what).output for what in ("clauses", "checks", "cases")}
+    explained = invoke("explain", "FR-006.cap").output
+
+    assert "FR-006.cap" in listed["clauses"]
+    assert "test_no_more_locked_tools" in listed["checks"]
+    assert listed["cases"]
+    for word in ("source: discovery-spec, FR-006", "check: ", "observed: "):
+        assert word in explained
+
+
+def test_help_names_the_exit_codes() -> None:
+    """What a user's gate needs to know stands in --help."""
+    told = invoke("--help").output
+
+    for code in ("0", "1", "2", "3", "4", "5", "70", "130"):
+        assert f"  {code}  " in told

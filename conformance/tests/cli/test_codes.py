@@ -1,0 +1,140 @@
+"""Codes that are true: of interruptions, and of outputs that cannot be written."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from mcp_proxy_conformance.catalogue.resources import schemas_dir
+
+PROGRAM = (sys.executable, "-m", "mcp_proxy_conformance")
+RUN = ("run", "reference", "--only", "FR-006.cap")
+WAYS = {
+    "run": ("run", "reference"),
+    "workers": ("run", "reference", "-n", "2"),
+    "loader": ("run", "loader"),
+    "selftest": ("selftest", "--part", "1/60"),
+}
+AFTER_S, ENDING_S, LEAVING_S = 4.0, 50.0, 5.0
+"""When a signal comes at the latest, how long its run may take to end then, and who is left."""
+
+
+def started(
+    *words: str, folder: Path, stdout: int = subprocess.PIPE, stderr: int = subprocess.PIPE
+) -> subprocess.Popen[str]:
+    """The command line as a process of its own, in a group of its own."""
+    command = [*PROGRAM, *words]
+    return subprocess.Popen(
+        command, cwd=folder, text=True, start_new_session=True, stdout=stdout, stderr=stderr
+    )
+
+
+def left_of(group: int) -> list[str]:
+    """The processes of a session that go on after some seconds."""
+    deadline = time.monotonic() + LEAVING_S
+    while True:
+        found = subprocess.run(
+            ["ps", "-o", "stat=,args=", "-s", str(group)],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        left = [line for line in found.stdout.splitlines() if line and not line.startswith("Z")]
+        if not left or time.monotonic() > deadline:
+            return left
+        time.sleep(0.1)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has a full device")
+@pytest.mark.parametrize(("words", "told"), [
+    (("list", "clauses"), "standard output cannot be written: No space left on device"),
+    (RUN, "standard output cannot be written: No space left on device"),
+])  # fmt: skip
+def test_a_full_output_is_told_and_is_no_verdict(
+    words: tuple[str, ...], told: str, tmp_path: Path
+) -> None:
+    """Exit 2, one sentence; the report of a run is there nevertheless."""
+    with Path("/dev/full").open("w") as full:
+        run = started(*words, folder=tmp_path, stdout=full.fileno())
+        _, said = run.communicate(timeout=90)
+
+    assert (run.returncode, told in said, "Traceback" in said) == (2, True, False)
+    assert words[0] != "run" or (tmp_path / "mcp-proxy-conformance-out" / "report.json").exists()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has a full device")
+def test_progress_that_cannot_be_told_changes_nothing(tmp_path: Path) -> None:
+    """The code is that of the run."""
+    with Path("/dev/full").open("w") as full:
+        run = started(*RUN, folder=tmp_path, stderr=full.fileno())
+        said, _ = run.communicate(timeout=90)
+
+    assert (run.returncode, "exit 4" in said) == (4, True)
+
+
+@pytest.mark.parametrize("closed", [1, 2])
+def test_a_closed_stream_changes_nothing(closed: int, tmp_path: Path) -> None:
+    """As a service manager starts programs."""
+    program = f"import os, sys; os.close({closed}); os.execv(sys.executable, sys.argv[1:])"
+    done = subprocess.run(
+        [sys.executable, "-c", program, *PROGRAM, *RUN],
+        cwd=tmp_path, capture_output=True, text=True, timeout=90, check=False,
+    )  # fmt: skip
+
+    assert (done.returncode, "Traceback" in done.stdout + done.stderr) == (4, False)
+
+
+def test_a_disk_that_is_full_is_not_the_target(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Exit 2 names the report; nothing half-written is left."""
+    from click.testing import CliRunner  # noqa: PLC0415
+
+    from mcp_proxy_conformance.cli import main  # noqa: PLC0415
+
+    def full(path: Path, told: bytes) -> int:
+        if path.name == "report.new":
+            with path.open("wb") as file:
+                file.write(told[:100])
+            raise OSError(28, "No space left on device", str(path))
+        with path.open("wb") as file:
+            return file.write(told)
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    done = CliRunner().invoke(main, [*RUN, "--out", str(tmp_path)])
+
+    assert done.exit_code == 2, done.output
+    assert "report.json cannot be written: No space left on device" in done.output
+    assert not (tmp_path / "report.new").exists()
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("way", WAYS)
+def test_an_interruption_is_one_whenever_it_comes(way: str, seed: int, tmp_path: Path) -> None:
+    """By Ctrl-C or SIGTERM, once or twice: 130, a whole report or none, no process left."""
+    chance = random.Random(f"{way} {seed}")  # noqa: S311 - a time, not a secret
+    number = chance.choice([signal.SIGINT, signal.SIGTERM])
+    run = started(*WAYS[way], folder=tmp_path)
+
+    time.sleep(chance.uniform(0.05, AFTER_S))
+    os.kill(run.pid, number)
+    if chance.random() < 0.5:
+        time.sleep(chance.uniform(0.0, 1.0))
+        if run.poll() is None:
+            os.kill(run.pid, number)
+    said, complained = run.communicate(timeout=ENDING_S)
+
+    report = tmp_path / "mcp-proxy-conformance-out" / "report.json"
+    assert run.returncode == 130, (said, complained)
+    assert "Traceback" not in complained
+    assert left_of(run.pid) == []
+    if report.exists():
+        schema = json.loads((schemas_dir() / "report.schema.json").read_bytes())
+        jsonschema.validate(json.loads(report.read_bytes()), schema)

@@ -1,0 +1,121 @@
+"""Commands of known failures: begin a file from a report, and check one."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from known_failures import command, write
+from told_runs import BAD, CLEAN, HOSTILE, ONE, report, result, typed
+
+from mcp_proxy_conformance.verdict.deviations.deviation import FILE
+from mcp_proxy_conformance.verdict.deviations.writing import begun, broken
+
+KNOWN = Path("known.toml")
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test has a working folder of its own."""
+    monkeypatch.chdir(tmp_path)
+
+
+def written(document: dict[str, Any]) -> str:
+    """The report as a file."""
+    Path("report.json").write_text(json.dumps(document), encoding="utf-8")
+    return "report.json"
+
+
+def test_a_file_is_begun_from_a_report_and_refused_until_it_is_filled_in() -> None:
+    """An entry a clause, told why in a comment; each gap is named with its line."""
+    begun_at = command("deviations", "init", written(ONE), "--out", str(KNOWN),
+                       "--expires", "2999-12-31")  # fmt: skip
+    text = KNOWN.read_text(encoding="utf-8")
+    checked = command("deviations", "check", str(KNOWN))
+
+    assert begun_at.exit_code == 0
+    assert tomllib.loads(text) == {
+        "deviation": [
+            {"id": "FR-006.cap", "reason": "", "issue": "", "expires": date(2999, 12, 31)}
+        ]
+    }
+    assert "\n# assert 11 <= 10\n" in text
+    assert (checked.exit_code, checked.output.splitlines()) == (
+        2,
+        [
+            "known.toml:7: reason says nothing; say why this failure is known and stays",
+            "known.toml:8: issue is no link; give the http(s) address of the issue",
+        ],
+    )
+
+
+def test_a_file_that_is_there_is_not_written_over() -> None:
+    """Exit 2, and every byte of it stays."""
+    write("FR-006.cap", name=str(KNOWN))
+    before = KNOWN.read_bytes()
+
+    done = command("deviations", "init", written(ONE), "--out", str(KNOWN))
+
+    assert (done.exit_code, done.output) == (
+        2,
+        "known.toml exists; name another --out, or move it away\n",
+    )
+    assert KNOWN.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("document", "more", "words"),
+    [
+        (CLEAN, [], "has no failure that can be waived; no file is needed"),
+        (report(result("fail") | {"check": "presence"}), [], "has no failure that can be waived"),
+        ({}, [], "is not of the format"),
+        (ONE, ["--expires", "2020-01-01"], "--expires 2020-01-01 is past; give a day to come"),
+        (ONE, ["--expires", "soon"], "'soon'"),
+        (ONE, ["--out", "/dev/null/x"], "/dev/null/x cannot be written"),
+    ],
+)
+def test_nothing_is_begun_where_nothing_can_be(
+    document: dict[str, Any], more: list[str], words: str
+) -> None:
+    """Exit 2 and one sentence."""
+    out = [] if "--out" in more else ["--out", str(KNOWN)]
+    done = command("deviations", "init", written(document), *out, *more)
+
+    assert (done.exit_code, words in done.output, KNOWN.exists()) == (2, True, False)
+
+
+@pytest.mark.parametrize(
+    ("name", "line"), [(FILE, "run"), ("my known.toml", "run --deviations 'my known.toml'")]
+)
+def test_what_begins_a_file_says_how_a_run_reads_it(name: str, line: str) -> None:
+    """One of another name is read by runs that name it alone."""
+    done = command("deviations", "init", written(report(result("fail"))), "--out", name)
+
+    told = f"{name}: fill in each reason and issue, then: mcp-proxy-conformance {line}\n"
+    assert (done.exit_code, done.output) == (0, told)
+
+
+def test_what_a_target_said_stays_a_comment() -> None:
+    """No line break, no control character and no quote of it gets out of its place."""
+    bad = typed(BAD)
+    text = begun(broken(bad.clauses, bad.results) | {HOSTILE: HOSTILE}, date(2026, 11, 22))
+
+    assert [set(one) for one in tomllib.loads(text)["deviation"]] == [
+        {"id", "reason", "issue", "expires"}
+    ] * 2
+
+
+def test_a_sound_file_is_counted() -> None:
+    """Exit 0, how many there are, and when the first expires."""
+    write("FR-006.cap", name=str(KNOWN), expires="2999-01-02")
+
+    done = command("deviations", "check", str(KNOWN))
+
+    assert (done.exit_code, done.output) == (
+        0,
+        "known.toml: deviations: 1, the first until 2999-01-02\n",
+    )

@@ -1,0 +1,157 @@
+"""Known failures of loaders, of endpoints and under plain pytest; the selftest heeds none."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from known_failures import FLAG, QUERY, command, reported, write
+
+from mcp_proxy_conformance.run.request import Selection
+from mcp_proxy_conformance.selftest.live_trial import endpoint_of, seeded, tried_live
+from mcp_proxy_conformance.selftest.trial import trial, tried
+from mcp_proxy_conformance.targets.embedded import embedded
+from mcp_proxy_conformance.verdict.deviations.deviation import FILE
+from mcp_proxy_reference.faults import faults
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test has a working folder of its own."""
+    monkeypatch.chdir(tmp_path)
+
+
+def test_a_loader_has_known_failures_too(tmp_path: Path) -> None:
+    """One that drops tools breaks one clause, which is waived, and nothing else."""
+    program = tmp_path / "loader.py"
+    program.write_text(LOADER, encoding="utf-8")
+    write("O3.loaded", "O3.own-tools", "O1.one-each")
+
+    done = command(
+        "run", "loader", "--profile", "resilience-basic", "--out", "out", "--examples", "1",
+        "--command", f"{sys.executable} {program}",
+    )  # fmt: skip
+
+    report = reported(Path("out", "report.json"))
+    waived = {one["id"] for one in report["clauses"] if one["verdict"] == "waived"}
+    states = [one["state"] for one in report["waivers"]]
+    assert (waived, states) == ({"O3.loaded"}, ["used", "stale", "stale"])
+    assert done.exit_code == 5
+
+
+LOADER = """
+import json, sys
+from mcp_proxy_reference.load import answered
+
+for line in sys.stdin:
+    told = answered(line)
+    for one in told.get("ok", {}).get("outcomes", [])[1:]:
+        if one["status"] == "available":
+            one["tools"] = one["tools"][::-1][:1]
+    print(json.dumps(told), flush=True)
+"""
+
+
+def live_fault() -> Any:
+    """The reference with a fault that an endpoint shows."""
+    return next(one for one in faults() if one.id == "cap-lets-one-more")
+
+
+def test_an_endpoint_has_known_failures_too(tmp_path: Path) -> None:
+    """What it shows of them is waived; the rest of the headline is not that of a clean look."""
+    target = embedded(live_fault(), settle_s=0.1)
+    write("FR-006.cap")
+    try:
+        with seeded(target, tmp_path / "scratch") as started:
+            headers = [f"{name}: {value}" for name, value in started.access.headers.items()]
+            words = ["run", "endpoint", "--url", started.access.url, "--rate", "10000"]
+            words += [part for one in headers for part in ("--header", one)]
+            words += ["--listing", 'upstream_servers={"operation":"list"}', "--out", "out"]
+            done = command(*words)
+            soft = command(*words, "--fail-on", "violated")
+            trial = tried_live(endpoint_of(started), tmp_path / "trial")
+    finally:
+        target.close()
+
+    (waiver,) = reported(Path("out", "report.json"))["waivers"]
+    assert (waiver["state"], done.exit_code, soft.exit_code) == ("used", 0, 0), done.output
+    assert (trial["exit"], trial["waivers"]) == (1, [])
+
+
+def test_no_file_excuses_a_counterexample(tmp_path: Path) -> None:
+    """A trial of the selftest convicts, whatever lies in the working folder."""
+    write("ROB.flag")
+    (fault,) = (one for one in faults() if one.id == FLAG)
+    target = embedded(fault, settle_s=0.1)
+    given = trial(target, Selection(clauses=frozenset({"ROB.flag"})), profile="robustness")
+    try:
+        verdicts = tried(given, tmp_path / "trial")
+    finally:
+        target.close()
+
+    assert [one["verdict"] for one in verdicts.failed()] == ["fail"]
+    assert verdicts.exit == 1
+
+
+def test_the_selftest_does_not_read_the_file() -> None:
+    """Even one that cannot be used is none of its business."""
+    write("nonsense")
+    done = subprocess.run(
+        [sys.executable, "-m", "mcp_proxy_conformance", "selftest", "--only", FLAG],
+        capture_output=True, text=True, check=False, timeout=110,
+    )  # fmt: skip
+
+    assert (done.returncode, FILE in done.stdout + done.stderr) == (0, False), done.stdout
+
+
+def pytest_run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Plain pytest in the working folder, on a faulty reference that an adapter starts."""
+    environment = {name: v for name, v in os.environ.items() if not name.startswith("PYTEST")}
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "mcp_proxy_conformance.plugin", "-p", "faulty_run",
+         "--target", "reference", "--profile", "robustness", *arguments],
+        capture_output=True, text=True, check=False, timeout=100,
+        env=environment | {"PYTHONPATH": str(Path.cwd())},
+    )  # fmt: skip
+
+
+def test_pytest_shows_a_waived_check_as_expected_to_fail() -> None:
+    """Its exit code is 0, and each known failure is told; a fault that is not known still fails."""
+    write("ROB.flag")
+    plugin = Path("faulty_run.py")
+    plugin.write_text(PLUGIN.format(tests=TESTS, names=[FLAG]), "utf-8")
+    known = pytest_run("-rx")
+    plugin.write_text(PLUGIN.format(tests=TESTS, names=[FLAG, QUERY]), "utf-8")
+    other = pytest_run()
+
+    assert (known.returncode, "1 xfailed" in known.stdout) == (0, True), known.stdout
+    assert "Known since the rewrite. (https://example.com/1): " in known.stdout
+    assert "fails           ROB.flag  Known since" in known.stdout
+    assert (other.returncode, "1 failed" in other.stdout) == (1, True)
+
+
+TESTS = str(Path(__file__).parents[1])
+PLUGIN = """
+import sys
+sys.path.append({tests!r})
+from faulty import with_faults
+from mcp_proxy_conformance.targets import kinds
+kinds.REFERENCE = with_faults(*{names})
+"""
+
+
+def test_pytest_fails_for_an_entry_that_names_what_passes() -> None:
+    """As it does for what is strictly expected to fail; a bad file is bad usage."""
+    Path("faulty_run.py").write_text("", encoding="utf-8")
+    write("ROB.flag")
+    stale = pytest_run()
+    write("ROB.flags", name="known.toml")
+    unknown = pytest_run("--deviations", "known.toml")
+
+    assert (stale.returncode, unknown.returncode) == (1, 4)
+    assert f"{FILE}:1: ROB.flag passes now; take the entry out" in stale.stdout
+    assert "known.toml:2: there is no clause, check or case 'ROB.flags'" in unknown.stderr

@@ -1,0 +1,162 @@
+"""`gate`: the run that named inputs mean, and what a job is told of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from action_runner import parsed
+from click.testing import CliRunner, Result
+from hypothesis import given
+from hypothesis import strategies as st
+from told_runs import BAD, HOSTILE, ONE, report, result, typed
+
+from mcp_proxy_conformance.cli import main
+from mcp_proxy_conformance.cli.gate import HELP, PREFIX
+from mcp_proxy_conformance.cli.gate_inputs import BadInput, Inputs, run_words, with_out
+from mcp_proxy_conformance.cli.gate_job import SUMMARY_MOST, Job, as_outputs, summary_of
+
+QUICK = "--check test_discovery_takes_the_flag_wherever_it_is_offered"
+
+
+@pytest.mark.parametrize(
+    ("inputs", "words"),
+    [
+        (Inputs(target="reference"), ["reference"]),
+        (Inputs(url="http://h/mcp"), ["endpoint", "--url=http://h/mcp"]),
+        (Inputs(binary="./my proxy"), ["mcpproxy", "--binary=./my proxy"]),
+        (Inputs(command="node 'a b.mjs' -x"), ["command", "--", "node", "a b.mjs", "-x"]),
+        (Inputs(command="go run\n  ./adapter\n"), ["command", "--", "go", "run", "./adapter"]),
+        (Inputs(target="loader", command="l 'a b'"), ["loader", "--command=l 'a b'"]),
+        (Inputs(target="endpoint", command="p serve"), ["endpoint", "--stdio=p serve"]),
+        (
+            Inputs(url="u", headers="A: 1\n\nB: 2\n"),
+            ["endpoint", "--url=u", "--header=A: 1", "--header=B: 2"],
+        ),
+        (
+            Inputs(target="reference", fail_on="violated", baseline="b", deviations="-d"),
+            ["reference", "--deviations=-d", "--baseline=b", "--fail-on=violated"],
+        ),
+        (
+            Inputs(options="--seed 7 --profile 'x y'", profile="discovery", command="a"),
+            ["command", "--seed", "7", "--profile", "x y", "--profile=discovery", "--", "a"],
+        ),
+        (Inputs(options="--target-file t.toml"), ["--target-file", "t.toml"]),
+    ],
+)
+def test_inputs_mean_a_run(inputs: Inputs, words: list[str]) -> None:
+    """The kind by the inputs that name a target; each value stays in one word."""
+    assert run_words(inputs, described=False) == words
+
+
+@pytest.mark.parametrize(
+    ("inputs", "sentence"),
+    [
+        (Inputs(), "nothing says what is to be judged"),
+        (Inputs(target="refrence"), "did you mean 'reference'?"),
+        (Inputs(target="--help"), "known are reference, mcpproxy, command, loader, endpoint"),
+        (Inputs(url="u", command="c"), "url and command name a target each"),
+        (Inputs(target="reference", url="u"), "url is not for reference"),
+        (Inputs(target="mcpproxy", command="c"), "command is not for mcpproxy"),
+        (Inputs(command="c", headers="A: b"), "headers is not for command"),
+        (Inputs(command="'"), "command cannot be read: No closing quotation"),
+        (Inputs(command=" \n"), "command holds no word"),
+        (Inputs(url="u", options="-- x"), "options holds `--`"),
+    ],
+)
+def test_inputs_that_mean_no_run_are_told(inputs: Inputs, sentence: str) -> None:
+    """Which of them, and what to give instead."""
+    with pytest.raises(BadInput, match=r".+; .+") as told:
+        run_words(inputs, described=False)
+
+    assert sentence in str(told.value)
+
+
+def test_the_folder_of_the_report_is_the_gates() -> None:
+    """Whatever the options say, and before the adapter's own words."""
+    words = run_words(Inputs(options="--out x", command="a --out y"), described=False)
+
+    assert with_out(words, "/o") == [
+        "command", "--out", "x", "--out=/o", "--", "a", "--out", "y"
+    ]  # fmt: skip
+
+
+def test_a_target_file_that_lies_there_is_enough() -> None:
+    """The run reads it by itself."""
+    assert run_words(Inputs(), described=True) == []
+
+
+@given(st.dictionaries(st.text(st.characters(codec="ascii"), min_size=1), st.text()))
+def test_outputs_are_read_as_what_they_were(outputs: dict[str, str]) -> None:
+    """Whatever lines are in a value, none of them ends it."""
+    named = {f"n{at}": value for at, value in enumerate(outputs.values())}
+    whole = {name: "\n".join(value.splitlines()) for name, value in named.items()}
+
+    assert parsed(as_outputs(whole)) == whole
+
+
+def test_a_summary_is_never_longer_than_a_job_takes() -> None:
+    """Then the results are left out, and that is said."""
+    long = report(*[result("fail", text=f"{HOSTILE} {'x' * 9000}")] * 60)
+    long["results"][0]["evidence"] = ["y" * SUMMARY_MOST]
+
+    told = summary_of(1, typed(long))
+
+    assert len(told.encode()) < SUMMARY_MOST
+    assert told.startswith("# `violated`")
+    assert told.endswith("The results are in the report.\n")
+    assert summary_of(1, typed(ONE)).count("## ") == 1
+
+
+def test_other_cis_are_told_nothing_by_the_way(tmp_path: Path) -> None:
+    """Without the variables of a job there are no annotations and no files beside the reports."""
+    job = Job.of({}, tmp_path)
+
+    assert job.tell(1, typed(BAD), tmp_path) == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_exit_code_is_told_that_the_gate_does_not_end_with(tmp_path: Path) -> None:
+    """A summary that cannot be written makes it another one."""
+    files = {"GITHUB_OUTPUT": "outputs", "GITHUB_STEP_SUMMARY": "no folder/summary"}
+    job = Job.of({name: str(tmp_path / file) for name, file in files.items()}, tmp_path)
+
+    with pytest.raises(OSError, match="no folder"):
+        job.tell(0, typed(ONE), tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("working", "folder"), [("w", "."), ("w/in", "in"), ("elsewhere", "")])
+def test_files_are_named_as_the_repository_does(tmp_path: Path, working: str, folder: str) -> None:
+    """From the top of the workspace; outside of it as they are."""
+    environment = {"GITHUB_WORKSPACE": str(tmp_path / "w")}
+
+    assert Job.of(environment, tmp_path / working).folder == folder
+
+
+def gated(out: Path, **environment: str) -> Result:
+    """Run the command in this process, by its environment alone."""
+    named = {PREFIX + name: value for name, value in environment.items()}
+    return CliRunner().invoke(main, ["gate"], env={**named, f"{PREFIX}OUT": str(out)})
+
+
+def test_an_empty_variable_is_no_input(tmp_path: Path) -> None:
+    """Every input of an action stands in the environment, most of them empty."""
+    empty = {name.upper(): "" for name in HELP}
+
+    done = gated(tmp_path, **empty | {"TARGET": "reference", "OPTIONS": QUICK})
+
+    written = {one.name for one in tmp_path.iterdir() if one.is_file()}
+    assert (done.exit_code, json.loads((tmp_path / "report.json").read_bytes())["exit"]) == (4, 4)
+    assert written >= {"junit.xml", "report.html", "report.json", "report.md", "report.sarif"}
+
+
+def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    """Exit 2 and one sentence."""
+    (tmp_path / "file").write_text("")
+
+    done = gated(tmp_path / "file" / "out", TARGET="reference", OPTIONS=QUICK)
+
+    assert (done.exit_code, done.output.count("\n")) == (2, 1)
+    assert "cannot be written" in done.output

@@ -1,0 +1,207 @@
+"""Endpoints that answer so as to hurt: a verdict in time and memory, and nothing they say acts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import jsonschema
+import pytest
+from hostile_kinds import KINDS
+from hostile_runs import CANARY, Came, came, runs_asked_for
+from hostile_target import serving
+
+from mcp_proxy_conformance.catalogue.resources import schemas_dir
+
+pytestmark = pytest.mark.timeout(600)
+AT_ONCE, MOST_S, MOST_MIB = 3, 45.0, 300
+OPTIONS = ("--timeout", "20", "--rate", "10000")
+SILENT_S, READ_S = "2", "15"
+"""Seconds for an answer: few where none will come, else enough on a busy machine."""
+BREACH, NOBODY, UNSEEN = 1, 3, 4
+COMES_TO: Mapping[int, tuple[str, ...]] = {
+    BREACH: (
+        "statuses that are objects",
+        "servers that are lists",
+        "a schema that is a number",
+        "escapes of terminals everywhere",
+        "instructions everywhere",
+    ),
+    NOBODY: (
+        "silent from the start",
+        "silent after the list",
+        "a drip from the start",
+        "a drip after the list",
+        "an endless stream of remarks",
+        "an endless stream of notifications",
+        "listed tools that are text",
+        "listed names that are null",
+        "a cursor that never ends",
+        "a loop of redirects",
+        "a reset at once",
+        "a reset before the answer",
+        "a reset inside the head",
+        "a reset inside the body",
+        "401 now and then",
+        "403 now and then",
+        "429 for ever",
+        "503 from the start",
+        "a version nobody knows",
+        "a session id with blanks",
+        "TLS to a plain port",
+        "a certificate that nobody trusts",
+        "a plain client at a TLS port",
+    ),
+    UNSEEN: (
+        "an endless body",
+        "an endless event",
+        "100 MB",
+        "100 000 tools in the list",
+        "100 000 tools found",
+        "20 000 tools found",
+        "pages without an end",
+        "200 000 deep",
+        "invalid UTF-8",
+        "a byte order mark",
+        "NaN",
+        "a number of 100 000 digits",
+        "1e999",
+        "members twice",
+        "half a pair of surrogates",
+        "another id",
+        "the id as text",
+        "no id",
+        "another version",
+        "a result that is null",
+        "a result that is a list",
+        "an error that is text",
+        "content that is an object",
+        "text that is a number",
+        "text that is no JSON",
+        "tools that are a number",
+        "entries that are null",
+        "names that are numbers",
+        "descriptions that are lists",
+        "remediation that is a list",
+        "a note that is an object",
+        "two answers in a body",
+        "two answers in a stream",
+        "an answer after the end",
+        "a flood of 1xx",
+        "headers of 1 MB",
+        "1 000 headers",
+        "a bomb of gzip",
+        "chunks that are none",
+        "a length below zero",
+        "a length that is none",
+        "more promised than sent",
+        "no HTTP",
+        "a status line that is none",
+        "status 999",
+        "a media type of its own",
+        "an empty answer",
+        "204",
+        "sessions that are lost",
+        "429 now and then",
+        "503 now and then",
+        "429 for a day",
+        "1 000 notifications before the answer",
+        "requests to the client",
+        "capabilities that are a list",
+    ),
+}
+"""What a run comes to. A target that sends nonsense is no breach of a clause that it never met."""
+EXIT = {name: code for code, names in COMES_TO.items() for name in names}
+MUTE = (
+    "silent from the start",
+    "silent after the list",
+    "a drip from the start",
+    "a drip after the list",
+    "an endless stream of remarks",
+    "an endless stream of notifications",
+    "TLS to a plain port",
+)
+"""They never answer."""
+FEW_REQUESTS = ("an endless body", "an endless event", "100 MB", "100 000 tools found")
+ALL_UNREAD = ("an endless body", "200 000 deep", "invalid UTF-8", "no id", "no HTTP", "204")
+each_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+@pytest.fixture(scope="module")
+def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Runs:
+    """A run on each kind of target that a test asks for, some at once."""
+    folder = tmp_path_factory.mktemp("hostile")
+    return runs_asked_for(request, KINDS, _run, folder, AT_ONCE)
+
+
+def _run(name: str, folder: Path) -> tuple[Came, int]:
+    target = KINDS[name]()
+    with serving(target) as url:
+        header = f"Authorization: Bearer {CANARY}"
+        patience = ("--answer-timeout", SILENT_S if name in MUTE else READ_S)
+        words = ("run", "endpoint", "--url", url, "--header", header, *OPTIONS, *patience)
+        found = came(folder, *words, within_s=2 * MOST_S)
+    return found, len(target.seen)
+
+
+Runs = Mapping[str, tuple[Came, int]]
+
+
+def test_each_kind_has_its_exit_code() -> None:
+    """The table is whole."""
+    assert sorted(EXIT) == sorted(KINDS)
+
+
+@each_kind
+def test_a_hostile_target_gets_its_verdict(kind: str, runs: Runs) -> None:
+    """In bounded time, and never a fault of the suite."""
+    found, _ = runs[kind]
+
+    assert (found.exit, found.seconds < MOST_S) == (EXIT[kind], True), found.told
+
+
+@each_kind
+def test_a_hostile_target_takes_little_memory(kind: str, runs: Runs) -> None:
+    """300 MiB, whatever it sends."""
+    found, _ = runs[kind]
+
+    assert 0 < found.mib <= MOST_MIB
+
+
+@each_kind
+def test_nothing_that_a_hostile_target_says_acts(kind: str, runs: Runs) -> None:
+    """No traceback, no control character, and no credential in what is printed."""
+    found, _ = runs[kind]
+
+    assert found.active == set()
+    assert [word for word in ("Traceback", CANARY) if word in found.told] == []
+
+
+@each_kind
+def test_the_report_of_a_hostile_target_is_whole(kind: str, runs: Runs) -> None:
+    """It keeps to its schema, says why in one line, and no written file holds a credential."""
+    found, _ = runs[kind]
+
+    schema = json.loads((schemas_dir() / "report.schema.json").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator(schema).validate(found.document)
+    assert (found.document["exit"], found.why.count("\n")) == (found.exit, 0)
+    assert [name for name, raw in found.files.items() if CANARY.encode() in raw] == []
+
+
+@pytest.mark.parametrize("kind", FEW_REQUESTS)
+def test_too_large_an_answer_is_not_fetched_over_and_over(kind: str, runs: Runs) -> None:
+    """After the second one nothing more is searched for."""
+    found, requests = runs[kind]
+
+    assert requests < 10
+    assert "too large" in found.why
+
+
+@pytest.mark.parametrize("kind", ALL_UNREAD)
+def test_answers_that_cannot_be_read_are_told_of_in_one_sentence(kind: str, runs: Runs) -> None:
+    """It shows the first fault, and lists no clauses."""
+    found, _ = runs[kind]
+
+    assert found.why.startswith("no answer of retrieve_tools can be read: expected ")
+    assert "FR-" not in found.why

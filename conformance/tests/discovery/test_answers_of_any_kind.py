@@ -1,0 +1,90 @@
+"""Answers of any kind: whatever a target says is read or refused, never a fault of the suite."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import hypothesis
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcp_proxy_conformance.catalogue.surface import Members
+from mcp_proxy_conformance.catalogue.world import Tool, ToolKey
+from mcp_proxy_conformance.discovery.answer import read_answer, read_listing
+from mcp_proxy_conformance.report.difference import difference
+from mcp_proxy_conformance.run.judgement import Ending, attempt
+from mcp_proxy_conformance.targets.known import Known
+from mcp_proxy_conformance.verdict.comparison import plain, same
+from mcp_proxy_conformance.verdict.redaction import Redactor
+from mcp_proxy_conformance.verdict.result import Finding
+from mcp_proxy_conformance.wire import Reply, ToolReply, jsonrpc
+from mcp_proxy_conformance.wire.transcript import Message
+
+MEMBERS = Members()
+KNOWN = Known({ToolKey("forge", "merge"): Tool(name="merge", description="Merge.", word="merge")})
+NAMES = st.sampled_from(
+    [MEMBERS.tools, MEMBERS.disabled, MEMBERS.remediation, MEMBERS.note, MEMBERS.servers, "name",
+     "server", "status", "description", "inputSchema", "x"]
+)  # fmt: skip
+SCALARS = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.integers(10**30, 10**40), st.floats(), st.text(),
+    st.sampled_from(["merge", "forge", "forge:merge", "disabled_by_user", "", "\x00", "\ud800"]),
+)  # fmt: skip
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(NAMES, inner, max_size=5),
+    max_leaves=25,
+)
+
+
+def read(text: str) -> Ending:
+    """How a check ends that reads this text as an answer, as a listing, and tells of it."""
+
+    def check() -> None:
+        content = json.dumps([{"type": "text", "text": text}]).encode()
+        envelope = jsonrpc.parse(b'{"jsonrpc":"2.0","id":1,"result":{"content":%b}}' % content)
+        message = Message(
+            id=1, edge="client", direction="sent", at=0.0, peer="p", body=b"", note="", headers=()
+        )
+        reply = ToolReply.of(
+            Reply(envelope=envelope, status=200, headers=(), seconds=0.0, sent=message,
+                  received=message)
+        )  # fmt: skip
+        answer = read_answer(reply, "merge", MEMBERS, KNOWN)
+        told = plain(Finding(path="x", clauses=("FR-004.enum",), observed=answer.body))
+        seen = [(one.key, one.status, one.description) for one in answer.disabled]
+        assert same(answer.body, answer.body) or "NaN" in text
+        difference("==", {"x": answer.body}, {"x": seen})
+        msgspec.json.encode(Redactor(["a-secret-of-many-letters"]).tree(msgspec.to_builtins(told)))
+        read_listing(reply, MEMBERS)
+
+    return attempt(check)
+
+
+@hypothesis.seed(20)
+@hypothesis.settings(max_examples=300, deadline=None)
+@given(st.dictionaries(NAMES, VALUES, max_size=6), st.booleans())
+def test_no_answer_is_a_fault_of_the_suite(body: dict[str, Any], twice: bool) -> None:
+    """Numbers of any size, no numbers, lone surrogates, members twice, entries that are none."""
+    text = json.dumps(body)
+    text = f"{text[:-1]}, {text[1:]}" if twice and body else text
+
+    ending = read(text)
+
+    assert (ending.blame, ending.reason if ending.blame == "suite" else "") != (
+        "suite",
+        ending.reason,
+    )
+
+
+@pytest.mark.parametrize("depth", [199, 201, 399, 950, 100_000])
+@pytest.mark.parametrize("form", ['{"a":%s}', '{"tools":%s}', '{"disabled":[{"name":"a","x":%s}]}'])
+def test_neither_is_one_that_nests(form: str, depth: int) -> None:
+    """As deep as bytes can say."""
+    ending = read(form % ("[" * depth + "]" * depth))
+
+    assert ending.verdict in ("pass", "inconclusive")
+    assert ending.blame in ("", "target")

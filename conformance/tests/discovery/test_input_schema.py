@@ -1,0 +1,71 @@
+"""Input schemas of targets: applied in bounded time, and none of them is a fault of the suite."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from mcp_proxy_conformance.discovery.input_schema import refusals
+from mcp_proxy_conformance.verdict.result import Inconclusive, Misshapen
+
+FORMS: list[dict[str, Any]] = [{"query": "a" * 40}, {"query": "a" * 40, "include_disabled": True}]
+
+
+def chain(length: int) -> dict[str, Any]:
+    """Each definition asks for the next one twice: applied naively, it doubles with each."""
+    steps = {
+        f"d{at}": {"allOf": [{"$ref": f"#/$defs/d{at + 1}"}] * 2} for at in range(length)
+    }  # fmt: skip
+    return {"$defs": steps | {f"d{length}": {}}, "$ref": "#/$defs/d0"}
+
+
+def deep(depth: int) -> dict[str, Any]:
+    """A schema of an object in an object in an object."""
+    schema: dict[str, Any] = {"type": "object"}
+    for _ in range(depth):
+        schema = {"type": "object", "properties": {"x": schema}}
+    return schema
+
+
+@pytest.mark.parametrize(
+    ("schema", "told"),
+    [
+        (chain(28), "that takes more than"),
+        ({"properties": {"query": {"pattern": "^(a+)+$!"}}}, "that takes more than"),
+        ({"$ref": "#"}, "refers to itself without end"),
+        ({"properties": {"query": {"pattern": r"^\p{L}+$"}}}, "is not a 'regex'"),
+        (deep(950), "nests too deeply"),
+    ],
+    ids=["chained definitions", "a pattern", "itself", "a foreign pattern", "deep"],
+)
+def test_what_cannot_be_applied_in_time_is_open(schema: dict[str, Any], told: str) -> None:
+    """Nothing is said of the target for it, and nothing waits for long."""
+    began = time.monotonic()
+
+    with pytest.raises(Inconclusive, match=told):
+        refusals(schema, FORMS)
+
+    assert time.monotonic() - began < 20
+
+
+def test_what_refers_to_another_document_is_open() -> None:
+    """Nothing is fetched."""
+    with pytest.raises(Inconclusive, match="rests on another document"):
+        refusals({"$ref": "http://127.0.0.1:9/schema.json"}, FORMS)
+
+
+@pytest.mark.parametrize("schema", [{"type": 7}, {"type": 7, "pattern": "a"}, {"properties": [1]}])
+def test_what_is_no_schema_is_told(schema: dict[str, Any]) -> None:
+    """Applied here or in a child."""
+    with pytest.raises(Misshapen, match="is no JSON Schema"):
+        refusals(schema, FORMS)
+
+
+@pytest.mark.parametrize("keyword", [{}, {"allOf": [True]}], ids=["here", "in a child"])
+def test_the_arguments_are_laid_beside_the_schema(keyword: dict[str, Any]) -> None:
+    """The same sentences, wherever it is applied."""
+    flag = {"include_disabled": {"type": "string"}}
+
+    assert refusals({"properties": flag} | keyword, FORMS) == [[], ["True is not of type 'string'"]]

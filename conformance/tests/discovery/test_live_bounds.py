@@ -1,0 +1,82 @@
+"""What is kept of an endpoint's answers is bounded, and so is what is read of one message."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from mcp_proxy_conformance.discovery.input_schema import default, refusals
+from mcp_proxy_conformance.discovery.live.budget import MOST_HELD, Budget, Ledger, OverBudget
+from mcp_proxy_conformance.verdict.result import Misshapen
+from mcp_proxy_conformance.wire import jsonrpc
+from mcp_proxy_conformance.wire.faults import ProtocolFault
+
+ORDINARY = json.dumps({"tools": [{"name": f"forge:t{n}", "tags": ["a", "b"]} for n in range(40)]})
+
+
+def receive(ledger: Ledger, raw: bytes, times: int) -> None:
+    """Record an answer, so many times."""
+    for _ in range(times):
+        ledger.record(edge="client", direction="received", peer="", raw=raw, note="")
+
+
+def test_ordinary_answers_are_all_kept() -> None:
+    """As many as a run asks for, of forty tools each."""
+    ledger = Ledger(Budget(most=300, per_second=1e4, within_s=60))
+
+    receive(ledger, ORDINARY.encode(), 300)
+
+    assert ledger.mark() == 300
+
+
+@pytest.mark.parametrize("unit", [b"x" * 50, b"{},", b"[],", b"0,", b'{"a":[]},'])
+def test_answers_beyond_the_bound_end_the_asking(unit: bytes) -> None:
+    """Counted by their bytes and by the values that they hold; the sentence says how much."""
+    ledger = Ledger(Budget(most=300, per_second=1e4, within_s=60))
+    answer = unit * ((1 << 20) // len(unit))
+
+    with pytest.raises(OverBudget, match=f"{MOST_HELD >> 20} MiB of them in all"):
+        receive(ledger, answer, 300)
+
+
+def test_a_second_answer_that_is_too_large_is_the_last() -> None:
+    """The first one may be the query's fault."""
+    budget = Budget(most=300, per_second=1e4, within_s=60)
+
+    budget.refuse("at most 16 MiB")
+
+    with pytest.raises(OverBudget, match="too large to be read: at most 16 MiB"):
+        budget.refuse("at most 16 MiB")
+
+
+@pytest.mark.parametrize("unit", [b"{}", b"[]", b"0", b'{"a":0}', rb'"{\"a\":0}"'])
+def test_a_message_of_too_many_values_is_not_read(unit: bytes) -> None:
+    """It is nobody's breach: the fault is one of size."""
+    inner = b",".join([unit] * jsonrpc.MOST_VALUES)
+
+    with pytest.raises(ProtocolFault) as caught:
+        jsonrpc.parse(b'{"jsonrpc":"2.0","id":1,"result":{"x":[%s]}}' % inner)
+
+    assert caught.value.kind == "size"
+
+
+@pytest.mark.parametrize(
+    ("raw", "least"),
+    [(b"7", 1), (b"[]", 1), (b"[1,2,3]", 4), (b'{"a":{"b":[1,2]},"c":"x"}', 6)],
+)
+def test_values_are_never_counted_too_few(raw: bytes, least: int) -> None:
+    """Containers and what they hold."""
+    assert jsonrpc.values(raw) >= least
+
+
+@pytest.mark.parametrize("schema", [7, "object", [], True])
+def test_a_schema_that_is_no_object_is_none(schema: object) -> None:
+    """The protocol asks for an object."""
+    with pytest.raises(Misshapen, match="the inputSchema is no object"):
+        refusals(schema, [{}])
+
+
+def test_properties_that_are_no_object_declare_no_default() -> None:
+    """Whatever else a schema holds."""
+    assert default({"properties": [1]}) is None

@@ -1,0 +1,108 @@
+"""The page of several runs in a real browser: its own scroll area, its links, its filter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from browsing import CONTRASTS, FOCUS, NARROW, TOO_WIDE, WIDE, Looking
+from page_runs import FORTY, LONG, WAIVED
+from playwright.sync_api import expect
+from told_runs import BAD, CLEAN, HOSTILE, MANY, ONE, Json, several
+
+from mcp_proxy_conformance.report import comparing
+
+SEVERAL = [("a.json", CLEAN), ("b.json", ONE), ("c.json", WAIVED), ("d.json", FORTY)]
+SETS: dict[str, list[tuple[str, Json]]] = {
+    "two": SEVERAL[:2],
+    "several": SEVERAL,
+    "hostile": [(HOSTILE, BAD), ("b.json", MANY)],
+    "long": [("w" * 3000, LONG | {"headline": "w" * 3000}), ("b.json", ONE)],
+}
+
+
+@pytest.mark.parametrize("script", [True, False])
+@pytest.mark.parametrize("name", SETS)
+def test_the_table_scrolls_and_the_page_does_not(name: str, script: bool, looking: Looking) -> None:
+    """In a narrow window; it asks for nothing and complains of nothing."""
+    page = looking.at(
+        comparing.html(several(SETS[name])), viewport=NARROW, java_script_enabled=script
+    )
+
+    inside = page.locator(".scroll").evaluate("(one) => one.scrollWidth > one.clientWidth")
+    assert page.evaluate(TOO_WIDE) == 0
+    assert inside
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_verdict_stands_out_from_its_ground(scheme: Any, looking: Looking) -> None:
+    """In rows that differ as well."""
+    page = looking.at(comparing.html(several(SEVERAL)), color_scheme=scheme, viewport=WIDE)
+
+    found = page.evaluate(CONTRASTS)
+    assert {kind: ratio for kind, ratio in found.items() if ratio < 4.5} == {}
+    assert {"span.verdict fail", "span.verdict waived", "th."} <= set(found)
+
+
+def test_a_verdict_leads_to_its_reason_and_back(looking: Looking) -> None:
+    """The name of the clause there leads to its row."""
+    page = looking.at(comparing.html(several(SEVERAL)), viewport=NARROW)
+
+    page.get_by_role("row", name="FR-006.cap").get_by_role("link", name="fail").first.click()
+    reason = page.locator(".reason:target")
+
+    expect(reason).to_be_in_viewport()
+    expect(reason).to_contain_text("2. command plain, wire handshake: fail")
+    expect(reason).to_contain_text("test_cap[11]")
+    page.locator("section", has=reason).locator("h3 a").click()
+    expect(page.get_by_role("row", name="FR-006.cap")).to_be_in_viewport()
+
+
+@pytest.mark.parametrize("script", [True, False])
+def test_rows_that_are_the_same_can_be_left_out(script: bool, looking: Looking) -> None:
+    """Those that differ are told by a sign, not by their colour alone."""
+    page = looking.at(comparing.html(several(SETS["two"])), java_script_enabled=script)
+
+    page.get_by_label("in which all say the same: 3").uncheck()
+
+    rows = page.locator("tbody tr:visible")
+    assert rows.count() == 1
+    assert rows.locator("th").inner_text() == "FR-006.cap ≠"
+    assert page.locator("section:visible").count() == 1
+
+
+def test_the_table_is_reached_and_scrolled_by_keys(looking: Looking) -> None:
+    """The way past it comes first; each stop can be seen."""
+    page = looking.at(comparing.html(several(SEVERAL)), viewport=NARROW)
+
+    stops = []
+    for _ in range(5):
+        page.keyboard.press("Tab")
+        stops.append(page.evaluate(FOCUS))
+        if page.locator(".scroll:focus").count():
+            page.keyboard.press("ArrowRight")
+
+    assert all(stop["ring"] for stop in stops)
+    assert [stop["tag"] for stop in stops] == ["A", "INPUT", "DIV", "A", "A"]
+    page.wait_for_function("document.querySelector('.scroll').scrollLeft > 0")
+
+
+def test_heads_stay_in_sight_while_the_table_moves(looking: Looking) -> None:
+    """The names of clauses at the left, those of targets above."""
+    page = looking.at(comparing.html(several(SEVERAL)), viewport=NARROW)
+    area = page.locator(".scroll")
+
+    area.evaluate("(one) => { one.scrollLeft = 9999; one.scrollTop = 60; }")
+    left = area.evaluate("(one) => one.getBoundingClientRect().left")
+    head = page.get_by_role("rowheader", name="FR-006.cap")
+
+    assert head.evaluate("(one) => one.getBoundingClientRect().left") - left < 3
+
+
+def test_hostile_words_are_words_in_the_table(looking: Looking) -> None:
+    """Of targets and of files."""
+    page = looking.at(comparing.html(several(SETS["hostile"])))
+
+    assert page.locator("script").count() == 1
+    assert page.locator("img, iframe, link, object, svg").count() == 0
+    assert "<script>alert(1)</script>" in page.locator("header").inner_text()

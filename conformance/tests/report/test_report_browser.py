@@ -1,0 +1,221 @@
+"""The page of a run in a real browser: found by links, keys and filters, wide and narrow."""
+
+from __future__ import annotations
+
+import shutil
+from typing import Any
+
+import pytest
+from browsing import BROWSER, CONTRASTS, FOCUS, NARROW, TOO_WIDE, WIDE, Looking, program
+from page_runs import FORTY, PAGES, WAIVED
+from playwright.sync_api import Page, expect
+from told_runs import BAD, ONE, report, result, typed
+
+from mcp_proxy_conformance.report import html
+
+SCHEMES = ("light", "dark")
+COPIED: dict[str, Any] = {"permissions": ["clipboard-read", "clipboard-write"]}
+NO_CLIPBOARD = """
+  Object.defineProperty(navigator, "clipboard", { value: undefined });
+  document.execCommand = () => WORKS;
+"""
+
+
+def test_without_a_browser_these_tests_are_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the name of what is missing; but one that was named is what they need."""
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    monkeypatch.delenv(BROWSER, raising=False)
+    with pytest.raises(pytest.skip.Exception, match="Debian's package is `chromium`"):
+        program()
+
+    monkeypatch.setenv(BROWSER, "/no/such/browser")
+    assert program() == "/no/such/browser"
+
+
+@pytest.mark.parametrize("script", [True, False])
+@pytest.mark.parametrize("name", PAGES)
+def test_no_page_is_wider_than_a_narrow_window(name: str, script: bool, looking: Looking) -> None:
+    """Unfolded, with words that have no end; it asks for nothing and complains of nothing."""
+    page = looking.at(html.render(typed(PAGES[name])), viewport=NARROW, java_script_enabled=script)
+
+    assert page.evaluate(TOO_WIDE) == 0
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("name", ["one", "waived", "all verdicts"])
+def test_every_text_stands_out_from_its_ground(name: str, scheme: Any, looking: Looking) -> None:
+    """4.5 to 1 at least, verdicts and marks included."""
+    words = ("pass", "fail", "inconclusive", "error", "not_applicable", "waived")
+    every = report(*(result(word) for word in words))
+    every["clauses"] = [
+        every["clauses"][0] | {"id": f"FR-00{number}.x", "verdict": word}
+        for number, word in enumerate(words)
+    ]
+    told = (PAGES | {"all verdicts": every})[name]
+
+    page = looking.at(html.render(typed(told)), color_scheme=scheme, viewport=WIDE)
+
+    page.evaluate(TOO_WIDE)
+    found = page.evaluate(CONTRASTS)
+    assert {kind: ratio for kind, ratio in found.items() if ratio < 4.5} == {}
+    assert {"p.", "mark.", "span.quiet", "button."} <= set(found)
+    assert name != "all verdicts" or {f"span.verdict {word}" for word in words} <= set(found)
+
+
+def test_the_colours_are_those_that_the_reader_prefers(looking: Looking) -> None:
+    """Dark ink on a light ground, and the reverse."""
+    grounds = [
+        looking.at(html.render(typed(ONE)), color_scheme=scheme).evaluate(
+            "getComputedStyle(document.body).backgroundColor"
+        )
+        for scheme in SCHEMES
+    ]
+
+    assert grounds == ["rgb(255, 255, 255)", "rgb(20, 24, 29)"]
+
+
+def test_a_clause_is_found_by_its_link(looking: Looking) -> None:
+    """Its address is that of the page with the clause's id."""
+    page = looking.at(html.render(typed(FORTY)), viewport=NARROW)
+    section = page.locator("[id='clause-FR-010.inspect']")
+    expect(section).not_to_be_in_viewport()
+
+    page.locator("nav summary").click()
+    page.locator("nav").get_by_role("link", name="FR-010.inspect").click()
+
+    expect(section.locator("h3")).to_be_in_viewport()
+    assert page.url.endswith("#clause-FR-010.inspect")
+
+
+def shown(page: Page) -> set[str | None]:
+    """The places of the clauses that can be seen."""
+    every = page.locator("section.clause").all()
+    return {one.get_attribute("id") for one in every if one.is_visible()}
+
+
+@pytest.mark.parametrize("script", [True, False])
+def test_clauses_are_filtered_by_verdict(script: bool, looking: Looking) -> None:
+    """In the list and below it, without a script as well."""
+    page = looking.at(html.render(typed(ONE)), java_script_enabled=script)
+    every = shown(page)
+
+    page.get_by_label("pass").uncheck()
+    page.get_by_label("not_applicable").uncheck()
+    few, links = shown(page), page.locator("nav details li.of-pass")
+    page.get_by_label("pass").check()
+    page.get_by_label("not_applicable").check()
+
+    assert every == {
+        "clause-FR-001.accepts", "clause-FR-006.cap", "clause-FR-006.fills", "clause-FR-010.inspect"
+    }  # fmt: skip
+    assert few == {"clause-FR-006.cap", "clause-FR-006.fills"}
+    assert (links.count(), shown(page)) == (1, every)
+
+
+def test_all_is_reached_by_keys_in_the_order_of_the_page(looking: Looking) -> None:
+    """With a ring that can be seen; the first key leads past the lists."""
+    page = looking.at(html.render(typed(ONE)), viewport=NARROW)
+
+    stops = []
+    for _ in range(12):
+        page.keyboard.press("Tab")
+        stops.append(page.evaluate(FOCUS))
+
+    assert all(stop["ring"] for stop in stops)
+    assert [stop["id"] or stop["text"] for stop in stops] == [
+        "To the clauses",
+        "How to read this page",
+        "show-pass", "show-fail", "show-not_applicable",
+        "FR-006.cap", "FR-006.fills",
+        "All 4 clauses, in the order of the profile",
+        "FR-006.cap",
+        "How the suite reads this sentence: Must the locked section be filled up to its cap?",
+        "fail test_cap[11]\non stage crowd",
+        "2 messages, in order; number 2 is the target's last before the verdict",
+    ]  # fmt: skip
+
+
+def test_the_first_key_leads_to_the_clauses(looking: Looking) -> None:
+    """The next stop after it is in them."""
+    page = looking.at(html.render(typed(ONE)))
+
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+
+    assert page.evaluate("document.activeElement.closest('main') !== null")
+
+
+@pytest.mark.parametrize("key", ["Enter", "Space"])
+def test_what_is_folded_opens_by_key(key: str, looking: Looking) -> None:
+    """And closes again."""
+    page = looking.at(html.render(typed(ONE)))
+    folded = page.locator("article details details")
+    folded.locator("summary").first.focus()
+
+    states = []
+    for _ in range(2):
+        page.keyboard.press(key)
+        states.append(folded.first.evaluate("(one) => one.open"))
+
+    assert states == [False, True]
+
+
+def test_of_forty_failures_the_first_is_unfolded(looking: Looking) -> None:
+    """The others are one line each."""
+    page = looking.at(html.render(typed(FORTY)))
+
+    opened = page.locator("article > details").evaluate_all("(all) => all.map((one) => one.open)")
+    assert opened == [True] + [False] * 39
+
+
+def test_hostile_words_stay_words(looking: Looking) -> None:
+    """No script but ours, no element that a target named."""
+    page = looking.at(html.render(typed(BAD)))
+
+    page.evaluate(TOO_WIDE)
+    assert page.locator("script").count() == 1
+    assert page.locator("img, iframe, link, object, svg").count() == 0
+    assert "<script>alert(1)</script>" in page.locator("main").inner_text()
+
+
+def test_the_request_is_copied(looking: Looking) -> None:
+    """All of it, to the letter."""
+    page = looking.at(html.render(typed(ONE)))
+    page.context.grant_permissions(COPIED["permissions"])
+    button, command = page.get_by_role("button"), page.locator("pre.command")
+
+    button.click()
+
+    expect(button).to_have_text("Copied")
+    assert page.evaluate("navigator.clipboard.readText()") == command.inner_text()
+    assert command.inner_text().startswith("curl -sg http://127.0.0.1:8080/mcp -H ")
+
+
+@pytest.mark.parametrize(
+    ("works", "told"), [("true", "Copied"), ("false", "Selected: copy it now")]
+)
+def test_without_a_clipboard_the_request_is_selected(
+    works: str, told: str, looking: Looking
+) -> None:
+    """Where a page may not write there, as on plain HTTP."""
+    page = looking.at(html.render(typed(ONE)))
+    page.evaluate(NO_CLIPBOARD.replace("WORKS", works))
+
+    page.get_by_role("button").click()
+
+    expect(page.get_by_role("button")).to_have_text(told)
+    chosen = page.evaluate("getSelection().toString()")
+    assert chosen == page.locator("pre.command").inner_text()
+
+
+def test_without_a_script_nothing_is_missing_but_the_button(looking: Looking) -> None:
+    """All words are there, and what is folded opens."""
+    page = looking.at(html.render(typed(WAIVED)), java_script_enabled=False)
+
+    page.locator("summary", has_text="How to read this page").click()
+
+    assert page.get_by_role("button").count() == 0
+    assert page.get_by_text("it was observed to hold.").is_visible()
+    assert page.locator("pre.command").is_visible()
+    assert page.locator("article .deviation").is_visible()

@@ -1,0 +1,142 @@
+"""The request of a failure as a line for a shell: run there, it sends the very bytes."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import msgspec
+import pytest
+from page_runs import said
+from told_runs import HOSTILE, Json
+
+from mcp_proxy_conformance.report.document import Message
+from mcp_proxy_conformance.report.retelling import curl, word
+from mcp_proxy_conformance.verdict.redaction import inert
+
+
+@dataclass(slots=True)
+class Heard:
+    """What came to a server on the loopback."""
+
+    url: str
+    bodies: list[bytes] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
+
+
+@pytest.fixture(scope="module")
+def heard() -> Iterator[Heard]:
+    """A server that remembers all requests."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            length = int(self.headers["Content-Length"])
+            found.bodies.append(self.rfile.read(length))
+            found.headers.append({name.lower(): value for name, value in self.headers.items()})
+            found.paths.append(self.path)
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *words: object) -> None:
+            del words
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        found = Heard(f"http://127.0.0.1:{server.server_port}")
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield found
+        server.shutdown()
+        thread.join()
+
+
+def run(line: str) -> None:
+    """Run a line as a reader would who pastes it into a shell."""
+    if shutil.which("curl") is None:
+        pytest.skip("there is no curl; Debian's package is `curl`")
+    done = subprocess.run(["sh", "-c", line], capture_output=True, check=False, timeout=30)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def sent(heard: Heard, body: str, path: str = "/mcp", **headers: str) -> Message:
+    """A request of a report to that server."""
+    own = {"Content-Type": "application/json", **headers}
+    told = said("sent", body) | {"peer": heard.url + path, "headers": own}
+    return msgspec.convert(told, Message)
+
+
+BODIES = {
+    "plain": '{"jsonrpc":"2.0","id":1}',
+    "quotes": """{"a":"it's \\"so\\"'","b":"''"}""",
+    "at sign": "@/etc/hostname",
+    "at sign within": '{"to":"@x"}',
+    "percent": '{"100%":"%s %d %n %%","u":"%41"}',
+    "backslashes": '"\\\\ \\n \\101 \\c \\"',
+    "lines": '{\n  "a": 1\r\n}\n',
+    "tab": '{\t"a":\t1}',
+    "unicode": '{"a":"żółć 🦊 漢字"}',
+    "turned around": '{"a":"\u202eevil\u2066\u200b\ufeff"}',
+    "control": '{"a":"\x00\x01\x1b[2J\x7f\x85"}',
+    "shell": '{"a":"$(id) `id` $HOME !! ; & | > * ? [a-z] {1,2} ~ #"}',
+    "dashes": "--data-binary -n\n",
+    "octal": "\n1\x010\x0177%-5\\",
+    "spaces": "  {}  ",
+    "hostile": HOSTILE,
+    "long": '{"a":"' + "é\n" * 6000 + '"}',
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_the_line_sends_the_bytes_of_the_body(name: str, heard: Heard) -> None:
+    """It is one line that is the same after it was made inert."""
+    line = curl(sent(heard, BODIES[name]))
+
+    run(line)
+
+    assert heard.bodies[-1] == BODIES[name].encode()
+    assert inert(line) == line
+    assert line.isprintable()
+
+
+def test_headers_come_as_they_were(heard: Heard) -> None:
+    """Those that change an answer, whatever is in them; the empty one, too."""
+    odd = """a'b "c" $(id) %s \\ @x"""
+    told = sent(heard, "{}", **{"Mcp-Session-Id": odd, "Accept": "", "Host": "other"})
+
+    run(curl(told))
+
+    found = heard.headers[-1]
+    assert (found["mcp-session-id"], found["accept"]) == (odd, "")
+    assert found["content-type"] == "application/json"
+    assert found["host"] != "other"
+
+
+@pytest.mark.parametrize(
+    "path", ["/mcp", "/mcp?a=1&b=$(x)", "/m[1-3]c{p,q}", "/it's", "/mcp?q=%7B#part"]
+)
+def test_the_endpoint_is_taken_as_it_is(path: str, heard: Heard) -> None:
+    """No sign of the shell, and no pattern of curl's own."""
+    run(curl(sent(heard, "{}", path)))
+
+    assert heard.paths[-1] == path.partition("#")[0]
+
+
+def test_a_word_with_a_control_character_is_one_word() -> None:
+    """It is written in ASCII, and is the same in the end."""
+    text = "a\u202e b%s\x1b"
+    line = f"printf %s {word(text)}"
+
+    done = subprocess.run(["sh", "-c", line], capture_output=True, check=True, timeout=30)
+
+    assert done.stdout.decode() == text
+    assert line.isascii()
+
+
+@pytest.mark.parametrize("lost", [{"cut": 7}, {"body": r'{"method":"\xff\xfe"}'}])
+def test_there_is_no_line_for_what_the_report_does_not_hold(lost: Json) -> None:
+    """The end of a long body, and bytes that are no text."""
+    assert curl(msgspec.convert(said("sent", "{}") | lost, Message)) == ""

@@ -1,0 +1,115 @@
+"""A run as annotations: one for each clause that convicts, and nothing else is a command."""
+
+from __future__ import annotations
+
+import pytest
+from action_runner import commands
+from hypothesis import given
+from hypothesis import strategies as st
+from told_runs import BAD, CLEAN, HOSTILE, MANY, ONE, clause, report, result, typed
+
+from mcp_proxy_conformance.report import github
+from mcp_proxy_conformance.verdict.redaction import inert
+
+STALE = {
+    "id": "FR-006.cap", "reason": "we know", "issue": "https://example.invalid/7",
+    "expires": "2027-01-01", "file": "known, failures.toml", "line": 7, "state": "stale",
+    "results": 1,
+}  # fmt: skip
+
+
+def test_a_broken_clause_is_an_error_with_its_sentence_and_both_sides() -> None:
+    """Titled by the clause; the advisory one beside it is not told."""
+    [(level, properties, text)] = commands(github.render(typed(ONE)))
+
+    assert (level, properties) == ("error", {"title": "FR-006.cap"})
+    assert text.splitlines()[0].startswith("An answer has at most")
+    assert text.splitlines()[1:] == [
+        "test_cap[11]: assert 11 <= 10",
+        "observed: assert 11 <= 10",
+        "expected: <= 10",
+        "Reproduce with: the same command and --check 'test_cap[11]'",
+    ]
+
+
+def test_a_failure_stands_where_the_target_file_names_the_target() -> None:
+    """By the repository's name of that file."""
+    lines = {"kind": 2, "command": 5, "capabilities": 9}
+    target = ONE["target"] | {"file": "mcp-proxy-conformance.toml", "lines": lines}
+
+    [(_, properties, _)] = commands(github.render(typed(ONE | {"target": target}), "proxy"))
+
+    assert properties == {
+        "file": "proxy/mcp-proxy-conformance.toml", "line": "5", "title": "FR-006.cap"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "level"), [(0, "notice"), (4, "warning"), (2, "error"), (3, "error")]
+)
+def test_a_run_without_a_broken_clause_is_told_by_its_headline(exit_code: int, level: str) -> None:
+    """What is only incomplete is no error."""
+    told = CLEAN | {"exit": exit_code, "headline": "a headline"}
+
+    assert commands(github.render(typed(told))) == [(level, {"title": "a headline"}, "plain")]
+
+
+def test_one_clause_is_told_once_however_many_results_break_it() -> None:
+    """By the first of them."""
+    assert len(commands(github.render(typed(MANY)))) == 1
+
+
+def test_no_more_are_told_than_a_job_shows() -> None:
+    """Ten, of which the last says how many there are besides."""
+    names = [f"FR-{number:03}.cap" for number in range(14)]
+    results = [result("fail") | {"clauses": [name]} for name in names]
+    told = report(*results) | {"clauses": [clause(name, "F", "fail") for name in names]}
+
+    found = commands(github.render(typed(told)))
+
+    assert [one["title"] for _, one, _ in found] == [*names[:9], "violated"]
+    assert found[9][2] == "5 more are in the report."
+
+
+@pytest.mark.parametrize(("folder", "file"), [("", ""), (".", ""), ("a b", "a b/")])
+def test_a_stale_deviation_is_told_at_its_line(folder: str, file: str) -> None:
+    """In the file as the repository names it; one that is used is not told."""
+    waivers = [STALE, STALE | {"state": "used"}]
+
+    [(level, properties, text)] = commands(
+        github.render(typed(CLEAN | {"waivers": waivers}), folder)
+    )
+
+    assert (level, properties.pop("title"), properties) == (
+        "error",
+        "stale deviation",
+        {"file": f"{file}known, failures.toml", "line": "7"},
+    )
+    assert text == "FR-006.cap passes now; take the deviation out"
+
+
+@pytest.mark.parametrize("exit_code", [2, 3, 70, 130])
+def test_a_stale_deviation_does_not_hide_how_the_run_ended(exit_code: int) -> None:
+    """What outranks it is told first."""
+    told = CLEAN | {"exit": exit_code, "headline": "a headline", "waivers": [STALE]}
+
+    found = commands(github.render(typed(told)))
+
+    assert [one["title"] for _, one, _ in found] == ["a headline", "stale deviation"]
+
+
+def test_hostile_words_are_one_command() -> None:
+    """Line breaks and percent signs of a target come out as they went in."""
+    [(level, _, text)] = commands(github.render(typed(BAD)))
+
+    assert level == "error"
+    assert inert(HOSTILE).splitlines()[0] in text
+    assert github.render(typed(BAD)).count("\n") == 1
+
+
+@given(st.text(), st.text())
+def test_any_text_is_one_line_that_reads_as_what_it_was(text: str, title: str) -> None:
+    """In the message and in a property; only what is not inert differs."""
+    told = github.annotation("error", text, title=title)
+
+    assert commands(f"{told}\n") == [("error", {"title": inert(title)}, inert(text))]

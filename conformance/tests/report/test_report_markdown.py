@@ -1,0 +1,42 @@
+"""A run as Markdown: what a target said stands in code alone, and the tables hold."""
+
+from __future__ import annotations
+
+import re
+
+from told_runs import BAD, MANY, ONE, outside_code, typed
+
+from mcp_proxy_conformance.report import markdown
+
+
+def test_markdown_holds_what_a_target_said_in_code_alone() -> None:
+    """No link, image, mention, heading or HTML of a target is left when the code is taken out."""
+    left = outside_code(markdown.render(typed(BAD)))
+
+    assert re.findall(r"tick|fence|script|evil|javascript|@nobody|heading|~~~|127\.0", left) == []
+
+
+def test_markdown_tables_keep_their_columns() -> None:
+    """A bar in a reason does not open another cell."""
+    rows = [line for line in markdown.render(typed(BAD)).split("\n") if line.startswith("|")]
+
+    assert len(rows) == 5
+    assert {len(re.sub(r"\\.", "", row).split("|")) for row in rows} == {5}
+
+
+def test_markdown_tells_a_failure_with_both_sides_and_how_to_see_it_again() -> None:
+    """Clause, sentence, observed, expected, and the command."""
+    text = markdown.render(typed(ONE))
+
+    assert "## fail: `test_cap[11]`" in text
+    assert "- `FR-006.cap` (discovery\\-spec FR\\-006): An answer has at most" in text
+    assert "observed: assert 11 <= 10\nexpected: <= 10\n```" in text
+    assert "Reproduce with: `the same command and --check 'test_cap[11]'`" in text
+
+
+def test_markdown_of_many_failures_ends() -> None:
+    """Fifty are told, the rest are counted."""
+    text = markdown.render(typed(MANY))
+
+    assert text.count("\n## ") == 50
+    assert text.endswith("\n41 more are in the JSON report.\n")

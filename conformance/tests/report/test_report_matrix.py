@@ -1,0 +1,178 @@
+"""Reports beside each other: which clauses they judge, where they differ, and why."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from page_runs import LONG, WAIVED
+from told_runs import BAD, CLEAN, HOSTILE, MANY, ONE, Json, clause, outside_code, result, several
+
+from mcp_proxy_conformance.cli import main
+from mcp_proxy_conformance.report import comparing
+from mcp_proxy_conformance.report.matrix import matrix
+
+OTHER = CLEAN | {
+    "profile": CLEAN["profile"] | {"id": "robustness"},
+    "clauses": [
+        clause("FR-000.gone", "F", "pass"),
+        clause("FR-006.cap", "F", "not_applicable", "left out"),
+    ],
+}
+REPORTS = [("a.json", CLEAN), ("b.json", ONE), ("c.json", OTHER)]
+
+
+def compare(tmp_path: Path, *reports: Json | bytes, more: tuple[str, ...] = ()) -> Result:
+    """Run the command on these reports, in this process."""
+    files = []
+    for number, one in enumerate(reports):
+        file = tmp_path / f"{number}.json"
+        file.write_bytes(one if isinstance(one, bytes) else json.dumps(one).encode())
+        files.append(str(file))
+    return CliRunner().invoke(main, ["report", "--compare", *files, *more])
+
+
+def test_rows_are_the_clauses_of_all_profiles() -> None:
+    """In the order of the catalogue, unknown ones last; a clause that was not asked says so."""
+    told = matrix(several(REPORTS))
+
+    words = {row.clause: [cell.word for cell in row.cells] for row in told.rows}
+    assert list(words.items()) == [
+        ("FR-001.accepts", ["pass", "pass", "not asked"]),
+        ("FR-006.cap", ["pass", "fail", "not asked"]),
+        ("FR-006.fills", ["fail", "fail", "not asked"]),
+        ("FR-010.inspect", ["not_applicable", "not_applicable", "not asked"]),
+        ("FR-000.gone", ["not asked", "not asked", "pass"]),
+    ]
+    assert told.differing == 5
+    assert [row.cells[2].reason for row in told.rows][:2] == [
+        "robustness@1 does not have it.",
+        "It was left out of this run.",
+    ]
+
+
+def test_equal_reports_do_not_differ() -> None:
+    """Whatever their verdicts are."""
+    assert matrix(several([("a", MANY), ("b", MANY)])).differing == 0
+
+
+def test_a_cell_names_the_checks_that_are_not_settled() -> None:
+    """The first of them, and how many more there are."""
+    (row,) = (
+        one for one in matrix(several([("a", MANY), ("b", ONE)])).rows if one.clause == "FR-006.cap"
+    )
+
+    assert row.cells[1].checks == ("test_cap[11]",)
+    assert (len(row.cells[0].checks), row.cells[0].more) == (6, 84)
+
+
+def test_markdown_is_a_table_and_its_reasons() -> None:
+    """To the letter."""
+    told = comparing.markdown(several(REPORTS[:2]))
+
+    assert told == (
+        "# Implementations and clauses\n"
+        "\n"
+        "1. `command plain, wire handshake`, `discovery@1`: `conformant`, exit 0 (`a.json`)\n"
+        "2. `command plain, wire handshake`, `discovery@1`: `violated`, exit 1 (`b.json`)\n"
+        "\n"
+        "1 of 4 clauses differ; these are marked ≠.\n"
+        "\n"
+        "| clause | 1 | 2 | |\n"
+        "|---|---|---|---|\n"
+        "| `FR-001.accepts` | pass | pass |  |\n"
+        "| `FR-006.cap` | pass | fail | ≠ |\n"
+        "| `FR-006.fills` (advisory) | fail | fail |  |\n"
+        "| `FR-010.inspect` | not\\_applicable | not\\_applicable |  |\n"
+        "\n"
+        "## `FR-006.cap`\n"
+        "\n"
+        "An answer has at most as many locked entries as the smaller of its limit and ten."
+        " (discovery\\-spec FR\\-006)\n"
+        "\n"
+        "- 2, fail: `plain`\n"
+        "\n"
+        "## `FR-006.fills`\n"
+        "\n"
+        "As many locked matches as the cap allows are returned. (discovery\\-spec FR\\-006)\n"
+        "\n"
+        "- 1, fail: `plain`\n"
+        "- 2, fail: `plain`\n"
+    )
+
+
+def test_markdown_keeps_hostile_words_in_code() -> None:
+    """Names of files, too; the table keeps its columns."""
+    told = comparing.markdown(several([(HOSTILE, BAD), ("b", BAD)]))
+
+    left = outside_code(told)
+    assert "script" not in left
+    assert "@nobody" not in left
+    rows = [line for line in told.split("\n") if line.startswith("|")]
+    assert {row.replace("\\_", "_").count("|") for row in rows} == {5}
+
+
+@pytest.mark.parametrize("wanted", [(), ("--format", "html"), ("--format", "markdown")])
+def test_the_same_files_make_the_same_bytes(wanted: tuple[str, ...], tmp_path: Path) -> None:
+    """On standard output and in a file."""
+    out = tmp_path / "told"
+
+    first = compare(tmp_path, CLEAN, ONE, WAIVED, more=wanted)
+    second = compare(tmp_path, CLEAN, ONE, WAIVED, more=(*wanted, "--out", str(out)))
+
+    assert (first.exit_code, second.exit_code, second.stdout) == (0, 0, "")
+    assert first.stdout_bytes == out.read_bytes()
+    assert first.stdout.startswith("#" if wanted[1:] == ("markdown",) else "<!DOCTYPE html>")
+
+
+@pytest.mark.parametrize(
+    ("reports", "more", "words"),
+    [
+        ((), (), "name two files or more"),
+        ((ONE,), (), "name two files or more"),
+        ((ONE, b"{"), (), "1.json is no JSON"),
+        ((b"[]", ONE), (), "0.json is not of the format"),
+        ((ONE, ONE | {"messages": {}}), (), "cites a message"),
+        ((ONE, ONE), ("none.json",), "none.json cannot be read"),
+        ((ONE, ONE), ("--format", "sarif"), "--compare makes no sarif; give --format html or"),
+        ((ONE, ONE), ("--out", "/none/x.html"), "name another --out"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused_in_one_sentence(
+    reports: tuple[Json | bytes, ...], more: tuple[str, ...], words: str, tmp_path: Path
+) -> None:
+    """Exit 2, one line, nothing on standard output."""
+    done = compare(tmp_path, *reports, more=more)
+
+    assert (done.exit_code, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+    assert words in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--format", "html"), "name one, or add --compare"),
+        (("a.json", "b.json", "--format", "html"), "name one, or add --compare"),
+        (("a.json",), "`report` needs --format; give one of junit, sarif"),
+    ],
+)
+def test_one_run_is_told_from_one_file(arguments: tuple[str, ...], words: str) -> None:
+    """In a format that is named."""
+    done = CliRunner().invoke(main, ["report", *arguments])
+
+    assert (done.exit_code, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+    assert words in done.stderr
+
+
+def test_a_clause_of_a_stranger_has_a_place() -> None:
+    """Ids that cannot stand in a link, and the same id twice."""
+    odd = CLEAN | {"clauses": [clause(one, "F", "pass") for one in ("a b", "<i>", "x", "x")]}
+    stranger = result("fail") | {"clauses": ["a b"]}
+
+    told = matrix(several([("a", odd | {"results": [stranger]}), ("b", LONG)]))
+
+    anchors = [row.anchor for row in told.rows]
+    assert len(set(anchors)) == len(anchors)
+    assert all(anchor.isprintable() and " " not in anchor for anchor in anchors)

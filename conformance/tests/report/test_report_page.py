@@ -1,0 +1,230 @@
+"""A run as an HTML page: well-formed, complete in itself, and made of our elements alone."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from html import unescape
+from html.parser import HTMLParser
+
+import pytest
+from page_runs import DEVIATION, LONG, PAGES, WAIVED, said, told
+from told_runs import BAD, ONE, REPORTS, report, result, typed
+
+from mcp_proxy_conformance.report import html
+
+
+class Page(HTMLParser):
+    """The elements of a page, in order, its texts, and whether each element was closed."""
+
+    VOID = ("meta", "input")
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.texts: list[str] = []
+        self.open: list[str] = []
+        self.owned: dict[str, str] = {}
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """An element begins."""
+        self.tags.append(tag)
+        self.attributes += attrs
+        self.open += [] if tag in self.VOID else [tag]
+
+    def handle_endtag(self, tag: str) -> None:
+        """The innermost element ends."""
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        """Words between elements."""
+        self.texts.append(data)
+        if self.open and self.open[-1] in ("style", "script"):
+            self.owned[self.open[-1]] = data
+
+    @property
+    def words(self) -> str:
+        """Its texts, with single spaces between words."""
+        return " ".join("".join(self.texts).split())
+
+    def values(self, attribute: str) -> list[str | None]:
+        """What an attribute is, wherever it stands."""
+        return [value for key, value in self.attributes if key == attribute]
+
+
+OURS = {
+    "a", "article", "body", "code", "dd", "details", "div", "dl", "dt", "fieldset", "h1", "h2",
+    "h3", "h4", "head", "header", "html", "input", "label", "legend", "li", "main", "mark", "meta",
+    "nav", "ol", "p", "pre", "script", "section", "span", "strong", "style", "summary", "title",
+    "ul",
+}  # fmt: skip
+"""The elements that the page is made of."""
+RUNS = REPORTS | PAGES
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_html_is_well_formed_and_holds_our_elements_alone(name: str) -> None:
+    """Each element is closed in its turn; one script, no picture or frame; no handler."""
+    page = Page(html.render(typed(RUNS[name])))
+
+    assert page.open == []
+    assert set(page.tags) <= OURS
+    assert page.tags.count("script") == 1
+    assert {key for key, _ in page.attributes} <= {
+        "aria-label", "autocomplete", "charset", "checked", "class", "content", "href",
+        "http-equiv", "id", "lang", "name", "open", "rel", "tabindex", "type",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_links_lead_to_places_that_are_there_once(name: str) -> None:
+    """Whatever the ids of clauses are; but for issues, which are links elsewhere."""
+    page = Page(html.render(typed(RUNS[name])))
+
+    places = page.values("id")
+    inside = [one for one in page.values("href") if one != "https://issues.example/7"]
+    assert len(places) == len(set(places))
+    assert {f"#{one}" for one in places} >= set(inside)
+
+
+def test_html_allows_its_own_style_and_script_alone() -> None:
+    """The policy on the page names their digests, and forbids all else."""
+    page = Page(html.render(typed(ONE)))
+
+    digests = {
+        name: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        for name, text in page.owned.items()
+    }
+    assert page.values("content")[0] == (
+        f"default-src 'none'; style-src 'sha256-{digests['style']}';"
+        f" script-src 'sha256-{digests['script']}'; base-uri 'none'; form-action 'none'"
+    )
+
+
+def test_html_tells_a_failure_with_all_that_it_rests_on() -> None:
+    """Sentence, source, ruling, both sides, messages in order, the request, how to see it again."""
+    words = Page(html.render(typed(ONE))).words
+
+    told_of = [
+        "An answer has at most as many locked entries",
+        "(discovery-spec FR-006)",
+        "How the suite reads this sentence: Must the locked section be filled up to its cap?",
+        "expected<= 10",
+        "observedassert 11 <= 10",
+        "2 messages, in order; number 2 is the target's last before the verdict",
+        "1. suite → target",
+        "2. target → suite",
+        "curl -sg http://127.0.0.1:8080/mcp -H 'Content-Type: application/json' --data-raw",
+        "the same command and --check 'test_cap[11]'",
+        "mcp-proxy-conformance explain FR-006.cap",
+    ]
+    main = words.rindex("To be mended or settled")
+    places = [words.find(one, main) for one in told_of]
+    assert places == sorted(places)
+    assert -1 not in places
+
+
+def test_the_differing_path_is_told_apart() -> None:
+    """A line that can be read in two ways is left as it is."""
+    plain = "at ['tools'][2]['status']: expected 'disabled_by_config', observed 'disabled_by_user'"
+    double = "at ['a']: expected 'x, observed 1', observed 'y'"
+    page = unescape(html.render(typed(told(said("received", "{}"), evidence=[plain, double]))))
+
+    assert "<dt>where</dt><dd><mark><code>['tools'][2]['status']</code></mark></dd>" in page
+    assert "<dt>expected</dt><dd><code>'disabled_by_config'</code></dd>" in page
+    assert f"<pre>{double}</pre>" in page
+
+
+def test_the_message_that_holds_what_was_observed_is_marked() -> None:
+    """Also as JSON inside of JSON; its request is the one to copy."""
+    inner = r'{"jsonrpc":"2.0","result":{"text":"{\"map\":\"ask the \\\"user\\\"\"}"}}'
+    first, second = said("sent", '{"id":1}'), said("sent", '{"id":2}')
+    lines = ["at ['map']: expected 'none', observed 'ask the \"user\"'"]
+    page = unescape(
+        html.render(typed(told(first, said("received", inner), second, evidence=lines)))
+    )
+
+    assert "3 messages, in order; look at number 2 first: it holds what was observed" in page
+    assert r"<mark>ask the \\\"user\\\"</mark>" in page
+    assert """--data-raw '{"id":1}'""" in page
+
+
+def test_what_was_observed_is_shown_wherever_it_is_in_a_body() -> None:
+    """A little of what stands before it, and the rest after it."""
+    body = "x" * 9000 + "ask the user" + "y" * 9000
+    lines = ["at ['map']: expected '', observed 'ask the user'"]
+    page = html.render(typed(told(said("received", body), evidence=lines)))
+
+    assert f"<pre>… {'x' * 300}<mark>ask the user</mark>yyy" in page
+    assert "The rest of the body is not on this page." in page
+
+
+def test_a_call_that_reached_an_upstream_is_told_with_its_way() -> None:
+    """The edge behind the target has its own words."""
+    sent, reached = said("sent", "{}"), said("received", '{"call":1}', "upstream")
+    words = Page(html.render(typed(told(sent, reached, evidence=[])))).words
+
+    assert "2. target → upstream" in words
+
+
+def test_of_many_messages_the_guilty_and_the_last_are_shown() -> None:
+    """The others are counted."""
+    many = [said("received", f'"word {number}"') for number in range(100)]
+    lines = ["at ['x']: expected '', observed 'word 7\"'"]
+    words = Page(html.render(typed(told(*many, evidence=lines)))).words
+
+    assert "100 messages, in order; look at number 8 first" in words
+    assert "8. target → suite" in words
+    assert "76 others are in the JSON report." in words
+    assert "100. target → suite" in words
+
+
+def test_a_waived_failure_is_told_with_its_deviation() -> None:
+    """Reason, place, issue and date; a stale one stands in the list of the file alone."""
+    page = Page(html.render(typed(WAIVED)))
+
+    assert page.words.count("Eleven entries until the next major release.") == 3
+    assert "mcp-proxy-conformance-deviations.toml:4" in page.words
+    assert "until 2027-01-31." in page.words
+    assert "FR-001.accepts: stale" in page.words
+
+
+@pytest.mark.parametrize(
+    "issue", ["javascript:alert(1)", "//evil.invalid/", "", "data:text/html,x"]
+)
+def test_an_issue_is_a_link_only_where_it_leads_to_the_web(issue: str) -> None:
+    """Anything else is a text."""
+    bent = WAIVED | {"waivers": [DEVIATION | {"issue": issue}]}
+    page = Page(html.render(typed(bent)))
+
+    assert all(str(one).startswith("#") for one in page.values("href"))
+
+
+def test_html_shows_hostile_words_as_they_are() -> None:
+    """Markup is text, templates are not filled in."""
+    text = "".join(Page(html.render(typed(BAD))).texts)
+
+    assert "<script>alert(1)</script>" in text
+    assert "\\x00\\x1b[2J\\u202e\\ufffe\\x85\\u2028\t{{ 7*7 }} {% raw %}" in text
+
+
+def test_long_bodies_end() -> None:
+    """What is cut is said to be."""
+    words = Page(
+        html.render(typed(told(said("sent", "b" * 5000), said("received", "short"))))
+    ).words
+
+    assert words.count("The rest of the body is not on this page.") == 1
+    assert len(html.render(typed(LONG))) < 200_000
+
+
+def test_html_tells_results_whose_clause_is_not_in_the_profile() -> None:
+    """They have a section of their own."""
+    stranger = report(result("fail") | {"clauses": ["FR-000.gone"]}, text="a")
+    words = Page(html.render(typed(stranger))).words
+
+    assert "Results of other clauses" in words
+    assert "FR-000.gone: This version of the suite has no such clause." in words

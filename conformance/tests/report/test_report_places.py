@@ -1,0 +1,273 @@
+"""Where a report points at: the target file and its lines, and the deviation that waives."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import jsonschema
+import pytest
+from click.testing import CliRunner
+from faulty import with_faults
+from page_runs import DEVIATION, STALE, WAIVED
+from told_runs import CLEAN, HOSTILE, ONE, Json, report, result, typed
+
+from mcp_proxy_conformance.catalogue.resources import schemas_dir
+from mcp_proxy_conformance.cli import main
+from mcp_proxy_conformance.cli.report import FORMATS
+from mcp_proxy_conformance.report import badge, junit, markdown, sarif
+from mcp_proxy_conformance.targets import kinds
+from mcp_proxy_conformance.targets.written import Written, written
+
+REAL = "test_discovery_takes_the_flag_wherever_it_is_offered"
+TEXT = '''\
+# Our proxy.
+kind = "command"
+
+# capabilities = ["none"]
+command = [
+  "a", # surface = 1
+  "capabilities = 2",
+]
+capabilities = ["config", "user"]
+pins.disabled_by_user = ["""
+upstreams = 1
+"""]
+
+[surface]
+discovery_tool = "find"
+[upstreams]
+'''
+LINES = {
+    "kind": 2,
+    "command": 5,
+    "capabilities": 9,
+    "pins": 10,
+    "surface": 14,
+    "upstreams": 16,
+}
+
+
+def test_lines_are_those_where_members_begin(tmp_path: Path) -> None:
+    """Words in comments and in values are no members."""
+    file = tmp_path / "proxy.toml"
+    file.write_text(TEXT, encoding="utf-8")
+
+    assert written(file).lines == LINES
+
+
+@pytest.mark.parametrize("text", ["", "\x00", "kind = "])
+def test_of_a_file_that_is_broken_no_line_is_told(text: str, tmp_path: Path) -> None:
+    """Nor of one that is gone."""
+    file = tmp_path / "proxy.toml"
+    file.write_text(text, encoding="utf-8")
+
+    assert written(file).lines == {}
+    file.unlink()
+    assert written(file).lines == {}
+
+
+def test_a_file_is_named_from_the_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However it was named; outside of it by its whole path."""
+    inside = tmp_path / "here" / "ci"
+    inside.mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "here")
+
+    places = ["ci/p.toml", "./ci/../ci/p.toml", str(inside / "p.toml"), "../p.toml"]
+
+    told = [written(Path(place)).path for place in places]
+    assert told == ["ci/p.toml"] * 3 + [(tmp_path / "p.toml").as_posix()]
+
+
+def test_a_run_tells_its_target_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And one without a file says that there is none."""
+    monkeypatch.chdir(tmp_path)
+    Path("ci").mkdir()
+    Path("ci/p.toml").write_text('# ours\nkind = "reference"\n', encoding="utf-8")
+    told: list[Any] = []
+
+    for more in (["--target-file", "ci/p.toml"], []):
+        done = CliRunner().invoke(main, ["run", "--check", REAL, "--out", "out", *more])
+        assert done.exit_code == 4, done.output
+        told.append(json.loads(Path("out/report.json").read_text(encoding="utf-8")))
+        shutil.rmtree("out")
+
+    schema = json.loads((schemas_dir() / "report.schema.json").read_text(encoding="utf-8"))
+    for one in told:
+        jsonschema.validate(one, schema, cls=jsonschema.Draft202012Validator)
+    found = [(one["target"]["file"], one["target"]["lines"]) for one in told]
+    assert found == [("ci/p.toml", {"kind": 2}), (None, {})]
+
+
+def test_a_waived_failure_of_a_real_run_is_told_where_it_is_waived(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By every format, from the file that the run was given."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(kinds, "REFERENCE", with_faults("listed-flag-breaks"))
+    entry = 'id = "ROB.flag"\nreason = "Since the rewrite."\nissue = "https://issues.example/1"\n'
+    text = f"# ours\n[[deviation]]\n{entry}expires = 2999-01-02\n"
+    Path("ci.toml").write_text(text, encoding="utf-8")
+    asked = ["run", "reference", "--profile", "robustness", "--deviations", "ci.toml"]
+
+    done = CliRunner().invoke(main, [*asked, "--out", "out"])
+    told = {
+        name: CliRunner().invoke(main, ["report", "out/report.json", "--format", name]).stdout
+        for name in FORMATS
+    }
+
+    assert done.exit_code == 0, done.output
+    places = [
+        one["locations"][0]["physicalLocation"]
+        for one in json.loads(told["sarif"])["runs"][0]["results"]
+    ]
+    assert places
+    assert {(one["artifactLocation"]["uri"], one["region"]["startLine"]) for one in places} == {
+        ("ci.toml", 2)
+    }
+    assert all("ci.toml:2" in told[name] for name in ("html", "junit", "markdown"))
+    assert json.loads(told["badge"])["color"] == "yellowgreen"
+
+
+def found_in(told: Json) -> Json:
+    """The one result of a report as SARIF."""
+    (run,) = json.loads(sarif.render(typed(told)))["runs"]
+    (one,) = run["results"]
+    return dict(one)
+
+
+def described(told: Json, file: str | None = "ci/p.toml") -> Json:
+    """The report of a target that a file describes."""
+    place = Written(file, LINES) if file else None
+    target = told["target"] | {"file": file, "lines": dict(place.lines) if place else {}}
+    return told | {"target": target}
+
+
+@pytest.mark.parametrize(
+    ("clause_id", "line"),
+    [
+        ("FR-006.cap", 5),  # of every target: the line that names it
+        ("FR-010.inspect", 9),  # of those that declare something: where they do
+        ("FR-000.gone", 5),
+    ],
+)
+def test_sarif_points_at_the_line_that_says_what_is_judged(clause_id: str, line: int) -> None:
+    """The path stays relative."""
+    told = report(result("fail") | {"clauses": [clause_id]})
+
+    place = found_in(described(told))["locations"][0]["physicalLocation"]
+
+    assert place == {
+        "artifactLocation": {"uri": "ci/p.toml"},
+        "region": {"startLine": line},
+    }
+
+
+@pytest.mark.parametrize(
+    ("file", "uri"),
+    [
+        ("a b/ü:#?.toml", "a%20b/%C3%BC%3A%23%3F.toml"),
+        ("/etc/p.toml", "file:///etc/p.toml"),
+        ("C:/x/p.toml", "file:///C%3A/x/p.toml"),
+        ("\x1b\u202e.toml", "%1B%E2%80%AE.toml"),
+    ],
+)
+def test_a_path_is_a_reference_that_can_be_followed(file: str, uri: str) -> None:
+    """Whatever characters are in it."""
+    place = found_in(described(ONE, file))["locations"][0]["physicalLocation"]
+
+    assert place["artifactLocation"] == {"uri": uri}
+
+
+def test_a_target_without_a_file_has_its_name_alone() -> None:
+    """An earlier report, too, which does not know the member."""
+    for told in (described(ONE, None), ONE):
+        assert [sorted(one) for one in found_in(told)["locations"]] == [["logicalLocations"]]
+
+
+def test_without_a_line_it_is_the_first() -> None:
+    """Of a file that was too long to look at."""
+    told = described(ONE) | {"target": ONE["target"] | {"file": "p.toml"}}
+
+    place = found_in(told)["locations"][0]["physicalLocation"]
+
+    assert place["region"] == {"startLine": 1}
+
+
+def test_a_waived_result_is_suppressed_where_its_deviation_is() -> None:
+    """Kind, justification, file and line."""
+    one = found_in(described(WAIVED))
+
+    assert one["suppressions"] == [
+        {
+            "kind": "external",
+            "status": "accepted",
+            "justification": "mcp-proxy-conformance-deviations.toml:4:"
+            " Eleven entries until the next major release."
+            " (https://issues.example/7, until 2027-01-31)",
+        }
+    ]
+    assert one["locations"][0]["physicalLocation"] == {
+        "artifactLocation": {"uri": "mcp-proxy-conformance-deviations.toml"},
+        "region": {"startLine": 4},
+    }
+
+
+@pytest.mark.parametrize("named", ["FR-006.cap", "test_cap", "test_cap[11]", "11"])
+def test_a_deviation_names_a_clause_a_check_or_a_case(named: str) -> None:
+    """Any of these waives."""
+    told = WAIVED | {"waivers": [STALE, DEVIATION | {"id": named}]}
+
+    assert found_in(told)["locations"][0]["physicalLocation"]["region"] == {"startLine": 4}
+
+
+def test_a_failure_that_no_deviation_waives_is_not_suppressed() -> None:
+    """Though the file has an entry of its clause."""
+    told = ONE | {"waivers": [DEVIATION]}
+
+    assert "suppressions" not in found_in(told)
+
+
+def test_junit_tells_the_deviation_that_waives() -> None:
+    """In the message of what was skipped."""
+    root = ET.fromstring(junit.render(typed(WAIVED)))  # noqa: S314 - it is ours
+
+    (skipped,) = root.iter("skipped")
+    assert skipped.get("message") == (
+        "waived by mcp-proxy-conformance-deviations.toml:4: Eleven entries until the next major"
+        " release. (https://issues.example/7, until 2027-01-31)"
+    )
+
+
+def test_markdown_lists_every_deviation_in_code() -> None:
+    """With its state, its place, its date and its reason."""
+    told = markdown.render(typed(WAIVED))
+
+    assert (
+        "- `FR-006.cap` `used` at `mcp-proxy-conformance-deviations.toml:4`, until `2027-01-31`:"
+        " `Eleven entries until the next major release.`, `https://issues.example/7`\n"
+    ) in told
+    assert "- `FR-001.accepts` `stale` at" in told
+    assert "Known deviations" not in markdown.render(typed(CLEAN))
+
+
+def test_a_hostile_deviation_is_inert() -> None:
+    """It comes from a file, as all else."""
+    bent = DEVIATION | dict.fromkeys(("reason", "issue", "expires", "file"), HOSTILE)
+    told = WAIVED | {"waivers": [bent]}
+
+    for text in (one.render(typed(told)) for one in (markdown, sarif, junit)):
+        assert "\x1b" not in text
+        assert "\u202e" not in text
+
+
+def test_a_badge_of_a_run_with_deviations_is_not_that_of_a_conformant_one() -> None:
+    """Its colour differs, and its words are those of the headline."""
+    told = json.loads(badge.render(typed(WAIVED)))
+
+    assert (told["message"], told["color"]) == ("passes with 1 deviation", "yellowgreen")

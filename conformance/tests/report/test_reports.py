@@ -1,0 +1,191 @@
+"""A run told again: the same bytes each time, and nothing that a target said is alive."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import msgspec
+import pytest
+from click.testing import CliRunner, Result
+from told_runs import CLEAN, HOSTILE, ONE, REPORTS, report, result, typed
+
+from mcp_proxy_conformance.catalogue.requirement import Floor
+from mcp_proxy_conformance.catalogue.resources import schemas_dir
+from mcp_proxy_conformance.cli import main
+from mcp_proxy_conformance.cli.report import FORMATS
+from mcp_proxy_conformance.report import badge
+from mcp_proxy_conformance.report.document import (
+    JudgedProfile,
+    JudgedTarget,
+    Message,
+    Part,
+    Report,
+    Stage,
+    Suite,
+)
+from mcp_proxy_conformance.verdict import result as verdict
+from mcp_proxy_conformance.verdict.cited import ArmedTold
+from mcp_proxy_conformance.verdict.deviations.waiving import Waiver
+from mcp_proxy_conformance.verdict.result import ClauseVerdict, Finding
+
+REAL = "test_discovery_takes_the_flag_wherever_it_is_offered"
+"""A check that is quick on the reference."""
+
+
+@pytest.fixture(scope="session")
+def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of one check on the reference."""
+    out = tmp_path_factory.mktemp("real")
+    command = [sys.executable, "-m", "mcp_proxy_conformance", "run", "reference"]
+    told = [*command, "--check", REAL, "--out", str(out)]
+    subprocess.run(told, capture_output=True, check=False, timeout=110, cwd=out)
+    return out / "report.json"
+
+
+def tell(path: Path, wanted: str, *more: str) -> Result:
+    """Run the command in this process."""
+    return CliRunner().invoke(main, ["report", str(path), "--format", wanted, *more])
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_the_reports_of_these_tests_are_valid(name: str) -> None:
+    """They keep to the schema of reports."""
+    schema = json.loads((schemas_dir() / "report.schema.json").read_text(encoding="utf-8"))
+    jsonschema.validate(REPORTS[name], schema, cls=jsonschema.Draft202012Validator)
+
+
+@pytest.mark.parametrize("wanted", FORMATS)
+def test_a_real_run_is_told_again_with_the_same_bytes(
+    wanted: str, real: Path, tmp_path: Path
+) -> None:
+    """Standard output and --out get the same, each time."""
+    out = tmp_path / "told"
+
+    first, second = tell(real, wanted), tell(real, wanted, "--out", str(out))
+
+    assert (first.exit_code, second.exit_code, second.stdout) == (0, 0, "")
+    assert first.stdout_bytes == out.read_bytes() != b""
+    assert tell(real, wanted).stdout_bytes == first.stdout_bytes
+
+
+@pytest.mark.parametrize("wanted", FORMATS)
+@pytest.mark.parametrize("name", REPORTS)
+def test_every_report_is_told_without_active_characters(wanted: str, name: str) -> None:
+    """What steers a terminal or turns a line around is shown as its escape."""
+    text = FORMATS[wanted](typed(REPORTS[name]))
+
+    assert re.findall("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u202e\ufffe]", text) == []
+    assert text.endswith("\n")
+    assert text == FORMATS[wanted](typed(json.loads(json.dumps(REPORTS[name]))))
+
+
+OBJECTS: dict[str, type[msgspec.Struct]] = {
+    "": Report,
+    "suite": Suite,
+    "profile": JudgedProfile,
+    "profile/floor": Floor,
+    "target": JudgedTarget,
+    "clauses/items": ClauseVerdict,
+    "results/items": verdict.Result,
+    "results/items/findings/items": Finding,
+    "stages/items": Stage,
+    "stages/items/armed": ArmedTold,
+    "messages/additionalProperties": Message,
+    "waivers/items": Waiver,
+    "shard": Part,
+}
+"""The objects of a report by their places in its schema."""
+
+
+@pytest.mark.parametrize("place", OBJECTS)
+def test_the_schema_describes_what_the_renderers_take(place: str) -> None:
+    """Each member, and none that there is not; times of results stand in `timing`."""
+    found = json.loads((schemas_dir() / "report.schema.json").read_text(encoding="utf-8"))
+    for step in filter(None, place.split("/")):
+        found = found["properties"].get(step) if "properties" in found else found[step]
+
+    assert {*found["properties"]} == {*OBJECTS[place].__struct_fields__} - (
+        {"timing"} if place == "results/items" else set()
+    )
+
+
+@pytest.mark.parametrize("wanted", FORMATS)
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "cannot be read"),
+        (b"", "is no JSON"),
+        (b"\xff{", "is no JSON"),
+        (b"[" * 100_000, "is no JSON"),
+        (b'{"format":"\\ud800"}', "is no JSON"),
+        (b"[]", "is not of the format"),
+        (b'{"format":"other/1"}', "is not of the format"),
+        (b'{"format":"mcp-proxy-conformance-report/1"}', "is no whole report"),
+        (json.dumps(ONE | {"messages": {}}).encode(), "cites a message 'crowd/1'"),
+        (json.dumps(ONE | {"messages": {HOSTILE: 1}}).encode(), "is no whole report"),
+        (json.dumps(ONE | {"exit": 1.0}).encode(), "is no whole report: Expected `int`"),
+    ],
+)
+def test_what_is_no_report_is_refused_in_one_sentence(
+    wanted: str, content: bytes | None, words: str, tmp_path: Path
+) -> None:
+    """Exit 2, one line, no traceback, nothing on standard output."""
+    path = tmp_path / "report.json"
+    if content is not None:
+        path.write_bytes(content)
+
+    done = tell(path, wanted)
+
+    assert (done.exit_code, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+    assert words in done.stderr
+
+
+def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    """Exit 2 and the place."""
+    path = tmp_path / "report.json"
+    path.write_text(json.dumps(ONE), encoding="utf-8")
+
+    done = tell(path, "markdown", "--out", str(tmp_path / "none" / "x.md"))
+
+    assert (done.exit_code, len(done.stderr.splitlines())) == (2, 1)
+
+
+def test_a_clause_of_another_version_is_still_told() -> None:
+    """A report that cites what the catalogue does not know is rendered all the same."""
+    stranger = result("fail") | {"clauses": ["FR-000.gone"]}
+
+    texts = [tell_again(typed(report(stranger))) for tell_again in FORMATS.values()]
+
+    assert all(texts)
+
+
+@pytest.mark.parametrize(
+    ("code", "color"),
+    [
+        (0, "brightgreen"), (1, "red"), (2, "lightgrey"), (3, "lightgrey"), (4, "yellow"),
+        (5, "orange"), (70, "lightgrey"), (130, "lightgrey"),
+    ],
+)  # fmt: skip
+def test_a_badge_is_green_of_conformant_runs_alone(code: int, color: str) -> None:
+    """Profile, headline and colour, and no member besides."""
+    told = json.loads(badge.render(typed(CLEAN | {"exit": code, "headline": "a headline"})))
+
+    assert told == {
+        "schemaVersion": 1,
+        "label": "discovery@1",
+        "message": "a headline",
+        "color": color,
+    }
+
+
+def test_a_badge_is_one_short_line() -> None:
+    """Whatever the headline is."""
+    told = json.loads(badge.render(typed(CLEAN | {"headline": HOSTILE})))
+
+    assert len(told["message"]) <= 60
+    assert told["message"].isprintable()

@@ -1,0 +1,178 @@
+"""What a run prints, pinned; and that nothing a target says reaches the terminal alive."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from pathlib import Path
+
+import jsonschema
+import pytest
+from syrupy.assertion import SnapshotAssertion
+from told_endings import ENDINGS, FORTY, LENGTHY, OPEN, SEVERAL, TIMED
+from told_runs import BAD, HOSTILE, ONE, report, result, typed
+
+from mcp_proxy_conformance.catalogue.resources import checks_dir, schemas_dir
+from mcp_proxy_conformance.report import markdown
+from mcp_proxy_conformance.report.colour import wanted
+from mcp_proxy_conformance.report.difference import difference
+from mcp_proxy_conformance.report.terminal import Detail, render, settling
+from mcp_proxy_conformance.verdict.redaction import disarmed, inert
+from mcp_proxy_conformance.verdict.result import HINTS
+
+PATH = Path("out/report.json")
+LONGEST = 25
+COLOUR = re.compile("\x1b\\[(?:0|1;31|33|36|32)m")
+
+
+def text(report: dict[str, object], detail: Detail = "usual", *, colour: bool = False) -> str:
+    """What a run prints that was started with `run reference`."""
+    again = "run --check {}".format
+    return render(typed(report), PATH, again=again, detail=detail, colour=colour)
+
+
+@pytest.mark.parametrize("name", ENDINGS)
+def test_the_text_of_a_report_is_as_pinned(name: str, snapshot: SnapshotAssertion) -> None:
+    """Failures by clause, what is open, the requirements, a last line that stands alone."""
+    assert text(ENDINGS[name]) == snapshot
+
+
+@pytest.mark.parametrize("detail", ["quiet", "verbose"])
+@pytest.mark.parametrize("name", ["none", "forty", "open", "timed"])
+def test_less_and_more_of_a_report_is_as_pinned(
+    name: str, detail: Detail, snapshot: SnapshotAssertion
+) -> None:
+    """Quiet is the failures and the last line; verbose is each check, world and advisory too."""
+    assert text(ENDINGS[name], detail) == snapshot
+
+
+@pytest.mark.parametrize("name", [name for name in ENDINGS if name != "waived"])
+def test_the_pinned_reports_are_valid(name: str) -> None:
+    """They keep to the schema of reports."""
+    schema = json.loads((schemas_dir() / "report.schema.json").read_text(encoding="utf-8"))
+
+    jsonschema.validate(ENDINGS[name], schema, cls=jsonschema.Draft202012Validator)
+
+
+@pytest.mark.parametrize("told", [ONE, SEVERAL, FORTY, LENGTHY, BAD])
+def test_a_failure_takes_25_lines_at_most(told: dict[str, object]) -> None:
+    """Its clause, its evidence and the way to see it again; nothing is longer than that."""
+    lines = text(told, "quiet").splitlines()
+    ends = [number for number, line in enumerate(lines) if "Reproduce with: " in line]
+
+    lengths = [last - first for first, last in zip([-1, *ends], ends, strict=False)]
+
+    assert max(lengths) <= LONGEST
+
+
+def test_of_forty_failures_a_few_are_told_and_the_others_counted() -> None:
+    """The clause once, three of its failures, and how many more there are."""
+    told = text(FORTY, "quiet")
+
+    assert told.count("FAIL  FR-006.cap") == 1
+    assert told.count("Reproduce with: ") == 3
+    assert "checks and cases that fail: 40 of 43" in told
+    assert "and 37 more of FR-006.cap" in told
+
+
+def test_nothing_that_moves_a_terminal_is_printed() -> None:
+    """Escape sequences and direction marks of a target are shown, not obeyed."""
+    for detail in ("quiet", "usual", "verbose"):
+        told = text(BAD, detail, colour=True)
+
+        assert inert(COLOUR.sub("", told)) == COLOUR.sub("", told)
+
+
+def test_a_target_cannot_write_a_line_of_ours() -> None:
+    """What it says stands behind spaces, whatever line breaks it holds; the last line is ours."""
+    forged = f"{HOSTILE}\nconformant: every clause passes\nFAIL  FR-001.accepts"
+    told = report(result("fail", text=forged), result("error", text=forged), text=forged)
+
+    lines = text(told, "verbose").splitlines()
+
+    assert not [one for one in lines if one.startswith(("conformant", "FAIL  FR-001"))]
+    assert lines[-1].startswith("violated: ")
+
+
+def test_colours_only_help() -> None:
+    """Without them the text is the same, and the verdict's word is there."""
+    for told in (ONE, OPEN, TIMED):
+        plain, coloured = text(told, "verbose"), text(told, "verbose", colour=True)
+
+        assert COLOUR.sub("", coloured) == plain != coloured
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        """It is."""
+        return True
+
+
+@pytest.mark.parametrize(
+    ("stream", "environment", "coloured"),
+    [
+        (Terminal(), {}, True),
+        (io.StringIO(), {}, False),
+        (Terminal(), {"NO_COLOR": "1"}, False),
+        (Terminal(), {"NO_COLOR": "0"}, False),
+        (Terminal(), {"NO_COLOR": ""}, True),
+        (Terminal(), {"TERM": "dumb"}, False),
+        (io.StringIO(), {"FORCE_COLOR": "1"}, True),
+        (io.StringIO(), {"FORCE_COLOR": "0"}, False),
+        (io.StringIO(), {"FORCE_COLOR": ""}, False),
+        (Terminal(), {"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
+    ],
+)
+def test_colours_are_for_terminals(
+    stream: io.StringIO, environment: dict[str, str], coloured: bool
+) -> None:
+    """Any NO_COLOR that is not empty forbids them; FORCE_COLOR asks for them elsewhere."""
+    assert wanted(stream, environment) is coloured
+
+
+def test_what_is_open_comes_with_what_its_clause_says_is_observed() -> None:
+    """Where the result itself has no hint."""
+    assert "explain FR-006.cap" in settling(["FR-006.cap"])
+    assert settling([]) == "another run"
+
+
+def test_every_cause_with_a_hint_is_given_somewhere() -> None:
+    """A cause that nothing gives has no use for a hint."""
+    files = checks_dir().parent.rglob("*.py")
+    source = " ".join(path.read_text(encoding="utf-8") for path in files if path.stem != "verdict")
+
+    assert [cause for cause in HINTS if f'"{cause}"' not in source] == []
+
+
+@pytest.mark.parametrize(
+    ("raw", "shown"),
+    [("a\tb\nc", "a\tb\nc"), ("\x1b[31m", "\\x1b[31m"), ("\u2028", "\\u2028"), ("é漢", "é漢")],
+)
+def test_control_characters_are_shown_as_escapes(raw: str, shown: str) -> None:
+    """Line breaks, tabs and letters stay."""
+    assert inert(raw) == shown
+
+
+def test_a_difference_names_its_path() -> None:
+    """Each differing place is told with what was expected and what was observed."""
+    lines = difference("==", {"a": [1, 2]}, {"a": [1, 3]})
+
+    assert lines[-1] == "at ['a'][1]: expected 3, observed 2"
+
+
+COMMANDS = ["::error::x", "  ::set-output name=a::b", "##[error]x", "a ##vso[task.complete]x"]
+
+
+@pytest.mark.parametrize("told", COMMANDS)
+def test_no_line_is_a_command_that_a_ci_obeys(told: str) -> None:
+    """Neither on a terminal nor in Markdown, which jobs print as well."""
+    spoken = report(result("fail", text=told) | {"evidence": [told], "reason": told}, text=told)
+
+    texts = [render(typed(spoken), Path("report.json")), markdown.render(typed(spoken))]
+
+    lines = [line.strip() for text in texts for line in text.splitlines()]
+    assert [one for one in lines if one.startswith("::") or "##[" in one or "##vso[" in one] == []
+    assert disarmed("a::b, #[1], ###") == "a::b, #[1], ###"

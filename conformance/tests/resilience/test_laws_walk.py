@@ -1,0 +1,178 @@
+"""What the laws rest on: generated loads, the walk of a script, and whom a breach is laid to."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from mcp_proxy_conformance.catalogue.load_case import Behaviour, Server
+from mcp_proxy_conformance.cli import main
+from mcp_proxy_conformance.resilience.blame import (
+    NOTIFICATION,
+    Blame,
+    blamed,
+    is_open,
+)
+from mcp_proxy_conformance.resilience.laws.worlds import WORDS, a_load
+from mcp_proxy_conformance.resilience.walk import Reads, walk
+from mcp_proxy_conformance.run.laws.of_loads import generated
+
+Told = dict[str, Any]
+
+
+def test_another_seed_is_another_list_of_loads() -> None:
+    """And the same seed the same one; more examples begin with the same tours."""
+    ids = [[one.id for one in generated(10, seed, Reads())] for seed in (0, 0, 1)]
+
+    assert ids[0] == ids[1] != ids[2]
+    assert ids[0][:2] == ids[2][:2]
+
+
+def test_what_the_walk_forbids_is_blamed_and_nothing_else_is() -> None:
+    """Up to the second attempt, where every attempt is one that the source has a word for."""
+    for case in generated(300, 3, Reads()):
+        most = min(case.given.max_attempts, 2)
+        for server in case.given.servers:
+            firm = not any(is_open(one) or one.on == NOTIFICATION for one in server.script)
+            allowed = walk(server, most)
+            if server.script[0].do == "malformed":
+                continue
+            for status, seen in product(WORDS, range(1, most + 2)):
+                blame = blamed(server, most, status, seen, Reads())
+                is_allowed = (status, seen) in allowed.ends
+
+                assert not (is_allowed and blame)
+                assert not (firm and allowed.counted and not is_allowed and not blame)
+
+
+LATE, FURTHER = (Blame("attempts", one) for one in (("R4.stops",), ("D1.once", "R4.stops")))
+NOT_FOUND = Blame("status", ("P3.not-found",))
+
+
+def script(*words: str) -> tuple[Behaviour, ...]:
+    """A script in short: codes, and words of their own."""
+    return tuple(
+        Behaviour(do="status", code=int(one)) if one.isdecimal() else Behaviour(do=one)  # type: ignore[arg-type]
+        for one in words
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "most", "ends"),
+    [
+        (("503", "404", "healthy"), 3, {("permanent", 2)}),
+        (("503", "healthy"), 1, {("transient", 1)}),
+        (("503", "healthy"), 2, {("available", 2)}),
+        (("503", "503", "healthy"), 3, {("transient", 2), ("available", 3)}),
+        (("reset", "close", "403", "healthy"), 4, {("transient", 2), ("denied", 3)}),
+        (("404", "healthy"), 4, {("permanent", 1)}),
+        (("401", "503"), 4, {("denied", 1)}),
+        (("healthy", "503"), 4, {("available", 1)}),
+        (
+            ("429", "healthy"),
+            2,
+            {("permanent", 1), ("denied", 1), ("transient", 1), ("available", 2)},
+        ),
+        (("429", "404"), 2, {("permanent", 1), ("denied", 1), ("transient", 1), ("permanent", 2)}),
+        (("silence", "503"), 2, {("transient", 2)}),
+        (("silence", "503", "503", "503"), 4, {("transient", n) for n in (2, 3, 4)}),
+        (("set_cookie", "404"), 3, {("available", 1)}),
+    ],
+    ids=lambda one: "-".join(one) if isinstance(one, tuple) else "",
+)
+def test_the_walk_ends_where_the_source_does(
+    words: tuple[str, ...], most: int, ends: set[tuple[str, int]]
+) -> None:
+    """Sequences walked by hand: on after what may pass, an end at all else, a bound."""
+    server = Server(server_id="alpha", tools=("add",), script=script(*words))
+
+    assert walk(server, most).ends == ends
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "seen", "blame"),
+    [
+        (("503", "404", "healthy"), "available", 3, [LATE, NOT_FOUND]),
+        (("503", "404", "healthy"), "transient", 2, [Blame("status", ("P3.not-found",))]),
+        (("503", "404", "healthy"), "transient", 1, [Blame("attempts", ("T3.retried",))]),
+        (("503", "healthy"), "transient", 1, [Blame("attempts", ("T3.retried", "R2.heals"))]),
+        (("503", "healthy"), "transient", 2, [Blame("status", ("R2.heals",))]),
+        (("503", "healthy"), "permanent", 1, [Blame("status", ("T3.server-error",))]),
+        (
+            ("404", "healthy"),
+            "available",
+            2,
+            [Blame("attempts", ("P3.once", "R4.stops")), NOT_FOUND],
+        ),
+        (("404",), "permanent", 2, [Blame("attempts", ("P3.once", "R4.stops"))]),
+        (("403", "healthy"), "available", 2, [FURTHER, Blame("status", ("D1.denied",))]),
+        (("healthy",), "transient", 1, [Blame("status", ("O3.loaded",))]),
+        (("healthy",), "available", 2, [Blame("attempts", ("R1.once",))]),
+        (("reset",), "transient", 5, [Blame("attempts", ("O5.bounded",))]),
+        (("html",), "available", 1, []),
+        (("503", "html"), "available", 2, []),
+        (("429", "healthy"), "transient", 2, []),
+    ],
+    ids=lambda one: "-".join(one) if isinstance(one, tuple) else "",
+)
+def test_the_blame_is_laid_on_the_clause(
+    words: tuple[str, ...], status: str, seen: int, blame: list[Blame]
+) -> None:
+    """Of four attempts; what only advises is no blame."""
+    server = Server(server_id="alpha", tools=("add",), script=script(*words))
+
+    assert blamed(server, 4, status, seen, Reads()) == tuple(blame)
+
+
+def test_hundreds_of_servers_are_loaded_in_bounded_time_and_space() -> None:
+    """The benchmark's own word, of two rounds: what happens once may be a busy machine's."""
+    program = Path(__file__).parents[2] / "benchmarks" / "many_servers.py"
+
+    done = subprocess.run(
+        [sys.executable, str(program), "--rounds", "2"],
+        capture_output=True,
+        check=False,
+        timeout=100,
+    )
+
+    figures = json.loads(done.stdout)
+    assert (done.returncode, figures["servers"], figures["wrong"]) == (0, 200, {})
+    assert set(figures["statuses"]) == set(WORDS)
+
+
+def test_at_most_two_servers_of_a_load_are_waited_for() -> None:
+    """A loader that loads them one after another ends in time too."""
+    silent = [script("silence")] * 8
+
+    case = a_load(silent, 4, Reads())
+
+    assert [one.script[0].do for one in case.given.servers] == ["silence"] * 2 + ["healthy"] * 6
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{}", "missing required field `id`"),
+        (None, "cannot read "),
+    ],
+)
+def test_a_case_of_ones_own_that_cannot_be_used_is_told(
+    text: str | None, said: str, tmp_path: Path
+) -> None:
+    """With the repair; exit 2."""
+    path = tmp_path / "own.json"
+    if text is not None:
+        path.write_text(text, encoding="utf-8")
+
+    own = ["run", "loader", "--case", str(path), "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(main, own)
+
+    assert done.exit_code == 2
+    assert said in done.output

@@ -1,0 +1,72 @@
+"""`--timeout` bounds everything: set-up, checks and loads end with it, in a sentence of ours."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from mcp_proxy_conformance.cli import main
+from mcp_proxy_conformance.run.deadline import Overdue, within
+
+MUTE = (sys.executable, "-c", "import time; time.sleep(600)")
+ENDING_S = 10.0
+"""What is begun may take so long to end."""
+
+
+@pytest.mark.parametrize(
+    ("words", "seconds", "told"),
+    [
+        (["reference"], 4, "--timeout 4 s was over"),
+        (["reference", "-n", "2"], 4, "--timeout 4 s was over"),
+        (["loader"], 4, "--timeout 4 s was over"),
+        (["command", "--", *MUTE], 2, "--timeout 2 s was over before the target was ready"),
+        (
+            ["loader", "--command", shlex.join(MUTE)],
+            2,
+            "--timeout 2 s was over before the target was ready",
+        ),
+    ],
+    ids=["checks", "workers", "loads", "a mute adapter", "a mute loader"],
+)
+def test_a_run_ends_with_its_time(
+    words: list[str], seconds: int, told: str, tmp_path: Path
+) -> None:
+    """Exit 4; what was seen until then is in the report, what was cut says so."""
+    kind, *more = words
+    began = time.monotonic()
+
+    done = CliRunner().invoke(
+        main, ["run", kind, "--timeout", str(seconds), "--out", str(tmp_path), *more]
+    )
+
+    report = json.loads((tmp_path / "report.json").read_bytes())
+    cut = [one for one in report["results"] if one["cause"] == "cut_short"]
+    assert time.monotonic() - began < seconds + ENDING_S
+    assert done.exit_code == 4, done.output
+    assert told in report["why"]
+    assert {one["verdict"] for one in cut} <= {"inconclusive"}
+    assert all("pytest" not in one["reason"] for one in report["results"])
+
+
+def test_what_computes_is_interrupted_and_what_is_in_time_is_not() -> None:
+    """Even where every ordinary exception is caught."""
+    late = Overdue("over", of_run=True)
+
+    def computes() -> None:
+        while True:
+            try:
+                sum(range(1000))
+            except Exception:  # noqa: BLE001, S112 - as a check of anybody may
+                continue
+
+    with pytest.raises(Overdue), within(0.05, late):
+        computes()
+    with within(0.05, late):
+        pass
+    time.sleep(0.1)

@@ -1,0 +1,180 @@
+"""Findings: a difference convicts of the clauses that it breaks, and of no clause beside them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from mcp_proxy_conformance.catalogue.requirement import catalogue, profile
+from mcp_proxy_conformance.cli import main
+from mcp_proxy_conformance.report.reading import read_report
+from mcp_proxy_conformance.resilience.loader_target import embedded_target
+from mcp_proxy_conformance.run.judgement import attempt, confirmed
+from mcp_proxy_conformance.run.request import Selection
+from mcp_proxy_conformance.selftest.trial import trial, tried
+from mcp_proxy_conformance.targets.embedded import embedded
+from mcp_proxy_conformance.verdict.comparison import Comparison, of_sides, same
+from mcp_proxy_conformance.verdict.deviations.writing import broken
+from mcp_proxy_reference.changed import Changed
+from mcp_proxy_reference.changed_load import ChangedLoad
+from mcp_proxy_reference.faults import faults
+from mcp_proxy_reference.load_faults import load_faults
+from mcp_proxy_reference.policy import counts
+
+PROXIES = {one.id: one for one in faults()}
+LOADERS = {one.id: one for one in load_faults()}
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "equal"),
+    [
+        (1, 1, True),
+        (True, 1, False),
+        (1.0, 1, False),
+        ([1, "a"], (1, "a"), True),
+        ({"a": 1}, {"a": True}, False),
+        ({"a": 1}, {"a": 1, "b": 1}, False),
+        (None, 0, False),
+        ("1", 1, False),
+        (b"a", b"a", True),
+    ],
+)
+def test_values_are_equal_with_their_json_types(left: Any, right: Any, equal: bool) -> None:
+    """Neither is 1 true, nor 1.0 the integer; a list may be a tuple."""
+    assert same(left, right) is equal
+
+
+def test_a_failing_assertion_has_a_finding_for_each_member() -> None:
+    """Members that are equal are in none."""
+    sides = ("==", {"a": 1, "b": 2, "c": 3}, {"a": 1, "b": 3, "d": 4})
+
+    found = of_sides(sides, ("FR-006.cap",))
+
+    assert {one.path: (one.allowed, one.observed) for one in found} == {
+        "b": (3, 2), "c": (None, 3), "d": (4, None),
+    }  # fmt: skip
+
+
+def test_what_holds_is_observed_and_what_differs_is_broken() -> None:
+    """Each by the clauses that were named for it."""
+    compared = Comparison()
+    compared.one_of("a", 1, (1, 2), breaks=["FR-006.cap", "FR-005.keys"], shows=["FR-006.cap"])
+    compared.one_of("b", 3, (1, 2), breaks=["FR-009.note"], shows=["FR-009.count"])
+
+    ending = attempt(compared.conclude)
+
+    assert ending.verdict == "fail"
+    assert (compared.broken, set(compared.observed)) == (("FR-009.note",), {"FR-006.cap"})
+
+
+def test_only_what_a_second_look_shows_too_is_broken() -> None:
+    """The rest is left out; where nothing is common, it is open and what was observed stays."""
+
+    def failing(*clauses: str) -> Any:
+        compared = Comparison()
+        compared.one_of("held", 1, (1,), breaks=["FR-006.cap"])
+        for clause in clauses:
+            compared.one_of(clause, 1, (2,), breaks=[clause])
+        return attempt(compared.conclude)
+
+    both = confirmed(failing("FR-009.note", "FR-009.count"), failing("FR-009.note"))
+    none = confirmed(failing("FR-009.note"), failing("FR-009.count"))
+
+    assert (both.verdict, both.comparison and both.comparison.broken) == ("fail", ("FR-009.note",))
+    assert (none.verdict, none.cause) == ("inconclusive", "disagrees")
+    assert none.comparison is not None
+    assert set(none.comparison.observed) == {"FR-006.cap"}
+
+
+def block_without_sum(tools: Any) -> Any:
+    """The counts as they are, and a reason of nothing beside them."""
+    block = counts(tools)
+    return block if block is None else {**block, "disabled_unknown": 0}
+
+
+def proxy(**change: Any) -> Changed:
+    """The reference with these decisions replaced."""
+    return Changed(id="changed", text="It is changed.", change=change)
+
+
+ACCUSED = [
+    (PROXIES["cap-lets-one-more"], {"FR-006.cap", "FR-006.odd-limits"}),
+    (proxy(note=lambda *_: None), {"FR-009.note", "FR-009.tight-limit", "SC-006.every-kind"}),
+    (proxy(counts=block_without_sum), {"FR-010.zero-omitted"}),
+]
+
+
+@pytest.mark.parametrize(("changed", "clauses"), ACCUSED)
+def test_a_proxy_with_one_fault_is_accused_of_that_alone(
+    changed: Changed, clauses: set[str], tmp_path: Path
+) -> None:
+    """By all checks of the areas beside it too; a file of known failures names nothing else."""
+    target = embedded(changed, settle_s=0.1)
+    near = {"FR-001", "FR-003", "FR-005", "FR-006", "FR-009", "FR-010", "SC-006"}
+    asked = frozenset(one for one in catalogue().clauses if one.partition(".")[0] in near)
+
+    found = tried(trial(target, Selection(clauses=asked)), tmp_path)
+
+    firm = {one for one in asked if catalogue().clause(one).judgement == "F"}
+    failed = {one for one in firm if found.clauses.get(one) == "fail"}
+    report = read_report(tmp_path / "report.json")
+    assert failed == clauses
+    assert set(broken(report.clauses, report.results)) == clauses
+
+
+SLOW = ("T1", "I4", "S1", "X")
+"""Requirements whose loads wait for silent servers, and those on other matters."""
+QUICK = Selection(
+    clauses=frozenset(
+        one for one in profile("resilience").clauses if one.partition(".")[0] not in SLOW
+    )
+)
+LOADS = [
+    ("not-found-may-pass", {"P3.not-found", "P3.once", "R4.stops"}),
+    ("server-error-is-permanent", {"T3.server-error", "T3.notification", "T3.retried", "R2.heals"}),
+]
+
+
+@pytest.mark.parametrize(("name", "most"), LOADS)
+def test_a_loader_that_is_wrong_on_one_signal_is_told_its_clauses(
+    name: str, most: set[str], tmp_path: Path
+) -> None:
+    """The failing control answers 404 and charges no case; no server's class breaks another's."""
+    target = embedded_target(LOADERS[name])
+
+    found = tried(trial(target, QUICK, profile="resilience", examples=0), tmp_path)
+
+    firm = [one for one in found.clauses if catalogue().clause(one).judgement == "F"]
+    failed = {one for one in firm if found.clauses[one] == "fail"}
+    assert set(LOADERS[name].breaks) <= failed <= most | set(LOADERS[name].breaks)
+
+
+def test_too_few_attempts_are_not_too_many(tmp_path: Path) -> None:
+    """A loader that never tries again keeps within the maximum."""
+    never = ChangedLoad(
+        id="never", text="It never tries again.", change={"again": lambda *_: False}
+    )
+    quick = trial(embedded_target(never), QUICK, profile="resilience", examples=0)
+
+    found = tried(quick, tmp_path)
+
+    assert found.clauses["O5.bounded"] != "fail"
+    assert found.clauses["T3.retried"] == "fail"
+
+
+def test_no_clause_passes_of_which_nothing_was_there(tmp_path: Path) -> None:
+    """Without agents and quarantine their clauses do not apply, though a law on them ran."""
+    out = str(tmp_path / "out")
+    options = ["--capabilities", "config,user", "--only", "FR-007"]
+    options += ["--only", "FR-001.reveals-quarantined", "--examples", "1", "--out", out]
+
+    CliRunner().invoke(main, ["run", "reference", *options])
+
+    report = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
+    told = {one["id"]: (one["verdict"], one["cause"]) for one in report["clauses"]}
+    asked = [one for one in told if one.startswith(("FR-007", "FR-001.reveals-quarantined"))]
+    assert {told[one] for one in asked} == {("not_applicable", "not_declared")}

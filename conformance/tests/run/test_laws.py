@@ -1,0 +1,286 @@
+"""Laws of a load: changed loaders are convicted with a small case, fair ones are not accused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from jsonschema import Draft202012Validator
+
+from mcp_proxy_conformance.catalogue.index import checks
+from mcp_proxy_conformance.catalogue.load_case import LoadCase, read_own
+from mcp_proxy_conformance.catalogue.resources import schemas_dir
+from mcp_proxy_conformance.cli import main
+from mcp_proxy_conformance.resilience.laws.law import LAWS, Declared
+from mcp_proxy_conformance.resilience.laws.worlds import WORDS
+from mcp_proxy_conformance.resilience.loader_target import embedded_target
+from mcp_proxy_conformance.resilience.loads import Loads
+from mcp_proxy_conformance.resilience.walk import Reads
+from mcp_proxy_conformance.run.laws.engine import Laws
+from mcp_proxy_conformance.run.laws.of_loads import GeneratedLoads
+from mcp_proxy_conformance.run.request import Selection
+from mcp_proxy_conformance.run.subjects.loader import LoadBench
+from mcp_proxy_conformance.selftest.trial import trial, tried
+from mcp_proxy_conformance.verdict.comparison import Comparison
+from mcp_proxy_conformance.verdict.result import Inconclusive
+from mcp_proxy_reference.changed import Fresh
+from mcp_proxy_reference.changed_load import ChangedLoad
+from mcp_proxy_reference.loader import MEANING, Outcome
+
+Told = dict[str, Any]
+FEW = 6
+MODULE = "resilience/test_laws.py"
+OF_CHECKS = {check.name: check.clauses for check in checks() if check.module == MODULE}
+
+
+@contextmanager
+def trying(
+    changed: ChangedLoad, folder: Path, reads: Reads | None = None
+) -> Iterator[Laws[LoadCase]]:
+    """The generated loads, tried on that loader."""
+    target = embedded_target(changed)
+    loads = Loads(target.loader, folder)
+    declared = Declared(reads=reads or Reads())
+    try:
+        yield Laws(GeneratedLoads(loads, declared, examples=FEW, seed=0, out=folder))
+    finally:
+        loads.close()
+        target.close()
+
+
+def changed(name: str, tell: Any = None, **change: Any) -> ChangedLoad:
+    """A loader with other decisions, or that tells what is not so."""
+    return ChangedLoad(id=name, text=name, change=change, tell=tell)
+
+
+def meaning(**classes: str) -> ChangedLoad:
+    """A loader with other classes in its table."""
+    table = {kind: (status, MEANING[kind][1]) for kind, status in classes.items()}
+    return changed(" ".join(classes), meaning={**MEANING, **table})
+
+
+def claims_more(told: Told, _: Told) -> Told:
+    """It tells of one attempt more wherever it was not the first that ended the load."""
+    for one in told["outcomes"]:
+        one["attempts"] += one["attempts"] > 1
+    return told
+
+
+def follows_the_first(told: Told, _: Told) -> Told:
+    """What comes after a server that is denied is denied too."""
+    first, *others = told["outcomes"] or [{"status": ""}]
+    for one in others if first["status"] == "denied" else ():
+        one.update(status="denied", tools=[], error="The server denied access.")
+    return told
+
+
+def keeps_tools(told: Told, _: Told) -> Told:
+    """A denied server has a tool."""
+    for one in told["outcomes"]:
+        one["tools"] += ["kept"] if one["status"] == "denied" else []
+    return told
+
+
+def drops_the_denied(told: Told, _: Told) -> Told:
+    """Beside other servers a denied one has no outcome."""
+    if len(told["outcomes"]) > 1:
+        told["outcomes"] = [one for one in told["outcomes"] if one["status"] != "denied"]
+    return told
+
+
+def remembers() -> Any:
+    """A server that failed once has failed for good."""
+    failed: dict[str, Told] = {}
+
+    def tell(told: Told, asked: Told) -> Told:
+        urls = {one["server_id"]: str(one.get("url")) for one in asked["servers"]}
+        for one in told["outcomes"]:
+            if one["status"] == "permanent":
+                failed[urls[one["server_id"]]] = dict(one)
+            one.update(failed.get(urls[one["server_id"]], {}))
+        return told
+
+    return tell
+
+
+def by_turns() -> Any:
+    """It has another word in each load, whatever happened."""
+    turn = count()
+
+    def tell(told: Told, _: Told) -> Told:
+        word = WORDS[next(turn) % len(WORDS)]
+        for one in told["outcomes"]:
+            one["status"] = word
+        return told
+
+    return tell
+
+
+WRONG: list[tuple[ChangedLoad, str, tuple[str, ...]]] = [
+    (meaning(http_404="transient"), "status", ("P3.not-found",)),
+    (meaning(timeout="permanent"), "status", ("T1.timeout",)),
+    (meaning(denied="permanent"), "status", ("D1.denied", "D2.ambiguous")),
+    (meaning(denied="transient"), "attempts", ("D1.once", "D2.once", "R4.stops")),
+    (
+        changed("one-too-many", again=lambda _, s, n, most: s == "transient" and n <= most),
+        "attempts",
+        ("O5.bounded",),
+    ),
+    (
+        changed("never-again", again=lambda *_: False),
+        "attempts",
+        ("R2.heals", "T1.retried", "T2.retried", "T3.retried", "T4.retried"),
+    ),
+    (
+        changed(
+            "goes-on-later",
+            again=lambda _, s, n, most: (
+                n < most and (s == "transient" or (s == "permanent" and n > 1))
+            ),
+        ),
+        "attempts",
+        ("R4.stops",),
+    ),
+    (changed("claims-more", claims_more), "claims", ("O6.claimed",)),
+    (changed("follows-the-first", follows_the_first), "order", ("I3.order",)),
+    (changed("follows-the-first", follows_the_first), "isolation", ("I1.isolated",)),
+    (changed("keeps-tools", keeps_tools), "outcomes", ("O3.no-tools", "S2.no-tools")),
+    (changed("drops-the-denied", drops_the_denied), "outcomes", ("O1.one-each",)),
+    (changed("remembers", Fresh(remembers)), "clears", ("I5.clears",)),
+]
+
+
+def small_case(folder: Path) -> LoadCase:
+    """The one case that was written down."""
+    (path,) = (folder / "laws").iterdir()
+    return read_own(path)
+
+
+def judged_again(wrong: ChangedLoad, case: LoadCase, folder: Path) -> Comparison:
+    """The written case, as a check judges it."""
+    target = embedded_target(wrong)
+    loads = Loads(target.loader, folder)
+    try:
+        return LoadBench(loads, target).judged(case)
+    finally:
+        loads.close()
+        target.close()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "law", "clauses"), WRONG, ids=[f"{one.id}-{law}" for one, law, _ in WRONG]
+)
+def test_a_changed_loader_is_convicted_with_a_small_case(
+    wrong: ChangedLoad, law: str, clauses: tuple[str, ...], tmp_path: Path
+) -> None:
+    """By the clauses that it breaks and no other; two servers at most are left of the load."""
+    with trying(wrong, tmp_path) as laws:
+        compared = laws.compared(law)
+        evidence = laws.evidence
+        case = small_case(tmp_path)
+        again = judged_again(wrong, case, tmp_path)
+
+    assert compared.findings
+    assert set(compared.broken) <= set(clauses)
+    assert set(compared.broken) >= set(case.clauses)
+    assert set(again.broken) >= set(case.clauses)
+    assert len(case.given.servers) <= 2
+    assert sum(len(one.script) for one in case.given.servers) <= 3
+    assert evidence[0].startswith(f"at most {case.given.max_attempts} attempts; ")
+    assert f"--case {tmp_path}/laws/{case.id}.json" in evidence[1]
+
+
+async def one_by_one(loads: Sequence[Any]) -> list[Outcome]:
+    """Each load after the other."""
+    return [await load() for load in loads]
+
+
+FAIR = [
+    changed("as-it-is"),
+    changed("equal-pauses", pause=lambda _, base: base),
+    changed("one-by-one", together=one_by_one),
+    changed("twice-at-most", again=lambda _, s, n, most: s == "transient" and n < min(most, 2)),
+]
+
+
+@pytest.mark.parametrize("fair", FAIR, ids=lambda one: one.id)
+def test_a_fair_loader_breaks_no_law(fair: ChangedLoad, tmp_path: Path) -> None:
+    """However it goes about it."""
+    with trying(fair, tmp_path) as laws:
+        found = {law: laws.compared(law) for law in LAWS}
+
+    assert {law: compared.findings for law, compared in found.items()} == {law: [] for law in LAWS}
+    assert not (tmp_path / "laws").exists()
+
+
+def test_a_loader_that_neither_classifies_nor_retries_breaks_no_law_of_its_own(
+    tmp_path: Path,
+) -> None:
+    """What it does not declare is not asked of it."""
+
+    def tell(told: Told, _: Told) -> Told:
+        for one in told["outcomes"]:
+            one["status"] = "available" if one["status"] == "available" else "failed"
+        return told
+
+    plain = changed("plain", tell, again=lambda *_: False)
+    with trying(plain, tmp_path, Reads(classifies=False, retries=False)) as laws:
+        found = [laws.compared(law) for law in ("outcomes", "order", "isolation", "clears")]
+
+    assert [one.findings for one in found] == [[], [], [], []]
+
+
+def test_a_loader_that_changes_its_mind_is_not_judged(tmp_path: Path) -> None:
+    """It says something else each time, which no case can hold."""
+    with (
+        trying(changed("by-turns", Fresh(by_turns)), tmp_path) as laws,
+        pytest.raises(Inconclusive, match="not deterministic: at most "),
+    ):
+        laws.compared("status").conclude()
+
+
+def test_a_check_cites_what_its_law_can_convict_of() -> None:
+    """Neither more nor less, law by law."""
+    cited = {frozenset(one) for name, one in OF_CHECKS.items() if "once_generated" not in name}
+
+    assert cited == {frozenset(law.clauses) for law in LAWS.values()}
+
+
+def test_a_run_says_the_same_twice_and_leads_to_a_case_of_its_own(tmp_path: Path) -> None:
+    """One retry too many: the same verdicts in two runs, and a case that says so again."""
+    wrong = changed("one-too-many", again=lambda _, s, n, most: s == "transient" and n <= most)
+    found = []
+    for name in ("one", "two"):
+        given = trial(
+            embedded_target(wrong),
+            profile="resilience",
+            selection=Selection(
+                clauses=frozenset({"O5.bounded"}),
+                alone="test_any_script_is_tried_as_often_as_its_signals_ask",
+            ),
+        )
+        verdicts = tried(given, tmp_path / name)
+        found.append([(r["check"], r["case"], r["verdict"], r["clauses"]) for r in verdicts.every])
+    report = json.loads((tmp_path / "two" / "report.json").read_text(encoding="utf-8"))
+    (law,) = [one for one in report["results"] if one["check"].startswith("test_any_script_is")]
+    path = next((tmp_path / "two" / "laws").iterdir())
+
+    schema = json.loads((schemas_dir() / "load-case.schema.json").read_text(encoding="utf-8"))
+    Draft202012Validator(schema).validate(json.loads(path.read_text(encoding="utf-8")))
+    done = CliRunner().invoke(
+        main, ["run", "loader", "-v", "--case", str(path), "--out", str(tmp_path / "three")]
+    )
+
+    assert found[0] == found[1]
+    assert (law["verdict"], law["clauses"]) == ("fail", ["O5.bounded"])
+    again, basis = law["evidence"][-2:]
+    assert again == f"run it again: the same command and --case {path}"
+    assert basis.startswith("27 loads generated from seed 0, ")
+    assert "pass            O5.bounded" in done.output
+    assert "partial: " in done.output

@@ -1,0 +1,267 @@
+"""Laws of discovery: changed proxies are convicted with a small case, fair ones are not accused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from jsonschema import Draft202012Validator
+
+from mcp_proxy_conformance.catalogue.case import BadCase, When, read_own
+from mcp_proxy_conformance.catalogue.index import checks
+from mcp_proxy_conformance.catalogue.resources import schemas_dir
+from mcp_proxy_conformance.cli import main
+from mcp_proxy_conformance.discovery.laws.building import Plan, is_sensible
+from mcp_proxy_conformance.discovery.laws.law import LAWS
+from mcp_proxy_conformance.discovery.laws.shrinking import size
+from mcp_proxy_conformance.discovery.laws.writing import written
+from mcp_proxy_conformance.run.laws.engine import Laws
+from mcp_proxy_conformance.run.laws.of_worlds import Asked, GeneratedWorlds, generated
+from mcp_proxy_conformance.run.request import Selection
+from mcp_proxy_conformance.selftest.trial import trial, tried
+from mcp_proxy_conformance.targets.adapter import CAPABILITIES
+from mcp_proxy_conformance.targets.embedded import embedded
+from mcp_proxy_conformance.verdict.result import Inconclusive
+from mcp_proxy_reference.changed import Changed, Fresh
+from mcp_proxy_reference.facts import Facts, Status
+from mcp_proxy_reference.policy import cap, classify, locked_entry
+
+SETTLE_S = 0.1
+MODULE = "discovery/test_laws.py"
+OF_CHECKS = {check.name: check.clauses for check in checks() if check.module == MODULE}
+LEAST = frozenset({"config", "user"})
+
+
+def changed(name: str, **change: Any) -> Changed:
+    """A proxy with other decisions."""
+    return Changed(id=name, text=name, change=change)
+
+
+@contextmanager
+def trying(
+    one: Changed, folder: Path, *, can: frozenset[str] = CAPABILITIES, **asked: Any
+) -> Iterator[Laws[Plan]]:
+    """The worlds that every run tries, each law by itself, on that proxy."""
+    target = replace(embedded(one, settle_s=SETTLE_S), capabilities=can)
+    asks = Asked(examples=0, apart=True, **asked)
+    laws = Laws(GeneratedWorlds(target, folder / "scratch", folder, asks))
+    try:
+        yield laws
+    finally:
+        laws.close()
+        target.close()
+
+
+def user_first(facts: Facts) -> Status:
+    """A lock of the user is named before one of the operator."""
+    return "disabled_by_user" if facts.disabled_by_user else classify(facts)
+
+
+def moody() -> Any:
+    """Locks are told by a word that each proxy makes up for itself."""
+    word = f"mood_{next(MOODS)}"
+
+    def told(facts: Facts, status: Status, withheld: bool) -> dict[str, Any]:
+        return locked_entry(facts, status, withheld) | {"status": word}
+
+    return told
+
+
+MOODS = count()
+
+
+def test_the_same_seed_gives_the_same_worlds() -> None:
+    """Another seed others, after those that every run tries."""
+    one, again, other = (generated(6, seed, CAPABILITIES) for seed in (0, 0, 1))
+
+    assert one == again != other
+    assert one[:3] == other[:3]
+
+
+@pytest.mark.parametrize("can", [CAPABILITIES, LEAST, LEAST | {"agents", "server_off"}])
+def test_every_step_of_a_world_is_legal_where_it_stands(can: frozenset[str]) -> None:
+    """And none is of a kind that the target does not declare."""
+    plans = generated(60, 2, can)
+
+    kinds = {step.lock or step.unlock for plan in plans for step in plan.world.steps} - {None}
+    assert [plan for plan in plans if not is_sensible(plan.world)] == []
+    assert "approval" in can or not kinds & {"approval", "quarantine"}
+    assert max(len(plan.world.tools()) for plan in plans) > 20
+    assert {len(plan.world.servers) for plan in plans} >= {1, 2, 3, 4, 5, 6}
+
+
+def test_what_is_written_is_valid_under_the_schemas(tmp_path: Path) -> None:
+    """The case and its stage, for each kind of request, in any world."""
+    schemas = [
+        Draft202012Validator(json.loads((schemas_dir() / f"{name}.schema.json").read_bytes()))
+        for name in ("case", "stage")
+    ]
+    for plan in generated(25, 1, CAPABILITIES):
+        for of in _requests(plan):
+            path = written(plan, of, {"FR-004.precedence"}, tmp_path)
+            if path is not None:
+                case, world = read_own(path)
+                stage = path.with_name(f"{case.given.stage}.json")
+                for schema, one in zip(schemas, (path, stage), strict=True):
+                    schema.validate(json.loads(one.read_bytes()))
+                assert world.steps == plan.world.steps
+
+
+def _requests(plan: Plan) -> list[When]:
+    key, tool = list(plan.world.tools().items())[-1]
+    forms = [When(do="discover", query=tool.word, include_disabled=f) for f in (None, True, False)]
+    return [*forms, When(do="list"), When(do="call", tool=str(key))]
+
+
+WRONG: list[tuple[Changed, str, set[str]]] = [
+    (
+        changed("user-first", classify=user_first),
+        "statuses",
+        {"FR-004.precedence", "SC-003.discovery"},
+    ),
+    (
+        changed("eleven", cap=lambda wanted: cap(wanted) + 1),
+        "cap",
+        {"FR-006.cap", "FR-006.odd-limits"},
+    ),
+    (
+        changed("silent", note=lambda *_: None),
+        "notes",
+        {"FR-009.note", "SC-006.every-kind", "FR-009.tight-limit", "SC-002.two-steps"},
+    ),
+]
+
+
+@pytest.mark.parametrize(("wrong", "law", "clauses"), WRONG, ids=lambda one: getattr(one, "id", ""))
+def test_a_changed_proxy_is_convicted_with_a_small_case(
+    wrong: Changed, law: str, clauses: set[str], tmp_path: Path
+) -> None:
+    """By the clauses that it breaks and no other; the case by itself shows it again."""
+    with trying(wrong, tmp_path) as laws:
+        compared = laws.compared(law)
+        evidence, basis = laws.evidence, laws.basis
+        first = generated(0, 0, CAPABILITIES)[0]
+    (path,) = (tmp_path / "laws").glob("law-*.json")
+    case, world = read_own(path)
+
+    assert compared.findings
+    assert set(compared.broken) <= clauses
+    assert set(case.clauses) <= set(compared.broken)
+    assert size(Plan(world, (0,)))[1] < size(first)[1]
+    assert evidence[0].startswith("world(server(")
+    assert evidence[1] == f"run it again: the same command and --case {path}"
+    assert "from seed 0" in basis[0]
+
+
+FAIR = [changed("as-it-is"), changed("five-at-most", cap=lambda wanted: min(cap(wanted), 5))]
+
+
+@pytest.mark.parametrize("fair", FAIR, ids=lambda one: one.id)
+def test_a_fair_proxy_breaks_no_law(fair: Changed, tmp_path: Path) -> None:
+    """And every law has seen something of what it is about."""
+    target = embedded(fair, settle_s=SETTLE_S)
+    laws = Laws(GeneratedWorlds(target, tmp_path / "scratch", tmp_path, Asked(examples=1)))
+    try:
+        found = {law: laws.compared(law) for law in LAWS}
+    finally:
+        laws.close()
+        target.close()
+
+    assert {law: compared.findings for law, compared in found.items()} == {law: [] for law in LAWS}
+    assert {law for law, compared in found.items() if not compared.observed} == set()
+    assert not (tmp_path / "laws").exists()
+
+
+def test_a_proxy_that_changes_its_mind_is_not_judged(tmp_path: Path) -> None:
+    """It says something else each time, which no case can hold."""
+    with (
+        trying(changed("moody", locked_entry=Fresh(moody)), tmp_path) as laws,
+        pytest.raises(Inconclusive, match="not deterministic: world"),
+    ):
+        laws.compared("statuses").conclude()
+
+
+def test_a_law_that_saw_nothing_proves_nothing(tmp_path: Path) -> None:
+    """Where the flag reveals nothing, no entry was seen to be as it should."""
+    hidden = changed("hidden", sections=lambda *_: dict[str, Any]())
+    with (
+        trying(hidden, tmp_path) as laws,
+        pytest.raises(Inconclusive, match="no generated world showed"),
+    ):
+        laws.compared("entries").conclude()
+
+
+def test_a_check_cites_what_its_law_can_convict_of() -> None:
+    """Neither more nor less, law by law."""
+    cited = {frozenset(one) for name, one in OF_CHECKS.items() if "once_generated" not in name}
+
+    assert cited == {frozenset(law.clauses) for law in LAWS.values()}
+
+
+def test_a_run_says_the_same_twice_and_tells_its_seed(tmp_path: Path) -> None:
+    """The same verdicts by the same clauses, and what they rest on."""
+    found = []
+    for name in ("one", "two"):
+        given = trial(
+            embedded(changed("eleven", cap=lambda wanted: cap(wanted) + 1), settle_s=SETTLE_S),
+            selection=Selection(
+                clauses=frozenset({"FR-006.odd-limits"}),
+                alone="test_no_answer_in_any_world_exceeds_its_cap",
+            ),
+        )
+        verdicts = tried(given, tmp_path / name)
+        found.append([(r["check"], r["verdict"], r["clauses"]) for r in verdicts.every])
+    report = json.loads((tmp_path / "two" / "report.json").read_text(encoding="utf-8"))
+
+    assert found[0] == found[1]
+    assert found[0][0][1] == "fail"
+    assert "worlds generated from seed 0" in report["results"][0]["evidence"][-1]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{}", "missing required field `id`"),
+        (None, "cannot read "),
+        ('{"area": "nowhere"}', "no check is of area 'nowhere'"),
+    ],
+)
+def test_a_case_of_ones_own_that_cannot_be_used_is_told(
+    text: str | None, said: str, tmp_path: Path
+) -> None:
+    """In one sentence, with the repair."""
+    path = tmp_path / "own.json"
+    if text is not None:
+        whole = {
+            "id": "own", "area": "law", "title": "Own.", "source": ["FR-004"],
+            "clauses": ["FR-004.enum"], "given": {"stage": "mixed"},
+            "when": {"do": "discover", "query": "a"}, "then": {"note": "any"},
+        }  # fmt: skip
+        path.write_text(json.dumps(whole | json.loads(text)) if text != "{}" else text)
+
+    with pytest.raises(BadCase, match=said):
+        read_own(path)
+
+
+def test_a_run_tries_a_case_of_ones_own_and_nothing_else(tmp_path: Path) -> None:
+    """A written case and its stage, by the command that the evidence tells; others are left out."""
+    plan = generated(0, 0, CAPABILITIES)[1]
+    word = next(iter(plan.world.tools().values())).word
+    of = When(do="discover", query=word, include_disabled=True, limit=100)
+    path = written(plan, of, {"FR-004.precedence"}, tmp_path / "laws")
+
+    done = CliRunner().invoke(
+        main, ["run", "reference", "--case", str(path), "--out", str(tmp_path / "out")]
+    )
+
+    report = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
+    told = [(one["case"], one["verdict"]) for one in report["results"]]
+    assert path is not None
+    assert (told, done.exit_code) == ([(path.stem, "pass")], report["exit"])

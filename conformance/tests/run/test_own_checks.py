@@ -1,0 +1,166 @@
+"""Checks of a user's own: typed, from an installed package, and told by pytest."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import site
+import subprocess
+import venv
+from pathlib import Path
+
+import pytest
+
+import mcp_proxy_reference
+from mcp_proxy_conformance import api as checking
+from mcp_proxy_conformance.catalogue.resources import fixtures_dir, schemas_dir
+
+GUIDE = Path(__file__).parents[3] / ".github" / "OWN_CHECKS.md"
+(EXAMPLE,) = re.findall(r"```python\n# test_mine.py\n(.*?)```", GUIDE.read_text("utf-8"), re.DOTALL)
+WRONG = """\
+from mcp_proxy_conformance.api import Bench, key, on, server, tool, world
+from mcp_proxy_conformance.api import ToolKee
+
+FORGE = world(server("forge", "zorvik_list"))
+
+@on(FORGE)
+def test_wrong(bench: Bench) -> None:
+    answer = bench.discover(5)
+    statuses: dict[str, str] = answer.statuses()
+    bench.discover("mobela", flag=True)
+    bench.call("forge:mobela_drop")
+"""
+ENDINGS = """\
+from mcp_proxy_conformance.api import Bench, NotApplicable, on, server, tool, world
+
+FORGE = world(server("forge", tool("zorvik_list")))
+
+@on(FORGE)
+def test_of_no_concern(bench: Bench) -> None:
+    raise NotApplicable("no such promise")
+
+@on(FORGE)
+def test_not_seen(bench: Bench) -> None:
+    bench.require(False, "it was not shown")
+
+@on(FORGE)
+def test_broken(bench: Bench) -> None:
+    assert bench.discover("zorvik").callables() == ()
+
+def test_without_a_bench() -> None:
+    assert True
+"""
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The Python of an environment with the package as the wheel lays it out."""
+    root = tmp_path_factory.mktemp("installed")
+    venv.create(root, symlinks=True)
+    program = root / "bin" / "python"
+    asked = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    told = subprocess.run([program, "-c", asked], capture_output=True, text=True, check=True)
+    packages = Path(told.stdout.strip())
+    for module in (checking, mcp_proxy_reference):
+        folder = Path(str(module.__file__)).parent
+        shutil.copytree(folder, packages / folder.name, dirs_exist_ok=True)
+    for folder in (fixtures_dir(), schemas_dir()):
+        data = packages / "mcp_proxy_conformance" / "data" / folder.name
+        shutil.copytree(folder, data, dirs_exist_ok=True)
+    (packages / "others.pth").write_text("\n".join(site.getsitepackages()), encoding="utf-8")
+    return program
+
+
+def done(
+    python: Path, folder: Path, text: str, *arguments: str
+) -> subprocess.CompletedProcess[str]:
+    """A module of Python's run on a file of the user's, in a folder of theirs."""
+    (folder / "test_mine.py").write_text(text, encoding="utf-8")
+    return subprocess.run(
+        [python, "-m", *arguments, "test_mine.py"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=110,
+    )
+
+
+def pytest_on(python: Path, folder: Path, text: str) -> subprocess.CompletedProcess[str]:
+    """Pytest with the plugin against the reference."""
+    plugin = ("-p", "mcp_proxy_conformance.plugin", "--target", "reference")
+    return done(python, folder, text, "pytest", *plugin, "-q")
+
+
+def mypy_on(python: Path, folder: Path, text: str) -> subprocess.CompletedProcess[str]:
+    """Mypy in its strict mode, with one cache for all files."""
+    return done(python, folder, text, "mypy", "--strict", f"--cache-dir={python.parent / 'cache'}")
+
+
+def test_the_package_is_the_installed_one(python: Path, tmp_path: Path) -> None:
+    """Else the tests below would say nothing of it."""
+    asked = (
+        "from mcp_proxy_conformance.catalogue import resources as r;"
+        "print(r.__file__, r.fixtures_dir())"
+    )
+
+    told = subprocess.run(
+        [python, "-c", asked], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+
+    assert told.stdout.count(str(python.parents[1])) == 2
+
+
+def test_the_worked_example_is_typed_and_passes(python: Path, tmp_path: Path) -> None:
+    """By mypy in its strict mode, then by pytest; the report has what cites a clause, as a part."""
+    typed = mypy_on(python, tmp_path, EXAMPLE)
+    ran = pytest_on(python, tmp_path, EXAMPLE)
+
+    report = json.loads((tmp_path / "mcp-proxy-conformance-out" / "report.json").read_bytes())
+    assert (typed.returncode, typed.stdout) == (0, "Success: no issues found in 1 source file\n")
+    assert (ran.returncode, "3 passed" in ran.stdout) == (0, True), ran.stdout
+    assert [(one["check"], one["verdict"]) for one in report["results"]] == [
+        ("test_a_denied_tool_is_revealed_by_its_word", "pass")
+    ]
+    assert (report["headline"], report["exit"]) == ("partial", 4)
+
+
+def test_a_wrong_file_is_refused_by_mypy(python: Path, tmp_path: Path) -> None:
+    """A name that is not there, and arguments and results of other types."""
+    typed = mypy_on(python, tmp_path, WRONG)
+
+    codes = re.findall(r"test_mine.py:\d+: error: .*\[([\w-]+)\]", typed.stdout)
+    assert (typed.returncode, sorted(codes)) == (
+        1,
+        ["arg-type", "arg-type", "arg-type", "assignment", "attr-defined", "call-arg"],
+    )
+
+
+def test_a_check_that_cites_nothing_ends_in_pytests_words(python: Path, tmp_path: Path) -> None:
+    """Skipped where it does not apply, failed where it was not observed, or broken."""
+    ran = pytest_on(python, tmp_path, ENDINGS)
+
+    assert "2 failed, 1 passed, 1 skipped" in ran.stdout
+    assert "Inconclusive: it was not shown" in ran.stdout
+
+
+def test_a_clause_of_ones_own_is_refused_with_the_repair(python: Path, tmp_path: Path) -> None:
+    """At import, in one sentence."""
+    own = EXAMPLE.replace("FR-001.reveals-config", "ACME.help-desk")
+
+    ran = pytest_on(python, tmp_path, own)
+
+    assert ran.returncode == 2
+    assert "There is no clause 'ACME.help-desk'" in ran.stdout
+    assert "leave @requirement out" in ran.stdout
+
+
+def test_the_guide_names_the_stages_and_most_names() -> None:
+    """What it shows is there."""
+    text = GUIDE.read_text(encoding="utf-8")
+    stages = sorted(path.stem for path in (fixtures_dir() / "stages").glob("*.json"))
+
+    assert ", ".join(f"`{name}`" for name in stages) in text
+    assert sorted(checking.__all__) == sorted(set(checking.__all__))
+    assert [name for name in ("world", "server", "tool", "ABSENT") if f"`{name}`" not in text] == []

@@ -1,0 +1,269 @@
+"""Runs in several processes: one report, that of a run in one, whatever happens to a worker."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import living
+import pytest
+from click.testing import CliRunner
+
+from mcp_proxy_conformance.catalogue.resources import schemas_dir
+from mcp_proxy_conformance.cli import checking, main
+from mcp_proxy_conformance.run.parallel.controller import Controller
+from mcp_proxy_conformance.run.parallel.worker import SHARES
+from mcp_proxy_conformance.run.subjects.proxy import GENERATED
+
+pytestmark = pytest.mark.timeout(900)
+RUN = (sys.executable, "-m", "mcp_proxy_conformance", "run")
+PYTEST = (sys.executable, "-m", "pytest", "-p", "mcp_proxy_conformance.plugin", "--out", "out")
+FEW = "test_strange or test_no_more_locked or odd_limit or rejection-config or after_a_restart"
+ADAPTER = json.dumps({"command": [sys.executable, "-m", "mcp_proxy_reference.adapter"]})
+FATAL = "test_the_text_of_a_strange_tool_comes_back_as_it_is"
+KINDS: dict[str, tuple[tuple[str, ...], str]] = {
+    "the reference": (
+        (*PYTEST, "--target=reference", "--profile=discovery+robustness", "-k", FEW), ""
+    ),
+    "an adapter": (
+        (*PYTEST, "--target=command", "--target-options", ADAPTER, "-k", FEW), ""
+    ),
+    "a fault": (
+        (*RUN, "reference", "--profile=robustness", "--out=out"), "quote-ends-the-search"
+    ),
+}  # fmt: skip
+"""How a target is judged, and its fault; those that have one live in the process of the checks."""
+
+
+def environment(**told: str) -> dict[str, str]:
+    """That of this process, with the reference inside of the processes that run checks."""
+    here = {"PYTHONPATH": str(Path(__file__).parents[1]), "PYTEST_PLUGINS": "embedded_reference"}
+    return os.environ | here | told
+
+
+def done(
+    folder: Path, command: tuple[str, ...], env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """A run in a folder of its own."""
+    folder.mkdir(exist_ok=True)
+    return subprocess.run(
+        command, cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=400
+    )
+
+
+def report(folder: Path) -> Any:
+    """The report in it, which keeps to its schema."""
+    told = json.loads((folder / "out" / "report.json").read_bytes())
+    schema = json.loads((schemas_dir() / "report.schema.json").read_bytes())
+    jsonschema.validate(told, schema, cls=jsonschema.Draft202012Validator)
+    return told
+
+
+def untimed(told: Any) -> Any:
+    """Without times, and without the numbers of messages, since targets are asked until ready.
+
+    How far a breach of a law is shrunk is a matter of time, too.
+    """
+    del told["timing"]
+    for one in told["results"]:
+        if one["stage"] == GENERATED.id:
+            del one["evidence"], one["reason"]
+        one["messages"] = sorted({name.rpartition("/")[0] for name in one["messages"]})
+    told["messages"] = sorted({name.rpartition("/")[0] for name in told["messages"]})
+    return told
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def alone(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A kind of target, and the report of a run in one process."""
+    command, fault = KINDS[request.param]
+    folder = tmp_path_factory.mktemp("alone")
+    env = environment(BENT=fault) if fault else None
+    came = done(folder, command, env)
+    return command, env, came.returncode, untimed(report(folder))
+
+
+def test_several_processes_report_what_one_does(alone: Any, tmp_path: Path) -> None:
+    """Verdicts, evidence, stages and their order; the exit code; nothing else is left."""
+    command, env, code, serial = alone
+
+    came = done(tmp_path, (*command, "-n", "2"), env)
+
+    assert untimed(report(tmp_path)) == serial
+    assert came.returncode == code
+    assert serial["results"]
+    assert {one.name for one in (tmp_path / "out").iterdir()} <= {
+        "report.json", "run.log", "checks.ini", "scratch", "logs", "laws",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("alone", ["a fault"], indirect=True)
+def test_all_parts_merged_are_the_report_of_one_run(alone: Any, tmp_path: Path) -> None:
+    """Whatever their order; without one of them it is partial, and says which is missing."""
+    command, env, code, serial = alone
+    parts = {name: tmp_path / name for name in ("1", "2")}
+    for name, folder in parts.items():
+        done(folder, (*command, "--shard", f"{name}/2"), env)
+    one, two = (str(folder / "out" / "report.json") for folder in parts.values())
+    whole, less = tmp_path / "whole" / "out" / "report.json", tmp_path / "less.json"
+
+    came = CliRunner().invoke(main, ["report", "merge", two, one, "--out", str(whole)])
+    CliRunner().invoke(main, ["report", "merge", two, "--out", str(less)])
+
+    assert came.exit_code == code
+    assert untimed(report(tmp_path / "whole")) == serial
+    assert [report(folder)["complete"] for folder in parts.values()] == [False, False]
+    assert "shard" not in json.loads(less.read_bytes())
+    assert json.loads(less.read_bytes())["complete"] is False
+
+
+def test_a_lost_worker_is_replaced_and_its_results_stay(tmp_path: Path) -> None:
+    """Killed in the middle of a check: the check runs again elsewhere, those before it do not."""
+    env = environment(FATAL=FATAL, FATAL_ONCE=str(tmp_path / "once"))
+    command = (*RUN, "reference", "--profile=robustness", "--out=out", "-n", "2")
+
+    came = done(tmp_path, command, env)
+
+    told = report(tmp_path)
+    assert (came.returncode, told["headline"], told["complete"]) == (0, "conformant", True)
+    names = [one["reproduce"] for one in told["results"]]
+    assert len(names) == len(set(names))
+    shared = [one["place"] for one in told["stages"] if "::" not in one["place"]]
+    messages = {
+        place for name in told["messages"] if "::" not in (place := name.rpartition("/")[0])
+    }
+    assert shared == ["hostile", "hostile 2"]
+    assert messages == {"hostile", "hostile 2"}
+
+
+def test_a_check_that_ends_every_worker_is_a_fault_of_the_suite(tmp_path: Path) -> None:
+    """Exit 70 with the check's name; what was found before stays."""
+    command = (*RUN, "reference", "--profile=robustness", "--out=out", "-n", "2")
+
+    came = done(tmp_path, command, environment(FATAL=FATAL))
+
+    told = report(tmp_path)
+    assert (came.returncode, told["headline"]) == (70, "fault of the suite")
+    assert FATAL in told["why"]
+    assert told["results"]
+    assert living.naming(tmp_path) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_ends_its_workers_and_reports(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    """Exit 130 with what was found so far; no process and no share is left."""
+    shares = tmp_path / "out" / SHARES
+    run = subprocess.Popen(
+        [*RUN, "reference", f"--out={tmp_path / 'out'}", "-n", "2"],
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
+    )
+    deadline = time.monotonic() + 100
+    while not any(b'"found"' in one.read_bytes() for one in shares.glob("*.part")):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    run.send_signal(number)
+    told, _ = run.communicate(timeout=100)
+
+    found = report(tmp_path)
+    assert (run.returncode, found["exit"], found["complete"]) == (130, 130, False)
+    assert found["results"]
+    assert told.decode().splitlines()[-1].startswith("interrupted: ")
+    assert living.naming(tmp_path) == []
+    assert not shares.exists()
+
+
+@pytest.mark.parametrize("more", [(), ("-n", "2")])
+def test_an_interruption_that_nobody_heard_of_ends_the_run(
+    more: tuple[str, ...], tmp_path: Path
+) -> None:
+    """What was lost inside of a check is raised again after it; that check has no result."""
+    command = (*RUN, "reference", "--profile=robustness", "--out=out", *more)
+
+    came = done(tmp_path, command, environment(DEAF=FATAL))
+
+    told = report(tmp_path)
+    assert (told["complete"], told["results"] != []) == (False, True)
+    assert came.returncode == told["exit"] == 130
+    assert FATAL not in {one["check"] for one in told["results"]}
+
+
+def test_a_worker_whose_targets_do_not_start_is_told_of(tmp_path: Path) -> None:
+    """Its checks are errors of the adapter, those of the other worker are what they are."""
+    adapter = tmp_path / "adapter.py"
+    adapter.write_text(
+        "import os, runpy\n"
+        "if os.environ.get('PYTEST_XDIST_WORKER') == 'gw1': raise SystemExit('none here')\n"
+        "runpy.run_module('mcp_proxy_reference.adapter', run_name='__main__')\n",
+        encoding="utf-8",
+    )
+    options = json.dumps({"command": [sys.executable, str(adapter)]})
+    env = {name: v for name, v in os.environ.items() if not name.startswith("PYTEST_XDIST")}
+    kind = (*PYTEST, "--target=command", "--target-options", options, "-k", FEW)
+
+    done(tmp_path, (*kind, "-n", "2"), env)
+
+    told = report(tmp_path)
+    errors = [one for one in told["results"] if one["verdict"] == "error"]
+    assert (told["exit"], {one["blame"] for one in errors}) == (3, {"adapter"})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("reference", "-n", "0"), "'0' is neither a number from 1 to 9999 nor auto"),
+        (("reference", "-n", "9" * 5000), "is neither a number from 1 to 9999 nor auto"),
+        (("reference", "--shard", f"1/{'9' * 5000}"), "write 1/3 for the first of three"),
+        (("reference", "--shard", "1/3000000000"), "write 1/3 for the first of three"),
+        (("endpoint", "--url", "http://127.0.0.1:1/mcp", "-n", "2"), "one budget and one rate"),
+        (("-n", "2", "endpoint", "--url", "http://127.0.0.1:1/mcp"), "one budget and one rate"),
+        (("loader", "-n", "2"), "leave -n out"),
+        (("reference", "--shard", "4/3"), "write 1/3 for the first of three"),
+    ],
+)
+def test_what_cannot_be_divided_is_refused(
+    arguments: tuple[str, ...], words: str, tmp_path: Path
+) -> None:
+    """Exit 2 and a sentence."""
+    came = done(tmp_path, (*RUN, *arguments))
+
+    assert (came.returncode, words in came.stderr) == (2, True)
+
+
+def test_without_xdist_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exit 2 and the command that installs it."""
+    monkeypatch.setattr(checking, "find_spec", lambda _: None)
+
+    came = CliRunner().invoke(main, ["run", "-n", "2", "--out", str(tmp_path)])
+
+    assert came.exit_code == 2
+    assert "pip install 'mcp-proxy-conformance[parallel]'" in came.output
+
+
+def test_a_worker_that_is_ending_is_not_soon_interrupted_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It may be ending its targets, and they take their time; one that heard nothing is told."""
+    now, told = [0.0], list[float]()
+    monkeypatch.setattr(Controller, "__init__", lambda _: None)
+    monkeypatch.setattr(Controller, "_growing", lambda _: {"gw0": 4711})
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "sleep", lambda s: now.__setitem__(0, now[0] + s))
+    monkeypatch.setattr(os, "kill", lambda *_: told.append(now[0]))
+
+    Controller().pytest_sessionfinish()  # type: ignore[call-arg]
+
+    gaps = [later - sooner for sooner, later in itertools.pairwise(told)]
+    assert (told[0], len(gaps) > 0, all(gap > 10 for gap in gaps)) == (0.0, True, True)

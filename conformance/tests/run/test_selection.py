@@ -1,0 +1,149 @@
+"""Runs of a part of a profile, runs that end early, and how much of a run is told."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from mcp_proxy_conformance.catalogue.requirement import UnknownClause, catalogue
+from mcp_proxy_conformance.cli import main
+
+NEVER = ["--timeout-signature", "what nobody ever sends"]
+"""The reference's loader does not know of it: T4.declared is broken."""
+DECLARED = "test_an_authorization_that_timed_out_is_no_denial[authorization-declared]"
+
+
+def run(out: Path, *words: str) -> tuple[Result, dict[str, Any]]:
+    """A run of this process, and its report if it wrote one."""
+    done = CliRunner().invoke(main, ["run", *words, "--out", str(out)])
+    path = out / "report.json"
+    return done, json.loads(path.read_bytes()) if path.exists() else {}
+
+
+def seen(report: dict[str, Any]) -> set[str]:
+    """The clauses that some check has looked at."""
+    return {one["id"] for one in report["clauses"] if one["results"]}
+
+
+def test_a_requirement_is_all_of_its_clauses() -> None:
+    """A clause is itself, and what is neither is refused with the nearest id."""
+    assert catalogue().meant("FR-006.cap") == ("FR-006.cap",)
+    assert {"FR-006.cap", "FR-006.fills"} < set(catalogue().meant("FR-006"))
+    with pytest.raises(UnknownClause, match=r"'FR-06'; the nearest is 'FR-006'"):
+        catalogue().meant("FR-06")
+
+
+def test_only_what_is_asked_for_is_judged(tmp_path: Path) -> None:
+    """Each clause of a requirement and the one of another; all pass, and the run is partial."""
+    done, report = run(tmp_path, "loader", "--only", "T1", "--only", "D1.denied")
+
+    told = done.stdout.splitlines()[-1]
+    assert (done.exit_code, report["headline"], report["complete"]) == (4, "partial", False)
+    assert {"T1.timeout", "T1.retried", "D1.denied"} <= seen(report)
+    assert not {"O1.one", "N2.none"} & seen(report)
+    assert told.startswith("partial: of the clauses that were asked for: ")
+    assert f"exit 4; report: {tmp_path / 'report.json'}" in told
+
+
+def test_what_nobody_asked_for_is_left_out(tmp_path: Path) -> None:
+    """Also a clause that a check cites beside, and of which it saw nothing in its cases."""
+    done, report = run(tmp_path, "reference", "--only", "FR-006.cap")
+
+    verdicts = {one["id"]: (one["verdict"], one["cause"]) for one in report["clauses"]}
+    assert done.exit_code == 4
+    assert verdicts["FR-006.cap"] == ("pass", "")
+    assert "inconclusive" not in {verdict for verdict, _ in verdicts.values()}
+    assert "1 inconclusive" not in done.stdout
+
+
+def test_a_part_that_is_broken_is_violated(tmp_path: Path) -> None:
+    """Exit 1, and how much was not looked at."""
+    done, report = run(tmp_path, "loader", *NEVER, "--only", "T4.declared")
+
+    told = done.stdout.splitlines()[-1]
+    assert (done.exit_code, report["headline"]) == (1, "violated")
+    assert "clauses broken (T4.declared), " in told
+    assert "not looked at; exit 1" in told
+    assert (
+        f"Reproduce with: mcp-proxy-conformance run loader {NEVER[0]} '{NEVER[1]}'" in done.stdout
+    )
+    assert f"--check '{DECLARED}'" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--only", "FR-06"], "no requirement or clause 'FR-06'; the nearest is 'FR-006'"),
+        (["--only", "T1"], "the profile discovery+robustness has no clause of T1; name one"),
+        (["--only", "FR-006", "--only", ""], "no requirement or clause ''"),
+        (["--check", "test_nothing_of_that_name"], "there is no check or case"),
+        (["--quiet", "--verbose"], "contradict each other; leave one out"),
+    ],
+)
+def test_a_choice_that_cannot_be_meant_is_refused(
+    words: list[str], sentence: str, tmp_path: Path
+) -> None:
+    """Exit 2, one sentence, and nothing is started."""
+    done, report = run(tmp_path, *words)
+
+    assert (done.exit_code, report) == (2, {})
+    assert sentence in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_checks_and_cases_can_be_named_together(tmp_path: Path) -> None:
+    """Each that is named is run, a case of a loader by its own name too."""
+    names = ["denied-forbidden", DECLARED]
+
+    _, report = run(tmp_path, "loader", *(word for name in names for word in ("--check", name)))
+
+    assert {one["case"] for one in report["results"]} == {
+        "denied-forbidden",
+        "authorization-declared",
+    }
+
+
+def test_a_run_can_end_at_its_first_failure(tmp_path: Path) -> None:
+    """The report is whole, exit 1; what was not looked at is not run, and nothing else fails."""
+    done, report = run(tmp_path, "loader", *NEVER, "--fail-fast")
+
+    last = report["results"][-1]
+    unseen = [one for one in report["clauses"] if not one["results"]]
+    assert (done.exit_code, report["exit"], report["complete"]) == (1, 1, False)
+    assert (last["verdict"], last["clauses"]) == ("fail", ["T4.declared"])
+    assert {one["reason"] for one in unseen} == {"the run ended before it"}
+    assert [one["verdict"] for one in report["results"]].count("fail") == 1
+    assert f"{len([one for one in unseen if one['judgement'] == 'F'])} not run" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "heard"),
+    [
+        ([], ["stage crowd: starting", "stage crowd: armed", "1 of 1 checks"]),
+        (["--quiet"], []),
+        (["--verbose"], ["stage crowd: starting", "stage crowd: armed", "1 of 1 checks"]),
+    ],
+)
+def test_progress_is_a_few_plain_lines_where_there_is_no_terminal(
+    words: list[str], heard: list[str], tmp_path: Path
+) -> None:
+    """The stages that are set up and the number of checks on standard error; --quiet is quiet."""
+    check = ["--check", "limits-11-at-10", "--out", "out"]
+    command = [sys.executable, "-m", "mcp_proxy_conformance", "run", "reference", *check, *words]
+
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=100,
+        env={name: value for name, value in os.environ.items() if name != "FORCE_COLOR"},
+    )  # fmt: skip
+
+    assert (done.returncode, done.stderr.splitlines()) == (4, heard)
+    assert done.stdout.splitlines()[-1].endswith("; report: out/report.json")
+    assert "\x1b" not in done.stdout + done.stderr
+    assert (len(done.stdout.splitlines()) == 1) is ("--quiet" in words)

@@ -1,0 +1,268 @@
+"""What parts of a run hand over, how they are brought together, and which checks a part has."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import execnet
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+from told_runs import CLEAN, ONE
+
+from mcp_proxy_conformance.catalogue.requirement import profile
+from mcp_proxy_conformance.cli import main
+from mcp_proxy_conformance.report.document import plain
+from mcp_proxy_conformance.report.making import made
+from mcp_proxy_conformance.run.collection import BadShard, shard_of, shared_out
+from mcp_proxy_conformance.run.parallel.shares import (
+    Began,
+    Ended,
+    Found,
+    Share,
+    Writer,
+    gather,
+    shares_in,
+)
+from mcp_proxy_conformance.verdict.cited import ArmedTold, Cited, StageTold
+from mcp_proxy_conformance.verdict.record import RunRecord, RunState, Shard, TargetFacts
+from mcp_proxy_conformance.verdict.redaction import encodable
+from mcp_proxy_conformance.verdict.result import Result
+
+PART = CLEAN | {
+    "profile": CLEAN["profile"] | {"name": "discovery@1"},
+    "target": CLEAN["target"] | {"file": None, "lines": {}},
+    "suite": {"name": "mcp-proxy-conformance", "version": "0.1.0"},
+    "shard": {
+        "number": 1, "of": 2, "order": {"test_order_and_cap.py::test_cap[11]": "crowd"},
+        "narrowed": False, "interrupted": False, "cut_short": "", "faults": [], "stopped": None,
+    },
+}  # fmt: skip
+SECOND = PART | {"shard": PART["shard"] | {"number": 2}, "results": [], "messages": {}}
+
+
+def reported(state: RunState) -> dict[str, Any]:
+    """The report of a run that has come to that."""
+    stages = tuple(state.stages)
+    return plain(made(
+        RunRecord(
+            target=TargetFacts(kind="reference"), profile=profile("discovery"), state=state,
+            stages=stages,
+        )
+    ))  # fmt: skip
+
+
+def found(at: int, reason: str, key: str = "") -> Found:
+    """A check of the stage crowd, which rests on one message."""
+    result = Result(
+        check=f"test_{at}", case=None, clauses=("FR-006.cap",), judgement="F", verdict="pass",
+        reason=reason, stage="crowd", messages=("crowd/7",),
+    )  # fmt: skip
+    message = Cited(
+        edge="client", direction="sent", at=0.0, peer="", note="", body=reason, cut=0,
+        headers=(("Via", f"for {key}"),),
+    )  # fmt: skip
+    armed = ArmedTold(called=[], refused=[], skipped={}, unproven={})
+    stage = StageTold(
+        place="crowd", name="crowd", stage="crowd", armed=armed, seconds=0.0,
+        credentials=({"X-Key": key},),
+    )  # fmt: skip
+    return Found(at=at, results=(result,), messages={"crowd/7": message}, stages=(stage,))
+
+
+def test_shares_come_together_in_the_order_of_the_run() -> None:
+    """A check told of twice counts once; stages and their messages are kept apart."""
+    run = RunState()
+
+    told = gather(run, [Share(found=(found(2, "a"), found(3, "a"))), Share(found=(found(1, "b"),))])
+
+    assert told == {1, 2, 3}
+    assert [(one.reason, one.messages) for one in run.results] == [
+        ("b", ("crowd/7",)), ("a", ("crowd 2/7",)), ("a", ("crowd 2/7",)),
+    ]  # fmt: skip
+    assert {name: one.body for name, one in run.messages.items()} == {
+        "crowd/7": "b",
+        "crowd 2/7": "a",
+    }
+    assert [one.place for one in run.stages] == ["crowd", "crowd 2"]
+
+
+def test_a_share_that_becomes_whole_while_it_is_looked_for_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its name changes between the look into the folder and the look into the share."""
+    writer = Writer(tmp_path, "gw0")
+    writer.write(Began(7))
+    writer.close()
+    monkeypatch.setattr(Path, "glob", lambda folder, _: [folder / "gw0.part"])
+
+    assert {name: one.pid for name, one in shares_in(tmp_path).items()} == {"gw0": 7}
+
+
+def test_a_check_that_two_workers_ran_counts_once() -> None:
+    """As the first of them has it."""
+    run = RunState()
+
+    gather(run, [Share(found=(found(1, "first"),)), Share(found=(found(1, "again"),))])
+
+    assert [one.reason for one in run.results] == ["first"]
+
+
+def test_credentials_of_every_worker_are_taken_out_of_every_message() -> None:
+    """Also where another worker's target has told them."""
+    run = RunState()
+    other = found(2, "b", "k3y-of-one")
+
+    gather(run, [Share(found=(found(1, "a", "k3y-of-one"),)), Share(found=(other,))])
+
+    told = reported(run)["messages"]
+    assert {one["headers"]["Via"] for one in told.values()} == {"for (redacted)"}
+
+
+def test_what_was_written_before_an_end_is_read(tmp_path: Path) -> None:
+    """A line that is not whole is left out, and so is an end that was not reached."""
+    writer = Writer(tmp_path, "gw0")
+    for line in (Began(7), found(1, "x"), Ended(cut_short="why")):
+        writer.write(line)
+    writer.close()
+    *lines, _ = (tmp_path / "gw0.jsonl").read_bytes().splitlines(keepends=True)
+    torn = b'{"type":"found","at":2,"resu'
+    (tmp_path / "gw1.part").write_bytes(b"".join([*lines, torn]))
+
+    shares = shares_in(tmp_path)
+
+    assert [share.pid for share in shares.values()] == [7, 7]
+    assert [[one.at for one in share.found] for share in shares.values()] == [[1], [1]]
+    assert [share.ended for share in shares.values()] == [Ended(cut_short="why"), None]
+
+
+def test_what_a_target_says_can_be_sent_to_another_process() -> None:
+    """Half a pair of surrogates is shown as its escape; all else is as it was."""
+    value = {"a\udc80": ["\ud800", 1, None, ("é", {"b": True})]}
+
+    told = encodable(value)
+
+    assert execnet.loads(execnet.dumps(told)) == told
+    assert told == {"a\\udc80": ["\\ud800", 1, None, ("é", {"b": True})]}
+
+
+@given(st.dictionaries(st.integers(), st.sampled_from("abcdefgh")), st.integers(1, 9))
+def test_each_check_is_in_one_part_and_no_place_is_divided(places: dict[int, str], of: int) -> None:
+    """However many parts there are; the order stays."""
+    parts = [shared_out(places, Shard(number=one + 1, of=of)) for one in range(of)]
+
+    assert Counter(check for part in parts for check in part) == Counter(list(places))
+    homes = [{places[check] for check in part} for part in parts]
+    assert sum(map(len, homes)) == len(set(places.values()))
+    assert all(list(part) == [one for one in places if one in part] for part in parts)
+
+
+@pytest.mark.parametrize("told", ["", "1", "1/", "/3", "0/3", "4/3", "a/b", "1/3/5", "-1/3", "²/3"])
+def test_what_names_no_part_is_refused(told: str) -> None:
+    """The sentence says how to write one."""
+    with pytest.raises(BadShard, match="write 1/3 for the first of three"):
+        shard_of(told)
+
+
+def merge(tmp_path: Path, *documents: dict[str, Any]) -> tuple[int, str]:
+    """The exit code and the last line of `report merge` on these: a.json, b.json and so on."""
+    paths = [tmp_path / f"{letter}.json" for letter in "abcd"[: len(documents)]]
+    for path, one in zip(paths, documents, strict=True):
+        path.write_text(json.dumps(one), encoding="utf-8")
+    out = str(tmp_path / "merged.json")
+    came = CliRunner().invoke(main, ["report", "merge", *map(str, paths), "--out", out])
+    return came.exit_code, came.output.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        (CLEAN, "b.json is of no part of a run"),
+        (PART, "are both the part 1/2; give one of them"),
+        (SECOND | {"shard": SECOND["shard"] | {"of": 3}}, "other numbers of parts"),
+        (SECOND | {"shard": SECOND["shard"] | {"order": {}}}, "other checks"),
+        (SECOND | {"suite": PART["suite"] | {"version": "9"}}, "other suite versions"),
+        (SECOND | {"target": PART["target"] | {"kind": "mcpproxy"}}, "other kinds of target"),
+        (SECOND | {"profile": PART["profile"] | {"name": "robustness@1"}}, "other profiles"),
+        ({}, "is not of the format"),
+    ],
+)
+def test_what_are_no_parts_of_one_run_is_not_merged(
+    other: dict[str, Any], words: str, tmp_path: Path
+) -> None:
+    """Exit 2 and one sentence."""
+    code, told = merge(tmp_path, PART, other)
+
+    assert (code, words in told) == (2, True)
+
+
+def test_a_missing_part_is_named(tmp_path: Path) -> None:
+    """The report is partial then."""
+    code, told = merge(tmp_path, PART)
+
+    assert (code, told.startswith("partial: "), "missing parts: 2/2" in told) == (4, True, True)
+
+
+WAIVER = {
+    "id": "FR-006.cap", "reason": "Known.", "issue": "https://example.com/1", "line": 1,
+    "expires": "2026-99-99", "file": "known.toml", "state": "used", "results": 1,
+}  # fmt: skip
+
+
+def without(told: dict[str, Any], member: str) -> dict[str, Any]:
+    """The object without one of its members."""
+    return {name: one for name, one in told.items() if name != member}
+
+
+@pytest.mark.parametrize(
+    ("members", "words"),
+    [
+        ({"profile": without(PART["profile"], "name")}, "a.json does not say profile.name;"),
+        ({"shard": PART["shard"] | {"of": 10**12}}, "says that it is the part 1/1000000000000;"),
+        ({"shard": PART["shard"] | {"number": 3}}, "says that it is the part 3/2;"),
+        ({"waivers": [WAIVER]}, "it cannot be merged: "),
+    ],
+)
+def test_a_part_that_does_not_say_what_parts_say_is_refused(
+    members: dict[str, Any], words: str, tmp_path: Path
+) -> None:
+    """Exit 2 and one sentence, though it keeps to the schema."""
+    code, told = merge(tmp_path, PART | members)
+
+    assert (code, words in told) == (2, True), told
+
+
+@pytest.mark.parametrize("odd", ["soon", [1], -1, 1e300, None, {"crowd/7": "soon", "crowd": []}])
+def test_times_of_any_form_are_merged(odd: Any, tmp_path: Path) -> None:
+    """What no schema says cannot end the command."""
+    timing = dict.fromkeys(("seconds", "messages", "stages", "results"), odd)
+
+    code, told = merge(tmp_path, PART | {"timing": timing}, SECOND | {"timing": timing})
+
+    assert (code, told.startswith("incomplete: ")) == (4, True), told
+
+
+def test_a_failure_of_merged_parts_is_seen_again_by_the_command_of_a_part(tmp_path: Path) -> None:
+    """A report does not know what its target was started with."""
+    (tmp_path / "a.json").write_text(json.dumps(PART | {"results": ONE["results"]}))
+    words = ["report", "merge", str(tmp_path / "a.json"), "--out", str(tmp_path / "merged.json")]
+
+    told = CliRunner().invoke(main, words).output
+
+    line = "the command of any part without --shard, with --check 'test_cap[11]'"
+    assert f"Reproduce with: {line}\n" in told
+
+
+def test_how_a_part_ended_is_how_the_run_did(tmp_path: Path) -> None:
+    """An interruption, and a fault that no check tells of, outrank what the others found."""
+    interrupted = SECOND | {"shard": SECOND["shard"] | {"interrupted": True}}
+    faulty = SECOND | {"shard": SECOND["shard"] | {"faults": ["a sentence"]}}
+
+    codes = [merge(tmp_path, PART, one) for one in (interrupted, faulty)]
+
+    assert [code for code, _ in codes] == [130, 70]
+    assert codes[1][1].startswith("fault of the suite: a sentence")

@@ -1,0 +1,182 @@
+"""What authors write is looked at: each fault has a place, a sentence and a repair."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from linted import LOAD, SOUND, told
+
+from mcp_proxy_conformance.catalogue.resources import fixtures_dir
+
+Bend = Callable[[dict[str, Any]], object]
+
+
+def bent(tmp_path: Path, name: str, bend: Bend) -> Path:
+    """A shipped JSON file, copied and changed."""
+    document = json.loads((fixtures_dir() / name).read_bytes())
+    bend(document)
+    path = tmp_path / Path(name).name
+    path.write_text(json.dumps(document, indent=1), encoding="utf-8")
+    return path
+
+
+def test_what_is_shipped_has_no_fault() -> None:
+    """Exit 0, and the number of files says that they were looked at."""
+    code, output = told()
+
+    files = sum(1 for _ in fixtures_dir().rglob("*.json")) + sum(
+        1 for _ in fixtures_dir().rglob("*.toml")
+    )
+    assert (code, output) == (0, f"files: {files - 2}; findings: 0\n")  # two corpora of texts
+
+
+def test_a_case_of_ones_own_needs_no_tree(tmp_path: Path) -> None:
+    """One file, anywhere, among the shipped ones."""
+    path = tmp_path / "own-word.json"
+    path.write_text(json.dumps(SOUND), encoding="utf-8")
+
+    assert told(path) == (0, "files: 1; findings: 0\n")
+
+
+def test_the_case_of_the_guide_for_authors_has_no_fault(tmp_path: Path) -> None:
+    """As it stands there."""
+    guide = Path(__file__).parents[3] / ".github" / "AUTHORS.md"
+    (text,) = re.findall(r"```json\n(.*?)```", guide.read_text(encoding="utf-8"), re.DOTALL)
+    path = tmp_path / "limits-mixed-two-at-1.json"
+    path.write_text(text, encoding="utf-8")
+
+    assert told(path) == (0, "files: 1; findings: 0\n")
+
+
+STATUS = "discovery/remediation-both.json"
+
+
+@pytest.mark.parametrize(
+    ("name", "bend", "said"),
+    [
+        (STATUS, lambda c: c.update(id="other"), "/id: the file of 'other' is called"),
+        (STATUS, lambda c: c.update(area="nothing"), "/area: There is no check of the area"),
+        (STATUS, lambda c: c["clauses"].append("FR-006.capp"), "/clauses/5: There is no clause"),
+        (STATUS, lambda c: c["clauses"].append("FR-006.fills"), "/clauses: its clauses convict"),
+        (STATUS, lambda c: c["given"].update(stage="mixt"), "/given/stage: There is no stage"),
+        (STATUS, lambda c: c["then"].update(nothing=1), "/then: Additional properties"),
+        (STATUS, lambda c: c.pop("title"), "'title' is a required property"),
+        (
+            STATUS,
+            lambda c: c["then"]["disabled"].update({"tuzubak:scrub": ["disabled_by_user"]}),
+            "/then/disabled/tuzubak:scrub: There is no tool 'tuzubak:scrub'; the nearest is",
+        ),
+        (
+            STATUS,
+            lambda c: c["then"]["disabled"].update(
+                {"tuzubak:scrub_latefiro": ["disabled_by_user"]}
+            ),
+            "the source allows disabled_by_config for tuzubak:scrub_latefiro",
+        ),
+        (
+            STATUS,
+            lambda c: c["when"].update(include_disabled=False),
+            "the source allows absent for tuzubak:scrub_latefiro",
+        ),
+        (
+            STATUS,
+            lambda c: c["then"].update(disabled_count={"max": 11}),
+            "/then/disabled_count: 11 locked entries are more than the cap of 10",
+        ),
+        (
+            STATUS,
+            lambda c: c["then"].update(disabled_count={"min": 9}),
+            "/then/disabled_count: the query finds fewer than 9 locked tools",
+        ),
+        (
+            STATUS,
+            lambda c: c["then"].update(tools={"has": ["tuzubak:scrub_latefiro"]}),
+            "/then/tools/has/0: tuzubak:scrub_latefiro is no callable match",
+        ),
+        (
+            STATUS,
+            lambda c: c["then"].update(withheld=["tuzubak:scrub_latefiro"]),
+            "/then/withheld/0: nothing of tuzubak:scrub_latefiro need be withheld",
+        ),
+        (STATUS, lambda c: c["then"].update(note="due"), "/then/note: a note is due where"),
+        (STATUS, lambda c: c["when"].update(agent="nobody"), "/when/agent: There is no agent"),
+        (
+            "discovery/counts-plain.json",
+            lambda c: c["then"]["counts"].update(
+                {next(iter(c["then"]["counts"])): {"callable": 99}}
+            ),
+            "the locks make",
+        ),
+        (LOAD, lambda c: c.update(id="other"), "the id does not begin with the area 'denied'"),
+        (
+            LOAD,
+            lambda c: c["then"][next(iter(c["then"]))].update(status=["available"]),
+            "the source allows denied in 1 to 1 attempts for",
+        ),
+        (LOAD, lambda c: c["then"].update(zeta={"status": ["denied"]}), "then and the servers"),
+        (
+            LOAD,
+            lambda c: c["given"].update(secrets=["unseen-secret"]),
+            "/given/secrets/0: this secret",
+        ),
+        (
+            "stages/mixed.json",
+            lambda c: c["steps"].append({"lock": "user", "server": "nowhere", "tools": ["a"]}),
+            "there is no server 'nowhere'; name what this stage has",
+        ),
+        (
+            "stages/scope.json",
+            lambda c: c["servers"][0]["tools"][0].update(description="Nothing of it."),
+            "has not all of its words in its description; mend",
+        ),
+        ("stages/scope.json", lambda c: c.update(words=["zorvika", "zorvikb"]), "too like each"),
+    ],
+)
+def test_a_bent_file_is_told_of(name: str, bend: Bend, said: str, tmp_path: Path) -> None:
+    """Exit 1; the file, a line of it, and the sentence."""
+    path = bent(tmp_path, name, bend)
+
+    code, output = told(path)
+
+    assert (code, said in output) == (1, True), output
+    assert output.startswith(f"{path}:")
+    assert all("; " in line for line in output.splitlines())
+
+
+def test_a_fault_is_told_with_its_line(tmp_path: Path) -> None:
+    """The line of the member, and its pointer."""
+    path = bent(tmp_path, STATUS, lambda c: c.update(area="nothing"))
+    line = path.read_text(encoding="utf-8").splitlines().index(' "area": "nothing",') + 1
+
+    document = json.loads(told("--json", path)[1])
+
+    (finding,) = document["findings"]
+    assert (finding["file"], finding["line"], finding["pointer"]) == (str(path), line, "/area")
+    assert document["files"] == 1
+
+
+def test_a_path_that_cannot_be_read_is_exit_2(tmp_path: Path) -> None:
+    """A file that is not there, and a folder with nothing to look at."""
+    code, output = told(tmp_path / "none.json")
+    empty, said = told(tmp_path)
+
+    assert (code, output.count("\n")) == (2, 1)
+    assert "none.json cannot be read: No such file or directory; name another path" in output
+    assert (empty, "holds no .json and no .toml" in said) == (2, True)
+
+
+def test_what_is_of_no_known_kind_is_told(tmp_path: Path) -> None:
+    """By name it is a finding; in a folder it is passed over, and told."""
+    path = tmp_path / "package.json"
+    path.write_text('{"name": "x"}', encoding="utf-8")
+
+    named = told(path)
+    walked = told(tmp_path)
+
+    assert (named[0], "this is none of the known" in named[1]) == (1, True)
+    assert (walked[0], "not looked at, of no known kind" in walked[1]) == (0, True)

@@ -1,0 +1,97 @@
+"""Where there is no POSIX: every module can be imported, and what cannot work says so."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mcp_proxy_conformance.selftest.live_trial import seeded
+from mcp_proxy_conformance.targets.description import describe
+from mcp_proxy_conformance.targets.kinds import target_of
+from mcp_proxy_conformance.targets.started import Started
+
+PROGRAM = Path(__file__).parents[1] / "without_posix.py"
+BUILTINS = "mcp_proxy_conformance.resilience.builtin."
+"""Loaders of other packages, each imported in an environment of its own."""
+
+
+def run(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The command line in a Python that has lost what only POSIX systems have."""
+    return subprocess.run(
+        [sys.executable, "-W", "ignore", str(PROGRAM), *arguments],
+        cwd=folder,
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        check=False,
+        timeout=110,
+        env=os.environ | environment,
+    )
+
+
+@pytest.fixture(scope="module")
+def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
+    """The reference as a process, with locks of four kinds."""
+    target = target_of(describe(kind="reference", file=None, given={}, environment={}))
+    with seeded(target, tmp_path_factory.mktemp("live")) as found:
+        yield found
+    target.close()
+
+
+def test_every_module_can_be_imported(tmp_path: Path) -> None:
+    """But for loaders that live with packages of others."""
+    done = run(tmp_path, "import everything")
+
+    broken = {name: why for name, why in json.loads(done.stdout).items() if BUILTINS not in name}
+    assert broken == {}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["list"], 0, "FR-006.cap"),
+        (["explain", "T1"], 0, "Error → status mapping"),
+        (["init", "target.toml"], 0, "name your proxy in it"),
+        (["run", "reference"], 3, "a target that is started here needs process groups"),
+        (["run", "command", "--", "adapter"], 3, "a target that is started here needs process"),
+        (["run", "loader"], 3, "a target that is started here needs process groups"),
+        (["run", "endpoint", "--stdio", "proxy"], 3, "an endpoint that is started here needs"),
+        (["selftest", "--part", "1/999"], 2, "the selftest needs process groups"),
+    ],
+    ids=lambda one: " ".join(one) if isinstance(one, list) else "",
+)
+def test_what_cannot_work_says_what_does(
+    arguments: list[str], code: int, said: str, tmp_path: Path
+) -> None:
+    """Data are told everywhere; a program that is not started is told in one sentence."""
+    done = run(tmp_path, *arguments, PYTHONIOENCODING="utf-8")
+
+    told = done.stdout + done.stderr
+    assert (done.returncode, "Traceback" in told) == (code, False), told
+    assert said in told
+    assert ("run endpoint --url URL" in told) == (code != 0)
+
+
+def test_a_running_endpoint_is_judged(started: Started, tmp_path: Path) -> None:
+    """Where nothing is started, nothing is lacking."""
+    done = run(tmp_path, "run", "endpoint", "--rate", "10000", "--url", started.access.url)
+
+    report = json.loads((tmp_path / "mcp-proxy-conformance-out" / "report.json").read_bytes())
+    assert report["headline"] in ("consistent with discovery-live@1", "incomplete"), done.stderr
+    assert sum(one["verdict"] == "pass" for one in report["clauses"]) > 20
+    assert [one for one in report["clauses"] if one["verdict"] in ("fail", "error")] == []
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "cp437", "ascii"])
+def test_an_encoding_without_a_letter_ends_nothing(encoding: str, tmp_path: Path) -> None:
+    """As consoles and pipes of Windows have them."""
+    done = run(tmp_path, "explain", "T1", PYTHONIOENCODING=encoding)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "T1.timeout" in done.stdout

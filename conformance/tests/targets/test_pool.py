@@ -1,0 +1,143 @@
+"""Targets that do not last: started when they are near, and followed before their time is up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from mcp_proxy_conformance.catalogue.world import World, server, tool, world
+from mcp_proxy_conformance.targets import pool as pool_module
+from mcp_proxy_conformance.targets.adapter import Target
+from mcp_proxy_conformance.targets.pool import EARLY_S, PACE_S, Pool, Ready, Wanted
+from mcp_proxy_conformance.targets.started import poll
+
+WORLD = world(server("forge", tool("zorvik_list")))
+LASTS_S, ARMED_S = 27.0, 5.0
+FAR = round(EARLY_S / PACE_S) + 1
+"""Checks that take longer than a target is started before its use."""
+
+
+@dataclass(eq=False)
+class FakeStarted:
+    """Started at some time, and closed or not."""
+
+    started_at: float
+    closed: bool = False
+
+    def close(self) -> None:
+        """Remember that."""
+        self.closed = True
+
+
+@dataclass
+class Clocked:
+    """A pool of targets that take no time to start, by a clock that only tests move on."""
+
+    pool: Pool[None]
+    now: float = 0.0
+    made: list[FakeStarted] = field(default_factory=list)
+
+    def make(self, _: World) -> Ready[None]:
+        """A target that is said to have taken a while."""
+        self.made.append(FakeStarted(self.now))
+        return Ready(cast("Any", self.made[-1]), None, ARMED_S)
+
+    def after(self, seconds: float, place: str) -> FakeStarted:
+        """What a check gets so long after the last one, and after every start under way."""
+        self.known()
+        self.now += seconds
+        return cast("FakeStarted", self.pool.get(place, WORLD).started)
+
+    def known(self) -> dict[str, float]:
+        """When what there is was started, by place, once no start is under way."""
+        made = self.pool._made
+        return {place: one.result().started.started_at for place, one in made.items()}
+
+
+@pytest.fixture
+def clocked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Clocked]:
+    """Such a pool, ended with the test."""
+    target = Target(kind="command", make=cast("Any", None), lasts_s=LASTS_S, ahead=4)
+    found = Clocked(Pool(target, tmp_path, lambda _: None))
+    monkeypatch.setattr(pool_module, "time", SimpleNamespace(monotonic=lambda: found.now))
+    monkeypatch.setattr(found.pool, "_make", found.make)
+    yield found
+    found.pool.close()
+
+
+def test_a_target_is_started_when_its_use_is_near(clocked: Clocked) -> None:
+    """Not while more checks come before it than end in the time that it is started before."""
+    clocked.pool.plan([Wanted("near", WORLD), Wanted("far", WORLD, FAR)])
+
+    assert list(clocked.known()) == ["near"]
+    for _ in range(2):
+        clocked.after(PACE_S, "near")
+    assert list(clocked.known()) == ["near", "far"]
+
+
+def test_quick_checks_bring_a_use_nearer(clocked: Clocked) -> None:
+    """The pace is that of the last checks."""
+    clocked.pool.plan([Wanted("near", WORLD), Wanted("far", WORLD, 10 * FAR)])
+
+    for _ in range(20):
+        clocked.after(PACE_S / 20, "near")
+
+    assert list(clocked.known()) == ["near", "far"]
+
+
+def test_what_grew_old_before_its_use_is_followed_in_time(clocked: Clocked) -> None:
+    """Checks that took long came before; whoever asks at last does not wait for a start."""
+    clocked.pool.plan([Wanted("near", WORLD), Wanted("later", WORLD, 3)])
+    clocked.after(0.0, "near")
+    clocked.after(LASTS_S - 1, "near")
+
+    assert clocked.known()["later~next"] == LASTS_S - 1
+    assert clocked.after(2.0, "later").started_at == LASTS_S - 1
+    assert _closed_soon(clocked.made[1])
+
+
+def test_a_spare_is_followed_too_and_counts_for_no_check(clocked: Clocked) -> None:
+    """Whoever needs it needs it at once; how near other targets are, it does not tell."""
+    plan = [Wanted("stage", WORLD), Wanted("stage#second", WORLD, spare=True)]
+    clocked.pool.plan([*plan, Wanted("far", WORLD, FAR + 10)])
+    for _ in range(10):
+        clocked.after(0.0, "stage#second")
+    assert "far" not in clocked.known()
+
+    clocked.after(LASTS_S - 1, "stage")
+    assert clocked.known()["stage#second~next"] == LASTS_S - 1
+
+
+def test_a_successor_that_is_too_old_itself_is_not_handed_out(clocked: Clocked) -> None:
+    """One check took longer than a target lasts."""
+    clocked.pool.plan([Wanted("stage", WORLD)])
+    clocked.after(0.0, "stage")
+    clocked.after(LASTS_S - 1, "stage")
+    assert "stage~next" in clocked.known()
+
+    assert clocked.after(2 * LASTS_S, "stage").started_at == clocked.now
+    assert all(_closed_soon(one) for one in clocked.made[:-1])
+
+
+def _closed_soon(started: FakeStarted) -> bool:
+    """Targets are ended in the background."""
+    return poll(lambda: started.closed, bool, 5)
+
+
+def test_a_pool_in_a_hurry_ends_what_is_open_and_is_still_closed_in_order(clocked: Clocked) -> None:
+    """The run's time may be up while a check still holds its target, and gives it back later."""
+    clocked.pool.plan([Wanted("near", WORLD)])
+    near = clocked.after(0, "near")
+    clocked.pool._open.add(cast("Any", near))
+
+    clocked.pool.hurry()
+    clocked.pool.hurry()
+    clocked.pool.release("near")
+    clocked.pool.close()
+
+    assert near.closed

@@ -1,0 +1,211 @@
+"""The target file: read, merged with options and environment, and refused with a repair."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from click.testing import CliRunner
+
+from mcp_proxy_conformance.catalogue.resources import schemas_dir
+from mcp_proxy_conformance.catalogue.surface import STATUSES, Surface, ToolTemplate
+from mcp_proxy_conformance.catalogue.world import ToolKey
+from mcp_proxy_conformance.cli import main
+from mcp_proxy_conformance.discovery.answer import CAPABILITY
+from mcp_proxy_conformance.targets.adapter import CAPABILITIES
+from mcp_proxy_conformance.targets.description import (
+    FILE,
+    OF_LOADERS,
+    BadTarget,
+    Description,
+    describe,
+)
+from mcp_proxy_conformance.targets.kinds import target_of
+
+CHECK = "test_an_odd_limit_neither_lifts_the_cap_nor_stops_the_target"
+
+
+def described(
+    tmp_path: Path,
+    text: str,
+    given: dict[str, Any] | None = None,
+    environment: dict[str, str] | None = None,
+) -> Description:
+    """A target file with that text, and what else was said."""
+    file = tmp_path / FILE
+    file.write_text(text, encoding="utf-8")
+    return describe(kind=None, file=file, given=given or {}, environment=environment or {})
+
+
+def schema() -> dict[str, Any]:
+    """The schema of target files."""
+    return dict(json.loads((schemas_dir() / "target.schema.json").read_text(encoding="utf-8")))
+
+
+def test_what_init_writes_is_valid_and_says_the_defaults(tmp_path: Path) -> None:
+    """The commented file keeps to its schema, and what it shows as default is the default."""
+    done = CliRunner().invoke(main, ["init", str(tmp_path / FILE)])
+    text = (tmp_path / FILE).read_text(encoding="utf-8")
+    again = CliRunner().invoke(main, ["init", str(tmp_path / FILE)])
+
+    members = tomllib.loads(text)
+    jsonschema.Draft202012Validator.check_schema(schema())
+    jsonschema.validate(members, schema(), cls=jsonschema.Draft202012Validator)
+    uncommented = [
+        line.replace("# ", "", 1) if "_s = " in line else line for line in text.split("\n")
+    ]
+    seconds = {m: v for m, v in tomllib.loads("\n".join(uncommented)).items() if m.endswith("_s")}
+    own = target_of(Description(kind="command", command=("x",)))
+    assert described(tmp_path, text).surface == Surface()
+    assert seconds == {name: getattr(own, name) for name in seconds} != {}
+    assert (done.exit_code, again.exit_code) == (0, 2)
+    assert "exists" in again.output
+
+
+def test_the_schema_and_the_types_name_the_same_members() -> None:
+    """No member, capability or status is known to only one of them."""
+    document = schema()
+    surface = document["properties"]["surface"]["properties"]
+
+    assert set(document["properties"]) == set(Description.__struct_fields__)
+    assert set(surface) == set(Surface.__struct_fields__)
+    assert set(document["$defs"]["template"]["properties"]) == set(ToolTemplate.__struct_fields__)
+    assert set(document["properties"]["capabilities"]["items"]["enum"]) == {
+        *CAPABILITIES,
+        *OF_LOADERS,
+    }
+    assert set(document["properties"]["pins"]["propertyNames"]["enum"]) == set(STATUSES)
+    assert set(CAPABILITY) == set(STATUSES) - {"disabled_unknown"}
+
+
+def test_options_come_before_the_environment_and_that_before_the_file(tmp_path: Path) -> None:
+    """Each of the three alone, and over the next."""
+    text = 'kind = "mcpproxy"\nbinary = "a"\nsettle_s = 1.5\n[upstreams]\nhost = "one"\n'
+    words = {
+        "MCP_PROXY_CONFORMANCE_SETTLE_S": "2.5",
+        "MCP_PROXY_CONFORMANCE_UPSTREAMS_HOST": "two",
+        "MCP_PROXY_CONFORMANCE_CAPABILITIES": "config, user",
+    }
+
+    file = described(tmp_path, text)
+    environment = described(tmp_path, text, None, words)
+    option = described(tmp_path, text, {"settle_s": 3.5, "binary": "c"}, words)
+
+    assert (file.settle_s, file.upstreams.host, file.binary) == (1.5, "one", "a")
+    assert (environment.settle_s, environment.upstreams.host) == (2.5, "two")
+    assert environment.capabilities == ("config", "user")
+    assert (option.settle_s, option.upstreams.host, option.binary) == (3.5, "two", "c")
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ('kind = "comand"', "no target kind 'comand'; did you mean 'command'?"),
+        ('setle_s = 1\ncommand = ["x"]', "no 'setle_s'; did you mean 'settle_s'?"),
+        ('[surface.members]\nnotes = "n"', "no 'surface.members.notes'; did you mean 'note'?"),
+        ('[[surface.calls]]\ntol = "x"', "did you mean 'tool'?"),
+        ("[zzz]\n", "there is no 'zzz'; known are kind, command,"),
+        ("settle_s = -1", "`settle_s`"),
+        ('settle_s = "1"', "`settle_s`"),
+        ('command = "x"', "`command`"),
+        ("kind = ", "is no TOML file"),
+        ('kind = "command"', "needs the adapter's command line"),
+        ('kind = "mcpproxy"', "give --binary PATH"),
+        ('command = ["x"]\ncapabilities = ["agent"]', "did you mean 'agents'?"),
+        ('command = ["x"]\n[pins]\nuser = ["x"]', "pins.user is no status word"),
+        ('command = ["x"]\n[surface]\ncalls = []', "surface.calls is empty"),
+        ('command = ["x"]\n[[surface.calls]]\ntool = "call"', "surface.calls[0] has no {tool}"),
+        ('command = ["x"]\n[surface]\nendpoints = ["/a", "/b"]', "declare the capability"),
+        (
+            'command = ["x"]\ncapabilities = ["direct_endpoints"]\n[surface]',
+            "take the capability out",
+        ),
+        ('command = ["x"]\ncapabilities = ["inspect"]\n[surface]', "go together"),
+        ('command = ["x"]\ncapabilities = ["inspect"]', "go together"),
+        ('command = ["x"]\ncapabilities = ["direct_endpoints"]', "take the capability out"),
+        ('command = ["x"]\n[surface]\nendpoints = []', "surface.endpoints is empty"),
+        ('command = ["x"]\n[surface]\nendpoints = ["/a b"]', "surface.endpoints[0] is '/a b'"),
+        ('command = ["a\\u0000b"]', "command holds a NUL"),
+        ('kind = "mcpproxy"\nbinary = "a\\u0000b"', "binary holds a NUL"),
+        ("x = " + "[" * 5000 + "]" * 5000, "nests deeper than 30 levels"),
+        (f"x{'.x' * 500} = 1", "nests deeper than 30 levels"),
+        (f"x{'.x' * 5000} = 1", "the key of line 1 has more than 1000 parts"),
+        ('command = ["x"]\nsettle_s = nan', "`settle_s`"),
+        ('command = ["x"]\nsettle_s = inf', "`settle_s`"),
+        (
+            'command = ["x"]\n[pins]\ndisabled_by_user = ["T"]\ndisabled_by_config = ["T"]',
+            "pins.disabled_by_config and pins.disabled_by_user both hold 'T'",
+        ),
+    ],
+)
+def test_a_bad_file_is_refused_with_the_place_and_the_repair(
+    tmp_path: Path, text: str, complaint: str
+) -> None:
+    """One sentence that begins with the file, and exit 2."""
+    with pytest.raises(BadTarget) as told:
+        described(tmp_path, text)
+    file = str(tmp_path / FILE)
+    done = CliRunner().invoke(main, ["run", "--target-file", file, "--out", str(tmp_path / "out")])
+
+    assert complaint in str(told.value)
+    assert "\n" not in str(told.value)
+    assert done.exit_code == 2
+
+
+def test_seconds_that_are_no_number_are_refused_from_the_environment(tmp_path: Path) -> None:
+    """Neither compares with anything."""
+    for word in ("nan", "inf"):
+        with pytest.raises(BadTarget, match="`settle_s`"):
+            described(tmp_path, 'command = ["x"]', None, {"MCP_PROXY_CONFORMANCE_SETTLE_S": word})
+
+
+def test_an_unbalanced_quote_in_the_environment_is_refused(tmp_path: Path) -> None:
+    """With the variable's name."""
+    words = {"MCP_PROXY_CONFORMANCE_COMMAND": "python 'a"}
+
+    with pytest.raises(BadTarget, match=r"^MCP_PROXY_CONFORMANCE_COMMAND is .* quote its words"):
+        described(tmp_path, "", None, words)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["run", "mcpproxy"], "give --binary PATH"),
+        (["run", "mcpproxy", "--binary", "/no/such/proxy"], "/no/such/proxy does not exist"),
+        (["run", "mcpproxy", "--binary", FILE], f"{FILE} is no executable"),
+        (["run", "command"], "write `run command -- PROGRAM ARGUMENTS`"),
+        (["run", "--target-file", "no.toml"], "cannot read"),
+        (["run", "reference", "--target-file", FILE], "name one kind"),
+        (["run", "--settle", "2", "reference", "--capabilities", "usr"], "did you mean 'user'?"),
+    ],
+)
+def test_bad_options_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], complaint: str
+) -> None:
+    """One sentence, exit 2, before anything is started."""
+    monkeypatch.chdir(tmp_path)
+    if FILE in arguments:
+        (tmp_path / FILE).write_text('kind = "mcpproxy"\nbinary = "x"\n', encoding="utf-8")
+
+    done = CliRunner().invoke(main, arguments)
+
+    assert done.exit_code == 2
+    assert complaint in done.output.splitlines()[-1]
+
+
+def test_holes_are_filled_anywhere() -> None:
+    """In names, in text, as an object, and as all the arguments."""
+    key, arguments = ToolKey("forge", "list_repos"), {"a": "'b'"}
+    direct = ToolTemplate(tool="{server}__{tool}", arguments="{arguments:object}")
+    code = ToolTemplate(tool="run", arguments={"js": "call('{server}','{tool}',{arguments})"})
+    nested = ToolTemplate(tool="call", arguments={"to": ["{tool}"], "in": "{arguments:object}"})
+
+    assert direct.filled(key, arguments) == ("forge__list_repos", arguments)
+    assert code.filled(key, arguments)[1] == {"js": "call('forge','list_repos',{\"a\":\"'b'\"})"}
+    assert nested.filled(key, arguments)[1] == {"to": ["list_repos"], "in": arguments}
+    assert all(one.names_the_tool for one in (direct, code, nested))
+    assert not ToolTemplate(tool="call", arguments={"server": "{server}"}).names_the_tool

@@ -1,0 +1,295 @@
+"""What known failures do to results, clauses, headline and exit code, without a run."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import msgspec
+import pytest
+from told_runs import typed
+
+from mcp_proxy_conformance.catalogue.requirement import profile
+from mcp_proxy_conformance.catalogue.resources import schemas_dir
+from mcp_proxy_conformance.report.document import plain
+from mcp_proxy_conformance.report.making import made
+from mcp_proxy_conformance.report.terminal import render
+from mcp_proxy_conformance.targets.adapter import CAPABILITIES
+from mcp_proxy_conformance.verdict.deviations.deviation import Deviation
+from mcp_proxy_conformance.verdict.deviations.waiving import stray, waived, waivers
+from mcp_proxy_conformance.verdict.outcome import VIOLATED, Outcome
+from mcp_proxy_conformance.verdict.record import RunRecord, RunState, TargetFacts
+from mcp_proxy_conformance.verdict.result import Blame, Result, Verdict
+
+
+def known(wanted: str, line: int = 1) -> Deviation:
+    """A known failure of that id."""
+    return Deviation(
+        id=wanted,
+        reason="Known since the rewrite.",
+        issue="https://example.com/1",
+        expires=date(2999, 1, 2),
+        file="known.toml",
+        line=line,
+    )
+
+
+def result(verdict: Verdict, *clauses: str, blame: Blame = "", **members: Any) -> Result:
+    """A result of test_x on these clauses, else on the flag's of robustness."""
+    made = Result(
+        check="test_x",
+        case=None,
+        clauses=clauses or ("ROB.flag",),
+        judgement="F",
+        verdict=verdict,
+        reason="" if verdict == "pass" else "because",
+        stage="hostile",
+        blame=blame,
+    )
+    return msgspec.structs.replace(made, **members)
+
+
+def told(*deviations: Deviation, other: tuple[Result, ...] = (), **state: Any) -> dict[str, Any]:
+    """The report of a run of the robustness profile: what is not in `other` passes."""
+    judged = profile("robustness")
+    seen = {clause for one in other for clause in one.clauses}
+    rest = [result("pass", one, check="test_y") for one in judged.clauses if one not in seen]
+    results = [waived(one, deviations) for one in (*other, *rest)]
+    run = RunRecord(
+        target=TargetFacts(kind="reference", capabilities=CAPABILITIES),
+        profile=judged,
+        state=RunState(**({"results": results} | state)),
+        deviations=deviations,
+    )
+    found = plain(made(run))
+    schema = msgspec.json.decode((schemas_dir() / "report.schema.json").read_bytes())
+    jsonschema.validate(msgspec.json.decode(msgspec.json.encode(found)), schema)
+    return found
+
+
+FAILS = result("fail")
+BOTH = result("fail", "ROB.flag", "ROB.query")
+
+
+@pytest.mark.parametrize(
+    ("found", "ids", "verdict"),
+    [
+        (FAILS, ["ROB.flag"], "waived"),
+        (FAILS, ["ROB.query"], "fail"),
+        (FAILS, [], "fail"),
+        (BOTH, ["ROB.flag"], "fail"),
+        (BOTH, ["ROB.query", "ROB.flag"], "waived"),
+        (BOTH, ["test_x"], "waived"),
+        (FAILS, ["test_other"], "fail"),
+        (result("fail", case="11"), ["test_x"], "waived"),
+        (result("fail", case="11"), ["test_x[11]"], "waived"),
+        (result("fail", case="11"), ["robustness/test_a.py::test_x[11]"], "waived"),
+        (result("fail", case="11"), ["test_x[1]"], "fail"),
+        (result("fail", case="remediation-both"), ["remediation-both"], "waived"),
+        (result("fail", case="again-claims"), ["again-claims"], "waived"),
+        (result("fail", case="again-claims"), ["again-denied"], "fail"),
+        (result("error"), ["ROB.flag", "test_x"], "error"),
+        (result("inconclusive"), ["ROB.flag", "test_x"], "inconclusive"),
+        (result("not_applicable"), ["ROB.flag"], "not_applicable"),
+        (result("pass"), ["ROB.flag"], "pass"),
+        (result("fail", "SUITE.changed"), ["SUITE.changed", "test_x"], "fail"),
+        (result("fail", "FR-006.fills", judgement="A"), ["test_x"], "fail"),
+    ],
+)
+def test_only_a_failure_that_is_named_whole_is_waived(
+    found: Result, ids: list[str], verdict: str
+) -> None:
+    """By all of its clauses, by its check or by its case; errors and open ends never are."""
+    counted = waived(found, [known(one) for one in ids])
+
+    assert counted.verdict == verdict
+
+
+def test_a_waived_result_says_why_and_what_was_seen() -> None:
+    """Each reason once, its issue, and the first difference; the evidence stays."""
+    counted = waived(
+        msgspec.structs.replace(BOTH, evidence=("observed: 1",)),
+        [known("ROB.flag"), known("ROB.query")],
+    )
+
+    assert counted.reason == "Known since the rewrite. (https://example.com/1): because"
+    assert counted.evidence == ("observed: 1",)
+
+
+UNASKED = result("not_applicable", cause="not_asked")
+UNDECLARED = result("not_applicable", reason="restart is not declared")
+
+
+@pytest.mark.parametrize(
+    ("ids", "results", "states"),
+    [
+        (["ROB.flag"], [result("waived")], ["used 1"]),
+        (["ROB.flag"], [result("waived"), result("waived"), result("pass")], ["used 2"]),
+        (["ROB.flag"], [result("pass")], ["stale 0"]),
+        (["ROB.flag"], [result("pass"), UNDECLARED], ["stale 0"]),
+        (["ROB.flag"], [result("pass"), UNASKED], ["unobserved 0"]),
+        (["ROB.flag"], [result("pass"), result("inconclusive")], ["unobserved 0"]),
+        (["ROB.flag"], [result("pass"), result("error")], ["unobserved 0"]),
+        (["ROB.flag"], [UNDECLARED], ["unobserved 0"]),
+        (["ROB.flag"], [], ["unobserved 0"]),
+        (["ROB.flag"], [BOTH], ["used 0"]),
+        (["test_x[1]"], [result("pass", case="1")], ["stale 0"]),
+        (["test_x[1]"], [result("pass", case="2")], ["unobserved 0"]),
+        (
+            ["test_x[1]", "ROB.flag"],
+            [result("waived", case="1"), result("pass", case="2")],
+            ["used 1", "used 1"],
+        ),
+    ],
+)
+def test_an_entry_is_stale_only_when_what_it_names_was_seen_to_pass(
+    ids: list[str], results: list[Result], states: list[str]
+) -> None:
+    """What was not run, not asked for or not settled is no reason to take it out."""
+    found = waivers([known(one) for one in ids], results, whole=True)
+
+    assert [f"{one.state} {one.results}" for one in found] == states
+
+
+def test_a_run_that_left_something_out_calls_nothing_stale() -> None:
+    """The rest might have failed."""
+    (found,) = waivers([known("ROB.flag")], [result("pass")], whole=False)
+
+    assert found.state == "unobserved"
+
+
+@pytest.mark.parametrize(
+    ("ids", "other", "state", "ending"),
+    [
+        (["ROB.flag"], [FAILS], {}, "0 passes with 1 deviation"),
+        (["ROB.flag", "ROB.query"], [BOTH], {}, "0 passes with 2 deviations"),
+        (["ROB.flag", "T1.timeout"], [FAILS], {}, "0 passes with 1 deviation"),
+        (["T1.timeout"], [], {}, "0 conformant"),
+        (["ROB.flag"], [], {}, "5 stale deviation"),
+        (["ROB.flag"], [], {"narrowed": True}, "4 partial"),
+        (["ROB.flag"], [], {"cut_short": "late"}, "4 incomplete"),
+        (["ROB.flag"], [], {"interrupted": True}, "130 interrupted"),
+        (["ROB.flag"], [], {"faults": ["broken"]}, "70 fault of the suite"),
+        (["ROB.flag"], [result("fail", "ROB.query")], {}, "1 violated"),
+        (["ROB.flag"], [BOTH], {}, "1 violated"),
+        (["ROB.flag"], [FAILS, result("fail", "ROB.query")], {}, "1 violated"),
+        (["ROB.flag"], [FAILS, result("fail", "ROB.flag", "ROB.query")], {}, "1 violated"),
+        (["ROB.flag"], [result("inconclusive", "ROB.query")], {}, "5 stale deviation"),
+        (["ROB.flag"], [FAILS, result("inconclusive", "ROB.query")], {}, "4 incomplete"),
+        (["ROB.flag"], [FAILS, result("inconclusive")], {}, "4 incomplete"),
+        (["ROB.flag"], [result("error", "ROB.query", blame="adapter")], {}, "3 target or adapter"),
+        (["ROB.flag"], [result("error", "ROB.query", blame="declaration")], {}, "2 error in the"),
+        (["ROB.flag"], [result("error", "ROB.query", blame="suite")], {}, "70 fault of the suite"),
+        (["ROB.flag"], [], {"stopped": Outcome("violated", VIOLATED, "no flag")}, "1 violated"),
+    ],
+)
+def test_the_worst_that_happened_decides(
+    ids: list[str], other: list[Result], state: dict[str, Any], ending: str
+) -> None:
+    """130 outranks 70, then 2, 3, 1, 5, 4 and 0; with a waiver nobody is called conformant."""
+    report = told(*map(known, ids), other=tuple(other), **state)
+
+    assert f"{report['exit']} {report['headline']}".startswith(ending)
+
+
+def test_a_waived_clause_of_the_floor_is_named_as_such() -> None:
+    """It lets the gate pass, and is no pass."""
+    report = told(known("ROB.flag"), known("ROB.query"), other=(BOTH,))
+
+    assert report["why"] == "waived: ROB.query, ROB.flag; of the floor: ROB.query, ROB.flag"
+    assert [c["id"] for c in report["clauses"] if c["verdict"] == "waived"] == [
+        "ROB.query",
+        "ROB.flag",
+    ]
+
+
+def test_a_stale_entry_is_told_with_its_line_and_the_repair() -> None:
+    """The first in the headline, each in a line of its own."""
+    report = told(known("ROB.flag", 3), known("ROB.query", 9))
+    lines = render(typed(report), Path("report.json")).splitlines()
+
+    assert report["why"] == ("known.toml:3: ROB.flag passes now; take the entry out (and 1 more)")
+    at = lines.index("known failures:")
+    assert lines[at + 1 : at + 3] == [
+        "STALE           known.toml:3: ROB.flag passes now; take the entry out",
+        "STALE           known.toml:9: ROB.query passes now; take the entry out",
+    ]
+
+
+def test_a_known_failure_is_told_with_its_reason_issue_date_and_place() -> None:
+    """One line; a reason of several lines and with escapes in it does not break it."""
+    odd = msgspec.structs.replace(known("ROB.flag", 3), reason="Two\nlines\x1b[2J")
+    text = render(typed(told(odd, known("T1.timeout"), other=(FAILS,))), Path("report.json"))
+
+    assert (
+        "fails           ROB.flag  Two lines\\x1b[2J (https://example.com/1, until 2999-01-02)"
+        "  known.toml:3\n"
+        "not observed    T1.timeout  Known since"
+    ) in text
+    assert text.splitlines()[-1].startswith("passes with 1 deviation: waived: ROB.flag")
+
+
+def test_the_report_tells_of_each_entry() -> None:
+    """As its file has it, what became of it, and how many results it waived."""
+    assert told(known("ROB.flag", 7), other=(FAILS, FAILS))["waivers"] == [
+        {
+            "id": "ROB.flag",
+            "reason": "Known since the rewrite.",
+            "issue": "https://example.com/1",
+            "expires": "2999-01-02",
+            "file": "known.toml",
+            "line": 7,
+            "state": "used",
+            "results": 2,
+        }
+    ]
+
+
+def test_what_ends_a_run_before_its_first_check_cannot_be_waived() -> None:
+    """Nothing is known of the rest then."""
+    presence = result("fail", "ROB.flag", check="presence")
+    report = told(
+        known("ROB.flag"), stopped=Outcome("violated", VIOLATED, "no flag"), results=[presence]
+    )
+
+    assert (report["exit"], report["waivers"][0]["state"]) == (1, "used")
+
+
+def test_a_case_that_its_check_has_not_is_told_with_the_nearest() -> None:
+    """Where the check is run at all."""
+    collected = {("test_x", "1"), ("test_x", "11"), ("test_y", None)}
+    found = [
+        stray([known(one, 3)], collected)
+        for one in ("test_x[1]", "test_x", "test_z[1]", "ROB.flag", "test_x[111]", "test_y[1]")
+    ]
+
+    assert found == [
+        "", "", "", "",
+        "known.toml:3: there is no 'test_x[111]'; the nearest is 'test_x[11]'",
+        "known.toml:3: there is no 'test_y[1]'; the nearest is 'test_y'",
+    ]  # fmt: skip
+
+
+def test_a_joined_profile_knows_the_clauses_of_both() -> None:
+    """Those of a third are not observed."""
+    both = profile("discovery+robustness")
+    deviations = (known("FR-006.cap"), known("ROB.flag"), known("T1.timeout"))
+    results = [
+        waived(result("fail", one, check="test_y"), deviations)
+        if one in ("FR-006.cap", "ROB.flag")
+        else result("pass", one, check="test_y")
+        for one in both.clauses
+    ]
+    run = RunRecord(
+        target=TargetFacts(kind="reference", capabilities=CAPABILITIES),
+        profile=both,
+        state=RunState(results=results),
+        deviations=deviations,
+    )
+
+    found = plain(made(run))
+
+    assert (found["exit"], found["headline"]) == (0, "passes with 2 deviations")
+    assert [one["state"] for one in found["waivers"]] == ["used", "used", "unobserved"]

@@ -1,0 +1,140 @@
+"""Headline and exit code: what outranks what."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from told_runs import CLEAN, typed
+
+from mcp_proxy_conformance.catalogue.requirement import profile
+from mcp_proxy_conformance.cli.checking import softened
+from mcp_proxy_conformance.report.making import made as report_of
+from mcp_proxy_conformance.run.subjects.proxy import StageRecord
+from mcp_proxy_conformance.targets.adapter import CAPABILITIES, Access
+from mcp_proxy_conformance.verdict.headline import outcome
+from mcp_proxy_conformance.verdict.record import RunRecord, RunState, TargetFacts
+from mcp_proxy_conformance.verdict.result import Blame, ClauseVerdict, Result, Verdict, worst
+from mcp_proxy_conformance.wire.transcript import Message
+
+
+def result(verdict: Verdict, blame: Blame = "") -> Result:
+    """A result of some check."""
+    return Result(
+        check="test_x",
+        case=None,
+        clauses=("FR-006.cap",),
+        judgement="F",
+        verdict=verdict,
+        reason="because",
+        stage="crowd",
+        blame=blame,
+    )
+
+
+def clauses(**verdicts: Verdict) -> list[ClauseVerdict]:
+    """Every clause of the profile passes, but `cap` and `fills` as said."""
+    told = {"FR-006.cap": verdicts.get("cap"), "FR-006.fills": verdicts.get("fills")}
+    return [
+        ClauseVerdict(
+            id=one,
+            judgement="A" if one == "FR-006.fills" else "F",
+            verdict=told.get(one) or "pass",
+            reason="",
+            results=1,
+        )
+        for one in profile("discovery").clauses
+    ]
+
+
+def run(*results: Result, capabilities: frozenset[str] = CAPABILITIES, **state: Any) -> RunRecord:
+    """A finished run."""
+    return RunRecord(
+        target=TargetFacts(kind="reference", capabilities=capabilities),
+        profile=profile("discovery"),
+        state=RunState(results=list(results), **state),
+    )
+
+
+@pytest.mark.parametrize(
+    ("made", "verdicts", "exit_code"),
+    [
+        (run(), {}, 0),
+        (run(), {"fills": "fail"}, 0),
+        (run(), {"cap": "not_applicable"}, 4),
+        (run(), {"cap": "inconclusive"}, 4),
+        (run(result("fail")), {"cap": "fail"}, 1),
+        (run(result("error", "adapter")), {"cap": "fail"}, 1),
+        (run(result("error", "network")), {"cap": "error"}, 3),
+        (run(result("error", "declaration"), result("error", "adapter")), {"cap": "fail"}, 2),
+        (run(result("error", "suite"), result("error", "declaration")), {}, 70),
+        (run(result("error", "suite"), interrupted=True), {}, 130),
+        (run(faults=["test_x.py: SyntaxError"]), {}, 70),
+        (run(narrowed=True), {}, 4),
+    ],
+)
+def test_the_worst_that_happened_decides(
+    made: RunRecord, verdicts: dict[str, Verdict], exit_code: int
+) -> None:
+    """130 outranks 70, then 2, 1, 3, 4 and 0; advisory clauses never count."""
+    found = outcome(made, clauses(**verdicts))
+
+    assert found.exit == exit_code
+
+
+def test_a_target_that_declares_nothing_is_below_the_floor() -> None:
+    """Nothing declared means nothing violated, and nothing proven."""
+    found = outcome(run(capabilities=frozenset()), clauses())
+
+    assert (found.headline, found.exit) == ("incomplete", 4)
+
+
+def test_a_clause_is_as_bad_as_its_worst_result() -> None:
+    """Fail > error > inconclusive > waived > pass > not_applicable."""
+    order: tuple[Verdict, ...] = (
+        "not_applicable", "pass", "waived", "inconclusive", "error", "fail",
+    )  # fmt: skip
+
+    found = [worst(order[: count + 1]) for count in range(len(order))]
+
+    assert found == list(order)
+    assert worst([]) is None
+
+
+def test_what_the_way_in_carries_is_not_in_the_report() -> None:
+    """By name, for the administrator and agents; by value, wherever else it stands in a header."""
+    access = Access(url="", headers={"X-Admin": "s3cret"}, agents={"a": {"X-Agent": "t0ken"}})
+    armed = SimpleNamespace(called=[], refused=[], skipped={}, unproven={})
+    ready: Any = SimpleNamespace(
+        started=SimpleNamespace(access=access), prepared=armed, seconds=0.0
+    )
+    record = StageRecord(place="s", name="s", stage="s", ready=ready)
+    headers = {
+        "x-admin": "an older one", "X-AGENT": "t0ken", "Cookie": "crumbs", "Via": "for t0ken; ok",
+        "Seen": "an older one", "Accept": "text/plain",
+    }  # fmt: skip
+    message = Message(
+        id=1, edge="client", direction="sent", at=0.0, peer="", body=b"", note="",
+        headers=tuple(headers.items()),
+    )  # fmt: skip
+
+    stage = record.told()
+    made = replace(run(messages={"s/1": message.cited()}), stages=(stage,))
+    told = report_of(made).messages["s/1"]
+
+    assert told.headers == dict.fromkeys(headers, "(redacted)") | {
+        "Via": "for (redacted); ok",
+        "Accept": "text/plain",
+    }
+
+
+@pytest.mark.parametrize(("headline", "complete", "code"), [
+    ("incomplete", True, 0), ("partial", False, 0), ("incomplete", False, 4),
+])  # fmt: skip
+def test_a_run_that_was_cut_short_passes_no_gate(headline: str, complete: bool, code: int) -> None:
+    """Whatever was seen until then; what is merely open, or was not asked for, may pass."""
+    told = typed(CLEAN | {"exit": 4, "headline": headline, "complete": complete})
+
+    assert softened(told, "violated") == code

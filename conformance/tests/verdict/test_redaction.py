@@ -1,0 +1,78 @@
+"""What is secret is told nowhere: whole, encoded, or cut; and nothing else is taken out."""
+
+from __future__ import annotations
+
+import base64
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcp_proxy_conformance.discovery.live.endpoint import secrets
+from mcp_proxy_conformance.verdict.redaction import FRAGMENT, REDACTED, Redactor
+
+TOKEN = "tok-" + "".join(f"{number:03x}Z" for number in range(200))
+LETTERS = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=FRAGMENT)
+
+
+def fragments(text: str) -> set[str]:
+    """Every piece of it that is as secret as the whole."""
+    return {text[at : at + FRAGMENT] for at in range(len(text) - FRAGMENT + 1)}
+
+
+@given(LETTERS, st.integers(0, 40), st.integers(0, 40), st.text(), st.text())
+def test_no_long_fragment_of_a_secret_is_left(
+    secret: str, first: int, last: int, before: str, after: str
+) -> None:
+    """Wherever an excerpt of an answer has cut it."""
+    piece = secret[min(first, len(secret) - FRAGMENT) :]
+    piece = piece[: max(FRAGMENT, len(piece) - last)]
+
+    told = Redactor([secret]).text(f"{before} {piece} {after}")
+
+    assert [one for one in fragments(secret) if one in told.replace(REDACTED, "")] == []
+
+
+@pytest.mark.parametrize("cut", [0, 171, 500])
+def test_an_excerpt_of_a_long_token_tells_nothing_of_it(cut: int) -> None:
+    """Plain, percent-encoded, in base64; its beginning, its end, its middle."""
+    encoded = base64.b64encode(TOKEN.encode()).decode()
+    redactor = Redactor([TOKEN])
+
+    for form in (TOKEN, quote(TOKEN, safe=""), encoded):
+        for piece in (form[: cut + 171], form[cut:], form[cut : cut + FRAGMENT + 1]):
+            assert redactor.text(f"refused: {piece}") == f"refused: {REDACTED}"
+
+
+@given(st.text(), st.text(min_size=4))
+def test_what_holds_no_secret_is_told_as_it_is(text: str, secret: str) -> None:
+    """Short pieces are words of anybody."""
+    words = "an ordinary sentence, and a path: /usr/lib/python3"
+
+    assert Redactor(["another-secret-altogether"]).text(words) == words
+    assert Redactor([]).text(text) == text
+    assert Redactor([secret]).text("") == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "secret"),
+    [
+        ("BACKEND", "postgresql://root:pw-canary-1@db/x", "pw-canary-1"),
+        ("SENTRY_DSN", "https://dsn-canary-2@sentry.invalid/1", "dsn-canary-2"),
+        ("SLACK_WEBHOOK_URL", "https://hooks.invalid/canary-3", "https://hooks.invalid/canary-3"),
+        ("DB_PASS", "pass-canary-4", "pass-canary-4"),
+        ("SESSION_COOKIE", "cookie-canary-5", "cookie-canary-5"),
+        ("MY_CREDS", "creds-canary-6", "creds-canary-6"),
+        ("HTTPS_PROXY", "http://me:proxy-canary-7@proxy.invalid:3128", "proxy-canary-7"),
+    ],
+)
+def test_the_environment_tells_what_is_secret_by_name_or_by_shape(
+    name: str, value: str, secret: str
+) -> None:
+    """A URL with somebody's password is one, whatever it is called."""
+    known = list(secrets("", (), {name: value, "HOME": "/home/nobody", "LANG": "C.UTF-8"}))
+
+    assert secret in known
+    assert not {"/home/nobody", "C.UTF-8"} & {*known}
+    assert secret not in Redactor(known).text(f"it said {value} and {quote(value, safe='')}")
