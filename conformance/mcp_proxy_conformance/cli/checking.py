@@ -1,4 +1,4 @@
-"""What the command line does around a run: known failures, processes, exit code, secrets."""
+"""What the command line does around a run: known failures, processes, exit code."""
 
 from __future__ import annotations
 
@@ -11,15 +11,13 @@ from pathlib import Path
 
 import click
 
-from mcp_proxy_conformance.catalogue.resources import LOGS
-from mcp_proxy_conformance.discovery.live.endpoint import secrets
 from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.run.invocation import unwritable
 from mcp_proxy_conformance.targets.description import BadTarget
 from mcp_proxy_conformance.verdict.deviations.deviation import BadDeviations, Deviation
 from mcp_proxy_conformance.verdict.deviations.reading import read_named
 from mcp_proxy_conformance.verdict.outcome import CONFORMANT, DECLARATION, INCOMPLETE, STALE
-from mcp_proxy_conformance.verdict.redaction import Redactor, inert
+from mcp_proxy_conformance.verdict.redaction import inert
 
 
 def known(file: Path | None) -> tuple[Deviation, ...] | int:
@@ -42,15 +40,6 @@ def softened(report: Report, fail_on: str) -> int:
     return (
         CONFORMANT if code == INCOMPLETE and fail_on == "violated" and seen and not ended else code
     )
-
-
-def hide_secrets(out: Path) -> None:
-    """Take the environment's credentials out of what targets and checks printed."""
-    redactor = Redactor(secrets("", ()))
-    for path in (out / "run.log", *(out / LOGS).rglob("*")):
-        if path.is_file():
-            told = path.read_bytes().decode("utf-8", "surrogateescape")
-            path.write_bytes(redactor.text(told).encode("utf-8", "surrogateescape"))
 
 
 @contextmanager

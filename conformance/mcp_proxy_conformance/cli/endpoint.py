@@ -22,11 +22,11 @@ from mcp_proxy_conformance.discovery.live.endpoint import (
     headers_of,
     place_named,
     read_locks,
-    secrets,
     tool_key,
 )
 from mcp_proxy_conformance.targets.description import BadTarget
 from mcp_proxy_conformance.targets.kinds import surface_in
+from mcp_proxy_conformance.verdict.credentials import credentials
 from mcp_proxy_conformance.verdict.outcome import DECLARATION
 from mcp_proxy_conformance.verdict.redaction import Redactor, inert
 from mcp_proxy_conformance.wire.dialing import Dialing
@@ -100,7 +100,7 @@ def endpoint(outer: dict[str, Any], /, **given: Any) -> None:
     lines = [one.partition("=")[2] for one in given["agents"]]
     raw = [{"": one} for one in (*given["header"], *given["agents"], *lines)]
     raw += [{"": one.partition(":")[2].strip()} for one in (*given["header"], *lines)]
-    found = frozenset(secrets(url, raw, words=words))
+    found = frozenset(credentials(words=words, url=url, headers=raw))
     redactor = Redactor(found)
     try:
         within_s = options["timeout"] or DEFAULTS["timeout"]
@@ -174,7 +174,7 @@ def _endpoint(
         answer_s=given["answer_timeout"],
         wire=cast("Literal['auto', 'handshake', 'stateless']", given["wire"]),
         dialing=Dialing(insecure=given["insecure"], ca=ca, proxied=given["use_proxy"], redirects=3),
-        secrets=found | frozenset(secrets("", [headers, *agents.values()])),
+        secrets=found | frozenset(credentials(headers=[headers, *agents.values()])),
     )
 
 

@@ -13,17 +13,11 @@ import msgspec
 import pytest
 
 from mcp_proxy_conformance.cli.again import again
-from mcp_proxy_conformance.cli.checking import (
-    alone_in,
-    hide_secrets,
-    in_processes,
-    known,
-    softened,
-)
+from mcp_proxy_conformance.cli.checking import alone_in, in_processes, known, softened
 from mcp_proxy_conformance.cli.options import DEFAULTS, target_meant, target_options
 from mcp_proxy_conformance.cli.strays import reaped
 from mcp_proxy_conformance.cli.telling import detail_of, tell
-from mcp_proxy_conformance.discovery.live.endpoint import BadEndpoint, Endpoint, secrets
+from mcp_proxy_conformance.discovery.live.endpoint import BadEndpoint, Endpoint
 from mcp_proxy_conformance.discovery.live.plan import plan
 from mcp_proxy_conformance.discovery.presence import cut
 from mcp_proxy_conformance.report.document import Report
@@ -33,7 +27,7 @@ from mcp_proxy_conformance.run.progress import Progress
 from mcp_proxy_conformance.run.request import RunRequest, Selection
 from mcp_proxy_conformance.run.subjects.endpoint import LIVE
 from mcp_proxy_conformance.targets.description import BadTarget, describe
-from mcp_proxy_conformance.verdict.deviations.deviation import Deviation
+from mcp_proxy_conformance.verdict.credentials import credentials
 from mcp_proxy_conformance.verdict.outcome import DECLARATION, FAULT, INTERRUPTED
 from mcp_proxy_conformance.verdict.redaction import Redactor, first_line, inert
 
@@ -62,41 +56,16 @@ def _judged(kind: str | None, options: dict[str, Any], out: Path) -> int:
     if isinstance(deviations, int):
         return deviations
     try:
-        request = _request(kind, options, out, deviations)
+        kind, file = target_meant(kind, options["target_file"])
+        file = _resolved(file)
+        described = describe(
+            kind=kind, file=file, given=target_options(options), environment=os.environ
+        )
     except BadTarget as error:
-        click.echo(Redactor(secrets("", ())).text(first_line(str(error))), err=True)
+        click.echo(Redactor(credentials()).text(first_line(str(error))), err=True)
         return DECLARATION
-    # Nearly all that a run makes is kept to its end, so looking for garbage finds none.
-    gc.freeze()
-    gc.set_threshold(500_000, 50, 100)
-    with Progress(log, sys.stderr, detail) as progress:
-        code = invoke(request, processes=processes, plugins=[progress])
-    hide_secrets(out)
-    if code == USAGE_ERROR:
-        click.echo(progress.complaint(), err=True)
-        return DECLARATION
-    if not report.exists():
-        click.echo(f"the run ended without a report; see {progress.log}", err=True)
-        return INTERRUPTED if code == pytest.ExitCode.INTERRUPTED else FAULT
-    document = msgspec.json.decode(report.read_bytes(), type=Report)
-    words = options.get("command") or ()
-    hidden = Redactor(secrets("", [], os.environ, words)).text
-    code = softened(document, options["fail_on"])
-    repeated = again(click.get_current_context(), hidden)
-    tell(document, report, again=repeated, detail=detail, code=code)
-    return code
-
-
-def _request(
-    kind: str | None, options: dict[str, Any], out: Path, deviations: tuple[Deviation, ...]
-) -> RunRequest:
-    """The request of these options; raises BadTarget."""
-    kind, file = target_meant(kind, options["target_file"])
-    file = _resolved(file)
-    described = describe(
-        kind=kind, file=file, given=target_options(options), environment=os.environ
-    )
-    return RunRequest(
+    redactor = Redactor(credentials(words=described.command))
+    request = RunRequest(
         subject=described,
         file=file,
         profile=options["profile"],
@@ -112,6 +81,22 @@ def _request(
         within_s=options["timeout"],
         keep=options["keep"],
     )
+    # Nearly all that a run makes is kept to its end, so looking for garbage finds none.
+    gc.freeze()
+    gc.set_threshold(500_000, 50, 100)
+    with Progress(log, sys.stderr, redactor, detail) as progress:
+        code = invoke(request, processes=processes, plugins=[progress])
+    if code == USAGE_ERROR:
+        click.echo(progress.complaint(), err=True)
+        return DECLARATION
+    if not report.exists():
+        click.echo(f"the run ended without a report; see {progress.log}", err=True)
+        return INTERRUPTED if code == pytest.ExitCode.INTERRUPTED else FAULT
+    document = msgspec.json.decode(report.read_bytes(), type=Report)
+    code = softened(document, options["fail_on"])
+    repeated = again(click.get_current_context(), redactor.text)
+    tell(document, report, again=repeated, detail=detail, code=code)
+    return code
 
 
 def _resolved(path: Path | None) -> Path | None:
@@ -154,12 +139,11 @@ def _judged_live(endpoint: Endpoint, options: dict[str, Any], out: Path) -> int:
         deviations=deviations,
         within_s=endpoint.within_s + JUDGING_S,
     )
-    with Progress(log, sys.stderr, detail) as progress:
+    with Progress(log, sys.stderr, redactor, detail) as progress:
         code = invoke(request, plugins=[progress])
-    log.write_text(redactor.text(log.read_text(encoding="utf-8")), encoding="utf-8")
     report = out / "report.json"
     if code == USAGE_ERROR or not report.exists():
-        click.echo(redactor.text(progress.complaint()), err=True)
+        click.echo(progress.complaint(), err=True)
         ended = {USAGE_ERROR: DECLARATION, int(pytest.ExitCode.INTERRUPTED): INTERRUPTED}
         return ended.get(code, FAULT)
     document = msgspec.json.decode(report.read_bytes(), type=Report)

@@ -121,7 +121,8 @@ def program_target(
     command: Sequence[str], capabilities: Iterable[str], **declared: Any
 ) -> LoaderTarget:
     """A loader program that is started by that command."""
-    return loader_target(partial(LoaderProgram, command), capabilities, **declared)
+    loader = partial(LoaderProgram, command)
+    return loader_target(loader, capabilities, command=tuple(command), **declared)
 
 
 def embedded_target(

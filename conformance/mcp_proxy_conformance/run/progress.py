@@ -17,6 +17,7 @@ import pytest
 if TYPE_CHECKING:
     from mcp_proxy_conformance.report.terminal import Detail
     from mcp_proxy_conformance.run.collection import Place
+    from mcp_proxy_conformance.verdict.redaction import Redactor
 
 EVERY_S = 10.0
 """How often a stream that is no terminal is told how far the run has come."""
@@ -24,18 +25,27 @@ WIDTH, REMEMBERED = 100, 400
 
 
 class Log(io.TextIOWrapper):
-    """What pytest prints: in a file, and the last of it in memory; a full disk ends nothing."""
+    """What pytest prints, without what is secret: in a file, and the last of it in memory.
 
-    def __init__(self, path: Path) -> None:
+    A full disk ends nothing.
+    """
+
+    def __init__(self, path: Path, redactor: Redactor) -> None:
         super().__init__(path.open("wb"), encoding="utf-8", errors="backslashreplace")
         self.said = deque[str](maxlen=REMEMBERED)
+        self._redactor, self._begun = redactor, ""
 
     def write(self, text: str) -> int:
-        """Keep it, and write it if that can be done."""
-        self.said.append(text)
-        with contextlib.suppress(OSError):
-            super().write(text)
+        """Keep the lines that are whole now, and write them if that can be done."""
+        lines, line_end, self._begun = (self._begun + text).rpartition("\n")
+        self._say(lines + line_end)
         return len(text)
+
+    def _say(self, text: str) -> None:
+        told = self._redactor.text(text)
+        self.said.append(told)
+        with contextlib.suppress(OSError):
+            super().write(told)
 
     def flush(self) -> None:
         """As far as that can be done."""
@@ -43,8 +53,10 @@ class Log(io.TextIOWrapper):
             super().flush()
 
     def close(self) -> None:
-        """As far as that can be done."""
-        with contextlib.suppress(OSError):
+        """As far as that can be done, a line that was begun included."""
+        begun, self._begun = self._begun, ""
+        with contextlib.suppress(OSError, ValueError):
+            self._say(begun)
             super().close()
 
 
@@ -55,9 +67,10 @@ class Progress:
     and now and then the number of checks.
     """
 
-    def __init__(self, log: Path, to: TextIO, detail: Detail = "usual") -> None:
+    def __init__(self, log: Path, to: TextIO, redactor: Redactor, detail: Detail = "usual") -> None:
         """Write pytest's output to `log`, and progress to `to`; none of it when `quiet`."""
         self.log = log
+        self._redactor = redactor
         self._to = to
         self._detail = detail
         self._live = to.isatty() and detail != "quiet"
@@ -67,7 +80,7 @@ class Progress:
 
     def __enter__(self) -> Self:
         """Take standard output away from pytest."""
-        self._sink = Log(self.log)
+        self._sink = Log(self.log, self._redactor)
         self._streams = sys.stdout, sys.stderr
         sys.stdout = sys.stderr = self._sink
         return self

@@ -9,11 +9,11 @@ from typing import Any
 
 from mcp_proxy_conformance.catalogue.case import OwnCase
 from mcp_proxy_conformance.catalogue.requirement import Profile
-from mcp_proxy_conformance.discovery.live.endpoint import secrets
 from mcp_proxy_conformance.run.collection import Place
 from mcp_proxy_conformance.run.judgement import Ending, attempt
 from mcp_proxy_conformance.targets.adapter import Target
 from mcp_proxy_conformance.verdict.cited import Cited, StageTold
+from mcp_proxy_conformance.verdict.credentials import credentials
 from mcp_proxy_conformance.verdict.outcome import GREEN, Outcome
 from mcp_proxy_conformance.verdict.record import beyond, not_declared
 from mcp_proxy_conformance.verdict.result import NotApplicable, Result
@@ -118,8 +118,8 @@ class Subject:
 
     @property
     def secrets(self) -> Sequence[str]:
-        """What is taken out of all that is told: the environment's credentials."""
-        return tuple(secrets("", ()))
+        """What is taken out of all that is told: credentials of environment and command line."""
+        return tuple(credentials(words=self.target.command))
 
     @property
     def green(self) -> Outcome:

@@ -133,9 +133,9 @@ class Target:
     be enforced, `ready_s` until the tools of a fresh target must be callable and listed.
     `pins` are exact remediation and rejection texts and the statuses each is declared to convey.
     A process is used until it is `lasts_s` old, then replaced; `ahead` are started before they
-    are asked for. `soak_s` is how long stages are to be kept running for FR-001.endures,
-    `baseline` the folder of a recording for SC-001.baseline and its kin. `file` is where the
-    target is described.
+    are asked for. `command` starts it, where a command line does. `soak_s` is how long stages are
+    to be kept running for FR-001.endures, `baseline` the folder of a recording for SC-001.baseline
+    and its kin. `file` is where the target is described.
     """
 
     kind: str
@@ -154,3 +154,4 @@ class Target:
     baseline: Path | None = None
     file: Written | None = None
     ahead: int = 2
+    command: tuple[str, ...] = ()

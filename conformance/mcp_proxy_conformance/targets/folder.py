@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mcp_proxy_conformance.catalogue.resources import LOGS
+from mcp_proxy_conformance.verdict.redaction import Redactor
+from mcp_proxy_conformance.wire.printed import ends_of, without_secrets
 
 SQLITE = b"SQLite format 3\x00"
 BESIDE = ("-journal", "-wal", "-shm")
@@ -45,11 +47,11 @@ def marks(folder: Path) -> Marks:
     return found
 
 
-def keep_logs(folder: Path) -> None:
+def keep_logs(folder: Path, redactor: Redactor) -> None:
     """Copy what a target printed out of its scratch folder, `OUT/scratch/NAME`, to `OUT/logs/NAME`.
 
-    What cannot be copied is left: losing a log must not lose the run. So are symbolic links, which
-    may lead out of the folder.
+    Of a long file the beginning and the end are kept. What cannot be copied is left: losing a log
+    must not lose the run. So are symbolic links, which may lead out of the folder.
     """
     for path in sorted((folder / "target").glob("*")):
         if path.suffix not in (".log", ".out") or path.is_symlink():
@@ -58,7 +60,7 @@ def keep_logs(folder: Path) -> None:
             if path.stat().st_size:
                 place = folder.parents[1] / LOGS / folder.name / path.name
                 place.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(path, place)
+                place.write_bytes(without_secrets(ends_of(path), redactor))
 
 
 def remove(folder: Path) -> None:

@@ -122,6 +122,7 @@ def _command(command: tuple[str, ...]) -> Target:
     return Target(
         kind="command",
         make=partial(CommandAdapter, command),
+        command=command,
         capabilities=frozenset(LEAST),
     )
 

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mcp_proxy_conformance.targets.process import Process, spawned
+from mcp_proxy_conformance.verdict.credentials import credentials
+from mcp_proxy_conformance.verdict.redaction import Redactor
 from mcp_proxy_conformance.wire.printed import Printed
 
 LINE_MAX = 1 << 20
@@ -32,7 +34,8 @@ class LineProgram(Process):
         """Start `command` in a group of its own; standard error goes to `log`."""
         self._child = spawned(command, stdin=subprocess.PIPE)
         assert self._child.stderr is not None
-        super().__init__(self._child.pid, log, (Printed(self._child.stderr, log),))
+        redactor = Redactor(credentials(words=command))
+        super().__init__(self._child.pid, log, (Printed(self._child.stderr, log, redactor),))
         self._lines: queue.Queue[bytes | None] = queue.Queue(WAITING_MOST)
         self._over = threading.Event()
         threading.Thread(target=self._listen, daemon=True).start()

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mcp_proxy_conformance.targets.adapter import TargetNotStarted
+from mcp_proxy_conformance.verdict.credentials import credentials
+from mcp_proxy_conformance.verdict.redaction import Redactor
 from mcp_proxy_conformance.wire.printed import Printed
 from mcp_proxy_conformance.wire.program import lacking
 
@@ -93,7 +95,10 @@ class Spawned(Process):
         assert self._child.stdout is not None
         assert self._child.stderr is not None
         told, said = self._child.stdout, self._child.stderr
-        printed = (Printed(told, output_beside(log)), Printed(said, log))
+        redactor = Redactor(credentials(words=command, environment=env))
+        printed = tuple(
+            Printed(one, path, redactor) for one, path in ((told, output_beside(log)), (said, log))
+        )
         super().__init__(self._child.pid, log, printed)
 
     def alive(self) -> bool:

@@ -27,6 +27,8 @@ from mcp_proxy_conformance.targets.adapter import (
 from mcp_proxy_conformance.targets.folder import keep_logs, remove
 from mcp_proxy_conformance.targets.known import Known
 from mcp_proxy_conformance.upstream import Upstreams, UpstreamServer, UpstreamTool
+from mcp_proxy_conformance.verdict.credentials import credentials
+from mcp_proxy_conformance.verdict.redaction import Redactor
 from mcp_proxy_conformance.wire.client import Client
 from mcp_proxy_conformance.wire.faults import Unreachable
 from mcp_proxy_conformance.wire.stdio import StdioClient
@@ -254,7 +256,7 @@ class Started:
             with contextlib.suppress(Exception):
                 end()
         if self.log_wanted:
-            keep_logs(self.folder)
+            keep_logs(self.folder, Redactor(credentials(words=self.target.command)))
         if not self._keep:
             remove(self.folder)
 

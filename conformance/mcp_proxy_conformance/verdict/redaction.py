@@ -81,6 +81,9 @@ class Redactor:
         return [self.tree(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
+NOTHING_SECRET = Redactor()
+
+
 def _words(value: Any) -> bool:
     """Whether the value is a word, or a list of words."""
     return isinstance(value, str) or (

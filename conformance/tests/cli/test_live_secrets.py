@@ -18,7 +18,7 @@ import pytest
 from click.testing import CliRunner
 
 from mcp_proxy_conformance.cli import main
-from mcp_proxy_conformance.discovery.live.endpoint import secrets
+from mcp_proxy_conformance.verdict.credentials import credentials
 from mcp_proxy_conformance.verdict.redaction import REDACTED, Redactor
 
 HEADER, PASSWORD, MEMBER = "hdr-Canary/4711+x=", "pw Canary?4712&y", "qry:Canary%4713z"
@@ -170,7 +170,9 @@ def test_the_parts_of_a_credential_are_secret_too() -> None:
     basic = base64.b64encode(b"me:open sesame").decode()
     headers = {"Authorization": f"Basic {basic}", "Cookie": "a=first1; b=second2", "Accept": "any"}
 
-    found = set(secrets("http://x/mcp?token=abc%20d&page=two", [headers], {}))
+    found = set(
+        credentials(url="http://x/mcp?token=abc%20d&page=two", headers=[headers], environment={})
+    )
 
     assert {basic, "me:open sesame", "open sesame", "first1", "second2", "abc d"} <= found
     assert {"any", "two"} & found == set()

@@ -17,6 +17,7 @@ from mcp_proxy_conformance.targets.adapter import (
 from mcp_proxy_conformance.targets.folder import keep_logs
 from mcp_proxy_conformance.targets.lines import LineProgram
 from mcp_proxy_conformance.targets.process import Spawned
+from mcp_proxy_conformance.verdict.redaction import NOTHING_SECRET
 
 
 def test_a_link_among_the_logs_is_left(tmp_path: Path) -> None:
@@ -28,7 +29,7 @@ def test_a_link_among_the_logs_is_left(tmp_path: Path) -> None:
     (target / "b.log").symlink_to(tmp_path / "elsewhere")
     (target / "c.log").write_text("printed")
 
-    keep_logs(target.parent)
+    keep_logs(target.parent, NOTHING_SECRET)
 
     assert [one.name for one in (tmp_path / "logs" / "a1").iterdir()] == ["c.log"]
 

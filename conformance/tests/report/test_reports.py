@@ -12,7 +12,7 @@ import jsonschema
 import msgspec
 import pytest
 from click.testing import CliRunner, Result
-from told_runs import CLEAN, HOSTILE, ONE, REPORTS, report, result, typed
+from told_runs import CLEAN, HOSTILE, ONE, REPORTS, clause, report, result, typed
 
 from mcp_proxy_conformance.catalogue.requirement import Floor
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
@@ -33,6 +33,7 @@ from mcp_proxy_conformance.verdict.cited import ArmedTold
 from mcp_proxy_conformance.verdict.deviations.waiving import Waiver
 from mcp_proxy_conformance.verdict.result import ClauseVerdict, Finding
 
+OPEN = CLEAN | {"clauses": [clause("FR-006.cap", "F", "inconclusive")]}
 REAL = "test_discovery_takes_the_flag_wherever_it_is_offered"
 """A check that is quick on the reference."""
 
@@ -129,6 +130,12 @@ def test_the_schema_describes_what_the_renderers_take(place: str) -> None:
         (json.dumps(ONE | {"messages": {}}).encode(), "cites a message 'crowd/1'"),
         (json.dumps(ONE | {"messages": {HOSTILE: 1}}).encode(), "is no whole report"),
         (json.dumps(ONE | {"exit": 1.0}).encode(), "is no whole report: Expected `int`"),
+        (json.dumps(ONE | {"exit": 0}).encode(), "was edited since it was written: exit is 0, but"),
+        (json.dumps(ONE | {"exit": 4}).encode(), "was edited since it was written: exit is 4, but"),
+        (json.dumps(CLEAN | {"exit": 1}).encode(), "exit is 1, but no clause failed"),
+        (json.dumps(OPEN | {"exit": 0}).encode(), "is not settled"),
+        (json.dumps(CLEAN | {"complete": False, "exit": 0}).encode(), "the run is not complete"),
+        (json.dumps(ONE).replace("{", '{"exit": 0, ', 1).encode(), "the member 'exit' twice"),
     ],
 )
 def test_what_is_no_report_is_refused_in_one_sentence(

@@ -13,6 +13,7 @@ from mcp_proxy_conformance.catalogue.world import World, server, tool, world
 from mcp_proxy_conformance.run.collection import Place
 from mcp_proxy_conformance.run.progress import Progress
 from mcp_proxy_conformance.targets.adapter import AdapterError
+from mcp_proxy_conformance.verdict.redaction import NOTHING_SECRET
 
 
 class Stream(io.StringIO):
@@ -40,7 +41,7 @@ def set_up(where: Place) -> None:
 
 def told(to: Stream, log: Path, detail: Any) -> str:
     """What is told of two checks on a stage and one on a world that cannot be set up."""
-    progress = Progress(log, to, detail)
+    progress = Progress(log, to, NOTHING_SECRET, detail)
     with progress:
         progress.pytest_collection_finish(SimpleNamespace(items=[1, 2, 3]))  # type: ignore[arg-type]
         for number, where in enumerate([place("plain"), place("plain"), place("own", fresh=True)]):
@@ -102,7 +103,7 @@ def test_what_is_no_world_is_not_told_of(tmp_path: Path) -> None:
     to = Stream(terminal=False)
     nowhere = Place(name="load", world=World(servers=(), id="load"), fresh=False, needs=())
 
-    with Progress(tmp_path / "log", to) as progress, progress.setting_up(nowhere):
+    with Progress(tmp_path / "log", to, NOTHING_SECRET) as progress, progress.setting_up(nowhere):
         pass
 
     assert to.getvalue() == ""

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_proxy_conformance.discovery.live.endpoint import secrets
+from mcp_proxy_conformance.verdict.credentials import credentials
 from mcp_proxy_conformance.verdict.redaction import FRAGMENT, REDACTED, Redactor
 
 TOKEN = "tok-" + "".join(f"{number:03x}Z" for number in range(200))
@@ -71,7 +71,7 @@ def test_the_environment_tells_what_is_secret_by_name_or_by_shape(
     name: str, value: str, secret: str
 ) -> None:
     """A URL with somebody's password is one, whatever it is called."""
-    known = list(secrets("", (), {name: value, "HOME": "/home/nobody", "LANG": "C.UTF-8"}))
+    known = list(credentials(environment={name: value, "HOME": "/home/nobody", "LANG": "C.UTF-8"}))
 
     assert secret in known
     assert not {"/home/nobody", "C.UTF-8"} & {*known}

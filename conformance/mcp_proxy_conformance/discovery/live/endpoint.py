@@ -3,37 +3,21 @@
 from __future__ import annotations
 
 import base64
-import os
-import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
 from mcp_proxy_conformance.catalogue.bounded import read_toml
 from mcp_proxy_conformance.catalogue.surface import STATUSES, Surface
 from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.targets.kinds import surface_in
+from mcp_proxy_conformance.verdict.credentials import credentials
 from mcp_proxy_conformance.wire.client import Wire
 from mcp_proxy_conformance.wire.dialing import Dialing
-
-HARMLESS = frozenset(
-    {"accept", "accept-language", "content-type", "user-agent", "origin", "referer",
-     "mcp-protocol-version", "mcp-method", "mcp-name"}
-)  # fmt: skip
-"""Headers whose values are no credentials."""
-SECRET_NAME = re.compile(
-    r"(?:^|[^a-z])(?:key|code|sig|auth|jwt|pw|pat)(?:$|[^a-z])"
-    r"|(?:^|[^a-z])(?:pass|creds?|dsn)(?:$|[^a-z])|token|secret|passw|passphrase|passwd|pwd|credential"
-    r"|apikey|api_?key|bearer|signature|authorization|cookie|webhook",
-    re.IGNORECASE,
-)
-LEAST_OF_ENVIRONMENT = 8
-PLACES = ("PWD", "OLDPWD", "SSH_AUTH_SOCK")
-"""Variables that only sound like secrets."""
 
 
 class BadEndpoint(ValueError):
@@ -123,65 +107,6 @@ def tool_key(told: str, option: str) -> ToolKey:
     return ToolKey(server.strip(), tool.strip())
 
 
-def secrets(
-    url: str,
-    headers: Sequence[Mapping[str, str]],
-    environment: Mapping[str, str] = os.environ,
-    words: Sequence[str] = (),
-) -> Iterator[str]:
-    """Every credential in these places, and the parts of it that give it away."""
-    yield from _of_url(url)
-    for one in headers:
-        for name, value in one.items():
-            if name.lower() not in HARMLESS:
-                yield from _of_value(value)
-    for name, value in environment.items():
-        yield from _of_url(value) if "://" in value else ()
-        if name not in PLACES and SECRET_NAME.search(name):
-            yield from [value] if len(value) >= LEAST_OF_ENVIRONMENT else []
-    for before, word in zip(("", *words), words, strict=False):
-        name, equals, value = word.lstrip("-").partition("=")
-        if equals and SECRET_NAME.search(name):
-            yield value
-        elif before.startswith("-") and "=" not in before and SECRET_NAME.search(before):
-            yield word
-
-
-def _of_url(url: str) -> Iterator[str]:
-    try:
-        parts = urlsplit(url)
-        userinfo, at, _ = parts.netloc.rpartition("@")
-        members = parse_qsl(parts.query, keep_blank_values=True)
-    except ValueError:
-        return
-    if at:
-        user, colon, word = userinfo.partition(":")
-        yield from (userinfo, unquote(userinfo))
-        yield from (word, unquote(word)) if colon else (user, unquote(user))
-        yield base64.b64encode(unquote(userinfo).encode()).decode()
-    for name, value in members:
-        if SECRET_NAME.search(name):
-            yield value
-            found = re.search(rf"(?:^|&){re.escape(name)}=([^&]*)", parts.query)
-            yield from [found[1]] if found else []
-
-
-def _of_value(value: str) -> Iterator[str]:
-    """A header's value, the words after its scheme, and what a cookie or a password holds."""
-    yield value
-    scheme, space, rest = value.partition(" ")
-    if space:
-        yield rest.strip()
-    if space and scheme.lower() == "basic":
-        try:
-            opened = base64.b64decode(rest.strip(), validate=True).decode()
-        except ValueError:
-            return
-        yield from (opened, opened.partition(":")[2])
-    for part in value.split(";") if "=" in value else ():
-        yield part.partition("=")[2].strip()
-
-
 def read_locks(file: Path) -> dict[ToolKey, str]:
     """The status of each tool, e.g. `"forge:delete_repo" = "disabled_by_config"`.
 
@@ -241,5 +166,5 @@ def in_environment(environment: Mapping[str, str]) -> Endpoint | None:
         pins=pins,
         file=Path(file) if file else None,
         expect=read_locks(Path(locks)) if locks else {},
-        secrets=frozenset(secrets(told, [headers], environment)),
+        secrets=frozenset(credentials(url=told, headers=[headers], environment=environment)),
     )
