@@ -44,10 +44,10 @@ class Redactor:
         longest_first = sorted(forms, key=lambda form: (-len(form), form))
         self._found = re.compile("|".join(map(re.escape, longest_first))) if forms else None
         self._grams: dict[str, list[tuple[str, int]]] = {}
-        for form in sorted({one for secret in secrets for one in _long(secret)}):
+        for form in sorted(one for one in forms if len(one) >= FRAGMENT):
             for at in range(len(form) - GRAM + 1):
                 places = self._grams.setdefault(form[at : at + GRAM], [])
-                if len(places) < MOST_PLACES:
+                if sum(known == form for known, _ in places) < MOST_PLACES:
                     places.append((form, at))
 
     def text(self, told: str) -> str:
@@ -103,18 +103,6 @@ def _widest(told: str, at: int, places: Sequence[tuple[str, int]]) -> tuple[int,
             after += 1
         spans.append((at - before, at + after))
     return max(spans, key=lambda span: span[1] - span[0])
-
-
-def _long(secret: str) -> Iterator[str]:
-    """The forms of a secret of which fragments are looked for."""
-    quoted = quote(secret, safe="", errors="replace")
-    forms = (
-        secret,
-        json.dumps(secret)[1:-1],
-        quoted,
-        *in_base64(secret.encode("utf-8", "replace")),
-    )
-    yield from (form for form in forms if len(form) >= FRAGMENT)
 
 
 def _forms(secret: str) -> Iterator[str]:

@@ -12,9 +12,10 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, quote_plus
+from urllib.parse import quote
 
 import pytest
+from canaries import cut, forms, told_in
 from click.testing import CliRunner
 
 from mcp_proxy_conformance.cli import main
@@ -27,21 +28,6 @@ CANARIES = (HEADER, PASSWORD, MEMBER, VARIABLE, COOKIE, AGENT)
 DESCRIPTION = "Finds tools; takes include_disabled."
 
 
-def forms(secret: str) -> list[str]:
-    """How a secret may look in somebody's answer."""
-    raw = secret.encode()
-    shifted = [base64.b64encode(b"u:"[:n] + raw).decode() for n in range(3)]
-    whole = "".join(f"%{byte:02x}" for byte in raw)
-    return [secret, quote(secret), quote(secret, safe=""), quote_plus(secret), whole, *shifted]
-
-
-def stems(secret: str) -> list[str]:
-    """What must not stand in any text: of base64, what does not depend on what is beside it."""
-    plain = forms(secret)
-    cut = [base64.b64encode(b"u:"[:n] + secret.encode()).decode()[4:-4] for n in range(3)]
-    return [*plain[:5], *cut]
-
-
 class Echo(http.server.BaseHTTPRequestHandler):
     """An MCP server that repeats every credential in every form, and breaks many clauses."""
 
@@ -52,7 +38,7 @@ class Echo(http.server.BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         """Answer once."""
         asked = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}")
-        told = [form for secret in CANARIES for form in forms(secret)]
+        told = [form for secret in CANARIES for form in (*forms(secret), *cut(secret))]
         told += [f"{name}: {value}" for name, value in self.headers.items()] + [self.path]
         body = json.dumps(self._answer(asked, told)).encode() if "id" in asked else b""
         self.send_response(200 if body else 202)
@@ -97,17 +83,6 @@ def url(place: str) -> str:
     return f"http://me:{quote(PASSWORD, safe='')}@{place}/mcp?api_key={quote(MEMBER, safe='')}&n=1"
 
 
-def told_in(folder: Path, *printed: str) -> dict[str, list[str]]:
-    """The forms of canaries that stand in what was printed or written."""
-    texts = {"printed": "\n".join(printed)}
-    for path in folder.rglob("*"):
-        if path.is_file():
-            texts[path.name] = path.read_text(encoding="utf-8", errors="replace")
-    every = [form for secret in CANARIES for form in stems(secret)]
-    found = {name: [form for form in every if form in text] for name, text in texts.items()}
-    return {name: told for name, told in found.items() if told}
-
-
 def test_no_credential_is_told_anywhere(
     place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,7 +97,7 @@ def test_no_credential_is_told_anywhere(
     )
 
     report = (tmp_path / "report.json").read_text(encoding="utf-8")
-    assert (done.exit_code, told_in(tmp_path, done.output)) == (1, {})
+    assert (done.exit_code, told_in(tmp_path, CANARIES, done.output)) == (1, {})
     assert report.count(REDACTED) > 10
     assert "Reproduce with: " in done.output
     assert place in done.output
@@ -142,7 +117,7 @@ def test_no_credential_is_told_by_pytest(place: str, tmp_path: Path) -> None:
         timeout=100,
     )  # fmt: skip
 
-    assert (done.returncode, told_in(tmp_path, done.stdout, done.stderr)) == (1, {})
+    assert (done.returncode, told_in(tmp_path, CANARIES, done.stdout, done.stderr)) == (1, {})
     assert "FAILED test_live.py::test_a_live_note_is_one_line" in done.stdout
 
 
@@ -162,7 +137,7 @@ def test_no_credential_is_told_by_an_error(options: tuple[str, ...], tmp_path: P
     """Whatever is wrong with the options, and when nothing answers."""
     done = CliRunner().invoke(main, ["run", "endpoint", *options, "--out", str(tmp_path)])
 
-    assert (done.exit_code in (2, 3), told_in(tmp_path, done.output)) == (True, {})
+    assert (done.exit_code in (2, 3), told_in(tmp_path, CANARIES, done.output)) == (True, {})
 
 
 def test_the_parts_of_a_credential_are_secret_too() -> None:

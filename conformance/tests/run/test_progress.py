@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +14,7 @@ from mcp_proxy_conformance.catalogue.world import World, server, tool, world
 from mcp_proxy_conformance.run.collection import Place
 from mcp_proxy_conformance.run.progress import Progress
 from mcp_proxy_conformance.targets.adapter import AdapterError
-from mcp_proxy_conformance.verdict.redaction import NOTHING_SECRET
+from mcp_proxy_conformance.verdict.redaction import NOTHING_SECRET, REDACTED, Redactor
 
 
 class Stream(io.StringIO):
@@ -107,3 +108,14 @@ def test_what_is_no_world_is_not_told_of(tmp_path: Path) -> None:
         pass
 
     assert to.getvalue() == ""
+
+
+def test_the_log_holds_no_secret_whatever_pieces_it_is_written_in(tmp_path: Path) -> None:
+    """Nor does the sentence that pytest ended with."""
+    redactor = Redactor(["open-sesame-now"])
+    with Progress(tmp_path / "log", Stream(terminal=False), redactor) as progress:
+        for piece in ("ERROR: open-", "sesame", "-now\n", "last open-sesame-now"):
+            sys.stdout.write(piece)
+
+    assert (tmp_path / "log").read_text() == f"ERROR: {REDACTED}\nlast {REDACTED}"
+    assert progress.complaint() == REDACTED

@@ -8,19 +8,49 @@ from pathlib import Path
 
 import pytest
 
-from mcp_proxy_conformance.wire.printed import MOST, Printed
+from mcp_proxy_conformance.verdict.redaction import NOTHING_SECRET, REDACTED, Redactor
+from mcp_proxy_conformance.wire.printed import MOST, Printed, ends_of
 
 FLOOD = "import sys; sys.stdout.write('first;'); sys.stdout.write('x' * {n}); print(';last')"
 
 
-def printed(program: str, path: Path | None) -> Printed:
+def printed(program: str, path: Path | None, redactor: Redactor = NOTHING_SECRET) -> Printed:
     """What a program has printed that has ended."""
     child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
     assert child.stdout is not None
-    found = Printed(child.stdout, path)
+    found = Printed(child.stdout, path, redactor)
     child.wait(30)
     found.close()
     return found
+
+
+SLOWLY = """
+import sys, time
+for piece in ("begun: ", "open-", "sesame-", "now\\n", "again: open-sesame-", "now"):
+    sys.stdout.write(piece); sys.stdout.flush(); time.sleep(0.05)
+"""
+
+
+def test_what_is_secret_never_touches_the_disk_though_it_comes_in_pieces(tmp_path: Path) -> None:
+    """A line is written once it is whole."""
+    path = tmp_path / "a.log"
+
+    found = printed(SLOWLY, path, Redactor(["open-sesame-now"]))
+
+    assert path.read_text() == f"begun: {REDACTED}\nagain: {REDACTED}"
+    assert found.end(100) == path.read_text()
+
+
+@pytest.mark.parametrize("number", [0, MOST, 2 * MOST, 2 * MOST + 1, 5 * MOST])
+def test_of_a_file_both_ends_are_kept(number: int, tmp_path: Path) -> None:
+    """As of what a program prints."""
+    path = tmp_path / "target.log"
+    path.write_bytes(b"x" * number)
+
+    kept = ends_of(path)
+
+    assert kept.count(b"x") == min(number, 2 * MOST)
+    assert (b"left out" in kept) == (number > 2 * MOST)
 
 
 @pytest.mark.parametrize("number", [0, 100, MOST, 3 * MOST, 50_000_000])

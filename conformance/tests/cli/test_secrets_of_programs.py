@@ -1,0 +1,56 @@
+"""Credentials that adapters and loaders were handed are told nowhere, whatever is done."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from canaries import told_in
+
+ECHOING = str(Path(__file__).parents[1] / "echoing.py")
+WORD, AFTER, OF_URL = "wrd-Canary/4801+x=", "aft Canary?4802&y", "url-Canary:4803z"
+NAMED, OF_DSN = "env-Canary-4804_and_more", "dsn-Canary%4805-and-more"
+CANARIES = (WORD, AFTER, NAMED, OF_URL, OF_DSN)
+ONE_CHECK = "test_an_odd_limit_neither_lifts_the_cap_nor_stops_the_target"
+HANDED = (f"--api-key={WORD}", "--password", AFTER, f"http://me:{OF_URL}@127.0.0.1:1/mcp")
+
+
+def ran(folder: Path, *words: str) -> tuple[int, dict[str, list[str]]]:
+    """The exit code, and what of the canaries is found anywhere."""
+    environment = {"CANARY_TOKEN": NAMED, "CANARY_PLACE": f"postgres://me:{OF_DSN}@127.0.0.1/db"}
+    command = [sys.executable, "-m", "mcp_proxy_conformance", "run", *words]
+    done = subprocess.run(
+        command, cwd=folder, env=os.environ | environment, capture_output=True, text=True,
+        check=False, timeout=110,
+    )  # fmt: skip
+    assert (folder / "out" / "report.json").exists(), done.stderr
+    return done.returncode, told_in(folder / "out", CANARIES, done.stdout, done.stderr)
+
+
+@pytest.mark.parametrize("how", ["error", "refused", "url", "line", "dies"])
+def test_what_an_adapter_was_handed_is_told_nowhere(how: str, tmp_path: Path) -> None:
+    """On standard error, as an answer, as an address, as no answer, in its last words."""
+    program = (sys.executable, ECHOING, how, *HANDED)
+
+    code, found = ran(tmp_path, "command", "--out", "out", "--check", ONE_CHECK, "--", *program)
+
+    assert (code, found) == (3, {})
+    logs = [one.read_text() for one in (tmp_path / "out" / "logs").rglob("*.log")]
+    assert all("(redacted)" in one for one in logs)
+    assert logs
+
+
+@pytest.mark.parametrize(("how", "comes_to"), [("loads", 1), ("strange", 3), ("error", 3)])
+def test_what_a_loader_was_handed_is_told_nowhere(how: str, comes_to: int, tmp_path: Path) -> None:
+    """Of every server it says that it has tools called so, or what is no outcome at all."""
+    words = shlex.join([sys.executable, ECHOING, how, *HANDED])
+    wanted = ("--examples", "5", "--out", "out")
+
+    code, found = ran(tmp_path, "loader", "--command", words, *wanted)
+
+    assert (code, found) == (comes_to, {})
+    assert (tmp_path / "out" / "report.json").read_text().count("(redacted)") > 0
