@@ -63,6 +63,11 @@ class Awaited:
         return self._found
 
     @property
+    def is_over(self) -> bool:
+        """Whether nothing is awaited any more: it came, or nonsense did."""
+        return self._found is not None or self._fault is not None
+
+    @property
     def before(self) -> tuple[Envelope, ...]:
         """The notifications and requests that came while it was awaited."""
         return tuple(self._before)

@@ -33,6 +33,16 @@ class Deadline:
             raise Overdue("no answer in time")
         return left
 
+    def sleep(self, seconds: float) -> None:
+        """Wait, if there is so much time.
+
+        Raises:
+            Overdue: There is not.
+        """
+        if self.left() <= seconds:
+            raise Overdue("no answer in time")
+        time.sleep(seconds)
+
     def spent(self) -> float:
         """Seconds since it was set."""
         return time.monotonic() - self._began

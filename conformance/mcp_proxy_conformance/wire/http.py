@@ -37,6 +37,8 @@ class Answer:
         seconds: From the start of the request to the last byte that mattered.
         sent: The request in the transcript.
         received: The response in the transcript.
+        last_id: From where a stream can be taken up again; empty when it names no place.
+        retry_s: Seconds to wait before that, as the stream told.
     """
 
     status: int
@@ -47,6 +49,8 @@ class Answer:
     seconds: float
     sent: Message
     received: Message
+    last_id: str = ""
+    retry_s: float = 0.0
 
     def header(self, name: str) -> str | None:
         """The first header of that name, in any case."""
@@ -248,6 +252,8 @@ class Http:
             body=raw,
             events=tuple(body.events),
             unended=body.reader.pending(),
+            last_id=body.reader.last_id,
+            retry_s=body.reader.retry_s,
             seconds=body.seconds,
             sent=sent,
             received=received,
@@ -264,9 +270,12 @@ def _fill(
     while True:
         try:
             chunk = response.piece()
-        except (OSError, NotHttp):
+        except (OSError, NotHttp) as error:
             if body.seconds:
                 return False  # the answer is there; only its stream did not end in the grace
+            if body.reader.last_id and not isinstance(error, TimeoutError):
+                body.seconds = deadline.spent()
+                return False  # the stream can be taken up again
             raise
         if not chunk:
             break

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from mcp_proxy_conformance.wire.deadline import DeadlineSocket
 
 
+MOST_DIGITS = 9
+"""Of the milliseconds of `retry`."""
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
@@ -27,9 +29,16 @@ class Event:
 
 
 class EventReader:
-    """Fed with bytes as they come, it gives whole events; what no blank line ends stays pending."""
+    """Fed with bytes as they come, it gives whole events; what no blank line ends stays pending.
+
+    Attributes:
+        last_id: From where the stream can be taken up again; empty when it names no place.
+        retry_s: Seconds to wait before that.
+    """
 
     def __init__(self) -> None:
+        self.last_id = ""
+        self.retry_s = 0.0
         self._buffer = bytearray()
         self._searched = 0
         self._begun = False
@@ -71,11 +80,14 @@ class EventReader:
             self._event = value.decode("utf-8", "replace") or "message"
         elif field == b"id" and b"\0" not in value:
             self._id = value.decode("utf-8", "replace")
+        elif field == b"retry" and value.isdigit() and len(value) <= MOST_DIGITS:
+            self.retry_s = int(value) / 1000
         return None
 
     def _dispatch(self) -> Event | None:
         data, event = self._data, self._event
         self._data, self._event = [], "message"
+        self.last_id = self._id or ""
         return Event(data=b"\n".join(data), event=event, id=self._id) if data else None
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mcp_proxy_conformance.wire import era, jsonrpc
 from mcp_proxy_conformance.wire.answers import Awaited
 from mcp_proxy_conformance.wire.conversation import refused
+from mcp_proxy_conformance.wire.deadline import Deadline, Overdue
 from mcp_proxy_conformance.wire.dialing import DIRECT, Dialing
 from mcp_proxy_conformance.wire.faults import ProtocolFault, SessionLost, Unreachable
 from mcp_proxy_conformance.wire.http import Http, check_header
@@ -20,14 +22,12 @@ if TYPE_CHECKING:
     from mcp_proxy_conformance.wire.reply import Reply
     from mcp_proxy_conformance.wire.response import Event
     from mcp_proxy_conformance.wire.transcript import Transcript
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from mcp_proxy_conformance.wire.transcript import Transcript
-
 
 CLOSE_TIMEOUT = 1.0
-NOT_FOUND = 404
+PAUSE_S = 0.05
+"""Seconds before a stream is taken up again, if it asks for no more; twice that if nothing came."""
+SESSION_ID, STREAM = "Mcp-Session-Id", "text/event-stream"
+OK, NOT_FOUND = 200, 404
 ACKNOWLEDGED = range(200, 300)
 _SESSION_ID = re.compile(r"[\x21-\x7e]+")
 _STANDING = [
@@ -67,7 +67,7 @@ class Session:
         request_id = jsonrpc.fresh_id()
         if self.stateless:
             params = era.with_meta(params, self.name)
-        awaited = Awaited(request_id)
+        awaited, deadline = Awaited(request_id), Deadline(timeout)
         answer = self._http.exchange(
             "POST",
             jsonrpc.request(method, params, request_id),
@@ -76,7 +76,42 @@ class Session:
             timeout=timeout,
             until=awaited.arrived,
         )
+        if answer.last_id and answer.status == OK and not (self.stateless or awaited.is_over):
+            answer = self._resumed(answer, awaited, deadline)
         return awaited.reply(answer, in_session=self.id is not None)
+
+    def _resumed(self, answer: Answer, awaited: Awaited, deadline: Deadline) -> Answer:
+        """The answer, its stream taken up again by GET until that held what is awaited.
+
+        Since revision 2025-11-25 a target may close a stream once it has given an event's id, and
+        wants the client to wait as long as `retry` says. Status and headers stay the first ones.
+        """
+        wanted = {"Accept": STREAM}
+        if self.id is None and (given := answer.header(SESSION_ID)) is not None:
+            wanted[SESSION_ID] = given  # by the handshake, which is not over yet
+        last_id, told_s, pause_s = answer.last_id, answer.retry_s, PAUSE_S
+        while not awaited.is_over:
+            try:
+                deadline.sleep(max(told_s, pause_s))
+                left = deadline.left()
+            except Overdue as error:
+                spent = deadline.spent()
+                raise Unreachable(self._http.url, "read", str(error), spent) from None
+            headers = overridden(self._headers("", None), wanted | {"Last-Event-ID": last_id})
+            more = self._http.exchange(
+                "GET", b"", headers, note="resume", timeout=left, until=awaited.arrived
+            )
+            if more.status != OK or more.media_type != STREAM:
+                expected = f"the stream to go on after its event {last_id!r}"
+                seen = f"HTTP {more.status}, {more.media_type or 'no content'}"
+                raise ProtocolFault("stream", expected, seen, more.body, status=more.status)
+            moved = more.last_id not in ("", last_id)
+            pause_s = PAUSE_S if moved else 2 * pause_s
+            last_id, told_s = more.last_id or last_id, more.retry_s or told_s
+            events = answer.events + more.events
+            answer = replace(more, status=answer.status, headers=answer.headers, events=events,
+                             sent=answer.sent, seconds=deadline.spent())  # fmt: skip
+        return answer
 
     def tell(self, method: str, params: bytes | None, timeout: float) -> None:
         """Send a notification and take its acknowledgement."""
@@ -105,7 +140,7 @@ class Session:
 
     def granted(self, reply: Reply, revision: str) -> None:
         """Take the revision and the session's id that the handshake gave."""
-        given = next((v for k, v in reply.headers if k.lower() == "mcp-session-id"), None)
+        given = next((v for k, v in reply.headers if k.lower() == SESSION_ID.lower()), None)
         if given is not None and not _SESSION_ID.fullmatch(given):
             raise refused(reply, "a session id of visible ASCII characters", repr(given))
         self.revision, self.id = revision, given
@@ -131,7 +166,7 @@ class Session:
         elif self.revision:
             headers.append(("MCP-Protocol-Version", self.revision))
         if self.id is not None:
-            headers.append(("Mcp-Session-Id", self.id))
+            headers.append((SESSION_ID, self.id))
         return overridden(headers, self._own)
 
 
@@ -144,14 +179,13 @@ def overridden(headers: list[tuple[str, str]], by: Mapping[str, str]) -> list[tu
 
 
 TIMEOUT = 3.0
-OK = 200
 
 
 def opens_old_stream(
     url: str, headers: Mapping[str, str], transcript: Transcript, dialing: Dialing = DIRECT
 ) -> bool:
     """Whether a GET opens a stream whose first event, `endpoint`, says where to post."""
-    wanted = overridden([("Accept", "text/event-stream")], headers)
+    wanted = overridden([("Accept", STREAM)], headers)
     http = Http(url, transcript, dialing)
     try:
         answer = http.exchange(
