@@ -213,16 +213,16 @@ def _body(reply: ToolReply) -> dict[str, Any] | None:
     """The JSON document of an answer; None when the answer is an error."""
     if reply.error is not None or reply.is_error:
         return None
+    text = reply.text
     try:
-        body = json.loads(reply.text)
+        body = json.loads(text)
     except (ValueError, RecursionError):
-        raise Misshapen(f"the text item is no JSON document: {reply.text:.{SHOWN}}") from None
+        raise Misshapen(f"the text item is no JSON document: {text:.{SHOWN}}") from None
     if not isinstance(body, dict):
-        raise Misshapen(f"the text item is no JSON object: {reply.text:.{SHOWN}}")
-    opened = reply.text.count("{") + reply.text.count("[")
-    if opened > DEEPEST and nests_deeper(body, DEEPEST):
+        raise Misshapen(f"the text item is no JSON object: {text:.{SHOWN}}")
+    if text.count("{") + text.count("[") > DEEPEST and nests_deeper(body, DEEPEST):
         told = f"the text item nests deeper than {DEEPEST} levels"
-        raise Misshapen(f"{told}: {reply.text:.{SHOWN}}")
+        raise Misshapen(f"{told}: {text:.{SHOWN}}")
     return body
 
 

@@ -31,6 +31,7 @@ from mcp_proxy_conformance.verdict.credentials import credentials
 from mcp_proxy_conformance.verdict.redaction import Redactor
 from mcp_proxy_conformance.wire.client import Client
 from mcp_proxy_conformance.wire.faults import Unreachable
+from mcp_proxy_conformance.wire.held import Held
 from mcp_proxy_conformance.wire.stdio import StdioClient
 from mcp_proxy_conformance.wire.transcript import Transcript
 
@@ -96,6 +97,7 @@ class Started:
         self.seen: set[str] = set()
         self.cut: set[str] = set()
         self.answers: dict[tuple[object, ...], Any] = {}
+        self._held = Held(self.answers.clear)
         self.adapter = target.make()
         self._keep = keep
         self._closed = False
@@ -146,7 +148,7 @@ class Started:
                 if agent is not None:
                     headers |= self.access.agents[agent]
                 url = urljoin(self.access.url, endpoint) if endpoint else self.access.url
-                found = Client(url, headers=headers, transcript=self.transcript)
+                found = Client(url, headers=headers, transcript=self.transcript, held=self._held)
                 self._clients[place] = found
         return found
 

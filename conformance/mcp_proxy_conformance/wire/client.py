@@ -13,6 +13,7 @@ from mcp_proxy_conformance.wire.session import Session
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from mcp_proxy_conformance.wire.held import Held
     from mcp_proxy_conformance.wire.http import Answer
     from mcp_proxy_conformance.wire.response import Event
     from mcp_proxy_conformance.wire.transcript import Transcript
@@ -34,6 +35,7 @@ class Client(Conversation):
         wire: Wire = "auto",
         name: str = "mcp-proxy-conformance",
         dialing: Dialing = DIRECT,
+        held: Held | None = None,
     ) -> None:
         self.url = url
         self._asked: Wire = wire
@@ -43,7 +45,7 @@ class Client(Conversation):
         self._session = Session(
             url, transcript=transcript, headers=self._headers, name=name, dialing=dialing
         )
-        super().__init__(self._session, timeout)
+        super().__init__(self._session, timeout, held)
 
     @property
     def wire(self) -> str:
@@ -68,6 +70,7 @@ class Client(Conversation):
             wire=self._asked,
             name=self._session.name,
             dialing=self._dialing,
+            held=self._held,
         )
 
     def post(

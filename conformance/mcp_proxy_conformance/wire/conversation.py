@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from mcp_proxy_conformance.wire import era, jsonrpc
 from mcp_proxy_conformance.wire.faults import ProtocolFault
+from mcp_proxy_conformance.wire.held import Held
 from mcp_proxy_conformance.wire.reply import Reply, ToolReply
 
 if TYPE_CHECKING:
@@ -47,10 +48,11 @@ class Conversation:
         opening: The answer that settled how to speak; nothing before that.
     """
 
-    def __init__(self, carrier: Carrier, timeout: float) -> None:
+    def __init__(self, carrier: Carrier, timeout: float, held: Held | None = None) -> None:
         self.timeout = timeout
         self.opening: Reply | None = None
         self._carrier = carrier
+        self._held = held or Held()
 
     def open(self) -> Self:
         """Settle how to speak, unless that is done."""
@@ -84,7 +86,9 @@ class Conversation:
     ) -> Reply:
         """Ask and wait. `raw_params` are sent as they are, byte for byte."""
         self.open()
-        return self._carrier.ask(method, _bytes(params, raw_params), self._seconds(timeout))
+        reply = self._carrier.ask(method, _bytes(params, raw_params), self._seconds(timeout))
+        self._held.take(reply.envelope)
+        return reply
 
     def notify(
         self,

@@ -13,6 +13,8 @@ from mcp_proxy_conformance.wire.faults import ProtocolFault
 
 MOST_VALUES = 1_000_000
 """Values in one message, counted by what parts them: what holds more is not read."""
+OF_BYTE, OF_VALUE = 2, 100
+"""Bytes of memory that a byte and a value take once they are read, about."""
 KEPT, FEW = 3, 10_000
 """Levels of an envelope that are kept: its members, those of a result, and the items of a list; and
 the members of these, too, where the message has no more values than so many."""
@@ -44,7 +46,7 @@ def request(method: str, params: bytes | None, request_id: int | None) -> bytes:
     return b"{" + b",".join(members) + b"}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, weakref_slot=True)
 class Envelope:
     """One message from the target.
 
@@ -93,6 +95,11 @@ def parse(raw: bytes) -> Envelope:
 def values(raw: bytes) -> int:
     """How many values JSON holds, those of JSON inside its strings too; never too few."""
     return 1 + sum(raw.count(mark) for mark in (b",", b"{", b"["))
+
+
+def weight(raw: bytes) -> int:
+    """How many bytes of memory a message takes once it is read, about."""
+    return OF_BYTE * len(raw) + OF_VALUE * values(raw)
 
 
 def _envelope(raw: bytes, members: dict[str, spans.Node]) -> Envelope:

@@ -9,12 +9,11 @@ from typing import Any
 
 from mcp_proxy_conformance.verdict.result import Inconclusive
 from mcp_proxy_conformance.wire.http import MAX_BODY
-from mcp_proxy_conformance.wire.jsonrpc import values
+from mcp_proxy_conformance.wire.jsonrpc import weight
 from mcp_proxy_conformance.wire.transcript import Message, Transcript
 
 MOST_HELD = 144 << 20
 """What all answers of an endpoint may take in memory, about, in bytes."""
-OF_BYTE, OF_VALUE = 2, 100
 LARGEST_TAKEN = 1
 """How many answers may be too large to be read before no more are asked for."""
 
@@ -61,7 +60,7 @@ class Budget:
 
     def hold(self, raw: bytes) -> None:
         """Count an answer that is kept; raises OverBudget."""
-        self.held += OF_BYTE * len(raw) + OF_VALUE * values(raw)
+        self.held += weight(raw)
         if self.held > MOST_HELD and not self.closing:
             raise OverBudget(
                 f"its answers are too large to be kept, {MOST_HELD >> 20} MiB of them in all;"

@@ -1,0 +1,56 @@
+"""Large answers are counted for as long as somebody has them."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+
+from mcp_proxy_conformance.wire import jsonrpc
+from mcp_proxy_conformance.wire.faults import ProtocolFault
+from mcp_proxy_conformance.wire.held import MOST, SMALL, Held
+
+
+def answer(size: int) -> jsonrpc.Envelope:
+    """An answer that takes about so many bytes."""
+    text = b"x" * (size // jsonrpc.OF_BYTE)
+    return jsonrpc.parse(b'{"jsonrpc":"2.0","id":1,"result":{"text":"%b"}}' % text)
+
+
+def test_any_number_may_come_and_go() -> None:
+    """Only those count that somebody still has."""
+    held = Held()
+    for _ in range(20):
+        held.take(answer(MOST // 2))
+        gc.collect()
+
+
+def test_too_many_at_once_are_refused() -> None:
+    """The excerpt in the sentence is short."""
+    held, kept = Held(), [answer(MOST // 3) for _ in range(3)]
+    for one in kept[:2]:
+        held.take(one)
+
+    with pytest.raises(ProtocolFault, match="64 MiB of memory in all") as fault:
+        held.take(kept[2])
+
+    assert (fault.value.kind, len(str(fault.value)) < 500) == ("size", True)
+
+
+def test_what_can_be_asked_for_again_is_let_go_first() -> None:
+    """Then there is room."""
+    kept: list[jsonrpc.Envelope] = []
+    held = Held(kept.clear)
+    for _ in range(10):
+        kept.append(answer(MOST // 3))
+        held.take(kept[-1])
+
+    assert len(kept) < 3
+
+
+def test_small_ones_are_not_counted() -> None:
+    """Nearly all are."""
+    held = Held()
+    kept = [answer(SMALL // 2)] * 10_000
+    for one in kept:
+        held.take(one)
