@@ -32,7 +32,7 @@ from mcp_proxy_conformance.verdict.outcome import DECLARATION, FAULT, INTERRUPTE
 from mcp_proxy_conformance.verdict.redaction import Redactor, first_line, inert
 
 USAGE_ERROR, LONGEST = 4, 1200
-JUDGING_S = 10
+JUDGING_S = 8
 """Seconds to judge what was seen at an endpoint, after the last request."""
 
 

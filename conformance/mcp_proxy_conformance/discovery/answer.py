@@ -12,9 +12,11 @@ from mcp_proxy_conformance.catalogue.surface import Members
 from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.targets.known import Known
 from mcp_proxy_conformance.verdict.result import DeclarationFault, Inconclusive, Misshapen
+from mcp_proxy_conformance.wire.faults import ProtocolFault
 from mcp_proxy_conformance.wire.reply import ToolReply
 
 SHOWN = 200
+LONGEST_NAME = 10_000
 DEEPEST = 200
 """Levels of an answer that are read; its schemas may be the deepest part of it."""
 
@@ -182,6 +184,7 @@ def server_entry(told: Any, members: Members) -> ServerEntry:
     """One server as listed or inspected; raises Misshapen."""
     if not isinstance(told, dict) or not isinstance(told.get(members.server_name), str):
         raise Misshapen(f"a listed server has no name: {told!r:.{SHOWN}}")
+    _expect_short(told[members.server_name])
     return ServerEntry(
         name=told[members.server_name],
         members=told,
@@ -205,8 +208,17 @@ def _entries(
         server = one.get("server")
         name = one["name"]
         key = known.key(server if isinstance(server, str) else "", name)
+        _expect_short(key.server, key.tool)
         found.append(Entry(key=key, name=name, members=one))
     return tuple(found)
+
+
+def _expect_short(*names: str) -> None:
+    """Raise ProtocolFault for names that are too long to be looked for in texts."""
+    for name in names:
+        if len(name) > LONGEST_NAME:
+            most = f"names of at most {LONGEST_NAME} characters"
+            raise ProtocolFault("size", most, f"one of {len(name)}", name[:SHOWN].encode())
 
 
 def _body(reply: ToolReply) -> dict[str, Any] | None:

@@ -87,8 +87,8 @@ class Loads:
     def close(self) -> None:
         """End every loader; what still goes on is given up, and nobody waits for it."""
         self._crew.shutdown(wait=False, cancel_futures=True)
-        for loader in self._all:
-            loader.stop(0.0)
+        with ThreadPoolExecutor(max(1, len(self._all))) as enders:
+            list(enders.map(lambda loader: loader.stop(0.0), self._all))
         self._crew.shutdown(wait=True)
 
     def _load(self, case: LoadCase) -> Load:

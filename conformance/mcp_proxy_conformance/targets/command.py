@@ -140,6 +140,7 @@ class CommandAdapter:
         self._program: LineProgram | None = None
         self._broken = ""
         self._access = Access(url="")
+        self._agents: frozenset[str] = frozenset()
 
     def start(self, world: World, upstreams: Mapping[str, Upstream], folder: Path) -> Access:
         """Start the adapter, and through it the target."""
@@ -148,6 +149,7 @@ class CommandAdapter:
         self._program = LineProgram(self._command, log=folder / "adapter.log")
         servers = [_server(world, name, place) for name, place in upstreams.items()]
         agents = {name: list(scope) for name, scope in world.agents.items()}
+        self._agents = frozenset(agents)
         told = {"servers": servers, "agents": agents}
         try:
             accepted = self._ask("start", START_S, dir=str(state), world=told)
@@ -238,18 +240,18 @@ class CommandAdapter:
             raise self._break(f"it {end} before it answered {op}") from None
 
     def _read(self, op: str, line: bytes) -> Said:
-        told = f"its answer to {op} is {quoted(line)}"
         try:
             said = msgspec.json.decode(line, type=Said)
         except RecursionError:
-            raise self._break(f"{told}, which nests too deeply; {WANTED}") from None
+            deep = f"which nests too deeply; {WANTED}"
+            raise self._break(f"its answer to {op} is {quoted(line)}, {deep}") from None
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise self._break(f"{told} ({error}); {WANTED}") from None
+            told = f"its answer to {op} is {quoted(line)} ({error}); {WANTED}"
+            raise self._break(told) from None
         given = [said.ok, said.refused, said.unsupported or None, said.error]
         if sum(one is not None for one in given) != 1:
-            raise self._break(
-                f"{told}; it must hold exactly one of ok, refused, unsupported and error"
-            )
+            wanted = "it must hold exactly one of ok, refused, unsupported and error"
+            raise self._break(f"its answer to {op} is {quoted(line)}; {wanted}")
         if said.id != self._number:
             raise self._break(
                 f"its answer to request {self._number} ({op}) is {quoted(line)}; {WANTED}"
@@ -270,12 +272,16 @@ class CommandAdapter:
         return kind(self._broken)
 
     def _moved(self, accepted: Accepted) -> Access | None:
-        """The new way in, None when it is the old one; an agent left out keeps its headers."""
+        """The new way in, None when it is the old one; an agent left out keeps its headers.
+
+        Those of agents that the world does not have are of no use.
+        """
         old, stdio = self._access, accepted.stdio
+        agents = {n: held for n, held in (accepted.agents or {}).items() if n in self._agents}
         self._access = Access(
             url=accepted.url or old.url,
             headers=old.headers if accepted.headers is None else accepted.headers,
-            agents={**old.agents, **(accepted.agents or {})},
+            agents={**old.agents, **agents},
             stdio=old.stdio if stdio is None else stdio.command,
             stdio_env=old.stdio_env if stdio is None else stdio.env,
         )

@@ -53,7 +53,8 @@ def keep_logs(folder: Path, redactor: Redactor) -> None:
     Of a long file the beginning and the end are kept. What cannot be copied is left: losing a log
     must not lose the run. So are symbolic links, which may lead out of the folder.
     """
-    for path in sorted((folder / "target").glob("*")):
+    printed = folder / "target"
+    for path in sorted(printed.glob("*")) if not printed.is_symlink() else ():
         if path.suffix not in (".log", ".out") or path.is_symlink():
             continue
         with contextlib.suppress(OSError):

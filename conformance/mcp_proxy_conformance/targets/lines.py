@@ -24,7 +24,7 @@ LATE_S = 0.2
 
 
 class Ended(Exception):
-    """The program has ended, or closed its standard output."""
+    """The program has ended, or closed its standard input or output."""
 
 
 class LineProgram(Process):
@@ -37,7 +37,7 @@ class LineProgram(Process):
         redactor = Redactor(credentials(words=command))
         super().__init__(self._child.pid, log, (Printed(self._child.stderr, log, redactor),))
         self._lines: queue.Queue[bytes | None] = queue.Queue(WAITING_MOST)
-        self._over = threading.Event()
+        self._over, self._deaf = threading.Event(), False
         threading.Thread(target=self._listen, daemon=True).start()
 
     def alive(self) -> bool:
@@ -47,9 +47,11 @@ class LineProgram(Process):
     def send(self, line: bytes) -> None:
         """Write one line; that nobody reads it any more shows when the answer is waited for."""
         assert self._child.stdin is not None
-        with contextlib.suppress(OSError, ValueError):
+        try:
             self._child.stdin.write(line + b"\n")
             self._child.stdin.flush()
+        except (OSError, ValueError):
+            self._deaf = True
 
     def receive(self, within_s: float) -> bytes:
         """The next line.
@@ -66,7 +68,7 @@ class LineProgram(Process):
                 line = self._lines.get(timeout=min(SLICE_S, left))
             except queue.Empty:
                 now = time.monotonic()
-                if self.alive():
+                if self.alive() and not self._deaf:
                     if now >= deadline:
                         raise TimeoutError from None
                     continue
@@ -123,4 +125,6 @@ class LineProgram(Process):
 
     def _exit(self) -> str:
         code = self._child.poll()
-        return "closed its standard output" if code is None else f"ended with exit code {code}"
+        if code is None:
+            return f"closed its standard {'input' if self._deaf else 'output'}"
+        return f"ended with exit code {code}"

@@ -283,6 +283,7 @@ class OperatorAdapter:
             except TargetNotStarted as error:
                 if self._launch.says_address or attempt == PORTS - 1 or TAKEN not in str(error):
                     raise
+                self._running().end()
                 port = _free_port()
             else:
                 return

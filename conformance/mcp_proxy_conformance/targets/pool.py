@@ -27,6 +27,8 @@ EARLY_S = 15.0
 """Targets that do not last are started so long before their first use, as far as can be told."""
 PACE_S, WEIGHT = 1.0, 0.2
 """Seconds that the first checks are taken to need; what each one adds to the running mean."""
+ENDERS = 32
+"""So many are ended at once; each waits for a program that may heed nothing but the last signal."""
 NEXT = "~next"
 P = TypeVar("P")
 
@@ -79,7 +81,7 @@ class Pool(Generic[P]):
         self._queue: list[Wanted] = []
         self._made: dict[str, Future[Ready[P]]] = {}
         self._crew = ThreadPoolExecutor(target.ahead, thread_name_prefix="pool")
-        self._enders = ThreadPoolExecutor(2, thread_name_prefix="ending")
+        self._enders = ThreadPoolExecutor(ENDERS, thread_name_prefix="ending")
         self._open: set[Started] = set()
         self._lock = threading.Lock()
         self._closed = False

@@ -88,6 +88,8 @@ class Started:
         self.world = declared_part(world, target)
         self.transcript = Transcript()
         scratch.mkdir(parents=True, exist_ok=True)
+        if scratch.is_symlink():
+            raise AdapterError(f"{scratch} has become a link, which leads elsewhere; remove it")
         self.folder = Path(tempfile.mkdtemp(prefix=f"{world.id or 'world'}-", dir=scratch))
         place = target.upstreams
         self.upstreams = Upstreams(

@@ -27,12 +27,11 @@ class Printed:
 
         The lines of the beginning are in the file at once, the end once it is closed.
         """
-        self._stream, self._path, self._redactor = stream, path, redactor
+        self._stream, self._redactor = stream, redactor
+        self._file = None if path is None else _opened(path)
         self._first, self._last, self._lost = bytearray(), bytearray(), 0
         self._written = 0
         self._lock, self._closed = threading.Lock(), False
-        if path is not None:
-            path.touch()
         self._thread = threading.Thread(target=self._listen, daemon=True)
         self._thread.start()
 
@@ -53,6 +52,8 @@ class Printed:
             begun, last = self._first[self._written :], self._last
             closed, self._closed = self._closed, True
         self._append(b"" if closed else bytes(begun + _left_out(self._lost) + last))
+        if self._file is not None:
+            self._file.close()
 
     def _listen(self) -> None:
         with self._stream as stream, contextlib.suppress(OSError, ValueError):
@@ -73,9 +74,15 @@ class Printed:
 
     def _append(self, told: bytes) -> None:
         """Write it; that a log cannot be written must not lose the run."""
-        if told and self._path is not None:
-            with contextlib.suppress(OSError), self._path.open("ab") as file:
-                file.write(without_secrets(told, self._redactor))
+        if told and self._file is not None:
+            with contextlib.suppress(OSError, ValueError):
+                self._file.write(without_secrets(told, self._redactor))
+
+
+def _opened(path: Path) -> IO[bytes]:
+    """The file to append to, and no link that who prints has laid in its place."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
+    return os.fdopen(os.open(path, flags, 0o666), "ab", 0)
 
 
 def ends_of(path: Path) -> bytes:

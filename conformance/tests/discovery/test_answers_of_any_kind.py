@@ -88,3 +88,15 @@ def test_neither_is_one_that_nests(form: str, depth: int) -> None:
 
     assert ending.verdict in ("pass", "inconclusive")
     assert ending.blame in ("", "target")
+
+
+@pytest.mark.parametrize("member", ["tools", "disabled"])
+@pytest.mark.parametrize("of", ["name", "server"])
+def test_a_name_of_any_length_is_no_breach_and_takes_no_time(member: str, of: str) -> None:
+    """It is too long to be looked for in texts."""
+    entry = {"name": "forge:add", "server": "forge", "status": "disabled_by_user"}
+    body = {"tools": [], "disabled": [], member: [entry | {of: "x" * 6_000_000}]}
+
+    ending = read(json.dumps(body))
+
+    assert (ending.verdict, "names of at most 10000" in ending.reason) == ("inconclusive", True)

@@ -5,7 +5,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from mcp_proxy_conformance.targets.folder import marks, remove, things
+import pytest
+
+from mcp_proxy_conformance.catalogue.world import server, tool, world
+from mcp_proxy_conformance.targets.adapter import AdapterError, Target
+from mcp_proxy_conformance.targets.command import CommandAdapter
+from mcp_proxy_conformance.targets.folder import keep_logs, marks, remove, things
+from mcp_proxy_conformance.targets.started import Started
+from mcp_proxy_conformance.verdict.redaction import NOTHING_SECRET
 
 DEEP = 3000
 
@@ -28,3 +35,28 @@ def test_a_folder_of_any_depth_is_looked_through_and_removed(tmp_path: Path) -> 
     assert len(marks(folder)) == 1
     remove(folder)
     assert not folder.exists()
+
+
+def test_logs_are_not_looked_for_where_a_link_leads(tmp_path: Path) -> None:
+    """A target may replace its folder by a link to anywhere."""
+    elsewhere, folder = tmp_path / "elsewhere", tmp_path / "scratch" / "a1"
+    elsewhere.mkdir()
+    folder.mkdir(parents=True)
+    (elsewhere / "own.log").write_text("nobody's business")
+    (folder / "target").symlink_to(elsewhere)
+
+    keep_logs(folder, NOTHING_SECRET)
+
+    assert not (tmp_path / "logs").exists()
+
+
+def test_nothing_is_started_where_a_link_leads(tmp_path: Path) -> None:
+    """Nor is a folder made there."""
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "scratch").symlink_to(tmp_path / "elsewhere")
+    target = Target(kind="command", make=lambda: CommandAdapter(["true"]))
+
+    with pytest.raises(AdapterError, match="has become a link, which leads elsewhere; remove it"):
+        Started(target, world(server("forge", tool("add"))), tmp_path / "scratch")
+
+    assert list((tmp_path / "elsewhere").iterdir()) == []

@@ -105,9 +105,11 @@ def test_an_agent_left_out_keeps_its_headers(
     tmp_path: Path, adapters: list[CommandAdapter]
 ) -> None:
     """Headers that are given later are laid over the old ones, agent by agent."""
+    both = world(*WORLD.servers, agents={"junior": ("forge",), "senior": ("forge",)})
+    first = STARTED.replace('"agents":{', '"agents":{"senior":{"A":"a"},')
     later = '{"id":2,"ok":{"agents":{"senior":{"A":"c"}}}}'
-    adapter = saying(adapters, STARTED, later, '{"id":3,"ok":{"agents":{"senior":{"A":"d"}}}}')
-    adapter.start(WORLD, PLACES, tmp_path)
+    adapter = saying(adapters, first, later, '{"id":3,"ok":{"agents":{"senior":{"A":"d"}}}}')
+    adapter.start(both, PLACES, tmp_path)
 
     moved = [adapter.refresh("forge"), adapter.refresh("forge")]
 
@@ -273,3 +275,33 @@ def test_credentials_of_a_bad_answer_are_not_quoted(
     assert "s3cret" not in str(told.value)
     assert str(told.value).count('":"(redacted)"') == 3
     assert '"url":3' in str(told.value)
+
+
+def test_an_adapter_that_reads_no_more_is_told_at_once(
+    tmp_path: Path, adapters: list[CommandAdapter]
+) -> None:
+    """It lives on, but no request reaches it: there is no answer to wait for."""
+    deaf = f"!print({STARTED!r}, flush=True); import os; os.close(0); time.sleep(60)"
+    made = saying(adapters, deaf, answer_s=30.0)
+    made.start(WORLD, PLACES, tmp_path)
+    time.sleep(0.2)
+
+    began = time.monotonic()
+    with pytest.raises(AdapterError, match="it closed its standard input before it answered lock"):
+        made.lock("user", "forge", ["zorvik_list"])
+
+    assert time.monotonic() - began < 10
+    assert made.alive() is False
+
+
+def test_agents_that_nobody_asked_for_are_not_kept(
+    tmp_path: Path, adapters: list[CommandAdapter]
+) -> None:
+    """However many an answer names."""
+    many = ",".join(f'"a{number}":{{"A":"x"}}' for number in range(1000))
+    told = ok(f'"url":"http://127.0.0.1:9/mcp","agents":{{"junior":{{"A":"b"}},{many}}}')
+    adapter = saying(adapters, told)
+
+    access = adapter.start(WORLD, PLACES, tmp_path)
+
+    assert access.agents == {"junior": {"A": "b"}}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -83,3 +84,17 @@ def test_a_file_that_cannot_be_written_loses_nothing_else(tmp_path: Path) -> Non
     found.close()
 
     assert found.end(100).endswith("said\n")
+
+
+def test_a_link_in_the_place_of_the_file_is_not_followed(tmp_path: Path) -> None:
+    """Who prints may have laid it there: before, or while it prints."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.write_text("precious")
+    path = tmp_path / "a.log"
+    swap = f"import os; os.unlink({str(path)!r}); os.symlink({str(elsewhere)!r}, {str(path)!r})"
+
+    printed(f"{swap}; print('said')", path)
+
+    assert elsewhere.read_text() == "precious"
+    with Path(os.devnull).open("rb") as nothing, pytest.raises(OSError, match="symbolic links"):
+        Printed(nothing, path)
