@@ -105,7 +105,9 @@ def test_an_agent_left_out_keeps_its_headers(
     tmp_path: Path, adapters: list[CommandAdapter]
 ) -> None:
     """Headers that are given later are laid over the old ones, agent by agent."""
-    both = world(*WORLD.servers, agents={"junior": ("forge",), "senior": ("forge",)})
+    both = world(
+        server("forge", tool("zorvik_list")), agents={"junior": ("forge",), "senior": ("forge",)}
+    )
     first = STARTED.replace('"agents":{', '"agents":{"senior":{"A":"a"},')
     later = '{"id":2,"ok":{"agents":{"senior":{"A":"c"}}}}'
     adapter = saying(adapters, first, later, '{"id":3,"ok":{"agents":{"senior":{"A":"d"}}}}')
