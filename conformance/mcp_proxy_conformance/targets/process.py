@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import signal
 import subprocess
@@ -17,6 +18,10 @@ from mcp_proxy_conformance.wire.printed import Printed
 from mcp_proxy_conformance.wire.program import lacking
 
 LOG_TAIL = 4000
+PASSING = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ETXTBSY)
+PAUSES_S = (0.1, 0.4, 1.5)
+"""Reasons for which no program starts now and one may soon, and how long to wait in between."""
+NO_PROGRAM = "name an executable program"
 
 
 class Process:
@@ -120,23 +125,31 @@ def spawned(
 ) -> subprocess.Popen[bytes]:
     """A program of the user's in a group of its own, with pipes; raises TargetNotStarted."""
     expect_groups()
-    try:
-        return subprocess.Popen(  # noqa: S603 - the program is the user's own
-            list(command),
-            env=None if env is None else dict(env),
-            stdin=stdin,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
-    except (OSError, ValueError) as error:
-        raise _not_started(command, error) from None
+    for pause_s in (*PAUSES_S, None):
+        try:
+            return subprocess.Popen(  # noqa: S603 - the program is the user's own
+                list(command),
+                env=None if env is None else dict(env),
+                stdin=stdin,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            lacks = isinstance(error, OSError) and error.errno in PASSING
+            if not lacks or pause_s is None:
+                raise _not_started(command, error, lacks=lacks) from None
+            time.sleep(pause_s)
+    raise AssertionError("the last attempt returns or raises")
 
 
-def _not_started(command: Sequence[str], error: OSError | ValueError) -> TargetNotStarted:
-    """Why there is no process: no such program, or words that the system does not take."""
+def _not_started(
+    command: Sequence[str], error: OSError | ValueError, *, lacks: bool
+) -> TargetNotStarted:
+    """Why there is no process: no such program, or nothing left of the machine to start it with."""
     reason = error.strerror if isinstance(error, OSError) else error
-    return TargetNotStarted(f"cannot start {command[0]!r}: {reason}; name an executable program")
+    repair = "free processes, files or memory of this machine" if lacks else NO_PROGRAM
+    return TargetNotStarted(f"cannot start {command[0]!r}: {reason}; {repair}")
 
 
 def output_beside(log: Path) -> Path:

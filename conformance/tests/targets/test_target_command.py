@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
 
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.catalogue.world import World, server, tool, world
+from mcp_proxy_conformance.targets import process
 from mcp_proxy_conformance.targets.adapter import (
     AdapterError,
     Refused,
@@ -307,3 +311,28 @@ def test_agents_that_nobody_asked_for_are_not_kept(
     access = adapter.start(WORLD, PLACES, tmp_path)
 
     assert access.agents == {"junior": {"A": "b"}}
+
+
+@pytest.mark.parametrize("lasts", [2, 99])
+def test_a_machine_that_lacks_something_is_asked_again(
+    lasts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sentence does not blame the program."""
+    real, tried = subprocess.Popen, list[int]()
+
+    def scarce(*words: Any, **options: Any) -> Any:
+        tried.append(1)
+        if len(tried) <= lasts:
+            raise OSError(errno.EAGAIN, "Resource temporarily unavailable")
+        return real(*words, **options)
+
+    monkeypatch.setattr(process, "PAUSES_S", (0.01, 0.01, 0.01))
+    monkeypatch.setattr(subprocess, "Popen", scarce)
+    if lasts < 4:
+        with process.spawned([sys.executable, "-c", ""], stdin=subprocess.DEVNULL) as child:
+            child.communicate(timeout=30)
+        assert (len(tried), child.returncode) == (3, 0)
+    else:
+        with pytest.raises(TargetNotStarted, match="unavailable; free processes, files or memory"):
+            process.spawned([sys.executable], stdin=subprocess.DEVNULL)
+        assert len(tried) == 4
