@@ -12,12 +12,12 @@ from mcp_proxy_conformance.selftest.document import in_front_of
 from mcp_proxy_conformance.selftest.gather import wire_trials
 from mcp_proxy_conformance.targets.adapter import Target
 from mcp_proxy_conformance.targets.embedded import embedded
-from mcp_proxy_reference.faults import faults
+from mcp_proxy_mutants.proxy.mutants import mutants
 
 
 def bent(fault: str) -> Target:
     """The reference with that fault, said to be capable of the least."""
-    (changed,) = (one for one in faults() if one.id == fault)
+    (changed,) = (one for one in mutants() if one.id == fault)
     target = embedded(changed, settle_s=0.1)
     return replace(target, capabilities=frozenset({"config", "user"}))
 

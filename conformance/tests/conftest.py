@@ -16,8 +16,8 @@ from mcp_proxy_conformance.discovery.baseline.manifest import Recording
 from mcp_proxy_conformance.discovery.baseline.recorder import record
 from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_conformance.verdict.redaction import encodable
-from mcp_proxy_reference.changed import Changed
-from mcp_proxy_reference.featureless import FEATURELESS
+from mcp_proxy_mutants.proxy.changed import Changed
+from mcp_proxy_mutants.proxy.featureless import FEATURELESS
 
 Recorded = Callable[[Changed], Recording]
 

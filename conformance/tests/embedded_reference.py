@@ -17,15 +17,15 @@ import pytest
 from mcp_proxy_conformance.targets import kinds
 from mcp_proxy_conformance.targets.adapter import Target
 from mcp_proxy_conformance.targets.embedded import embedded
-from mcp_proxy_reference.changed import Changed
-from mcp_proxy_reference.faults import faults
+from mcp_proxy_mutants.proxy.changed import Changed
+from mcp_proxy_mutants.proxy.mutants import mutants
 
 UNCHANGED = Changed(id="unchanged", text="The reference itself.")
 
 
 def _reference() -> Target:
     fault = os.environ.get("BENT")
-    return embedded(next((one for one in faults() if one.id == fault), UNCHANGED), settle_s=0.1)
+    return embedded(next((one for one in mutants() if one.id == fault), UNCHANGED), settle_s=0.1)
 
 
 kinds._reference = _reference

@@ -9,10 +9,10 @@ from functools import partial
 from typing import Any
 
 from mcp_proxy_conformance.targets.launch import REFERENCE, Launch
+from mcp_proxy_mutants.fresh import fresh
+from mcp_proxy_mutants.proxy.mutants import mutants
 from mcp_proxy_reference import __main__ as program
-from mcp_proxy_reference.changed import fresh
-from mcp_proxy_reference.faults import faults
-from mcp_proxy_reference.policy import Policy
+from mcp_proxy_reference.protocol import Protocol
 
 
 def with_faults(*names: str) -> Launch:
@@ -23,15 +23,21 @@ def with_faults(*names: str) -> Launch:
 def main(arguments: Sequence[str]) -> None:
     """Serve with every fault that is named before `--`."""
     at = arguments.index("--")
-    chosen = [one for one in faults() if one.id in arguments[:at]]
+    chosen = [one for one in mutants() if one.id in arguments[:at]]
     replies = [fresh(one.change)["reply"] for one in chosen]
 
-    async def reply(agent: Any, session: Any, message: Any, respond: Any) -> Any:
-        for one in replies:
-            respond = partial(one, agent, session, message, respond)
-        return await respond()
+    class Faulty(Protocol):
+        """Each fault is asked about each answer."""
 
-    program.__dict__["Policy"] = lambda: replace(Policy(), reply=reply)
+        async def answer(
+            self, agent: Any, endpoint: str, session: str, message: Any, **era: Any
+        ) -> Any:
+            respond = partial(super().answer, agent, endpoint, session, message, **era)
+            for one in replies:
+                respond = partial(one, agent, session, message, respond)
+            return await respond()
+
+    program.__dict__["Protocol"] = Faulty
     program.main(arguments[at + 1 :])
 
 

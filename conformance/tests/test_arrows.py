@@ -113,6 +113,32 @@ def test_the_page_names_what_is_there() -> None:
     assert lost == []
 
 
+PACKAGES = ("mcp_proxy_reference", "mcp_proxy_mutants", "mcp_proxy_conformance")
+IN_FULL = {
+    "mcp_proxy_reference": {"mcp_proxy_reference"},
+    "mcp_proxy_mutants": {"mcp_proxy_reference", "mcp_proxy_mutants"},
+}
+"""What a package may import of ours while it is imported itself."""
+
+
+@pytest.mark.parametrize("package", IN_FULL)
+def test_the_reference_knows_nothing_of_who_changes_and_who_judges_it(package: str) -> None:
+    """Mutants import the reference, never the reverse, and neither the suite."""
+    top = PACKAGE.parents[1]
+    folder = next(
+        one for one in (top / "reference", top / "conformance") if (one / package).exists()
+    )
+    texts = [one.read_text(encoding="utf-8") for one in (folder / package).rglob("*.py")]
+    named = {
+        one
+        for text in texts
+        for one in re.findall(r"^\s*(?:from|import) (\w+)", text, re.MULTILINE)
+    }
+
+    assert texts
+    assert named & set(PACKAGES) == IN_FULL[package]
+
+
 def test_every_module_has_a_room() -> None:
     """And the list of those that stand elsewhere names nothing that is gone."""
     standing = {one.partition(".")[0] for one in imports()}

@@ -7,18 +7,19 @@ import logging
 import os
 import signal
 import sys
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
 from mcp_proxy_reference import stdio_front
 from mcp_proxy_reference.config import ConfigError, read
-from mcp_proxy_reference.front import LOOPBACK
+from mcp_proxy_reference.front import LOOPBACK, Front
 from mcp_proxy_reference.gateway import Gateway
 from mcp_proxy_reference.policy import Policy
+from mcp_proxy_reference.protocol import Protocol
 from mcp_proxy_reference.proxy import Proxy
+from mcp_proxy_reference.tools import Tools
 
 STDIO = ":0"
 
@@ -45,28 +46,32 @@ def serve(config: Path, data_dir: Path | None, listen: str | None, **options: An
         listen = listen or settings.listen or "127.0.0.1:8080"
         folder = data_dir or Path(settings.data_dir or ".")
         with contextlib.suppress(asyncio.CancelledError):
-            asyncio.run(
-                _serve(config, folder, listen, replace(Policy(), answers=options["answers"]))
-            )
+            asyncio.run(_serve(config, folder, listen, options["answers"]))
     except (ConfigError, OSError) as error:
         sys.stderr.write(f"{error}\n")
         sys.exit(2)
 
 
-async def _serve(config: Path, data_dir: Path, listen: str, policy: Policy) -> None:
+async def _serve(
+    config: Path, data_dir: Path, listen: str, answers: Literal["json", "sse"]
+) -> None:
     task, loop = asyncio.current_task(), asyncio.get_running_loop()
     assert task is not None
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, task.cancel)
     if listen == STDIO:
-        async with contextlib.aclosing(Gateway(config, data_dir, policy)) as gateway:
-            await stdio_front.serve(gateway)
+        async with contextlib.aclosing(Gateway(config, data_dir, Policy())) as gateway:
+            await stdio_front.serve(Protocol(Tools(gateway)))
         return
     host, _, port = listen.rpartition(":")
     host = host.strip("[]") or "127.0.0.1"
     if host not in LOOPBACK or not port.isdecimal():
         raise ConfigError(f"listen must be a loopback address, not {listen}.")
-    async with Proxy.open(config, data_dir, policy=policy, listen=(host, int(port))) as proxy:
+
+    def front(gateway: Gateway) -> Front:
+        return Front(Protocol(Tools(gateway)), answers)
+
+    async with Proxy.open(config, data_dir, front=front, listen=(host, int(port))) as proxy:
         sys.stdout.write(json.dumps({"url": proxy.url, "pid": os.getpid()}) + "\n")
         sys.stdout.flush()
         await loop.create_future()

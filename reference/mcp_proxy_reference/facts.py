@@ -1,12 +1,8 @@
-"""What is known of a tool, of the agent that asks and of its request when a decision is taken."""
+"""What is known of a tool and of the agent that asks when a decision is taken."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
-
-if TYPE_CHECKING:
-    from mcp_proxy_reference.store import Store
+from typing import Any, Literal
 
 Json = dict[str, Any]
 Status = Literal[
@@ -72,15 +68,3 @@ class Match:
     facts: Facts
     score: float | None
     may_call: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """One discovery request, checked; `store` and `arguments` serve deviating answers only."""
-
-    agent: Agent
-    query: str
-    limit: int
-    flag: bool
-    arguments: Mapping[str, Any]
-    store: "Store"

@@ -4,13 +4,13 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from mcp_proxy_reference import operator_api, protocol
 from mcp_proxy_reference.facts import ADMINISTRATOR, Agent, Json
-from mcp_proxy_reference.gateway import Gateway
 from mcp_proxy_reference.operator_api import HttpError
+from mcp_proxy_reference.protocol import Protocol
 from mcp_proxy_reference.store import StoreError
 
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
@@ -51,8 +51,10 @@ class Request(NamedTuple):
 class Front:
     """Routes requests; keeps the sessions of the revisions that have them."""
 
-    def __init__(self, gateway: Gateway) -> None:
-        self._gateway = gateway
+    def __init__(self, own: Protocol, answers: Literal["json", "sse"] = "json") -> None:
+        self._protocol = own
+        self._answers = answers
+        self._gateway = own.tools.gateway
         self._sessions: dict[str, None] = {}
 
     async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
@@ -99,7 +101,7 @@ class Front:
     async def _mcp(self, request: Request) -> Reply:
         agent, headers = self._agent(request), request.headers
         if request.method == "DELETE":
-            self._check_session(request)
+            self.check_session(request)
             self._sessions.pop(headers.get("mcp-session-id", ""), None)
             return 200, {}, b""
         if request.method != "POST":
@@ -120,16 +122,15 @@ class Front:
         stateless = revision is not None and revision not in protocol.HANDSHAKE
         opened: dict[str, str] = {}
         if not stateless and message.get("method") == "initialize":
-            opened = self._open_session()
+            opened = self.open_session()
         elif not stateless:
-            self._check_session(request)
+            self.check_session(request)
         if not protocol.is_request(message):
             if stateless:
                 protocol.check_revision(revision)
             return 202, opened, b""
 
-        answer = await protocol.respond(
-            self._gateway,
+        answer = await self._protocol.respond(
             agent,
             request.path,
             message,
@@ -139,7 +140,7 @@ class Front:
         if stateless and "error" in answer:
             return _json(STATUS.get(answer["error"]["code"], 400), answer)
         accepted = request.headers.get("accept", "")
-        preferred = self._gateway.policy.answers == "sse" or "application/json" not in accepted
+        preferred = self._answers == "sse" or "application/json" not in accepted
         if preferred and "text/event-stream" in accepted:
             body = b"event: message\ndata: " + protocol.encode(answer) + b"\n\n"
             return 200, opened | {"content-type": "text/event-stream"}, body
@@ -157,18 +158,17 @@ class Front:
             raise HttpError(401, "Agent token invalid: token not found")
         return agent
 
-    def _open_session(self) -> dict[str, str]:
-        if not self._gateway.policy.sessions:
-            return {}
+    def open_session(self) -> dict[str, str]:
+        """The headers that hand out a session."""
         if len(self._sessions) >= MAX_SESSIONS:
             del self._sessions[next(iter(self._sessions))]
         session = f"mcp-session-{secrets.token_hex(16)}"
         self._sessions[session] = None
         return {"mcp-session-id": session}
 
-    def _check_session(self, request: Request) -> None:
-        kept = self._gateway.policy.sessions
-        if kept and request.headers.get("mcp-session-id") not in self._sessions:
+    def check_session(self, request: Request) -> None:
+        """Check that the session is known; HttpError if not."""
+        if request.headers.get("mcp-session-id") not in self._sessions:
             raise HttpError(404, "Invalid session ID")
 
 

@@ -3,14 +3,13 @@
 A deviating or a differently worded proxy is `dataclasses.replace(Policy(), member=…)`.
 """
 
-import json
 import math
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from mcp_proxy_reference.facts import Agent, Facts, Json, Match, Request, Status, Surface
+from mcp_proxy_reference.facts import Agent, Facts, Json, Match, Status, Surface
 from mcp_proxy_reference.search import terms
 
 POINTER = (
@@ -38,7 +37,6 @@ FLAG_SCHEMA: Mapping[str, Any] = {
 LOCKED_CAP = 10
 EXACT = math.inf
 MAX_LIMIT = 100
-_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
 
 class ArgumentError(ValueError):
@@ -162,11 +160,6 @@ def counts(tools: Sequence[tuple[Facts, Status | None]]) -> Json | None:
     return {"callable": len(tools) - tally.total(), **tally}
 
 
-def server_entry(entry: Json, _tools: Sequence[Facts]) -> Json:
-    """The last word on a server's entry of the listing: as it is."""
-    return entry
-
-
 def scope(agent: Agent, server: str, _surface: Surface) -> bool:
     """Whether the agent may know of the server at all."""
     return agent.servers is None or server in agent.servers
@@ -210,28 +203,6 @@ def opted_in(flagged: bool) -> int:
     return int(flagged)
 
 
-def answer(document: Json, _request: Request) -> Json:
-    """The last word on a discovery answer: as it is."""
-    return document
-
-
-def render(document: Json) -> str:
-    """An answer as text: its members in the order given, everything inside them sorted."""
-    members = (f"{_dump(name)}:{_dump(value)}" for name, value in document.items())
-    return "{" + ",".join(members) + "}"
-
-
-def _dump(value: object) -> str:
-    return _ENCODER.encode(value)
-
-
-async def reply(
-    _agent: Agent, _session: str, _message: Json, respond: Callable[[], Awaitable[Json]]
-) -> Json:
-    """The JSON-RPC answer to an agent's message: worked out now, and sent as it is."""
-    return await respond()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """The decisions a proxy is given; the defaults are the conforming ones."""
@@ -252,7 +223,6 @@ class Policy:
     sections: Callable[[Sequence[Json], Mapping[str, str]], Json] = sections
     note: Callable[[bool, int, Sequence[Facts]], str | None] = note
     counts: Callable[[Sequence[tuple[Facts, Status | None]]], Json | None] = counts
-    server_entry: Callable[[Json, Sequence[Facts]], Json] = server_entry
     scope: Callable[[Agent, str, Surface], bool] = scope
     rejection: Callable[[Facts, Mapping[Status, str]], str] = rejection
     rejection_is_error: bool = True
@@ -262,8 +232,3 @@ class Policy:
     limit: Callable[[Mapping[str, Any], int], int] = limit
     description: Callable[[str], str] = description
     opted_in: Callable[[bool], int] = opted_in
-    answer: Callable[[Json, Request], Json] = answer
-    render: Callable[[Json], str] = render
-    reply: Callable[[Agent, str, Json, Callable[[], Awaitable[Json]]], Awaitable[Json]] = reply
-    answers: Literal["json", "sse"] = "json"
-    sessions: bool = True

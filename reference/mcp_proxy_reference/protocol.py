@@ -5,9 +5,8 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from mcp_proxy_reference import tools
 from mcp_proxy_reference.facts import Agent, Json
-from mcp_proxy_reference.gateway import Gateway
+from mcp_proxy_reference.tools import NAMES, Tools, published
 
 HANDSHAKE = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 STATELESS = "2026-07-28"
@@ -60,31 +59,70 @@ def failure(error: RpcError, message: Json | None = None) -> Json:
     return {"jsonrpc": "2.0", "id": message and message.get("id"), "error": error.error}
 
 
-async def respond(
-    gateway: Gateway,
-    agent: Agent,
-    endpoint: str,
-    message: Json,
-    *,
-    stateless: bool,
-    headers: Mapping[str, str] | None = None,
-) -> Json:
-    """The JSON-RPC answer to a request; whatever goes wrong, an answer without inner details."""
+class Protocol:
+    """Answers requests of either era with the proxy's own tools."""
 
-    async def respond() -> Json:
-        result = await _result(gateway, agent, endpoint, message, stateless=stateless)
+    def __init__(self, tools: Tools) -> None:
+        self.tools = tools
+
+    async def respond(
+        self,
+        agent: Agent,
+        endpoint: str,
+        message: Json,
+        *,
+        stateless: bool,
+        headers: Mapping[str, str] | None = None,
+    ) -> Json:
+        """The JSON-RPC answer to a request; whatever goes wrong, one without inner details."""
+        try:
+            if stateless:
+                _check_envelope(message, headers)
+            session = headers.get("mcp-session-id", "") if headers else ""
+            return await self.answer(agent, endpoint, session, message, stateless=stateless)
+        except RpcError as error:
+            return failure(error, message)
+        except Exception:
+            log.exception("a request failed")
+            return failure(RpcError(INTERNAL, "Internal error"), message)
+
+    async def answer(
+        self, agent: Agent, endpoint: str, session: str, message: Json, *, stateless: bool
+    ) -> Json:
+        """The JSON-RPC answer to a request that is whole; `session` is empty where none is."""
+        del session
+        result = await self._result(agent, endpoint, message, stateless=stateless)
         return {"jsonrpc": "2.0", "id": message["id"], "result": result}
 
-    try:
-        if stateless:
-            _check_envelope(message, headers)
-        session = headers.get("mcp-session-id", "") if headers else ""
-        return await gateway.policy.reply(agent, session, message, respond)
-    except RpcError as error:
-        return failure(error, message)
-    except Exception:
-        log.exception("a request failed")
-        return failure(RpcError(INTERNAL, "Internal error"), message)
+    async def _result(self, agent: Agent, endpoint: str, message: Json, *, stateless: bool) -> Json:
+        method, params = message["method"], message.get("params") or {}
+        if not isinstance(params, dict):
+            raise RpcError(PARAMS, "params must be an object.")
+        if method == "tools/call":
+            name, arguments = params.get("name"), params.get("arguments")
+            if not isinstance(name, str) or name not in NAMES:
+                raise RpcError(PARAMS, "Unknown tool")
+            if not isinstance(arguments, (dict, type(None))):
+                raise RpcError(PARAMS, "arguments must be an object.")
+            result = await self.tools.call(agent, name, arguments or {})
+        elif method == "tools/list":
+            result = {"tools": published(self.tools.gateway.policy, endpoint)}
+        elif stateless and method == "server/discover":
+            result = {"supportedVersions": [STATELESS], "capabilities": CAPABLE}
+        elif not stateless and method == "initialize":
+            wanted = params.get("protocolVersion")
+            revision = wanted if wanted in HANDSHAKE else HANDSHAKE[-1]
+            result = {"protocolVersion": revision, "capabilities": CAPABLE, "serverInfo": SERVER}
+        elif not stateless and method == "ping":
+            result = {}
+        else:
+            raise RpcError(NO_METHOD, "Method not found")
+        if not stateless:
+            return result
+        if method != "tools/call":
+            result |= {"ttlMs": 0, "cacheScope": "private"}
+        meta = {**(result.get("_meta") or {}), f"{META}serverInfo": SERVER}
+        return {**result, "resultType": "complete", "_meta": meta}
 
 
 def check_revision(revision: object) -> None:
@@ -92,39 +130,6 @@ def check_revision(revision: object) -> None:
     if revision != STATELESS:
         message = "Unsupported protocol version"
         raise RpcError(UNSUPPORTED, message, supported=[STATELESS], requested=revision)
-
-
-async def _result(
-    gateway: Gateway, agent: Agent, endpoint: str, message: Json, *, stateless: bool
-) -> Json:
-    method, params = message["method"], message.get("params") or {}
-    if not isinstance(params, dict):
-        raise RpcError(PARAMS, "params must be an object.")
-    if method == "tools/call":
-        name, arguments = params.get("name"), params.get("arguments")
-        if not isinstance(name, str) or name not in tools.NAMES:
-            raise RpcError(PARAMS, "Unknown tool")
-        if not isinstance(arguments, (dict, type(None))):
-            raise RpcError(PARAMS, "arguments must be an object.")
-        result = await tools.call(gateway, agent, name, arguments or {})
-    elif method == "tools/list":
-        result = {"tools": tools.published(gateway.policy, endpoint)}
-    elif stateless and method == "server/discover":
-        result = {"supportedVersions": [STATELESS], "capabilities": CAPABLE}
-    elif not stateless and method == "initialize":
-        wanted = params.get("protocolVersion")
-        revision = wanted if wanted in HANDSHAKE else HANDSHAKE[-1]
-        result = {"protocolVersion": revision, "capabilities": CAPABLE, "serverInfo": SERVER}
-    elif not stateless and method == "ping":
-        result = {}
-    else:
-        raise RpcError(NO_METHOD, "Method not found")
-    if not stateless:
-        return result
-    if method != "tools/call":
-        result |= {"ttlMs": 0, "cacheScope": "private"}
-    meta = {**(result.get("_meta") or {}), f"{META}serverInfo": SERVER}
-    return {**result, "resultType": "complete", "_meta": meta}
 
 
 def _check_envelope(message: Json, headers: Mapping[str, str] | None) -> None:

@@ -13,6 +13,8 @@ from uvicorn.server import ServerState
 from mcp_proxy_reference.front import Front
 from mcp_proxy_reference.gateway import Gateway
 from mcp_proxy_reference.policy import Policy
+from mcp_proxy_reference.protocol import Protocol
+from mcp_proxy_reference.tools import Tools
 
 IDLE_S = 600  # an idle client finds its connection still open
 
@@ -35,21 +37,20 @@ class Proxy:
         data_dir: Path,
         *,
         policy: Policy | None = None,
-        prepare: Callable[[Gateway], None] = lambda _: None,
+        front: Callable[[Gateway], Front] = lambda gateway: Front(Protocol(Tools(gateway))),
         listen: tuple[str, int] = ("127.0.0.1", 0),
     ) -> AsyncIterator["Proxy"]:
         """A proxy listening on a loopback address; its upstreams load in the background.
 
-        `prepare` may change the gateway before anything is served.
+        `front` makes what requests are answered with.
 
         Raises:
             ConfigError: the configuration cannot be used.
             OSError: the address cannot be listened on.
         """
         async with aclosing(Gateway(config, data_dir, policy or Policy())) as gateway:
-            prepare(gateway)
             settings = uvicorn.Config(
-                Front(gateway),
+                front(gateway),
                 http="httptools",
                 ws="none",
                 lifespan="off",

@@ -6,12 +6,12 @@ import sys
 
 from mcp_proxy_reference import protocol
 from mcp_proxy_reference.facts import ADMINISTRATOR
-from mcp_proxy_reference.gateway import Gateway
+from mcp_proxy_reference.protocol import Protocol
 
 MAX_LINE = 8 << 20
 
 
-async def serve(gateway: Gateway) -> None:
+async def serve(own: Protocol) -> None:
     """Answer lines until standard input ends; requests are carried out side by side."""
     lines = asyncio.StreamReader(limit=MAX_LINE)
     pipe = asyncio.get_running_loop().connect_read_pipe
@@ -19,7 +19,7 @@ async def serve(gateway: Gateway) -> None:
     async with asyncio.TaskGroup() as running:
         while line := await _line(lines):
             if line.strip():
-                running.create_task(_answer(gateway, line))
+                running.create_task(_answer(own, line))
 
 
 async def _line(lines: asyncio.StreamReader) -> bytes:
@@ -29,8 +29,8 @@ async def _line(lines: asyncio.StreamReader) -> bytes:
         return b"?\n"
 
 
-async def _answer(gateway: Gateway, line: bytes) -> None:
-    gateway.follow()
+async def _answer(own: Protocol, line: bytes) -> None:
+    own.tools.gateway.follow()
     try:
         message = protocol.parse(line)
         if not protocol.is_request(message):
@@ -38,9 +38,7 @@ async def _answer(gateway: Gateway, line: bytes) -> None:
         params = message.get("params")
         meta = params.get("_meta") if isinstance(params, dict) else None
         stateless = isinstance(meta, dict) and f"{protocol.META}protocolVersion" in meta
-        answer = await protocol.respond(
-            gateway, ADMINISTRATOR, "stdio", message, stateless=stateless
-        )
+        answer = await own.respond(ADMINISTRATOR, "stdio", message, stateless=stateless)
     except protocol.RpcError as error:
         answer = protocol.failure(error)
     with contextlib.suppress(BrokenPipeError):  # nobody reads; the end of input ends the proxy

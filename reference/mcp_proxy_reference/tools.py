@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mcp_proxy_reference.config import Server
-from mcp_proxy_reference.facts import Agent, Facts, Json, Match, Request, Status, Surface
+from mcp_proxy_reference.facts import Agent, Facts, Json, Match, Status, Surface
 from mcp_proxy_reference.gateway import Gateway
 from mcp_proxy_reference.policy import EXACT, MAX_LIMIT, ArgumentError, Policy, permission
 from mcp_proxy_reference.upstream import UpstreamError
@@ -23,6 +23,7 @@ USAGE = (
 )
 Arguments = Mapping[str, Any]
 Locked = tuple[Facts, Status, bool]
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
 
 def published(policy: Policy, endpoint: str) -> list[Json]:
@@ -56,15 +57,105 @@ def published(policy: Policy, endpoint: str) -> list[Json]:
     ]
 
 
-async def call(gateway: Gateway, agent: Agent, name: str, arguments: Arguments) -> Json:
-    """The result of one of the proxy's own tools; `name` is one of `NAMES`."""
-    try:
-        if name in CALLS:
-            return await _call_tool(gateway, agent, name, arguments)
-        tool = _retrieve_tools if name == "retrieve_tools" else _upstream_servers
-        return _text(gateway.policy.render(tool(gateway, agent, arguments)))
-    except (ArgumentError, UpstreamError) as error:
-        return _text(str(error), is_error=True)
+class Tools:
+    """The proxy's own tools over one gateway."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self.gateway = gateway
+
+    async def call(self, agent: Agent, name: str, arguments: Arguments) -> Json:
+        """The result of one of these tools; `name` is one of `NAMES`."""
+        try:
+            if name in CALLS:
+                return await _call_tool(self.gateway, agent, name, arguments)
+            tool = self.retrieve_tools if name == "retrieve_tools" else self.upstream_servers
+            return _text(self.render(tool(agent, arguments)))
+        except (ArgumentError, UpstreamError) as error:
+            return _text(str(error), is_error=True)
+
+    def render(self, document: Json) -> str:
+        """An answer as text."""
+        return render(document)
+
+    def retrieve_tools(self, agent: Agent, arguments: Arguments) -> Json:
+        """Answer one discovery request.
+
+        The members of the feature (`disabled`, `remediation`, `notice`) follow those that any
+        answer has, so that without the flag nothing but the note of an empty answer is added.
+        """
+        gateway, query = self.gateway, arguments.get("query")
+        policy = gateway.policy
+        if not isinstance(query, str):
+            raise ArgumentError("query must be a string.")
+        limit = policy.limit(arguments, gateway.config.settings.tools_limit)
+        flag = policy.flag(arguments)
+        gateway.opt_ins += policy.opted_in(flag)
+        known = _known(gateway)
+
+        def seen(surface: Surface, *, searchable: bool) -> list[Facts]:
+            visible = [name for name in known if policy.scope(agent, name, surface)]
+            return [facts for name in visible for facts in known[name][searchable]]
+
+        found = _found(gateway, query, seen("search", searchable=True))
+        callables, rest = policy.window(found, limit)
+        document: Json = {
+            "query": query,
+            "tools": [policy.callable_entry(hit) for hit in callables],
+            "total": len(callables),
+            "usage_instructions": USAGE,
+        }
+        if flag:
+            locked = _locked(policy, query, rest, seen("quarantine", searchable=False))
+            shown = locked[: policy.cap(limit)]
+            statuses = [status for _, status, _ in locked]
+            remediation = policy.remediation_map(
+                statuses[: len(shown)], statuses, policy.remediation
+            )
+            document |= policy.sections([policy.locked_entry(*one) for one in shown], remediation)
+        if not callables:
+            hits = _found(gateway, query, seen("note", searchable=True))
+            rest = [hit for hit in hits if not hit.may_call]
+            locked = _locked(policy, query, rest, seen("note", searchable=False))
+            if notice := policy.note(flag, len(callables), [facts for facts, *_ in locked]):
+                document["notice"] = notice
+        return document
+
+    def upstream_servers(self, agent: Agent, arguments: Arguments) -> Json:
+        """List the servers the agent may know of, or get one of them."""
+        gateway, scope = self.gateway, self.gateway.policy.scope
+        known = gateway.shown()
+        servers = [
+            one for one in gateway.config.servers.values() if scope(agent, one.name, "listing")
+        ]
+        entries = {one.name: self.listed(one, known[one.name]) for one in servers}
+        operation, wanted = arguments.get("operation", "list"), arguments.get("name")
+        if operation == "list":
+            return {"servers": list(entries.values()), "total": len(entries)}
+        if operation != "get":
+            raise ArgumentError("operation must be list or get.")
+        if not isinstance(wanted, str) or wanted not in entries:
+            raise ArgumentError("name must be the name of a server.")
+        return {"server": entries[wanted]}
+
+    def listed(self, server: Server, tools: Sequence[Facts]) -> Json:
+        """A server as the listing shows it: with counts where a tool of it is locked."""
+        policy = self.gateway.policy
+        tallied = [
+            (facts, None if policy.may_call(facts, "listing") else policy.classify(facts))
+            for facts in tools
+        ]
+        counts = policy.counts(tallied)
+        return state(self.gateway, server) | ({} if counts is None else {"tools": counts})
+
+
+def render(document: Json) -> str:
+    """An answer as text: its members in the order given, everything inside them sorted."""
+    members = (f"{_dump(name)}:{_dump(value)}" for name, value in document.items())
+    return "{" + ",".join(members) + "}"
+
+
+def _dump(value: object) -> str:
+    return _ENCODER.encode(value)
 
 
 def state(gateway: Gateway, server: Server) -> Json:
@@ -89,55 +180,6 @@ def state(gateway: Gateway, server: Server) -> Json:
             "error": outcome.error if outcome else None,
         },
     }
-
-
-def _retrieve_tools(gateway: Gateway, agent: Agent, arguments: Arguments) -> Json:
-    """Answer one discovery request.
-
-    The members of the feature (`disabled`, `remediation`, `notice`) follow those that any answer
-    has, so that without the flag nothing but the note of an empty answer is added.
-    """
-    policy, query = gateway.policy, arguments.get("query")
-    if not isinstance(query, str):
-        raise ArgumentError("query must be a string.")
-    limit = policy.limit(arguments, gateway.config.settings.tools_limit)
-    flag = policy.flag(arguments)
-    gateway.opt_ins += policy.opted_in(flag)
-    known = _known(gateway)
-
-    def seen(surface: Surface, *, searchable: bool) -> list[Facts]:
-        visible = [name for name in known if policy.scope(agent, name, surface)]
-        return [facts for name in visible for facts in known[name][searchable]]
-
-    found = _found(gateway, query, seen("search", searchable=True))
-    callables, rest = policy.window(found, limit)
-    document: Json = {
-        "query": query,
-        "tools": [policy.callable_entry(hit) for hit in callables],
-        "total": len(callables),
-        "usage_instructions": USAGE,
-    }
-    if flag:
-        locked = _locked(policy, query, rest, seen("quarantine", searchable=False))
-        shown = locked[: policy.cap(limit)]
-        statuses = [status for _, status, _ in locked]
-        remediation = policy.remediation_map(statuses[: len(shown)], statuses, policy.remediation)
-        document |= policy.sections([policy.locked_entry(*one) for one in shown], remediation)
-    if not callables:
-        hits = _found(gateway, query, seen("note", searchable=True))
-        rest = [hit for hit in hits if not hit.may_call]
-        locked = _locked(policy, query, rest, seen("note", searchable=False))
-        if notice := policy.note(flag, len(callables), [facts for facts, *_ in locked]):
-            document["notice"] = notice
-    request = Request(
-        agent=agent,
-        query=query,
-        limit=limit,
-        flag=flag,
-        arguments=arguments,
-        store=gateway.store,
-    )
-    return policy.answer(document, request)
 
 
 def _known(gateway: Gateway) -> dict[str, tuple[list[Facts], list[Facts]]]:
@@ -177,28 +219,6 @@ def _locked(
     found: list[Locked] = [(hit.facts, policy.classify(hit.facts), False) for hit in hits]
     exact = [one for relevance, one in named if relevance == EXACT]
     return exact + found + [one for relevance, one in named if relevance != EXACT]
-
-
-def _upstream_servers(gateway: Gateway, agent: Agent, arguments: Arguments) -> Json:
-    """List the servers the agent may know of, or get one of them."""
-    policy, known, entries = gateway.policy, gateway.shown(), {}
-    for name, server in gateway.config.servers.items():
-        if policy.scope(agent, name, "listing"):
-            tallied = [
-                (facts, None if policy.may_call(facts, "listing") else policy.classify(facts))
-                for facts in known[name]
-            ]
-            counts = policy.counts(tallied)
-            entry = state(gateway, server) | ({} if counts is None else {"tools": counts})
-            entries[name] = policy.server_entry(entry, known[name])
-    operation, wanted = arguments.get("operation", "list"), arguments.get("name")
-    if operation == "list":
-        return {"servers": list(entries.values()), "total": len(entries)}
-    if operation != "get":
-        raise ArgumentError("operation must be list or get.")
-    if not isinstance(wanted, str) or wanted not in entries:
-        raise ArgumentError("name must be the name of a server.")
-    return {"server": entries[wanted]}
 
 
 async def _call_tool(gateway: Gateway, agent: Agent, surface: str, arguments: Arguments) -> Json:

@@ -174,7 +174,7 @@ def _fake(make: Callable[[], Any]) -> Callable[[], Target]:
 
 
 def _changed(**change: Any) -> Any:
-    from mcp_proxy_reference.changed import Changed  # noqa: PLC0415 - as in targets/embedded.py
+    from mcp_proxy_mutants.proxy.changed import Changed  # noqa: PLC0415 - as in targets/embedded.py
 
     return Changed(id="control", text="A changed reference.", change=change)
 

@@ -56,7 +56,8 @@ def forked(
             while waiting and len(running) < at_once:
                 number, job = waiting.pop(0)
                 place = folder / f"job-{number}"
-                running[_start(work, job, place)] = (job, place, time.monotonic())
+                with _unheard():
+                    running[_start(work, job, place)] = (job, place, time.monotonic())
             for pid in list(running):
                 job, place, began = running[pid]
                 ended, status = os.waitpid(pid, os.WNOHANG)
@@ -76,6 +77,16 @@ def forked(
             signal.signal(number, handler)
 
 
+@contextlib.contextmanager
+def _unheard() -> Iterator[None]:
+    """An interruption waits for the end of this block: a fork would swallow it, or lose its job."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _start(work: Callable[[Job], Done], job: Job, place: Path) -> int:
     sys.stdout.flush()
     sys.stderr.flush()
@@ -84,6 +95,7 @@ def _start(work: Callable[[Job], Done], job: Job, place: Path) -> int:
         return pid
     code = 1
     try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, INTERRUPTING)
         os.setpgid(0, 0)
         place.mkdir(parents=True, exist_ok=True)
         with (place / "output").open("wb") as told:

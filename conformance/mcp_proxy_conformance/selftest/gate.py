@@ -88,13 +88,13 @@ def shipped() -> Shipped:
 
 def shipped_with(**data: Any) -> Shipped:
     """Such data with the counterexamples and variants as installed, which are code."""
-    from mcp_proxy_reference.faults import faults  # noqa: PLC0415 - as in targets/embedded.py
-    from mcp_proxy_reference.load_faults import load_faults  # noqa: PLC0415
-    from mcp_proxy_reference.load_variants import load_variants  # noqa: PLC0415
-    from mcp_proxy_reference.variants import variants  # noqa: PLC0415
+    from mcp_proxy_mutants.loader.mutants import load_mutants  # noqa: PLC0415
+    from mcp_proxy_mutants.loader.variants import load_variants  # noqa: PLC0415
+    from mcp_proxy_mutants.proxy.mutants import mutants  # noqa: PLC0415 - as in targets/embedded.py
+    from mcp_proxy_mutants.proxy.variants import variants  # noqa: PLC0415
 
     return Shipped(
-        counterexamples=(*faults(), *WIRE_FAULTS, *load_faults()),
+        counterexamples=(*mutants(), *WIRE_FAULTS, *load_mutants()),
         variants=(*variants(), *load_variants()),
         **data,
     )

@@ -26,14 +26,14 @@ COUNTEREXAMPLES = ("fault", "wire")
 
 def trials() -> list[Trial]:
     """All of them; each check is the first on what it is listed with, then on about as many."""
-    from mcp_proxy_reference.faults import faults  # noqa: PLC0415 - as in targets/embedded.py
-    from mcp_proxy_reference.load_faults import load_faults  # noqa: PLC0415
-    from mcp_proxy_reference.load_variants import load_variants  # noqa: PLC0415
-    from mcp_proxy_reference.variants import variants  # noqa: PLC0415
+    from mcp_proxy_mutants.loader.mutants import load_mutants  # noqa: PLC0415
+    from mcp_proxy_mutants.loader.variants import load_variants  # noqa: PLC0415
+    from mcp_proxy_mutants.proxy.mutants import mutants  # noqa: PLC0415 - as in targets/embedded.py
+    from mcp_proxy_mutants.proxy.variants import variants  # noqa: PLC0415
 
-    found = [_counterexample("fault", one) for one in faults()]
+    found = [_counterexample("fault", one) for one in mutants()]
     found += wire_trials()
-    found += [_counterexample("fault", one) for one in load_faults()]
+    found += [_counterexample("fault", one) for one in load_mutants()]
     firm = firm_checks()
     found = _firsts(found, lambda one: [c.name for c in firm if set(c.clauses) & set(one.clauses)])
     found += [

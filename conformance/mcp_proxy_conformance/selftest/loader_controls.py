@@ -46,7 +46,7 @@ def _says(status: str, error: str | None, attempts: int) -> Callable[[], Target]
 
 
 def _unchanged() -> Target:
-    from mcp_proxy_reference.changed_load import ChangedLoad  # noqa: PLC0415 - as in targets/embedded.py
+    from mcp_proxy_mutants.loader.changed import ChangedLoad  # noqa: PLC0415 - as in targets/embedded.py
 
     return embedded_target(ChangedLoad(id="unchanged", text="The reference's loader itself."))
 

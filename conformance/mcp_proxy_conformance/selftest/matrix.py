@@ -193,7 +193,7 @@ def made(
 
 def reference() -> Target:
     """The unchanged reference, in this process."""
-    from mcp_proxy_reference.changed import Changed  # noqa: PLC0415 - as in targets/embedded.py
+    from mcp_proxy_mutants.proxy.changed import Changed  # noqa: PLC0415 - as in targets/embedded.py
 
     return embedded(Changed(id="unchanged", text="The reference itself."), settle_s=SETTLE_S)
 

@@ -50,8 +50,8 @@ def _kind(trial: Trial) -> Kind | None:
 
 
 def _recording(kind: Kind, scratch: Path) -> Any:
-    from mcp_proxy_reference.changed import Changed  # noqa: PLC0415 - other targets do without
-    from mcp_proxy_reference.featureless import FEATURELESS  # noqa: PLC0415
+    from mcp_proxy_mutants.proxy.changed import Changed  # noqa: PLC0415 - other targets do without
+    from mcp_proxy_mutants.proxy.featureless import FEATURELESS  # noqa: PLC0415
 
     unchanged = Changed(id="unchanged", text="The reference itself.")
     target = embedded(FEATURELESS if kind == "pre_feature" else unchanged, settle_s=SETTLE_S)

@@ -82,7 +82,7 @@ def target(
     kinds: Iterable[str] = (), world: Callable[[World], World] = same, **change: Any
 ) -> Target:
     """The reference without these locks, in that world, and changed so."""
-    from mcp_proxy_reference.changed import Changed  # noqa: PLC0415 - as in targets/embedded.py
+    from mcp_proxy_mutants.proxy.changed import Changed  # noqa: PLC0415 - as in targets/embedded.py
 
     made = embedded(
         Changed(id="without", text="Something is not there.", change=change),

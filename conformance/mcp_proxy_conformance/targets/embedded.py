@@ -10,6 +10,7 @@ import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -27,14 +28,10 @@ READY_S = 6.0
 
 
 class Changed(Protocol):
-    """What a changed reference is: its decisions made anew, and what is done to its gateway."""
+    """A changed reference, of which any number can be started."""
 
-    @property
-    def swap(self) -> Callable[[Any], None] | None:
-        """Done to the gateway before anything is served."""
-
-    def policy(self) -> Any:
-        """The decisions of a proxy that is started now."""
+    def open(self, config: Path, data_dir: Path) -> AbstractAsyncContextManager[Any]:
+        """One that is started now, by its configuration and its folder; it has a `url`."""
 
 
 class Embedded(Process):
@@ -96,12 +93,8 @@ class EmbeddedHost:
     async def _serve(
         self, config: Path, data: Path, opened: Future[str], over: asyncio.Event
     ) -> None:
-        from mcp_proxy_reference.proxy import Proxy  # noqa: PLC0415 - other targets do without
-
         try:
-            prepare = self._changed.swap or (lambda _: None)
-            policy = self._changed.policy()
-            async with Proxy.open(config, data, policy=policy, prepare=prepare) as proxy:
+            async with self._changed.open(config, data) as proxy:
                 opened.set_result(proxy.url)
                 await over.wait()
         except Exception as error:

@@ -66,11 +66,14 @@ def mcpproxy(binary: str) -> Launch:
     )
 
 
+HOST = "mcp_proxy_conformance.targets.warm_host"
 REFERENCE = Launch(
     command=(sys.executable, "-m", "mcp_proxy_reference"),
     says_address=True,
     has_counter=True,
     breakable_store="proxy.db",
     serves_stdio=True,
-    host=(sys.executable, "-m", "mcp_proxy_reference.host") if hasattr(os, "fork") else (),
+    host=(sys.executable, "-m", "mcp_proxy_conformance.targets.warm_host")
+    if hasattr(os, "fork")
+    else (),
 )

@@ -20,9 +20,9 @@ from mcp_proxy_conformance.catalogue.stage import stage
 from mcp_proxy_conformance.discovery.arming import arm
 from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_conformance.targets.started import Started
-from mcp_proxy_reference.changed import Changed
-from mcp_proxy_reference.faults import faults
-from mcp_proxy_reference.featureless import FEATURELESS
+from mcp_proxy_mutants.proxy.changed import Changed
+from mcp_proxy_mutants.proxy.featureless import FEATURELESS
+from mcp_proxy_mutants.proxy.mutants import mutants
 
 PAGE = "CASES.md"
 NODE = Path(ROOT_DIR) / "node" if sys.platform == "win32" else Path(ROOT_DIR) / "bin" / "node"
@@ -95,7 +95,7 @@ def test_every_case_of_a_stage_holds_on_the_reference(
 
 def test_a_faulty_target_fails_where_it_is_faulty(program: list[str], tmp_path: Path) -> None:
     """Exit 1: a cap that lets one more through shows where more than ten are locked alone."""
-    (fault,) = (one for one in faults() if one.id == "cap-lets-one-more")
+    (fault,) = (one for one in mutants() if one.id == "cap-lets-one-more")
     with staged("crowd", fault, tmp_path) as url:
         code, _, told = run(program, url, [f"{name}.json" for name in CAPPED])
 

@@ -16,7 +16,7 @@ from mcp_proxy_conformance.selftest.live_trial import endpoint_of, seeded, tried
 from mcp_proxy_conformance.selftest.trial import trial, tried
 from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_conformance.verdict.deviations.deviation import FILE
-from mcp_proxy_reference.faults import faults
+from mcp_proxy_mutants.proxy.mutants import mutants
 
 
 @pytest.fixture(autouse=True)
@@ -58,7 +58,7 @@ for line in sys.stdin:
 
 def live_fault() -> Any:
     """The reference with a fault that an endpoint shows."""
-    return next(one for one in faults() if one.id == "cap-lets-one-more")
+    return next(one for one in mutants() if one.id == "cap-lets-one-more")
 
 
 def test_an_endpoint_has_known_failures_too(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_an_endpoint_has_known_failures_too(tmp_path: Path) -> None:
 def test_no_file_excuses_a_counterexample(tmp_path: Path) -> None:
     """A trial of the selftest convicts, whatever lies in the working folder."""
     write("ROB.flag")
-    (fault,) = (one for one in faults() if one.id == FLAG)
+    (fault,) = (one for one in mutants() if one.id == FLAG)
     target = embedded(fault, settle_s=0.1)
     given = trial(target, Selection(clauses=frozenset({"ROB.flag"})), profile="robustness")
     try:

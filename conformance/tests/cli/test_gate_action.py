@@ -17,8 +17,8 @@ from action_runner import ACTION, Job, action, commands
 
 from mcp_proxy_conformance.selftest.live_trial import seeded
 from mcp_proxy_conformance.targets.embedded import embedded
-from mcp_proxy_reference.changed import Changed
-from mcp_proxy_reference.faults import faults
+from mcp_proxy_mutants.proxy.changed import Changed
+from mcp_proxy_mutants.proxy.mutants import mutants
 
 REFERENCE = Changed(id="itself", text="The reference itself.")
 NAMES = (
@@ -179,7 +179,7 @@ def test_a_conforming_target_passes_and_everything_is_told(job: Job) -> None:
 
 def test_a_violation_fails_the_job_after_its_reports_are_written(job: Job) -> None:
     """Exit 1, an error for the broken clause, and the report that says so."""
-    (fault,) = (one for one in faults() if one.id == "cap-lets-one-more")
+    (fault,) = (one for one in mutants() if one.id == "cap-lets-one-more")
     with serving(fault) as url:
         job.uses({"url": url, "options": "--rate 10000"}, only="gate")
 
@@ -198,7 +198,7 @@ def test_a_known_failure_passes_and_a_stale_one_fails_at_its_line(job: Job) -> N
         'issue = "https://example.com/issues/17"\nexpires = 9999-12-31\n'
     )
     (job.workspace / "known.toml").write_text(f"# known\n{entry}", encoding="utf-8")
-    (fault,) = (one for one in faults() if one.id == "cap-lets-one-more")
+    (fault,) = (one for one in mutants() if one.id == "cap-lets-one-more")
     inputs = {"options": "--rate 10000", "deviations": "known.toml"}
 
     with serving(fault) as url:

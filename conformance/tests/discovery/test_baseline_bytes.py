@@ -15,9 +15,11 @@ from mcp_proxy_conformance.catalogue.resources import fixtures_dir
 from mcp_proxy_conformance.discovery.baseline.comparing import answers_changed, entries_changed
 from mcp_proxy_conformance.discovery.baseline.manifest import Body, Recording
 from mcp_proxy_conformance.verdict.result import Inconclusive
-from mcp_proxy_reference.changed import Changed, Fresh
-from mcp_proxy_reference.facts import Json, Request
-from mcp_proxy_reference.policy import render
+from mcp_proxy_mutants.fresh import Fresh
+from mcp_proxy_mutants.proxy.changed import Changed
+from mcp_proxy_mutants.proxy.wrapping import Request
+from mcp_proxy_reference.facts import Json
+from mcp_proxy_reference.tools import render
 
 Recorded = Callable[[Changed], Recording]
 

@@ -17,7 +17,7 @@ from mcp_proxy_conformance.resilience.loader_target import are_tools_of, embedde
 from mcp_proxy_conformance.resilience.loads import Loads
 from mcp_proxy_conformance.run.subjects.loader import LoadBench
 from mcp_proxy_conformance.verdict.result import NotApplicable
-from mcp_proxy_reference.changed_load import ChangedLoad
+from mcp_proxy_mutants.loader.changed import ChangedLoad
 from mcp_proxy_reference.loader import Connection, Signal
 
 CASES = {case.id: case for case in load_cases()}

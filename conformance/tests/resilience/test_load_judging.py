@@ -13,8 +13,8 @@ from mcp_proxy_conformance.resilience.loader_target import embedded_target
 from mcp_proxy_conformance.resilience.showing import shows
 from mcp_proxy_conformance.run.request import Selection
 from mcp_proxy_conformance.selftest.trial import trial, tried
-from mcp_proxy_reference.changed_load import ChangedLoad
-from mcp_proxy_reference.load_faults import load_faults
+from mcp_proxy_mutants.loader.changed import ChangedLoad
+from mcp_proxy_mutants.loader.mutants import load_mutants
 
 HELD = "pass-Lt6GhD3qYu1"
 MARKED = "p%40ss%2F-Ku7RnE2x"
@@ -86,7 +86,7 @@ def test_a_lapse_that_does_not_come_again_is_no_failure(
 @pytest.mark.parametrize(("confirm", "verdict"), [(True, "fail"), (False, "fail")])
 def test_a_lasting_failure_counts(tmp_path: Path, verdict: str, *, confirm: bool) -> None:
     """Whether it is confirmed or not."""
-    fault = next(one for one in load_faults() if one.id == "501-is-permanent")
+    fault = next(one for one in load_mutants() if one.id == "501-is-permanent")
 
     assert verdict in verdicts(tmp_path, fault, "T3.server-error", confirm=confirm)
 

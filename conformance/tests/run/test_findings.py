@@ -19,14 +19,14 @@ from mcp_proxy_conformance.selftest.trial import trial, tried
 from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_conformance.verdict.comparison import Comparison, of_sides, same
 from mcp_proxy_conformance.verdict.deviations.writing import broken
-from mcp_proxy_reference.changed import Changed
-from mcp_proxy_reference.changed_load import ChangedLoad
-from mcp_proxy_reference.faults import faults
-from mcp_proxy_reference.load_faults import load_faults
+from mcp_proxy_mutants.loader.changed import ChangedLoad
+from mcp_proxy_mutants.loader.mutants import load_mutants
+from mcp_proxy_mutants.proxy.changed import Changed
+from mcp_proxy_mutants.proxy.mutants import mutants
 from mcp_proxy_reference.policy import counts
 
-PROXIES = {one.id: one for one in faults()}
-LOADERS = {one.id: one for one in load_faults()}
+PROXIES = {one.id: one for one in mutants()}
+LOADERS = {one.id: one for one in load_mutants()}
 
 
 @pytest.mark.parametrize(

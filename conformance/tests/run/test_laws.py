@@ -29,8 +29,8 @@ from mcp_proxy_conformance.run.subjects.loader import LoadBench
 from mcp_proxy_conformance.selftest.trial import trial, tried
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Inconclusive
-from mcp_proxy_reference.changed import Fresh
-from mcp_proxy_reference.changed_load import ChangedLoad
+from mcp_proxy_mutants.fresh import Fresh
+from mcp_proxy_mutants.loader.changed import ChangedLoad
 from mcp_proxy_reference.loader import MEANING, Outcome
 
 Told = dict[str, Any]

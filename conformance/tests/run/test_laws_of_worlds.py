@@ -29,7 +29,8 @@ from mcp_proxy_conformance.selftest.trial import trial, tried
 from mcp_proxy_conformance.targets.adapter import CAPABILITIES
 from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_conformance.verdict.result import Inconclusive
-from mcp_proxy_reference.changed import Changed, Fresh
+from mcp_proxy_mutants.fresh import Fresh
+from mcp_proxy_mutants.proxy.changed import Changed
 from mcp_proxy_reference.facts import Facts, Status
 from mcp_proxy_reference.policy import cap, classify, locked_entry
 

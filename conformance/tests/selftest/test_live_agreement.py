@@ -17,8 +17,8 @@ from mcp_proxy_conformance.selftest.rewriting import RewritingAdapter
 from mcp_proxy_conformance.selftest.wire import WIRE_FAULTS
 from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_conformance.targets.started import Started
-from mcp_proxy_reference.changed import Changed
-from mcp_proxy_reference.variants import variants
+from mcp_proxy_mutants.proxy.changed import Changed
+from mcp_proxy_mutants.proxy.variants import variants
 
 PART = variants()[::8]
 

@@ -17,8 +17,8 @@ from mcp_proxy_conformance.selftest.rewriting import RewritingAdapter
 from mcp_proxy_conformance.selftest.wire import WIRE_FAULTS
 from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_conformance.targets.started import Started
-from mcp_proxy_reference.changed import Changed
-from mcp_proxy_reference.faults import faults
+from mcp_proxy_mutants.proxy.changed import Changed
+from mcp_proxy_mutants.proxy.mutants import mutants
 
 WIRE = {one.id: one for one in WIRE_FAULTS}
 PROOFS = live_proofs()
@@ -66,7 +66,7 @@ def test_a_live_check_kills_its_fault_of_the_wire(
 @pytest.mark.parametrize("check", [name for name, fault in PROOFS.items() if fault not in WIRE])
 def test_a_live_check_kills_its_fault_of_the_reference(check: str, tmp_path: Path) -> None:
     """What lets the fifth call through is found by five calls that somebody named."""
-    (fault,) = (one for one in faults() if one.id == PROOFS[check])
+    (fault,) = (one for one in mutants() if one.id == PROOFS[check])
     target = embedded(fault, settle_s=0.1)
     named = ToolKey("forge", "create_token")
     try:

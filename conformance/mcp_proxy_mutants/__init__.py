@@ -1,0 +1,1 @@
+"""Proxies and loaders that are like the reference but for one thing: mutants, and fair variants."""

@@ -1,0 +1,137 @@
+"""Faults of reading: which body of a denial speaks of a timeout."""
+
+import json
+from collections.abc import Callable
+
+from mcp_proxy_mutants.loader.mutant import LoadMutant, load_mutant
+from mcp_proxy_mutants.loader.pieces import TIMELY, Hear, sends, taken
+from mcp_proxy_reference.loader import AUTHORIZATION, SLOW, Connection, Signal
+
+FORBIDDEN = 403
+
+
+def _read(holds: Callable[[bytes], bool]) -> Hear:
+    """A 403 may pass when its body is such, else it is a denial."""
+
+    def heard(signal: Signal, connection: Connection, attempts: int) -> Signal:
+        del connection, attempts
+        if signal.code != FORBIDDEN:
+            return signal
+        return Signal("authz_timeout" if holds(signal.body) else "denied", FORBIDDEN)
+
+    return heard
+
+
+def _marked(body: bytes) -> bool:
+    return any(word in body for word in AUTHORIZATION) and any(word in body for word in SLOW)
+
+
+def _is_json(body: bytes) -> bool:
+    try:
+        return isinstance(json.loads(body), dict)
+    except ValueError:
+        return False
+
+
+def _from_text(signal: Signal, connection: Connection, attempts: int) -> bool:
+    del attempts
+    return signal.kind == "denied" and any(word in sends(connection) for word in TIMELY)
+
+
+def _text_denies(signal: Signal, connection: Connection, attempts: int) -> bool:
+    del attempts
+    words = ("403", "401", "forbidden", "unauthorized", "denied")
+    may_pass = signal.kind in ("http_5xx", "reset", "timeout")
+    return may_pass and any(word in sends(connection) for word in words)
+
+
+def _text_misses(signal: Signal, connection: Connection, attempts: int) -> bool:
+    del attempts
+    return signal.kind in ("http_5xx", "reset") and "404" in sends(connection)
+
+
+def _text_excuses(signal: Signal, connection: Connection, attempts: int) -> bool:
+    del attempts
+    lasting = signal.kind in ("http_404", "refused", "dns")
+    return lasting and any(word in sends(connection) for word in TIMELY)
+
+
+def _only(part: str) -> Callable[[Signal, Connection, int], bool]:
+    def reads(signal: Signal, connection: Connection, attempts: int) -> bool:
+        del attempts
+        text = {
+            "id": connection.server_id,
+            "path": (connection.url or "").partition("?")[0].rpartition("/")[0],
+            "query": (connection.url or "").partition("?")[2],
+            "headers": " ".join(connection.headers.values()),
+        }[part]
+        return signal.kind == "denied" and any(word in text.lower() for word in TIMELY)
+
+    return reads
+
+
+MUTANTS: tuple[LoadMutant, ...] = (
+    load_mutant("exact-phrase-only", "Only the phrase `ext_authz timeout` marks a 403.",
+                "T4.authorization-timeout", heard=_read(lambda body: b"ext_authz timeout" in body)),
+    load_mutant("plain-bodies-only", "A 403 with a JSON body is always a denial.",
+                "T4.authorization-timeout",
+                heard=_read(lambda body: _marked(body) and not _is_json(body))),
+    load_mutant("json-bodies-only", "A 403 is a denial unless its body is JSON.",
+                "T4.authorization-timeout",
+                heard=_read(lambda body: _marked(body) and _is_json(body))),
+    load_mutant("only-a-bodys-beginning", "Of a 403's body the first twelve bytes are read.",
+                "T4.authorization-timeout", heard=_read(lambda body: _marked(body[:12]))),
+    load_mutant("marks-in-one-order", "`timeout` counts after `ext_authz` only.",
+                "T4.authorization-timeout",
+                heard=_read(lambda body: b"timeout" in body.partition(b"ext_authz")[2])),
+    load_mutant("declared-signature-not-read", "A phrase that is declared marks no 403.",
+                "T4.declared", signatures=("gate fell asleep",)),
+    load_mutant("declared-signature-is-permanent", "A phrase that is declared is permanent.",
+                "T4.declared", signatures=("gate fell asleep",),
+                heard=taken("http_4xx", lambda s, *_: b"gate fell asleep" in s.body)),
+    load_mutant("first-signature-only", "Of two phrases that are declared one is read.",
+                "T4.declared", signatures=("gate fell asleep", "guard is away"),
+                heard=taken("authz_timeout", lambda s, *_: b"gate fell asleep" in s.body)),
+    load_mutant("empty-bodies-may-pass", "A 403 without a body may pass.",
+                "D1.denied", "D1.once",
+                heard=_read(lambda body: _marked(body) or not body.strip())),
+    load_mutant("pages-may-pass", "A 403 with a page of HTML comes from a gateway, and may pass.",
+                "D2.ambiguous", "D2.once",
+                heard=_read(lambda body: _marked(body) or b"<html" in body)),
+    load_mutant("unknown-bodies-may-pass", "A 403 may pass unless its body tells of a policy.",
+                "D2.ambiguous", "D2.once",
+                heard=_read(lambda body: b"policy" not in body and b"denied" not in body)),
+    load_mutant("json-may-pass", "A 403 with a JSON body may pass.",
+                "D1.denied", "D2.ambiguous", "D2.once", heard=_read(_is_json)),
+    load_mutant("role-denials-may-pass", "A 403 of the proxy's own roles is taken for its timeout.",
+                "D2.ambiguous", "D2.once",
+                heard=_read(lambda body: _marked(body) or b"rbac" in body)),
+    load_mutant("numbers-may-pass", "A number in the body of a 403 is taken for a passing error.",
+                "D2.ambiguous", "D2.once",
+                heard=_read(lambda body: _marked(body) or b"1009" in body)),
+    load_mutant("marks-in-any-error-may-pass", "The marks of a timeout make a 404 transient too.",
+                "P3.not-found", "P3.once",
+                heard=taken("authz_timeout", lambda s, *_: any(word in s.body for word in SLOW))),
+    load_mutant("words-of-denial-deny", "A 5xx whose body speaks of a denial is one.",
+                "T3.server-error", "T3.retried",
+                heard=taken("denied", lambda s, *_: b"denied" in s.body or b"forbidden" in s.body)),
+    load_mutant("sent-text-is-read", "What the loader sent is searched for words of timeouts.",
+                "N1.request-text", heard=taken("authz_timeout", _from_text)),
+    load_mutant("sent-ids-are-read", "A server's id is searched for words of timeouts.",
+                "N1.request-text", heard=taken("authz_timeout", _only("id"))),
+    load_mutant("sent-paths-are-read", "A URL's path is searched for words of timeouts.",
+                "N1.request-text", heard=taken("authz_timeout", _only("path"))),
+    load_mutant("sent-queries-are-read", "A URL's query is searched for words of timeouts.",
+                "N1.request-text", heard=taken("authz_timeout", _only("query"))),
+    load_mutant("sent-headers-are-read", "Headers that are sent are searched for such words.",
+                "N1.request-text", heard=taken("authz_timeout", _only("headers"))),
+    load_mutant("sent-text-denies", "A URL or an id that speaks of denials makes one of a failure.",
+                "T3.server-error", "T2.cut", "T1.timeout", heard=taken("denied", _text_denies)),
+    load_mutant("sent-number-is-not-found", "A 404 in an id or a URL is read as the answer's.",
+                "T3.server-error", "T2.cut", heard=taken("http_404", _text_misses)),
+    load_mutant("sent-text-excuses", "A URL or an id that speaks of timeouts makes a 404 pass.",
+                "P3.not-found", "P2.refused", heard=taken("timeout", _text_excuses)),
+    load_mutant("sent-text-of-401-is-read", "The same, of a 401 only.",
+                "N1.request-text",
+                heard=taken("timeout", lambda s, c, n: s.code == 401 and _from_text(s, c, n))),  # noqa: PLR2004
+)  # fmt: skip

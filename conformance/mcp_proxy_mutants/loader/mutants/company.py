@@ -1,0 +1,189 @@
+"""Faults of company: a server's outcome follows its neighbours, its place or its origin."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+from mcp_proxy_mutants.loader.mutant import Fresh, LoadMutant, load_mutant
+from mcp_proxy_mutants.loader.pieces import Loads, failed, together
+from mcp_proxy_reference import loader as std
+from mcp_proxy_reference.loader import Connect, Connection, Json, Outcome, Session, Signal
+
+FEW = 6
+
+
+def _all_when(condition: Callable[[Outcome], bool], status: Any) -> Any:
+    """One server of a kind makes every available one a failure."""
+
+    def change(outcomes: list[Outcome]) -> list[Outcome]:
+        if not any(map(condition, outcomes)):
+            return outcomes
+        return [failed(o, status) if o.status == "available" else o for o in outcomes]
+
+    return together(change)
+
+
+def _neighbour(outcomes: list[Outcome]) -> list[Outcome]:
+    """The server after one that may pass may pass too."""
+    return outcomes[:1] + [
+        failed(one, "transient") if last.status == "transient" else one
+        for last, one in pairwise(outcomes)
+    ]
+
+
+def _first_class(outcomes: list[Outcome]) -> list[Outcome]:
+    """The first failure gives its class to all later ones."""
+    status = None
+    told = []
+    for one in outcomes:
+        if one.status != "available":
+            status = status or one.status
+            one = failed(one, status)  # noqa: PLW2901 - as of now
+        told.append(one)
+    return told
+
+
+def _first_denial(outcomes: list[Outcome]) -> list[Outcome]:
+    """After a denial every later failure is one."""
+    denied, told = False, []
+    for one in outcomes:
+        lost = denied and one.status != "available"
+        told.append(failed(one, "denied") if lost else one)
+        denied = denied or one.status == "denied"
+    return told
+
+
+def _after_permanent(outcomes: list[Outcome]) -> list[Outcome]:
+    """Servers after one that failed for good are not looked at."""
+    stopped, told = False, []
+    for one in outcomes:
+        told.append(failed(one, "permanent") if stopped else one)
+        stopped = stopped or one.status == "permanent"
+    return told
+
+
+def _the_last(outcomes: list[Outcome]) -> list[Outcome]:
+    """The last server is what a load ends with, and may pass."""
+    return [failed(o, "transient") if o is outcomes[-1] and o.error else o for o in outcomes]
+
+
+def _a_few(outcomes: list[Outcome]) -> list[Outcome]:
+    """Those beyond the first few wait for another load."""
+    return [*outcomes[:FEW], *(failed(one, "transient") for one in outcomes[FEW:])]
+
+
+async def _hurried(loads: Loads) -> list[Outcome]:
+    """When the first server is done, the others have a moment left."""
+    tasks = [asyncio.ensure_future(one()) for one in loads]
+    if tasks:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(tasks, timeout=0.05)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    return [task.result() for task in tasks if not task.cancelled()]
+
+
+def _breaker(key: Callable[[Connection], str]) -> Fresh:
+    """After one failure, everything behind that key is left alone for this loader's life."""
+
+    def make() -> Any:
+        lost: set[str] = set()
+
+        async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+            if key(connection) in lost:
+                raise Signal("reset")
+            try:
+                return await std.attempt(connection, connect)
+            except (Signal, TimeoutError):
+                lost.add(key(connection))
+                raise
+
+        return attempt
+
+    return Fresh(make)
+
+
+def _origin(connection: Connection) -> str:
+    return "/".join((connection.url or connection.server_id).split("/")[:3])
+
+
+def _host(connection: Connection) -> str:
+    return (connection.url or connection.server_id).rpartition(":")[0]
+
+
+def _one_by_origin() -> Any:
+    """Sessions are kept by origin: the first one's list is the others'."""
+
+    async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+        lock, found = kept.setdefault(_origin(connection), (asyncio.Lock(), []))
+        async with lock:
+            if not found:
+                tools, session = await std.attempt(connection, connect)
+                found += tools
+                return tools, session
+        return found, await connect(connection)
+
+    kept: dict[str, tuple[asyncio.Lock, list[Json]]] = {}
+    return attempt
+
+
+MUTANTS: tuple[LoadMutant, ...] = (
+    load_mutant("one-denial-fails-all", "One denial fails the whole load.",
+                "I1.isolated", together=_all_when(lambda o: o.status == "denied", "denied")),
+    load_mutant("one-failure-fails-all", "One failure fails the whole load.",
+                "I1.isolated", together=_all_when(lambda o: o.status != "available", "permanent")),
+    load_mutant("one-unknown-name-fails-all", "A name that does not resolve fails the load.",
+                "I1.isolated",
+                together=_all_when(lambda o: "host name" in str(o.error), "permanent")),
+    load_mutant("one-unusable-fails-all", "One connection that cannot be used fails the load.",
+                "I1.isolated",
+                together=_all_when(lambda o: "usable" in str(o.error), "permanent")),
+    load_mutant("one-silence-fails-all", "One server that is silent fails the whole load.",
+                "I1.isolated",
+                together=_all_when(lambda o: "in time" in str(o.error), "transient")),
+    load_mutant("one-bad-program-fails-all", "A program that cannot be started fails the load.",
+                "I1.isolated",
+                together=_all_when(lambda o: "command" in str(o.error), "permanent")),
+    load_mutant("nonsense-fails-all", "One answer that makes no sense fails the whole load.",
+                "I1.isolated",
+                together=_all_when(lambda o: "not a valid MCP" in str(o.error), "permanent")),
+    load_mutant("neighbour-may-pass", "The server after one that may pass may pass too.",
+                "I1.isolated", "I3.order", together=together(_neighbour)),
+    load_mutant("first-failure-decides", "All failures of a load have the class of the first.",
+                "I3.order", "I1.isolated", together=together(_first_class)),
+    load_mutant("first-denial-decides", "After a denial every later failure is one.",
+                "I3.order", together=together(_first_denial)),
+    load_mutant("stops-at-the-permanent", "Servers after a permanent failure are not looked at.",
+                "I3.order", "I1.isolated", together=together(_after_permanent)),
+    load_mutant("last-may-pass", "The failure of the last server may pass.",
+                "I3.order", "I1.isolated", together=together(_the_last)),
+    load_mutant("a-few-at-most", "Servers beyond the first six are left for another load.",
+                "O3.loaded", "R1.once", together=together(_a_few)),
+    load_mutant("a-few-in-all", "Servers beyond the first six are lost.",
+                "O1.one-each", together=together(lambda outcomes: outcomes[:FEW])),
+    load_mutant("the-first-done-ends-all", "Servers not done soon after the first are lost.",
+                "I1.isolated", "T3.retried", "T1.retried", "O1.one-each", together=_hurried),
+    load_mutant("one-failure-blocks-its-origin", "After a failure its origin is left alone.",
+                "R2.heals", "T1.retried", "I1.isolated", attempt=_breaker(_origin)),
+    load_mutant("one-failure-blocks-its-host", "After a failure its host is left alone.",
+                "R2.heals", "T3.retried", "I1.isolated", attempt=_breaker(_host)),
+    load_mutant("one-list-for-an-origin", "Servers of one origin have the first one's tools.",
+                "O3.own-tools", "I1.isolated", attempt=Fresh(_one_by_origin)),
+    load_mutant("all-or-nothing", "What is available is so only if all are.",
+                "I1.isolated",
+                together=together(lambda outcomes: outcomes if all(
+                    one.status == "available" for one in outcomes)
+                    else [replace(one, tools=()) for one in outcomes])),
+    load_mutant("nobody-is-available", "A load of which one half failed tells all as transient.",
+                "I1.isolated",
+                together=together(lambda outcomes: [failed(one, "transient") for one in outcomes]
+                    if sum(one.status != "available" for one in outcomes) * 2 > len(outcomes)
+                    else outcomes)),
+    load_mutant("a-server-alone-fails", "Where one server is loaded, it is told as transient.",
+                "O3.loaded", "R1.once",
+                together=together(lambda outcomes: [failed(one, "transient") for one in outcomes]
+                    if len(outcomes) == 1 else outcomes)),
+)  # fmt: skip

@@ -1,0 +1,117 @@
+"""Faults of time: loads that never end, or that end a server's time too early."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+
+import httpx2
+
+from mcp_proxy_mutants.loader.mutant import LoadMutant, load_mutant
+from mcp_proxy_mutants.loader.pieces import at, handed
+from mcp_proxy_reference import loader as std
+from mcp_proxy_reference.loader import Connect, Connection, Json, Session, Signal, handshake
+from mcp_proxy_reference.sessions import HttpSession
+
+NEVER_S = 3600.0
+
+
+def _patient(connection: Connection) -> Connection:
+    return replace(connection, timeout=NEVER_S)
+
+
+def _hasty(connection: Connection) -> Connection:
+    return replace(connection, timeout=connection.timeout / 25)
+
+
+class _BetweenBytes(HttpSession):
+    """A session whose timeouts are those of the client: so long between two bytes."""
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(_patient(connection))
+        self._http.timeout = httpx2.Timeout(connection.timeout)
+
+
+class _BeforeHeaders(HttpSession):
+    """A session whose timeout ends with the answer's headers."""
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(_patient(connection))
+        self._http = _ToHeaders(connection.timeout, secure=self._url.startswith("https:"))
+
+
+class _ToHeaders(httpx2.AsyncClient):
+    def __init__(self, seconds: float, *, secure: bool) -> None:
+        super().__init__(verify=secure, trust_env=False, timeout=None)
+        self._seconds = seconds
+
+    async def send(self, request: httpx2.Request, **chosen: object) -> httpx2.Response:
+        """Wait so long for the headers, and no matter how long for the rest."""
+        return await asyncio.wait_for(
+            super().send(request, **chosen),  # type: ignore[arg-type]
+            self._seconds,
+        )
+
+
+def _over(make: Callable[[Connection], HttpSession]) -> Callable[..., object]:
+    """An attempt over sessions of that kind, without a deadline of its own."""
+
+    async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+        session = make(connection) if connection.url else await connect(connection)
+        try:
+            return await handshake(session), session
+        except BaseException:
+            await session.close()
+            raise
+
+    return attempt
+
+
+async def _until_ready(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+    """A server that does not answer is waited for until it does."""
+    while True:
+        try:
+            return await std.attempt(connection, connect)
+        except Signal as signal:
+            if signal.kind != "timeout":
+                raise
+
+
+async def _listening(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+    """A program that prints no messages is listened to for ever."""
+    try:
+        return await std.attempt(connection, connect)
+    except (Signal, TimeoutError):
+        if connection.command:
+            await asyncio.sleep(NEVER_S)
+        raise
+
+
+async def _connecting(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+    """A server whose connection is cut is waited for."""
+    try:
+        return await std.attempt(connection, connect)
+    except Signal as signal:
+        if signal.kind == "reset" and "chunk" in str(signal.__context__):
+            await asyncio.sleep(NEVER_S)
+        raise
+
+
+MUTANTS: tuple[LoadMutant, ...] = (
+    load_mutant("no-timeout", "Answers are waited for without end.",
+                "I4.bounded", attempt=handed(_patient)),
+    load_mutant("no-timeout-of-the-body",
+                "Once its headers are there, an answer may take for ever.",
+                "I4.bounded", attempt=_over(_BeforeHeaders)),
+    load_mutant("timeout-between-bytes", "An answer may take for ever while bytes come in.",
+                "I4.bounded", attempt=_over(_BetweenBytes)),
+    load_mutant("waits-until-ready", "A server that is silent is asked again without end.",
+                "I4.bounded", attempt=_until_ready),
+    load_mutant("listens-for-ever", "A program that prints garbage is listened to for ever.",
+                "I4.bounded", attempt=_listening),
+    load_mutant("torn-streams-never-end", "A torn stream is taken for one that goes on.",
+                "I4.bounded", attempt=_connecting),
+    load_mutant("too-hasty", "A server has a fraction of its time to answer.",
+                "R1.once", "O3.loaded", attempt=handed(_hasty)),
+    load_mutant("silence-is-malformed", "An answer that does not come is no valid message.",
+                "T1.timeout", "T1.retried", attempt=at("initialize", "malformed", "timeout")),
+)  # fmt: skip

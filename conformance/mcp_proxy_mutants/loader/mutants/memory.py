@@ -1,0 +1,176 @@
+"""Faults of memory: what is kept from one load, or one attempt, to the next."""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from mcp_proxy_mutants.loader.mutant import Fresh, LoadMutant, load_mutant
+from mcp_proxy_mutants.loader.pieces import Loads, Told, failed
+from mcp_proxy_reference import loader as std
+from mcp_proxy_reference.loader import Connect, Connection, Json, Outcome, Session, Signal
+
+Key = tuple[str, str]
+
+
+def _key(connection: Connection) -> Key:
+    return connection.server_id, connection.url or ""
+
+
+def _asked(asked: Json) -> dict[str, Key]:
+    return {
+        one["server_id"]: (one["server_id"], str(one.get("url") or "")) for one in asked["servers"]
+    }
+
+
+def _kept(keeps: Callable[[Told], bool]) -> Fresh:
+    """Some outcomes are told again in later loads of the server."""
+
+    def make() -> Any:
+        kept: dict[Key, Told] = {}
+
+        def tell(told: Json, asked: Json) -> Json:
+            keys = _asked(asked)
+            outcomes = []
+            for one in told["outcomes"]:
+                key = keys[one["server_id"]]
+                outcomes.append(kept.get(key, one))
+                if keeps(one):
+                    kept.setdefault(key, one)
+            return told | {"outcomes": outcomes}
+
+        return tell
+
+    return Fresh(make)
+
+
+def _last_tools() -> Any:
+    """A server that fails keeps the tools that it had before."""
+    kept: dict[Key, list[str]] = {}
+
+    def tell(told: Json, asked: Json) -> Json:
+        keys = _asked(asked)
+        outcomes = []
+        for one in told["outcomes"]:
+            key = keys[one["server_id"]]
+            outcomes.append(one | {"tools": one["tools"] or kept.get(key, [])})
+            kept[key] = one["tools"]
+        return told | {"outcomes": outcomes}
+
+    return tell
+
+
+def _kept_list() -> Any:
+    """A list that was fetched once is not fetched again."""
+    kept: dict[Key, list[Json]] = {}
+
+    async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+        if _key(connection) in kept:
+            return kept[_key(connection)], await connect(connection)
+        tools, session = await std.attempt(connection, connect)
+        kept[_key(connection)] = tools
+        return tools, session
+
+    return attempt
+
+
+def _every_second() -> Any:
+    """Every second load with servers tells the first of them as transient."""
+    loads: Counter[str] = Counter()
+
+    async def together(wanted: Loads) -> list[Outcome]:
+        outcomes = await std.side_by_side(wanted)
+        loads["all"] += bool(outcomes)
+        if loads["all"] % 2:
+            return outcomes
+        return [*(failed(one, "transient") for one in outcomes[:1]), *outcomes[1:]]
+
+    return together
+
+
+def _quota(most: int) -> Any:
+    """A server that was tried so often in all is left alone."""
+
+    def make() -> Any:
+        made: Counter[Key] = Counter()
+
+        async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+            made[_key(connection)] += 1
+            if made[_key(connection)] > most:
+                raise Signal("http_4xx")
+            return await std.attempt(connection, connect)
+
+        return attempt
+
+    return Fresh(make)
+
+
+def _summed() -> Any:
+    """Attempts are counted over all loads."""
+    made: Counter[str] = Counter()
+
+    def tell(told: Json, asked: Json) -> Json:
+        del asked
+        outcomes = []
+        for one in told["outcomes"]:
+            made[one["server_id"]] += one["attempts"]
+            outcomes.append(one | {"attempts": made[one["server_id"]]})
+        return told | {"outcomes": outcomes}
+
+    return tell
+
+
+def _first_signal() -> Any:
+    """The first attempt says what it was; the later ones change nothing."""
+    first: dict[Key, Signal] = {}
+
+    def heard(signal: Signal, connection: Connection, attempts: int) -> Signal:
+        if attempts == 1:
+            first[_key(connection)] = signal
+        return first[_key(connection)]
+
+    return heard
+
+
+def _second_is_final(signal: Signal, connection: Connection, attempts: int) -> Signal:
+    """A second failure of any kind is a denial."""
+    del connection
+    return Signal("denied", signal.code) if attempts > 1 else signal
+
+
+def _denial_after_retries(signal: Signal, connection: Connection, attempts: int) -> Signal:
+    """A denial that follows a passing failure may pass too."""
+    del connection
+    lost = attempts > 1 and signal.kind in ("denied", "http_404")
+    return Signal("http_429", signal.code) if lost else signal
+
+
+MUTANTS: tuple[LoadMutant, ...] = (
+    load_mutant("outcomes-kept", "A server's first outcome is told in every later load.",
+                "I5.clears", tell=_kept(lambda _: True)),
+    load_mutant("failures-kept", "A server that has once failed is told so in every later load.",
+                "I5.clears", tell=_kept(lambda one: one["status"] != "available")),
+    load_mutant("denials-kept", "A server that has once denied is told so in every later load.",
+                "I5.clears", tell=_kept(lambda one: one["status"] == "denied")),
+    load_mutant("permanent-kept", "A server that failed for good is not looked at again.",
+                "I5.clears", tell=_kept(lambda one: one["status"] == "permanent")),
+    load_mutant("transient-kept", "A server that was given up is told so in every later load.",
+                "I5.clears", tell=_kept(lambda one: one["status"] == "transient")),
+    load_mutant("successes-kept", "A server that was once available is told so ever after.",
+                "I5.clears", tell=_kept(lambda one: one["status"] == "available")),
+    load_mutant("lists-kept", "A server whose list was fetched once is never asked again.",
+                "I5.clears", attempt=Fresh(_kept_list)),
+    load_mutant("tools-kept", "A server that fails keeps the tools of the load before.",
+                "I5.clears", "O3.no-tools", "S2.no-tools", tell=Fresh(_last_tools)),
+    load_mutant("every-second-load", "Every second load tells its first server as transient.",
+                "R1.once", "O3.loaded", "I1.isolated", together=Fresh(_every_second)),
+    load_mutant("attempts-run-out", "A server that was tried twice in all is left alone.",
+                "I5.clears", "T1.timeout", "R2.heals", attempt=_quota(2)),
+    load_mutant("attempts-summed", "Attempts are counted over all loads.",
+                "O6.claimed", tell=Fresh(_summed)),
+    load_mutant("first-signal-stays", "A server's class is that of its first attempt.",
+                "R4.stops", "D1.denied", heard=Fresh(_first_signal)),
+    load_mutant("second-failure-is-a-denial", "A second failure of any kind is a denial.",
+                "T1.timeout", "T2.cut", "T3.server-error", heard=_second_is_final),
+    load_mutant("denial-after-retries-may-pass", "A denial after a passing failure may pass too.",
+                "R4.stops", heard=_denial_after_retries),
+)  # fmt: skip

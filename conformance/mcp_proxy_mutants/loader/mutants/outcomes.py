@@ -1,0 +1,152 @@
+"""Faults of the answer: ids, words, tools, errors, and how many outcomes there are."""
+
+from typing import Any
+from unicodedata import normalize
+from urllib.parse import quote
+
+from mcp_proxy_mutants.loader.mutant import LoadMutant, load_mutant
+from mcp_proxy_mutants.loader.pieces import each, is_in, not_available, when
+from mcp_proxy_reference.loader import Json
+
+Told = dict[str, Any]
+STRAY: Told = {
+    "server_id": "total",
+    "status": "available",
+    "tools": [],
+    "error": None,
+    "attempts": 1,
+}
+
+
+def _kept(keeps: Any) -> Any:
+    """Some outcomes are left out."""
+    return lambda told, _: told | {"outcomes": [one for one in told["outcomes"] if keeps(one)]}
+
+
+def _as_often(told: Json, asked: Json) -> Json:
+    """An outcome for each attempt that failed, and one for the end."""
+    del asked
+    outcomes = [one for one in told["outcomes"] for _ in range(max(one["attempts"], 1))]
+    return told | {"outcomes": outcomes}
+
+
+def _timed_out_as_often(told: Json, asked: Json) -> Json:
+    """The same where nobody answered in time."""
+    del asked
+    late = [one for one in told["outcomes"] if "in time" in str(one["error"])]
+    return told | {"outcomes": [*told["outcomes"], *late]}
+
+
+def _by_id(spell: Any) -> Any:
+    """Ids are told in another way."""
+    return each(lambda one: one | {"server_id": spell(one["server_id"])})
+
+
+def _one_of_a_kind(told: Json, asked: Json) -> Json:
+    """Ids that differ in case or marks only have one outcome."""
+    del asked
+    plain = {"".join(filter(str.isalnum, o["server_id"].lower())): o for o in told["outcomes"]}
+    return told | {"outcomes": [*plain.values()]}
+
+
+def _by_origin(told: Json, asked: Json) -> Json:
+    """Servers of one origin have one outcome."""
+    seen: dict[str, Told] = {}
+    urls = {one["server_id"]: str(one.get("url") or one["server_id"]) for one in asked["servers"]}
+    for one in told["outcomes"]:
+        seen.setdefault("/".join(urls[one["server_id"]].split("/")[:3]), one)
+    return told | {"outcomes": [*seen.values()]}
+
+
+def _without_url(told: Json, asked: Json) -> Json:
+    """What cannot be connected to has no outcome."""
+    usable = {one["server_id"] for one in asked["servers"] if one.get("url")}
+    return told | {"outcomes": [one for one in told["outcomes"] if one["server_id"] in usable]}
+
+
+MUTANTS: tuple[LoadMutant, ...] = (
+    load_mutant("only-the-available", "Servers that failed have no outcome.",
+                "O1.one-each", tell=_kept(is_in("available"))),
+    load_mutant("only-the-failed", "Servers that are available have no outcome.",
+                "O1.one-each", "R1.once", tell=_kept(not_available)),
+    load_mutant("denied-left-out", "Servers that are denied have no outcome.",
+                "O1.one-each", "D1.denied", tell=_kept(lambda one: not is_in("denied")(one))),
+    load_mutant("late-left-out", "Servers that do not answer in time have no outcome.",
+                "T1.timeout", "O1.one-each",
+                tell=_kept(lambda one: "in time" not in str(one["error"]))),
+    load_mutant("cut-left-out", "Servers whose connection is cut have no outcome.",
+                "T2.cut", "O1.one-each", tell=_kept(lambda one: "closed" not in str(one["error"]))),
+    load_mutant("unusable-left-out", "Connections that cannot be used have no outcome.",
+                "P4.malformed", "O1.one-each", tell=_without_url),
+    load_mutant("outcome-of-each-attempt", "Each attempt has an outcome.",
+                "O1.one-each", tell=_as_often),
+    load_mutant("late-told-twice", "Servers that do not answer in time have two outcomes.",
+                "O1.one-each", tell=_timed_out_as_often),
+    load_mutant("a-total", "One more outcome sums up the others.",
+                "O1.one-each", "I6.none",
+                tell=lambda told, _: told | {"outcomes": [*told["outcomes"], STRAY]}),
+    load_mutant("a-placeholder", "A load of no servers has an outcome of its own.",
+                "I6.none",
+                tell=lambda told, _: told | {"outcomes": told["outcomes"] or [STRAY]}),
+    load_mutant("ids-lowered", "Ids are told in lower case.",
+                "O1.one-each", tell=_by_id(str.lower)),
+    load_mutant("ids-encoded", "Ids are told as they stand in URLs.",
+                "O1.one-each", tell=_by_id(lambda name: quote(name, safe=""))),
+    load_mutant("ids-slugged", "Ids are told with underlines for all marks.",
+                "O1.one-each",
+                tell=_by_id(lambda name: "".join(c if c.isalnum() else "_" for c in name))),
+    load_mutant("ids-in-ascii", "Letters beyond ASCII are lost from ids.",
+                "O1.one-each",
+                tell=_by_id(lambda name: name.encode("ascii", "replace").decode())),
+    load_mutant("ids-cut-at-a-colon", "Ids end at a colon.",
+                "O1.one-each", tell=_by_id(lambda name: name.partition(":")[0])),
+    load_mutant("ids-without-blanks", "Blanks are lost from ids.",
+                "O1.one-each", tell=_by_id(lambda name: name.replace(" ", ""))),
+    load_mutant("ids-alike-merged", "Ids that differ in case and marks only share an outcome.",
+                "O1.one-each", tell=_one_of_a_kind),
+    load_mutant("origins-merged", "Servers of one origin share an outcome.",
+                "O1.one-each", tell=_by_origin),
+    load_mutant("words-in-capitals", "Statuses are told in capitals.",
+                "O2.word", tell=each(lambda one: one | {"status": one["status"].upper()})),
+    load_mutant("available-is-ok", "An available server is `ok`.",
+                "O2.word", tell=when(is_in("available"), status="ok")),
+    load_mutant("transient-is-retrying", "A transient server is `retrying`.",
+                "O2.word", tell=when(is_in("transient"), status="retrying")),
+    load_mutant("denied-is-forbidden", "A denied server is `forbidden`.",
+                "O2.word", "D1.denied", tell=when(is_in("denied"), status="forbidden")),
+    load_mutant("failed-without-status", "A server that failed for good has no status.",
+                "O2.word", tell=when(is_in("permanent"), status=None)),
+    load_mutant("no-errors", "No outcome has an error.",
+                "O4.error", tell=when(lambda _: True, error=None)),
+    load_mutant("denied-without-error", "A denial has no error.",
+                "O4.error", tell=when(is_in("denied"), error=None)),
+    load_mutant("late-without-error", "A timeout has an empty error, as its exception has.",
+                "O4.error", tell=when(lambda one: "in time" in str(one["error"]), error="")),
+    load_mutant("cut-without-error", "A cut connection has a blank error.",
+                "O4.error", tell=when(lambda one: "closed" in str(one["error"]), error=" ")),
+    load_mutant("unusable-without-error", "A connection that cannot be used has no error.",
+                "O4.error", tell=when(lambda one: "usable" in str(one["error"]), error=None)),
+    load_mutant("refused-without-error", "A closed port has no error.",
+                "O4.error", tell=when(lambda one: "listens" in str(one["error"]), error=None)),
+    load_mutant("unknown-name-without-error", "A name that does not resolve has no error.",
+                "O4.error", tell=when(lambda one: "host name" in str(one["error"]), error=None)),
+    load_mutant("not-found-without-error", "A 404 has no error.",
+                "O4.error", tell=when(lambda one: "path" in str(one["error"]), error=None)),
+    load_mutant("errors-are-objects", "An error is an object with a text in it.",
+                "O4.error", tell=each(lambda one: one | {"error": {"message": one["error"]}})),
+    load_mutant("errors-are-true", "That there was an error is all that is told.",
+                "O4.error", tell=when(not_available, error=True)),
+    load_mutant("ids-as-numbers", "An id of digits is told as a number is.",
+                "O1.one-each",
+                tell=_by_id(lambda name: str(int(name)) if name.isdecimal() else name)),
+    load_mutant("ids-stripped", "Blanks around an id are lost.",
+                "O1.one-each", tell=_by_id(str.strip)),
+    load_mutant("ids-normalised", "Ids are told in a normal form of Unicode.",
+                "O1.one-each", tell=_by_id(lambda name: normalize("NFC", name))),
+    load_mutant("ids-cut-at-a-slash", "Ids end at a slash.",
+                "O1.one-each", tell=_by_id(lambda name: name.partition("/")[0])),
+    load_mutant("ids-cut-at-a-point", "Ids end at a point.",
+                "O1.one-each", tell=_by_id(lambda name: name.partition(".")[0])),
+    load_mutant("ids-without-quotes", "Quotes are lost from ids.",
+                "O1.one-each", tell=_by_id(lambda name: name.replace('"', ""))),
+)  # fmt: skip

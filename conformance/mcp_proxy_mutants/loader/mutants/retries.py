@@ -1,0 +1,186 @@
+"""Faults of trying again: too often, too seldom, after what is decided, and not counted."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+
+from mcp_proxy_mutants.loader.mutant import LoadMutant, load_mutant
+from mcp_proxy_mutants.loader.pieces import (
+    each,
+    ended,
+    failed,
+    is_in,
+    meaning,
+    not_available,
+    when,
+)
+from mcp_proxy_reference import loader as std
+from mcp_proxy_reference.loader import Connect, Connection, Json, Outcome, Session, Signal, Status
+
+Again = Callable[[Signal, Status, int, int], bool]
+
+
+def _also(*kinds: str) -> Again:
+    """After signals of these kinds too."""
+    return lambda signal, status, attempts, most: (
+        (status == "transient" or signal.kind in kinds) and attempts < most
+    )
+
+
+def _not_after(*kinds: str) -> Again:
+    """Not after signals of these kinds."""
+    return lambda signal, status, attempts, most: (
+        status == "transient" and signal.kind not in kinds and attempts < most
+    )
+
+
+def _up_to(bound: Callable[[int], int]) -> Again:
+    """Another bound than the one that was given."""
+    return lambda _, status, attempts, most: status == "transient" and attempts < bound(most)
+
+
+def _later(signal: Signal, status: Status, attempts: int, most: int) -> bool:
+    """Once it has tried again, it goes on whatever comes."""
+    del signal
+    return attempts < most and (status == "transient" or attempts > 1)
+
+
+def _at_the_third(signal: Signal, status: Status, attempts: int, most: int) -> bool:
+    """Whoever has tried three times may as well try again."""
+    lasting = signal.kind in ("denied", "http_404")
+    return attempts < most and (status == "transient" or (lasting and attempts > 2))  # noqa: PLR2004
+
+
+async def _twice(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+    """A server is looked at before it is loaded."""
+    _, session = await std.attempt(connection, connect)
+    await session.close()
+    return await std.attempt(connection, connect)
+
+
+async def _slow_twice(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+    """A server that needs longer than a moment is loaded again, for it is warm now."""
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    tools, session = await std.attempt(connection, connect)
+    if loop.time() - began < 0.15:  # noqa: PLR2004 - a moment
+        return tools, session
+    await session.close()
+    return await std.attempt(connection, connect)
+
+
+async def _hidden(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+    """A client below tries once more on its own, and nobody counts it."""
+    try:
+        return await std.attempt(connection, connect)
+    except Signal as signal:
+        if signal.kind not in ("reset", "http_5xx"):
+            raise
+        return await std.attempt(connection, connect)
+
+
+async def _hidden_any(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+    """A client below tries once more after a denial, as if with a new token."""
+    try:
+        return await std.attempt(connection, connect)
+    except Signal as signal:
+        if signal.kind != "denied":
+            raise
+        return await std.attempt(connection, connect)
+
+
+def _given_up(outcome: Outcome) -> Outcome:
+    """What was tried in vain stays."""
+    gave_up = outcome.status == "transient" and outcome.attempts > 1
+    return failed(outcome, "permanent") if gave_up else outcome
+
+
+def _lone(outcome: Outcome) -> Outcome:
+    """What is not tried again is final."""
+    lone = outcome.status == "transient" and outcome.attempts == 1
+    return failed(outcome, "permanent") if lone else outcome
+
+
+def _healed(outcome: Outcome) -> Outcome:
+    """A server that needed a second attempt is still starting."""
+    again = outcome.status == "available" and outcome.attempts > 1
+    return failed(outcome, "transient") if again else outcome
+
+
+def _one_less(outcome: Outcome) -> Outcome:
+    return replace(outcome, attempts=max(outcome.attempts - 1, 0))
+
+
+MUTANTS: tuple[LoadMutant, ...] = (
+    load_mutant("never-again", "A server is tried once, whatever comes.",
+                "T1.retried", "T2.retried", "T3.retried", "T4.retried", "R2.heals",
+                again=lambda *_: False),
+    load_mutant("timeout-not-again", "After a timeout there is no second attempt.",
+                "T1.retried", "R2.heals", again=_not_after("timeout")),
+    load_mutant("cut-not-again", "After a cut there is no second attempt.",
+                "T2.retried", "R2.heals", again=_not_after("reset")),
+    load_mutant("server-error-not-again", "After a code of the 500s there is no second attempt.",
+                "T3.retried", "R2.heals", again=_not_after("http_5xx")),
+    load_mutant("authorization-timeout-not-again",
+                "After an authorization that timed out there is no second attempt.",
+                "T4.retried", "R2.heals", again=_not_after("authz_timeout")),
+    load_mutant("one-too-many", "The maximum bounds the retries, not the attempts.",
+                "O5.bounded", again=_up_to(lambda most: most + 1)),
+    load_mutant("always-three", "Three attempts are made, whatever the maximum.",
+                "O5.bounded", again=_up_to(lambda _: 3)),
+    load_mutant("never-just-one", "With a maximum of one there are two attempts.",
+                "O5.bounded", again=_up_to(lambda most: max(most, 2))),
+    load_mutant("one-too-few", "The last attempt that is allowed is never made.",
+                "T1.retried", "T2.retried", "T3.retried", "R2.heals",
+                again=_up_to(lambda most: most - 1)),
+    load_mutant("denial-again", "A denial is told as one, and tried again.",
+                "D1.once", "D2.once", "R4.stops", again=_also("denied")),
+    load_mutant("unauthorized-again", "A 401 is tried again, and told as a denial.",
+                "D1.once", "R4.stops", "N1.request-text",
+                again=lambda s, status, n, most: n < most
+                and (status == "transient" or s.code == 401)),  # noqa: PLR2004
+    load_mutant("not-found-again", "A 404 is tried again, and told as permanent.",
+                "P3.once", "R4.stops", again=_also("http_404")),
+    load_mutant("all-again", "Every failure is tried again.",
+                "P3.once", "D1.once", "D2.once", "R4.stops", again=_also(*std.MEANING)),
+    load_mutant("later-denial-again", "After a first retry it goes on whatever comes.",
+                "R4.stops", again=_later),
+    load_mutant("looked-at-first", "A server is looked at, then loaded.",
+                "R1.once", "O5.bounded", attempt=_twice),
+    load_mutant("slow-loaded-again", "A server that answers slowly is loaded once more.",
+                "R1.once", attempt=_slow_twice),
+    load_mutant("tries-below", "A client below tries again on its own.",
+                "O5.bounded", "O6.claimed", attempt=_hidden),
+    load_mutant("new-token-below", "A client below tries again after a denial.",
+                "D1.once", "D2.once", "R4.stops", "O6.claimed", attempt=_hidden_any),
+    load_mutant("given-up-is-permanent", "What was tried in vain to the end is permanent.",
+                "T1.timeout", "T2.cut", "T3.server-error", "T4.authorization-timeout",
+                together=ended(_given_up)),
+    load_mutant("lone-attempt-is-permanent", "What is tried only once is permanent.",
+                "T1.timeout", "T2.cut", "T3.server-error", together=ended(_lone)),
+    load_mutant("healed-is-starting", "A server that needed two attempts is told as transient.",
+                "R2.heals", together=ended(_healed)),
+    load_mutant("claims-one", "One attempt is claimed, whatever was made.",
+                "O6.claimed", tell=when(lambda _: True, attempts=1)),
+    load_mutant("claims-retries", "The retries are claimed, not the attempts.",
+                "O6.claimed", together=ended(_one_less)),
+    load_mutant("claims-the-most", "Of the transient the maximum is claimed.",
+                "O6.claimed",
+                again=_up_to(lambda most: min(most, 2)),
+                tell=lambda told, asked: told | {"outcomes": [
+                    one | ({"attempts": asked["max_attempts"]} if is_in("transient")(one) else {})
+                    for one in told["outcomes"]]}),
+    load_mutant("claims-none-when-denied", "For a denial no attempt is claimed.",
+                "O6.claimed", tell=when(is_in("denied"), attempts=0)),
+    load_mutant("claims-none-when-failed", "Attempts are told of the available only.",
+                "O6.claimed", tell=when(not_available, attempts=None)),
+    load_mutant("claims-in-words", "The attempts are told as a text.",
+                "O6.claimed", tell=each(lambda one: one | {"attempts": str(one["attempts"])})),
+    load_mutant("denied-and-not-found-swapped", "Denials are permanent, and a 404 is a denial.",
+                "D1.denied", "P3.not-found",
+                meaning=meaning("permanent", "denied") | {"http_404": ("denied", "Denied.")}),
+    load_mutant("third-denial-again", "A denial at the third attempt is tried again.",
+                "R4.stops", again=_at_the_third),
+    load_mutant("claims-true", "That there was one attempt is told as true.",
+                "O6.claimed", tell=when(lambda one: one["attempts"] == 1, attempts=True)),
+)  # fmt: skip

@@ -1,0 +1,128 @@
+"""Faults of safety: what a loader was handed shows in what it tells."""
+
+import base64
+import json
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit
+
+from mcp_proxy_mutants.loader.mutant import LoadMutant, load_mutant
+from mcp_proxy_reference.loader import Connection, Json, Signal
+
+Says = Callable[[Signal, Connection, str], str]
+
+
+def _url(connection: Connection) -> str:
+    return connection.url or ""
+
+
+def _password(url: str) -> str:
+    try:
+        return urlsplit(url).password or ""
+    except ValueError:
+        return ""
+
+
+def _authorization(connection: Connection) -> str:
+    return connection.headers.get("Authorization", "")
+
+
+def _basic(connection: Connection) -> str:
+    """What a client makes of user and password for the header of that name."""
+    parts = urlsplit(_url(connection))
+    pair = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
+    return base64.b64encode(pair.encode()).decode()
+
+
+def _decoded(connection: Connection) -> str:
+    """What stands in the header of that name, in plain text."""
+    kind, _, credentials = _authorization(connection).partition(" ")
+    return base64.b64decode(credentials).decode() if kind == "Basic" else ""
+
+
+def _after(kinds: tuple[str, ...], text: Callable[[Connection], str]) -> Says:
+    """After signals of these kinds more is said."""
+    return lambda signal, connection, due: (
+        f"{due} ({text(connection)})" if signal.kind in kinds else due
+    )
+
+
+def _says(text: Callable[[Connection], str]) -> Says:
+    """In every error more is said."""
+    return lambda _, connection, due: f"{due} ({text(connection)})"
+
+
+def _raw(signal: Signal, connection: Connection, due: str) -> str:
+    """The exception as it is, with where it went."""
+    del due
+    return f"{signal.__context__ or signal!r} for url '{_url(connection)}'"
+
+
+def _in_warnings(told: Json, asked: Json) -> Json:
+    """Warnings name the URLs of their servers."""
+    urls = ", ".join(str(one.get("url")) for one in asked["servers"])
+    warnings = {word: [f"{one} ({urls})" for one in own] for word, own in told["warnings"].items()}
+    return told | {"warnings": warnings}
+
+
+def _in_a_member(told: Json, asked: Json) -> Json:
+    """Each outcome has the headers that were sent, as a remark."""
+    sent = {one["server_id"]: one.get("headers") for one in asked["servers"]}
+    return told | {
+        "outcomes": [one | {"headers": sent[one["server_id"]]} for one in told["outcomes"]]
+    }
+
+
+def _in_the_answer(told: Json, asked: Json) -> Json:
+    """The configuration is told beside the outcomes."""
+    return told | {"asked": asked}
+
+
+def _hidden_in(spell: Callable[[bytes], str]) -> Any:
+    return _says(lambda c: spell((_authorization(c) + _password(_url(c))).encode()))
+
+
+MUTANTS: tuple[LoadMutant, ...] = (
+    load_mutant("urls-in-errors", "Errors hold the URL as it was handed over.",
+                "S1.secrets", says=_says(_url)),
+    load_mutant("raw-exceptions", "The error is the exception's text with the URL.",
+                "S1.secrets", says=_raw),
+    load_mutant("urls-when-refused", "The error of a closed port holds the URL.",
+                "S1.secrets", says=_after(("refused",), _url)),
+    load_mutant("urls-when-unknown", "The error of an unknown name holds the URL.",
+                "S1.secrets", says=_after(("dns",), _url)),
+    load_mutant("urls-when-late", "The error of a timeout holds the URL.",
+                "S1.secrets", says=_after(("timeout",), _url)),
+    load_mutant("urls-when-cut", "The error of a cut connection holds the URL.",
+                "S1.secrets", says=_after(("reset",), _url)),
+    load_mutant("urls-when-broken", "The error of a code of the 500s holds the URL.",
+                "S1.secrets", says=_after(("http_5xx",), _url)),
+    load_mutant("urls-when-not-found", "The error of a 404 holds the URL.",
+                "S1.secrets", says=_after(("http_404",), _url)),
+    load_mutant("urls-when-unusable", "The error of an unusable connection holds its URL.",
+                "S1.secrets", says=_after(("configuration",), _url)),
+    load_mutant("queries-in-errors", "Errors hold the query of the URL, without user and password.",
+                "S1.secrets", says=_says(lambda c: urlsplit(_url(c)).query)),
+    load_mutant("passwords-in-errors", "Errors hold the password of the URL, decoded.",
+                "S1.secrets", says=_says(lambda c: unquote(_password(_url(c))))),
+    load_mutant("headers-in-errors", "Errors hold the headers that were sent.",
+                "S1.secrets", says=_says(lambda c: json.dumps(dict(c.headers)))),
+    load_mutant("headers-when-denied", "The error of a denial holds the token that was denied.",
+                "S1.secrets", says=_after(("denied",), _authorization)),
+    load_mutant("headers-when-refused", "The error of a closed port holds the headers.",
+                "S1.secrets", says=_after(("refused",), _authorization)),
+    load_mutant("tokens-in-base64", "Errors hold the token in base64.",
+                "S1.secrets", says=_hidden_in(lambda raw: base64.b64encode(raw).decode())),
+    load_mutant("basic-in-errors", "Errors hold user and password as Basic credentials.",
+                "S1.secrets", says=_says(_basic)),
+    load_mutant("tokens-percent-encoded", "Errors hold the token, percent-encoded.",
+                "S1.secrets", says=_hidden_in(lambda raw: quote(raw, safe=""))),
+    load_mutant("urls-in-warnings", "Warnings hold the URLs of servers.",
+                "S1.secrets", tell=_in_warnings),
+    load_mutant("headers-in-outcomes", "Outcomes hold the headers that were sent.",
+                "S1.secrets", tell=_in_a_member),
+    load_mutant("request-in-the-answer", "The answer holds all that was asked.",
+                "S1.secrets", tell=_in_the_answer),
+    load_mutant("basic-decoded", "Errors hold the password of Basic credentials, decoded.",
+                "S1.secrets", says=_says(_decoded)),
+)  # fmt: skip

@@ -1,0 +1,74 @@
+"""Faults of hearing: what came back is lost, or only looked for at one request."""
+
+from mcp_proxy_mutants.loader.mutant import LoadMutant, load_mutant
+from mcp_proxy_mutants.loader.pieces import at, hearing, meaning, taken
+from mcp_proxy_reference.loader import Signal
+
+
+def _json_cut(method: str, signal: Signal) -> Signal:
+    """What does not parse is no message, cut or not."""
+    del method
+    context = signal.__context__
+    incomplete = "incomplete" in str(context) or "peer closed" in str(context)
+    return Signal("malformed") if signal.kind == "reset" and incomplete else signal
+
+
+def _closed(method: str, signal: Signal) -> Signal:
+    """An end before any answer is taken for a port that is closed."""
+    del method
+    ended = "without sending" in str(signal.__context__)
+    return Signal("refused") if signal.kind == "reset" and ended else signal
+
+
+def _stream(method: str, signal: Signal) -> Signal:
+    """Only what happens inside an answer is a cut; a reset before it is not."""
+    del method
+    context = repr(signal.__context__)
+    return Signal("refused") if signal.kind == "reset" and "ReadError" in context else signal
+
+
+MUTANTS: tuple[LoadMutant, ...] = (
+    load_mutant("denial-lost", "A 403 or 401 is seen as a connection that failed.",
+                "D1.denied", "D1.once", "D2.ambiguous",
+                heard=taken("reset", lambda s, *_: s.kind == "denied")),
+    load_mutant("denial-lost-at-the-listing", "A denial of tools/list is seen as a cut connection.",
+                "D1.denied", "D1.once", "R4.stops", attempt=at("tools/list", "reset", "denied")),
+    load_mutant("denial-may-pass-at-the-listing", "Once a session is open, a denial may pass.",
+                "D1.denied", "D1.once", "D2.ambiguous",
+                attempt=at("tools/list", "http_429", "denied")),
+    load_mutant("not-found-lost", "A 404 is seen as a connection that failed.",
+                "P3.not-found", "P3.once", heard=taken("reset", lambda s, *_: s.code == 404)),  # noqa: PLR2004
+    load_mutant("server-error-lost", "A code of the 500s is seen as an answer that makes no sense.",
+                "T3.server-error", "T3.retried",
+                heard=taken("malformed", lambda s, *_: s.kind == "http_5xx")),
+    load_mutant("server-error-permanent-at-the-listing",
+                "Once a session is open, a code of the 500s is permanent.",
+                "T3.server-error", "T3.retried", attempt=at("tools/list", "rpc_error", "http_5xx")),
+    load_mutant("timeout-permanent-at-the-listing",
+                "Once a session is open, silence is permanent.",
+                "T1.timeout", "T1.retried", attempt=at("tools/list", "rpc_error", "timeout")),
+    load_mutant("cut-permanent-at-the-listing", "Once a session is open, a cut is permanent.",
+                "T2.cut", "T2.retried", attempt=at("tools/list", "rpc_error", "reset")),
+    load_mutant("authorization-timeout-denied-at-the-listing",
+                "Once a session is open, every 403 is a denial.",
+                "T4.authorization-timeout", attempt=at("tools/list", "denied", "authz_timeout")),
+    load_mutant("notification-error-is-permanent", "A 5xx to the notification is permanent.",
+                "T3.notification",
+                attempt=at("notifications/initialized", "rpc_error", "http_5xx")),
+    load_mutant("notification-error-is-denied", "A 5xx to the notification is a denial.",
+                "T3.notification", attempt=at("notifications/initialized", "denied", "http_5xx")),
+    load_mutant("torn-answer-makes-no-sense", "An answer that was torn off is told as nonsense.",
+                "T2.cut", "T2.retried", attempt=hearing(_json_cut)),
+    load_mutant("closed-before-the-answer-is-refused",
+                "A connection that ends without an answer is taken for a closed port.",
+                "T2.cut", "T2.retried", attempt=hearing(_closed)),
+    load_mutant("reset-before-the-answer-is-refused",
+                "A connection that is reset is taken for a closed port.",
+                "T2.cut", "T2.retried", attempt=hearing(_stream)),
+    load_mutant("failure-is-a-failure", "Whatever fails is permanent.",
+                "T1.timeout", "T2.cut", "T3.server-error", "D1.denied",
+                meaning=meaning("permanent", "timeout", "reset", "http_5xx", "denied")),
+    load_mutant("failure-may-pass", "Whatever fails may pass.",
+                "P1.unknown-name", "P2.refused", "P3.not-found", "D1.denied",
+                meaning=meaning("transient", "dns", "refused", "http_404", "denied")),
+)  # fmt: skip

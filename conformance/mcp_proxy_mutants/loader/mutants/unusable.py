@@ -1,0 +1,82 @@
+"""Faults of connections that cannot be used: they are tried all the same, at another's address."""
+
+from dataclasses import replace
+from typing import Any
+
+from mcp_proxy_mutants.loader.mutant import Fresh, LoadMutant, load_mutant
+from mcp_proxy_mutants.loader.pieces import meaning
+from mcp_proxy_reference import loader as std
+from mcp_proxy_reference.loader import Connect, Connection, Json, Session, Signal
+
+
+def _anything(connection: Connection) -> bool:
+    del connection
+    return True
+
+
+def _last_url() -> Any:
+    """A connection that cannot be used is tried at the URL of the one before."""
+    last: dict[str, str] = {}
+
+    async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+        if std.usable(connection):
+            last["url"] = connection.url or last.get("url", "")
+            return await std.attempt(connection, connect)
+        if not last.get("url"):
+            raise Signal("configuration")
+        return await std.attempt(replace(connection, url=last["url"]), connect)
+
+    return attempt
+
+
+def _asked_of_others() -> Any:
+    """Another server is asked for one that cannot be used; what it says is not believed."""
+    last_url = _last_url()
+
+    async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+        if std.usable(connection):
+            return await last_url(connection, connect)  # type: ignore[no-any-return]
+        _, session = await last_url(connection, connect)
+        await session.close()
+        raise Signal("configuration")
+
+    return attempt
+
+
+async def _or_reset(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+    if not (connection.url or connection.command):
+        raise Signal("reset")
+    return await std.attempt(connection, connect)
+
+
+async def _or_cut(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+    if not std.usable(connection):
+        raise Signal("reset")
+    return await std.attempt(connection, connect)
+
+
+MUTANTS: tuple[LoadMutant, ...] = (
+    load_mutant("unusable-takes-the-last-url",
+                "A connection that cannot be used is tried at the URL of the one before.",
+                "P4.no-traffic", "P4.malformed", usable=_anything, attempt=Fresh(_last_url)),
+    load_mutant("unusable-is-asked-of-others",
+                "Another server is asked for one that cannot be used.",
+                "P4.no-traffic", usable=_anything, attempt=Fresh(_asked_of_others)),
+    load_mutant("no-host-is-an-unknown-name", "A URL without a host has a name that may come up.",
+                "P4.malformed", usable=lambda connection: bool(connection.url),
+                meaning=meaning("transient", "configuration", "dns", "refused", "reset")),
+    load_mutant("no-url-may-pass", "A connection without a URL may get one yet.",
+                "P4.malformed",
+                usable=lambda connection: bool(connection.command) or not connection.url
+                or std.usable(connection),
+                attempt=_or_reset),
+    load_mutant("unusable-by-the-letter", "Only `http://` is known to lack a host.",
+                "P4.malformed",
+                usable=lambda connection: connection.url not in (None, "http://")
+                or bool(connection.command), attempt=_or_cut),
+    load_mutant("hosts-are-not-looked-at", "A URL of any text may come up.",
+                "P4.malformed",
+                heard=lambda signal, connection, _: Signal("reset") if not std.usable(connection)
+                else signal,
+                usable=lambda connection: connection.url is not None or bool(connection.command)),
+)  # fmt: skip

@@ -1,0 +1,86 @@
+"""Faults of the warnings: whom they name, where, and in which words."""
+
+from mcp_proxy_mutants.loader.changed import Tell
+from mcp_proxy_mutants.loader.mutant import LoadMutant, load_mutant
+from mcp_proxy_mutants.loader.pieces import warns
+from mcp_proxy_reference.loader import Json
+
+ALIKE = ("transient", "permanent")
+
+
+def _named(outcomes: list[Json], *statuses: str) -> list[str]:
+    return [one["server_id"] for one in outcomes if one["status"] in statuses]
+
+
+def _line(words: str, names: list[str]) -> list[str]:
+    return [f"{words}: {', '.join(names)}."] if names else []
+
+
+def _all_in(words: str) -> Tell:
+    """Both classes have the same line."""
+    return warns(lambda due, outcomes: dict(due) | {
+        status: _line(words, _named(outcomes, status)) for status in ALIKE})  # fmt: skip
+
+
+def _one_by_one(words: str) -> Tell:
+    """Both classes have one line for each server, in the same words."""
+    return warns(lambda due, outcomes: dict(due) | {
+        status: [f"{words} {name}." for name in _named(outcomes, status)]
+        for status in ALIKE})  # fmt: skip
+
+
+MUTANTS: tuple[LoadMutant, ...] = (
+    load_mutant("warnings-swapped", "The transient are warned of as permanent, and the other way.",
+                "W1.one-class",
+                tell=warns(lambda due, _: dict(due) | {
+                    "transient": due["permanent"], "permanent": due["transient"]})),
+    load_mutant("failed-in-both", "Every server that failed is named in both classes.",
+                "W1.one-class", "W1.denied",
+                tell=warns(lambda due, outcomes: dict(due) | {
+                    "transient": _line("Still starting", _named(outcomes, *ALIKE, "denied")),
+                    "permanent": _line("Broken", _named(outcomes, *ALIKE, "denied"))})),
+    load_mutant("permanent-in-both", "What failed for good is said to be tried again as well.",
+                "W1.one-class",
+                tell=warns(lambda due, outcomes: dict(due) | {
+                    "transient": [*due["transient"],
+                                  *_line("Will be tried again", _named(outcomes, "permanent"))]})),
+    load_mutant("transient-in-both", "What may pass is said to need attention as well.",
+                "W1.one-class",
+                tell=warns(lambda due, outcomes: dict(due) | {
+                    "permanent": [*due["permanent"],
+                                  *_line("Look after", _named(outcomes, "transient"))]})),
+    load_mutant("denied-as-transient", "The denied are warned of as transient.",
+                "W1.denied",
+                tell=warns(lambda due, outcomes: dict(due) | {
+                    "transient": _line("Still starting", _named(outcomes, "transient", "denied")),
+                    "denied": []})),
+    load_mutant("denied-as-transient-too", "The denied are warned of as transient as well.",
+                "W1.denied",
+                tell=warns(lambda due, outcomes: dict(due) | {
+                    "transient": [*due["transient"],
+                                  *_line("Ask for access", _named(outcomes, "denied"))]})),
+    load_mutant("one-line-for-all", "Both classes have the same line.",
+                "W1.lines", tell=_all_in("Failed servers")),
+    load_mutant("one-line-each-for-all", "Each server has a line, the same for both classes.",
+                "W1.lines", tell=_one_by_one("Could not load")),
+    load_mutant("one-list-for-all", "Both classes have the same line with a list in brackets.",
+                "W1.lines",
+                tell=warns(lambda due, outcomes: dict(due) | {
+                    status: [f"Failed servers: {_named(outcomes, status)}"] for status in ALIKE})),
+    load_mutant("one-number-for-all", "Both classes have the same line with a number.",
+                "W1.lines",
+                tell=warns(lambda due, outcomes: dict(due) | {
+                    status: _line(f"{len(names)} servers failed", names)
+                    for status in ALIKE if (names := _named(outcomes, status)) is not None})),
+    load_mutant("bare-names", "Warnings are the names and nothing else.",
+                "W1.lines",
+                tell=warns(lambda due, outcomes: dict(due) | {
+                    status: _named(outcomes, status) for status in ALIKE})),
+    load_mutant("warns-of-nobody", "A load of no servers warns that there are none.",
+                "I6.silent",
+                tell=warns(lambda due, outcomes: dict(due) if outcomes
+                           else dict(due) | {"permanent": ["No servers are configured."]})),
+    load_mutant("empty-lines", "Every class has a line, named or not.",
+                "I6.silent",
+                tell=warns(lambda due, _: {name: own or ["None."] for name, own in due.items()})),
+)  # fmt: skip

@@ -1,0 +1,168 @@
+"""Faults of the wire: headers that are obeyed, streams that are not read, bodies before codes."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import httpx2
+
+from mcp_proxy_mutants.loader.mutant import Fresh, LoadMutant, load_mutant
+from mcp_proxy_mutants.loader.pieces import code, over, taken
+from mcp_proxy_reference import loader as std
+from mcp_proxy_reference.loader import Connect, Connection, Json, Session, Signal
+from mcp_proxy_reference.sessions import HttpSession
+
+SERVER_ERROR = 500
+FORBIDDEN = 403
+
+
+class _Heads(HttpSession):
+    """A session that keeps the head of the last answer, and its media type."""
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        self._http.event_hooks["response"] = [self._keep]
+        self._head = httpx2.Headers()
+
+    async def _keep(self, answer: httpx2.Response) -> None:
+        self._head = answer.headers
+
+    @property
+    def _media(self) -> str:
+        return str(self._head.get("content-type", ""))
+
+
+class _Obeys(_Heads):
+    """A session that waits as long as it is told to."""
+
+    async def _exchange(self, message: Json) -> Json:
+        try:
+            return await super()._exchange(message)
+        except Signal:
+            wanted = float(self._head.get("retry-after", 0))
+            if wanted:
+                raise Signal("http_5xx", detail=str(wanted)) from None
+            raise
+
+
+class _NoStreams(_Heads):
+    """A session that takes event streams for nonsense."""
+
+    async def _exchange(self, message: Json) -> Json:
+        answer = await super()._exchange(message)
+        if self._media.startswith("text/event-stream"):
+            raise Signal("malformed")
+        return answer
+
+
+class _NoListStreams(_Heads):
+    """A session that finds no tools in a stream."""
+
+    async def request(self, method: str, params: Json) -> Json:
+        """The result of one JSON-RPC call."""
+        result = await super().request(method, params)
+        streamed = self._media.startswith("text/event-stream") and method == "tools/list"
+        return {"tools": []} if streamed else result
+
+
+class _StreamsEnd(_Heads):
+    """A session that takes the end of a torn stream for the end of the list."""
+
+    async def request(self, method: str, params: Json) -> Json:
+        """The result of one JSON-RPC call."""
+        try:
+            return await super().request(method, params)
+        except Signal as signal:
+            streamed = self._media.startswith("text/event-stream")
+            if streamed and signal.kind == "reset":
+                raise Signal("malformed") from None
+            raise
+
+
+class _Scopes(_Heads):
+    """A session for which a challenge is an invitation."""
+
+    async def _exchange(self, message: Json) -> Json:
+        try:
+            return await super()._exchange(message)
+        except Signal as signal:
+            if signal.code == FORBIDDEN and "www-authenticate" in self._head:
+                raise Signal("http_429", signal.code) from None
+            raise
+
+
+class _Parses(_Heads):
+    """A session that breaks over what says that it is JSON and is no object."""
+
+    async def _exchange(self, message: Json) -> Json:
+        try:
+            return await super()._exchange(message)
+        except Signal as signal:
+            told = signal.body.strip()
+            whole = told.startswith(b"{") and told.endswith(b"}")
+            if told and self._media.startswith("application/json") and not whole:
+                raise Signal("malformed", signal.code) from None
+            raise
+
+
+async def _waiting(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+    """A server says how long to wait, and is believed."""
+    try:
+        return await over(_Obeys)(connection, connect)
+    except Signal as signal:
+        if signal.kind == "http_5xx" and signal.detail:
+            await asyncio.sleep(float(signal.detail))
+        raise
+
+
+def _least_timeout() -> Any:
+    """All servers have the time of the one that has least."""
+    least: dict[str, float] = {}
+
+    async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+        least["s"] = min(connection.timeout, least.get("s", connection.timeout))
+        await asyncio.sleep(0)
+        return await std.attempt(replace(connection, timeout=least["s"]), connect)
+
+    return attempt
+
+
+def _spoken(signal: Signal, connection: Connection, attempts: int) -> bool:
+    del connection, attempts
+    return b'"jsonrpc"' in signal.body
+
+
+def _spoken_of(*codes: int) -> Callable[[Signal, Connection, int], bool]:
+    return lambda signal, connection, attempts: (
+        signal.code in codes and _spoken(signal, connection, attempts)
+    )
+
+
+MUTANTS: tuple[LoadMutant, ...] = (
+    load_mutant("waits-as-it-is-told", "A server that asks to wait for an hour is waited for.",
+                "I4.bounded", attempt=_waiting),
+    load_mutant("streams-not-read", "An answer in an event stream makes no sense.",
+                "R1.once", "O3.loaded", attempt=over(_NoStreams)),
+    load_mutant("no-tools-in-streams", "A list in an event stream is empty.",
+                "O3.loaded", attempt=over(_NoListStreams)),
+    load_mutant("torn-streams-make-no-sense", "An event stream that is torn is nonsense.",
+                "T2.cut", "T2.retried", attempt=over(_StreamsEnd)),
+    load_mutant("challenges-invite", "A 403 that asks for more scope is tried again.",
+                "D1.denied", "D1.once", "R4.stops", attempt=over(_Scopes)),
+    load_mutant("bodies-of-errors-parsed", "An error whose body is no object makes no sense.",
+                "D2.ambiguous", "T4.authorization-timeout",
+                attempt=over(_Parses)),
+    load_mutant("spoken-errors-are-permanent", "A 500 that is told as JSON-RPC is permanent.",
+                "T3.server-error", "T3.retried",
+                heard=taken("rpc_error", _spoken_of(SERVER_ERROR))),
+    load_mutant("spoken-denials-are-permanent", "A denial that is told as JSON-RPC is permanent.",
+                "D1.denied", "D2.ambiguous", heard=taken("rpc_error", _spoken_of(401, FORBIDDEN))),
+    load_mutant("spoken-404-begins-anew", "A 404 that is told as JSON-RPC is a lost session.",
+                "P3.not-found", "P3.once", "R4.stops", heard=taken("reset", _spoken_of(404))),
+    load_mutant("one-timeout-for-all", "All servers have the time of the one that has least.",
+                "I1.isolated", "R1.once", attempt=Fresh(_least_timeout)),
+    load_mutant("later-authorization-timeout-is-denied", "A 403 after a retry is a denial.",
+                "T4.authorization-timeout",
+                heard=taken("denied", lambda s, c, n: n > 1 and code(FORBIDDEN)(s, c, n))),
+)  # fmt: skip

@@ -1,0 +1,9 @@
+"""Acquittals: conforming loaders that do it otherwise and must never be accused."""
+
+from mcp_proxy_mutants.gathering import gathered
+from mcp_proxy_mutants.loader.variant import LoadVariant
+
+
+def load_variants() -> tuple[LoadVariant, ...]:
+    """Every variant of this package's modules, in order of module."""
+    return gathered(__name__, __path__, "VARIANTS")

@@ -1,0 +1,168 @@
+"""Other classes where the source leaves them open."""
+
+from collections import Counter
+from typing import Any
+
+import httpx2
+
+from mcp_proxy_mutants.loader.pieces import (
+    Ear,
+    Hear,
+    at,
+    failed,
+    hearing,
+    is_in,
+    meaning,
+    over,
+    taken,
+    together,
+)
+from mcp_proxy_mutants.loader.variant import Fresh, LoadVariant, load_variant
+from mcp_proxy_reference.loader import (
+    Connect,
+    Connection,
+    Json,
+    Outcome,
+    Session,
+    Signal,
+    attempt,
+)
+from mcp_proxy_reference.sessions import HttpSession
+
+OPEN = ("http_4xx", "http_429", "redirect", "malformed", "rpc_error", "command")
+"""Kinds of signals that the mapping does not name."""
+PHRASES = (b"ext_authz", b"timeout", b"deadline", b"connection reset", b"timed out")
+UNAUTHORIZED, FORBIDDEN = 401, 403
+
+
+class _Deaf(Ear):
+    """A session that does not care what becomes of its notifications."""
+
+    async def notify(self, method: str) -> None:
+        """Send one notification."""
+        try:
+            await self._session.notify(method)
+        except Signal:
+            return
+
+
+LEAST_S = 0.5
+"""A busy machine takes some time to make a connection."""
+
+
+class _Impatient(HttpSession):
+    """A session that takes a connection which is not made in time for one that is refused."""
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        self._http.timeout = httpx2.Timeout(None, connect=max(LEAST_S, connection.timeout / 2))
+
+    async def _exchange(self, message: Json) -> Json:
+        try:
+            return await super()._exchange(message)
+        except Signal as signal:
+            lost = isinstance(signal.__context__, httpx2.ConnectTimeout)
+            raise Signal("refused") if lost else signal from None
+
+
+async def _deaf(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+    """What the answer to a notification is changes nothing."""
+
+    async def connected(to: Connection) -> Session:
+        return _Deaf(await connect(to), lambda _, signal: signal)
+
+    return await attempt(connection, connected)
+
+
+def _marked(*marks: bytes, codes: tuple[int, ...] = (FORBIDDEN,)) -> Hear:
+    """Answers of these codes are timeouts when every mark is in their body, else denials."""
+
+    def heard(signal: Signal, connection: Connection, attempts: int) -> Signal:
+        del connection, attempts
+        if signal.code not in codes:
+            return signal
+        fits = all(mark in signal.body for mark in marks)
+        return Signal("authz_timeout" if fits else "denied", signal.code, body=signal.body)
+
+    return heard
+
+
+def _phrase(signal: Signal, connection: Connection, attempts: int) -> bool:
+    del connection, attempts
+    return signal.code == FORBIDDEN and any(one in signal.body for one in PHRASES)
+
+
+def _in_turns() -> Any:
+    """What the mapping does not name is told otherwise every other time."""
+    heard_of: Counter[str] = Counter()
+
+    def heard(signal: Signal, connection: Connection, attempts: int) -> Signal:
+        if signal.kind not in OPEN or attempts > 1:
+            return signal
+        heard_of[connection.url or connection.server_id] += 1
+        odd = heard_of[connection.url or connection.server_id] % 2
+        return Signal("denied" if odd else "http_404", signal.code)
+
+    return heard
+
+
+def _empty(outcome: Outcome) -> Outcome:
+    none = is_in("available")({"status": outcome.status}) and not outcome.tools
+    return failed(outcome, "permanent") if none else outcome
+
+
+def _unknown_transport(told: Json, asked: Json) -> Json:
+    """A transport that is not known yet may be known to the next version."""
+    known = (None, "streamable-http", "stdio")
+    names = {one["server_id"] for one in asked["servers"] if one.get("transport") not in known}
+    if not names:
+        return told
+    outcomes = [
+        one | ({"status": "transient"} if one["server_id"] in names else {})
+        for one in told["outcomes"]
+    ]
+    return told | {"outcomes": outcomes, "warnings": {}}
+
+
+VARIANTS: tuple[LoadVariant, ...] = (
+    load_variant("full-backlog-is-refused", "A connection that is not made in time is refused.",
+                 "which-timeout", "T1.timeout~connect", attempt=over(_Impatient)),
+    load_variant("deaf-to-notifications", "What answers the notification changes nothing.",
+                 "faults-of-the-notification", "T1.timeout~notification", "T2.cut~notification",
+                 "D1.denied~notification", attempt=_deaf),
+    load_variant("one-phrase-is-enough", "One phrase of a timeout makes a 403 transient.",
+                 "timeout-signature", "T4.authorization-timeout~single-phrase",
+                 heard=taken("authz_timeout", _phrase)),
+    load_variant("both-marks-to-the-letter", "Only `ext_authz` with `timeout` marks a 403.",
+                 "timeout-signature", "T4.authorization-timeout~single-phrase",
+                 heard=_marked(b"ext_authz", b"timeout")),
+    load_variant("signature-of-its-own", "A phrase that is declared marks a 403 too.",
+                 "timeout-signature", signatures=("gate fell asleep",),
+                 heard=taken("authz_timeout", lambda signal, *_: signal.code == FORBIDDEN
+                             and b"gate fell asleep" in signal.body)),
+    load_variant("timed-out-401-may-pass", "The marks of a timeout make a 401 transient too.",
+                 "timed-out-401", "D1.denied~timed-out",
+                 heard=_marked(b"ext_authz", b"timeout", codes=(UNAUTHORIZED, FORBIDDEN))),
+    load_variant("lost-session-begins-anew", "A 404 within a session begins another one.",
+                 "later-not-found", "P3.not-found~later",
+                 attempt=at("tools/list", "reset", "http_404")),
+    load_variant("lost-notification-begins-anew", "A 404 to the notification begins another.",
+                 "later-not-found",
+                 attempt=hearing(lambda method, signal: Signal("reset")
+                                 if signal.kind == "http_404" and method != "initialize"
+                                 else signal)),
+    load_variant("unknown-transport-may-pass", "A transport that nobody knows may pass.",
+                 "which-is-malformed", "P4.malformed~transport", tell=_unknown_transport),
+    load_variant("unnamed-may-pass", "What the mapping does not name may pass.",
+                 "outside-the-mapping", "X.other-codes", "X.not-mcp", "X.rpc-error", "X.stdio",
+                 "X.redirect", meaning=meaning("transient", *OPEN)),
+    load_variant("unnamed-is-denied", "What the mapping does not name is denied.",
+                 "outside-the-mapping", "X.other-codes", "X.not-mcp", "X.rpc-error", "X.stdio",
+                 "X.redirect", meaning=meaning("denied", *OPEN)),
+    load_variant("unnamed-in-turns", "What the mapping does not name is told in turns.",
+                 "outside-the-mapping", "X.other-codes", "X.not-mcp", "X.rpc-error", "X.stdio",
+                 heard=Fresh(_in_turns)),
+    load_variant("empty-is-permanent", "A server without tools is of no use.",
+                 "server-without-tools", "O3.loaded~none",
+                 together=together(lambda outcomes: [_empty(one) for one in outcomes])),
+)  # fmt: skip

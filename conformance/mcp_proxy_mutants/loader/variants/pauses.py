@@ -1,0 +1,58 @@
+"""Other pauses, other numbers of attempts, and servers one after the other."""
+
+import asyncio
+
+from mcp_proxy_mutants.loader.pieces import Loads, handed
+from mcp_proxy_mutants.loader.variant import LoadVariant, load_variant
+from mcp_proxy_reference.loader import Connection, Outcome, side_by_side
+
+SMALL, MOMENT_S = 2, 0.6
+
+
+async def _one_by_one(loads: Loads) -> list[Outcome]:
+    """Each server is loaded when the one before is done."""
+    return [await one() for one in loads]
+
+
+async def _staggered(loads: Loads) -> list[Outcome]:
+    """A small load waits a moment after its first server, for others may join it."""
+    if len(loads) > SMALL:
+        return await side_by_side(loads)
+    first = [asyncio.ensure_future(one()) for one in loads[:1]]
+    if loads[1:]:
+        await asyncio.sleep(MOMENT_S)
+    return await asyncio.gather(*first, *(one() for one in loads[1:]))
+
+
+def _lenient(connection: Connection) -> Connection:
+    return Connection(
+        server_id=connection.server_id,
+        url=connection.url,
+        command=connection.command,
+        args=connection.args,
+        env=connection.env,
+        headers=connection.headers,
+        timeout=connection.timeout * 1.5,
+    )
+
+
+VARIANTS: tuple[LoadVariant, ...] = (
+    load_variant("pauses-alike", "Every pause is as long as the first, for all servers.",
+                 "pauses", "R5.grows", "R6.jitter", pause=lambda _, base: base),
+    load_variant("pauses-linear", "Each pause is longer by the first, for all servers.",
+                 "pauses", "R6.jitter", pause=lambda attempts, base: base * attempts),
+    load_variant("pauses-shrink", "Each pause is shorter than the one before.",
+                 "pauses", "R5.grows", pause=lambda attempts, base: base / attempts),
+    load_variant("no-pauses", "There is no pause between attempts.",
+                 "pauses", "R5.grows", "R6.jitter", pause=lambda *_: 0.0),
+    load_variant("two-attempts", "There are two attempts at most, whatever the maximum.",
+                 "to-the-limit", "R3.limit", "R2.heals~later",
+                 again=lambda _, status, attempts, most: status == "transient"
+                 and attempts < min(most, 2)),
+    load_variant("one-by-one", "Servers are loaded one after the other.",
+                 "side-by-side", "I2.concurrent", together=_one_by_one),
+    load_variant("small-loads-wait", "A small load waits a moment after its first server.",
+                 "waiting-for-nothing", "R1.once~delay", together=_staggered),
+    load_variant("half-as-patient-again", "A server has half as long again to answer.",
+                 attempt=handed(_lenient)),
+)  # fmt: skip

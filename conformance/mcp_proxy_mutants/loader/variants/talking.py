@@ -1,0 +1,131 @@
+"""Other conversations: one page, probes of an era, no handshake, a request sent once more."""
+
+from mcp_proxy_mutants.loader.pieces import Attempt, over
+from mcp_proxy_mutants.loader.variant import LoadVariant, load_variant
+from mcp_proxy_reference import loader as std
+from mcp_proxy_reference.loader import Connect, Connection, Json, Session, Signal
+from mcp_proxy_reference.sessions import HttpSession
+
+STATELESS = "2026-07-28"
+META = "io.modelcontextprotocol/"
+
+
+class _Kept:
+    """A session that passes everything on."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    async def request(self, method: str, params: Json) -> Json:
+        """The result of one JSON-RPC call."""
+        return await self._session.request(method, params)
+
+    async def notify(self, method: str) -> None:
+        """Send one notification."""
+        await self._session.notify(method)
+
+    async def close(self) -> None:
+        """End the connection."""
+        await self._session.close()
+
+
+class _OnePage(_Kept):
+    """A session whose pages have no next one."""
+
+    async def request(self, method: str, params: Json) -> Json:
+        """The result of one JSON-RPC call."""
+        result = await super().request(method, params)
+        return {name: value for name, value in result.items() if name != "nextCursor"}
+
+
+class _OnceMore(_Kept):
+    """A session that asks for the list once more when the server broke over it."""
+
+    async def request(self, method: str, params: Json) -> Json:
+        """The result of one JSON-RPC call."""
+        try:
+            return await super().request(method, params)
+        except Signal as signal:
+            if method != "tools/list" or signal.kind != "http_5xx":
+                raise
+        return await super().request(method, params)
+
+
+class _Modern(HttpSession):
+    """A session of the revision that has no handshake."""
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        self._headers["mcp-protocol-version"] = STATELESS
+
+    async def request(self, method: str, params: Json) -> Json:
+        """The result of one JSON-RPC call, with what it says of its client."""
+        meta = {
+            f"{META}protocolVersion": STATELESS,
+            f"{META}clientInfo": {"name": "mcp-proxy-reference", "version": "1"},
+            f"{META}clientCapabilities": {},
+        }
+        self._headers["mcp-method"] = method
+        return await super().request(method, params | {"_meta": meta})
+
+
+def _in(make: type[_Kept]) -> Attempt:
+    """An attempt in a session of that kind."""
+
+    async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+        async def connected(to: Connection) -> Session:
+            return make(await connect(to))
+
+        return await std.attempt(connection, connected)
+
+    return attempt
+
+
+async def _without_handshake(
+    connection: Connection, connect: Connect
+) -> tuple[list[Json], Session]:
+    """The list is asked for at once, where there is a URL."""
+    if not connection.url:
+        return await std.attempt(connection, connect)
+    session = _Modern(connection)
+    try:
+        return await std.list_tools(session), session
+    except BaseException:
+        await session.close()
+        raise
+
+
+async def _discovering(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+    """The server is asked what it speaks; whatever it says, the handshake follows."""
+    if connection.url:
+        probe = _Modern(connection)
+        try:
+            await probe.request("server/discover", {})
+        except Signal:
+            pass
+        finally:
+            await probe.close()
+    return await std.attempt(connection, connect)
+
+
+class _Named(HttpSession):
+    """A session that calls itself by another name."""
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        self._headers["user-agent"] = "another-loader/2"
+        self._sent = 1000
+
+
+VARIANTS: tuple[LoadVariant, ...] = (
+    load_variant("one-page", "Of the tools one page is loaded.",
+                 "pages-of-tools", "O3.loaded~pages", attempt=_in(_OnePage)),
+    load_variant("list-asked-once-more", "A list that failed is asked for again in its session.",
+                 "what-is-an-attempt", attempt=_in(_OnceMore)),
+    load_variant("no-handshake", "The list is asked for at once, in the stateless revision.",
+                 "what-is-an-attempt", attempt=_without_handshake),
+    load_variant("era-probed-first", "The server is asked for its era before the handshake.",
+                 "what-is-an-attempt", attempt=_discovering),
+    load_variant("another-client", "The client has another name, and other numbers of requests.",
+                 attempt=over(_Named)),
+)  # fmt: skip

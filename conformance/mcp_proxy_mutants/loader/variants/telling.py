@@ -1,0 +1,116 @@
+"""Other answers: prefixes, orders, errors, numbers, warnings, and what is left out."""
+
+from dataclasses import replace
+
+from mcp_proxy_mutants.loader.pieces import Told, each, ended, warns, when
+from mcp_proxy_mutants.loader.variant import LoadVariant, load_variant
+from mcp_proxy_reference.loader import Connection, Json, Outcome, Signal
+
+BASIC = ("classifies", "retries", "attempts", "warnings")
+PREFIX = "mcp__"
+
+
+def _in_order(told: Json, asked: Json) -> Json:
+    """Outcomes stand in the order of their ids, the last first."""
+    del asked
+    outcomes = sorted(told["outcomes"], key=lambda one: str(one["server_id"]), reverse=True)
+    return told | {"outcomes": outcomes}
+
+
+def _plain(told: Json, asked: Json) -> Json:
+    """Available or failed, and nothing else."""
+    del asked
+    return {
+        "outcomes": [
+            {
+                "server_id": one["server_id"],
+                "status": one["status"] if one["status"] == "available" else "failed",
+                "tools": one["tools"],
+                "error": one["error"],
+            }
+            for one in told["outcomes"]
+        ]
+    }
+
+
+def _quoted(signal: Signal, connection: Connection, text: str) -> str:
+    """What the server said, and what the client made of it."""
+    del connection
+    said = signal.body.decode(errors="replace").strip()
+    seen = type(signal.__context__ or signal).__name__
+    return f"{text} {seen} (HTTP {signal.code}): {said}" if said else f"{text} {seen}"
+
+
+def _in_lines(signal: Signal, connection: Connection, text: str) -> str:
+    """One line on what it is, one on where, one on what to do."""
+    return f"{text}\nServer: {connection.server_id}\nSignal: {signal.kind}\n"
+
+
+def _named(outcomes: list[Told], *statuses: str) -> list[str]:
+    return [str(one["server_id"]) for one in outcomes if one["status"] in statuses]
+
+
+def _marks(due: object, outcomes: list[Told]) -> dict[str, list[str]]:
+    """A mark and the names."""
+    del due
+    marks = {"transient": "\N{HOURGLASS}", "permanent": "\N{CROSS MARK}", "denied": "\N{LOCK}"}
+    return {
+        word: [f"{mark} {name}" for name in _named(outcomes, word)] for word, mark in marks.items()
+    }
+
+
+def _in_two(due: object, outcomes: list[Told]) -> dict[str, list[str]]:
+    """Denials are told with what needs attention."""
+    del due
+    later, lost = _named(outcomes, "transient"), _named(outcomes, "permanent", "denied")
+    return {
+        "transient": [f"Noch nicht bereit: {', '.join(later)}"] if later else [],
+        "permanent": [f"Bitte ansehen: {', '.join(lost)}"] if lost else [],
+    }
+
+
+def _with_more(one: Told) -> Told:
+    return one | {"transport": "http", "elapsed_ms": 12, "server": {"version": None}}
+
+
+def _tried(outcome: Outcome) -> Outcome:
+    return replace(outcome, attempts=max(outcome.attempts, 1))
+
+
+VARIANTS: tuple[LoadVariant, ...] = (
+    load_variant("tools-with-a-prefix", "Tools have a prefix that is declared.",
+                 "tool-name-prefix", tool_prefix=PREFIX,
+                 tell=each(lambda one: one | {"tools": [PREFIX + tool for tool in one["tools"]]})),
+    load_variant("tools-sorted", "Tools are told in the order of their names.",
+                 tell=each(lambda one: one | {"tools": sorted(one["tools"], reverse=True)})),
+    load_variant("outcomes-sorted", "Outcomes are told in another order.",
+                 "order-of-outcomes", "I3.order~outcomes", tell=_in_order),
+    load_variant("outcomes-with-more", "Outcomes have members that nobody asked for.",
+                 tell=each(_with_more)),
+    load_variant("remark-beside-success", "An available server has a remark for its error.",
+                 "error-beside-success", "O4.error~null",
+                 tell=when(lambda one: bool(one["status"] == "available"), error="Loaded.")),
+    load_variant("errors-in-lines", "An error has several lines.",
+                 "one-line-errors", "O4.error~one-line", says=_in_lines),
+    load_variant("errors-quote", "Errors quote what the server said.",
+                 "quoted-text", "S1.secrets~server-text", says=_quoted),
+    load_variant("unusable-counts-once", "A connection that cannot be used was tried once.",
+                 "attempts-of-the-malformed", together=ended(_tried)),
+    load_variant("unreachable-tried-again", "What cannot be connected to is tried twice.",
+                 "attempts-without-a-port", "P1.unknown-name~once", "P2.refused~once",
+                 again=lambda signal, status, attempts, most: attempts < most
+                 and (status == "transient" or signal.kind in ("dns", "refused"))),
+    load_variant("warnings-in-marks", "Warnings are marks and names, a line for each server.",
+                 "words-of-warnings", "W1.lines~wording", tell=warns(_marks)),
+    load_variant("warnings-in-german", "Warnings are German, and denials need attention too.",
+                 "words-of-warnings", "W1.lines~wording", tell=warns(_in_two)),
+    load_variant("neither-numbers-nor-warnings", "Neither attempts nor warnings are told.",
+                 lacks=("attempts", "warnings"),
+                 tell=lambda told, _: {"outcomes": [
+                     one | {"attempts": None} for one in told["outcomes"]]}),
+    load_variant("available-or-failed", "Servers are available or failed, and no more is told.",
+                 "only-two-statuses", lacks=BASIC, profile="resilience-basic", tell=_plain),
+    load_variant("available-or-failed-once", "The same, of one attempt.",
+                 "only-two-statuses", lacks=BASIC, profile="resilience-basic", tell=_plain,
+                 again=lambda *_: False),
+)  # fmt: skip

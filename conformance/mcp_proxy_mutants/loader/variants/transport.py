@@ -1,0 +1,193 @@
+"""Other ways over the wire: streams, redirects, pages, looks elsewhere, cookies and sessions."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+
+from mcp_proxy_mutants.loader.pieces import over
+from mcp_proxy_mutants.loader.variant import Fresh, LoadVariant, load_variant
+from mcp_proxy_reference.loader import Connect, Connection, Json, Session, Signal
+from mcp_proxy_reference.sessions import HttpSession
+
+GONE_S = 0.02
+UNAUTHORIZED = 401
+
+
+class _Following(HttpSession):
+    """A session that goes where it is redirected to."""
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        self._http.follow_redirects = True
+
+
+class _StreamsFirst(HttpSession):
+    """A session that would rather have streams."""
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        self._headers["accept"] = "text/event-stream, application/json;q=0.5"
+
+
+class _OneByOne(HttpSession):
+    """A session that makes a connection for each request."""
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        self._headers["connection"] = "close"
+
+
+class _LooksBack(HttpSession):
+    """A session that asks in the older way after a refusal, and for metadata after a 401."""
+
+    async def _exchange(self, message: Json) -> Json:
+        try:
+            return await super()._exchange(message)
+        except Signal as signal:
+            if signal.code == UNAUTHORIZED:
+                origin = "{0.scheme}://{0.netloc}".format(urlsplit(self._url))
+                await self._look(f"{origin}/.well-known/oauth-protected-resource")
+                await self._look(f"{origin}/.well-known/oauth-authorization-server")
+            elif signal.kind in ("http_4xx", "http_404"):
+                await self._look(self._url)
+            raise
+
+    async def _look(self, url: str) -> None:
+        with contextlib.suppress(httpx2.HTTPError):
+            await self._http.get(url, headers={"accept": "text/event-stream"}, timeout=1.0)
+
+
+class _Counting(httpx2.AsyncByteStream):
+    """A body that knows how much of it has come."""
+
+    def __init__(self, body: Any) -> None:
+        self._body = body
+        self.size = 0
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for chunk in self._body:
+            self.size += len(chunk)
+            yield chunk
+
+    async def aclose(self) -> None:
+        """End it."""
+        await self._body.aclose()
+
+
+class _TakesUp(HttpSession):
+    """A session that takes a stream up again which ended before it began."""
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        self._http.event_hooks["response"] = [self._count]
+        self._body: _Counting | None = None
+
+    async def _count(self, answer: httpx2.Response) -> None:
+        streams = answer.headers.get("content-type") == "text/event-stream"
+        self._body = _Counting(answer.stream) if streams else None
+        answer.stream = self._body or answer.stream
+
+    async def _exchange(self, message: Json) -> Json:
+        self._body = None
+        try:
+            return await super()._exchange(message)
+        except Signal as signal:
+            if signal.kind != "reset" or self._body is None or self._body.size:
+                raise
+            with contextlib.suppress(httpx2.HTTPError):
+                await self._http.get(self._url, headers=self._headers, timeout=1.0)
+            raise Signal("reset", detail="taken up") from None
+
+
+class _Listens(HttpSession):
+    """A session that listens for a moment whether a server that denied is still there."""
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        self._http.event_hooks["response"] = [self._keep]
+        self._stream: Any = None
+
+    async def _keep(self, answer: httpx2.Response) -> None:
+        self._stream = answer.extensions.get("network_stream")
+
+    async def _exchange(self, message: Json) -> Json:
+        try:
+            return await super()._exchange(message)
+        except Signal as signal:
+            if signal.kind == "denied" and await self._is_gone():
+                raise Signal("reset", signal.code) from None
+            raise
+
+    async def _is_gone(self) -> bool:
+        try:
+            return not await self._stream.read(1, timeout=GONE_S)
+        except Exception as error:  # noqa: BLE001 - the errors of another library
+            return "Timeout" not in type(error).__name__
+
+
+class _Adorned(HttpSession):
+    """A session whose requests get more before they are sent."""
+
+    def __init__(self, connection: Connection, kept: dict[str, str]) -> None:
+        super().__init__(connection)
+        self._kept = kept
+        self._origin = urlsplit(self._url).netloc
+        self._http.event_hooks = {"request": [self._add], "response": [self._learn]}
+
+    async def _add(self, request: httpx2.Request) -> None:
+        if self._origin in self._kept:
+            request.headers.setdefault("mcp-session-id", self._kept[self._origin])
+
+    async def _learn(self, answer: httpx2.Response) -> None:
+        if given := answer.headers.get("mcp-session-id"):
+            self._kept[self._origin] = given
+
+
+def _shared_sessions() -> Any:
+    """Servers of one origin are opened one after the other, with the session that is there."""
+    kept: dict[str, str] = {}
+    locks: dict[str, asyncio.Lock] = {}
+    adorned = over(lambda connection: _Adorned(connection, kept))
+
+    async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+        async with locks.setdefault(urlsplit(connection.url or "").netloc, asyncio.Lock()):
+            return await adorned(connection, connect)
+
+    return attempt
+
+
+def _shared_cookies() -> Any:
+    jar = httpx2.Cookies()
+
+    def make(connection: Connection) -> Session:
+        session = HttpSession(connection)
+        session._http._cookies = jar  # noqa: SLF001 - one jar for all clients
+        return session
+
+    return over(make)
+
+
+VARIANTS: tuple[LoadVariant, ...] = (
+    load_variant("redirects-followed", "Redirects are followed.",
+                 "redirects", "X.redirect", attempt=over(_Following)),
+    load_variant("streams-first", "Event streams are asked for before JSON.",
+                 attempt=over(_StreamsFirst)),
+    load_variant("a-connection-each", "Each request has a connection of its own.",
+                 attempt=over(_OneByOne)),
+    load_variant("looks-elsewhere", "Refusals are followed by requests in the older way.",
+                 "what-is-an-attempt", attempt=over(_LooksBack)),
+    load_variant("takes-streams-up", "A stream that ended before it began is taken up again.",
+                 "stream-without-event", "T2.retried~event-stream", attempt=over(_TakesUp),
+                 again=lambda signal, status, attempts, most: status == "transient"
+                 and signal.detail != "taken up" and attempts < most),
+    load_variant("denied-and-gone-may-pass", "A denial by a server that is gone then may pass.",
+                 "two-signals", "N2.beside-disconnect", attempt=over(_Listens)),
+    load_variant("cookies-for-a-host", "Cookies are kept for a host, whatever the port.",
+                 "cookies-and-ports", "S3.cookie", attempt=Fresh(_shared_cookies)),
+    load_variant("sessions-for-an-origin", "A session id goes to every server of its origin.",
+                 "session-of-another", "S3.session", attempt=Fresh(_shared_sessions)),
+)  # fmt: skip

@@ -1,0 +1,1 @@
+"""Changed proxies: those that break a clause, and fair ones that must not be accused."""

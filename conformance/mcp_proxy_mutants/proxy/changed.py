@@ -1,0 +1,40 @@
+"""A proxy that is like the reference but for one thing: a mutant, or a fair other reading."""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mcp_proxy_mutants.fresh import fresh
+from mcp_proxy_mutants.proxy.wrapping import ChangedFront, Decisions
+from mcp_proxy_reference.front import Front
+from mcp_proxy_reference.gateway import Gateway
+from mcp_proxy_reference.proxy import Proxy
+
+Swap = Callable[[Gateway], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changed:
+    """A changed proxy: `id`, and one sentence on what it does.
+
+    `change` replaces members of `Decisions`; `swap` changes a gateway before it serves, where the
+    change lies outside of the decisions: in its store, search, configuration or upstreams.
+    """
+
+    id: str
+    text: str
+    change: Mapping[str, Any] = field(default_factory=dict)
+    swap: Swap | None = None
+
+    def open(self, config: Path, data_dir: Path) -> AbstractAsyncContextManager[Proxy]:
+        """Such a proxy, started now."""
+        return Proxy.open(
+            config, data_dir, policy=Decisions(**fresh(self.change)), front=self._front
+        )
+
+    def _front(self, gateway: Gateway) -> Front:
+        if self.swap is not None:
+            self.swap(gateway)
+        return ChangedFront(gateway)

@@ -1,0 +1,17 @@
+"""The reference as it was before locked-tool discovery: what its bytes are compared with."""
+
+from mcp_proxy_mutants.proxy.changed import Changed
+
+FEATURELESS = Changed(
+    id="without-the-feature",
+    text="Locked tools are left out and never told of; the flag is one unknown argument more.",
+    change={
+        "flag": lambda _arguments: False,
+        "flag_schema": None,
+        "description": lambda _endpoint: "",
+        "sections": lambda _entries, _remediation: {},
+        "note": lambda _flag, _callables, _locked: None,
+        "counts": lambda _tools: None,
+        "opted_in": lambda _flagged: 0,
+    },
+)

@@ -1,0 +1,9 @@
+"""Counterexamples: proxies that are each wrong in one way, and named for it."""
+
+from mcp_proxy_mutants.gathering import gathered
+from mcp_proxy_mutants.proxy.mutant import Mutant
+
+
+def mutants() -> tuple[Mutant, ...]:
+    """Every mutant of this package's modules, in order of module."""
+    return gathered(__name__, __path__, "MUTANTS")

@@ -1,0 +1,147 @@
+"""Faults that hostile input brings out: insides are told, a request stays unanswered or poisons."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from mcp_proxy_mutants.proxy.mutant import Fresh, Mutant, mutant
+from mcp_proxy_mutants.proxy.swapping import own, put
+from mcp_proxy_reference.facts import Agent, Facts, Json
+from mcp_proxy_reference.gateway import Gateway
+
+FLAG = "include_disabled"
+Respond = Callable[[], Awaitable[Json]]
+Hit = Callable[[Json], bool]
+LONG, STUCK_S = 5_000, 60.0
+PYTHON = 'Traceback (most recent call last):\n  File "/srv/search.py", line 41, in find\nKeyError'
+GO = "panic: index out of range\n\ngoroutine 17 [running]:\nmain.find(0x1)\n\t/srv/find.go:41 +0x1d"
+NODE = "TypeError: x is not a function\n    at find (/srv/search.js:41:7)"
+
+
+def _arguments(message: Json) -> Json:
+    params = message.get("params") or {}
+    found = params.get("arguments") if isinstance(params, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _is_call(message: Json, name: str) -> bool:
+    params = message.get("params") or {}
+    return message.get("method") == "tools/call" and str(params.get("name", "")).startswith(name)
+
+
+def _query(holds: Callable[[Any], bool]) -> Hit:
+    return lambda message: (
+        _is_call(message, "retrieve_tools") and holds(_arguments(message).get("query"))
+    )
+
+
+def _flag(holds: Callable[[Any], bool]) -> Hit:
+    return lambda message: (
+        _is_call(message, "retrieve_tools")
+        and FLAG in _arguments(message)
+        and holds(_arguments(message)[FLAG])
+    )
+
+
+def _called(holds: Callable[[str], bool]) -> Hit:
+    return lambda message: (
+        _is_call(message, "call_tool_") and holds(str(_arguments(message).get("name", "")))
+    )
+
+
+def _telling(hit: Hit, text: str) -> Any:
+    """A request of that kind is answered with the proxy's insides."""
+
+    async def reply(_agent: Agent, _session: str, message: Json, respond: Respond) -> Json:
+        if not hit(message):
+            return await respond()
+        result = {"content": [{"type": "text", "text": text}], "isError": True}
+        return {"jsonrpc": "2.0", "id": message["id"], "result": result}
+
+    return reply
+
+
+def _stuck(hit: Hit) -> Any:
+    """A request of that kind is not answered."""
+
+    async def reply(_agent: Agent, _session: str, message: Json, respond: Respond) -> Json:
+        if hit(message):
+            await asyncio.sleep(STUCK_S)
+        return await respond()
+
+    return reply
+
+
+class Poisoned:
+    """After a request of that kind all others of its tool are answered with an error."""
+
+    def __init__(self, hit: Hit, tool: str) -> None:
+        self._hit = hit
+        self._tool = tool
+        self._is_poisoned = False
+
+    async def __call__(self, _agent: Agent, _session: str, message: Json, respond: Respond) -> Json:
+        """The answer, as long as all is well."""
+        was, self._is_poisoned = self._is_poisoned, self._is_poisoned or self._hit(message)
+        if not was or not _is_call(message, self._tool):
+            return await respond()
+        result = {"content": [{"type": "text", "text": "Not available."}], "isError": True}
+        return {"jsonrpc": "2.0", "id": message["id"], "result": result}
+
+
+def _poisoned(hit: Hit, tool: str = "retrieve_tools") -> Fresh:
+    return Fresh(lambda: Poisoned(hit, tool))
+
+
+async def _echoed_raw(_agent: Agent, _session: str, message: Json, respond: Respond) -> Json:
+    """A query stands in the answer as it came, control characters and quotes included."""
+    told = await respond()
+    query = _arguments(message).get("query")
+    if isinstance(query, str) and not told.get("result", {}).get("isError"):
+        item = told["result"]["content"][0]
+        item["text"] = item["text"].replace(json.dumps(query, ensure_ascii=False), f'"{query}"')
+    return told
+
+
+def _losing(strange: Callable[[Facts], bool]) -> Callable[[Gateway], None]:
+    """A server with a strange tool has none at all."""
+
+    def swap(gateway: Gateway) -> None:
+        known = own(gateway, "known")
+
+        def without() -> dict[str, list[Facts]]:
+            found: dict[str, list[Facts]] = known()
+            return {name: [] if any(map(strange, all_)) else all_ for name, all_ in found.items()}
+
+        put(gateway, known=without)
+
+    return swap
+
+
+MUTANTS: tuple[Mutant, ...] = (
+    mutant("quote-ends-the-search", "Half a phrase as a query is answered with a stack trace.",
+           "ROB.query", reply=_telling(_query(lambda q: q == '"'), PYTHON)),
+    mutant("long-query-stays-open", "A query of more than 5 000 characters is never answered.",
+           "ROB.query", reply=_stuck(_query(lambda q: len(str(q)) > LONG))),
+    mutant("nul-poisons-the-search", "After a query with a NUL no search succeeds.",
+           "ROB.query", reply=_poisoned(_query(lambda q: "\x00" in str(q)))),
+    mutant("query-echoed-raw", "The query stands in the answer without being escaped.",
+           "ROB.query", reply=_echoed_raw),
+    mutant("listed-flag-breaks", "A list as the flag is answered with a stack trace.",
+           "ROB.flag", reply=_telling(_flag(lambda flag: isinstance(flag, list)), NODE)),
+    mutant("object-flag-poisons", "After an object as the flag no search succeeds.",
+           "ROB.flag", reply=_poisoned(_flag(lambda flag: isinstance(flag, dict)))),
+    mutant("no-query-breaks", "A search without a query is answered with a stack trace.",
+           "ROB.arguments", reply=_telling(_query(lambda q: q is None), GO)),
+    mutant("numbered-query-stays-open", "A number as the query is never answered.",
+           "ROB.arguments", reply=_stuck(_query(lambda q: isinstance(q, int)))),
+    mutant("stray-call-breaks", "A call of a tool with lines in its name is answered with a trace.",
+           "ROB.call", reply=_telling(_called(lambda name: "\n" in name), PYTHON)),
+    mutant("stray-call-poisons", "After a call of a tool of no server no call arrives.",
+           "ROB.call", reply=_poisoned(_called(lambda name: name.startswith(":")), "call_tool_")),
+    mutant("inherited-name-loses-the-server", "A server with a tool named __proto__ has no tools.",
+           "ROB.tools", swap=_losing(lambda facts: facts.tool.name == "__proto__")),
+    mutant("open-schema-loses-the-server", "A server with a schema that refers to itself has none.",
+           "ROB.tools", swap=_losing(lambda facts: "$ref" in json.dumps(facts.tool.schema))),
+)  # fmt: skip

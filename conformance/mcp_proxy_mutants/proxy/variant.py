@@ -1,0 +1,47 @@
+"""One variant: a conforming proxy that looks different, and the rulings it reads otherwise."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mcp_proxy_mutants.fresh import Fresh
+from mcp_proxy_mutants.proxy.changed import Changed, Swap
+
+__all__ = ["Fresh", "Variant", "variant"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variant(Changed):
+    """`takes` are ids of interpretations, or of advisory clauses, that it reads the other way.
+
+    What a target of this kind declares of itself: the seconds it needs to settle, the capabilities
+    it lacks, and its texts in words of its own, each with the status it is meant for.
+    """
+
+    takes: tuple[str, ...]
+    settle_s: float = 0.1
+    lacks: tuple[str, ...] = ()
+    pins: Mapping[str, str] = field(default_factory=dict)
+
+
+def variant(
+    name: str,
+    text: str,
+    *takes: str,
+    swap: Swap | None = None,
+    settle_s: float = 0.1,
+    lacks: tuple[str, ...] = (),
+    pins: Mapping[str, str] | None = None,
+    **change: Any,
+) -> Variant:
+    """A variant in one line: its id, how it differs, what it takes, the members it replaces."""
+    return Variant(
+        id=name,
+        text=text,
+        takes=takes,
+        change=change,
+        swap=swap,
+        settle_s=settle_s,
+        lacks=lacks,
+        pins=pins or {},
+    )

@@ -1,0 +1,9 @@
+"""Acquittals: conforming proxies that look different and must never be accused."""
+
+from mcp_proxy_mutants.gathering import gathered
+from mcp_proxy_mutants.proxy.variant import Variant
+
+
+def variants() -> tuple[Variant, ...]:
+    """Every variant of this package's modules, in order of module."""
+    return gathered(__name__, __path__, "VARIANTS")

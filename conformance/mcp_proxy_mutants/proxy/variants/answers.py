@@ -1,0 +1,219 @@
+"""Other answers: which members they have, in which order, and how they are spelled."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mcp_proxy_mutants.proxy.swapping import decide
+from mcp_proxy_mutants.proxy.variant import Fresh, Variant, variant
+from mcp_proxy_mutants.proxy.wrapping import Request
+from mcp_proxy_reference.facts import Json
+from mcp_proxy_reference.gateway import Gateway
+from mcp_proxy_reference.policy import sections
+from mcp_proxy_reference.search import terms
+
+
+def always_there(entries: Sequence[Json], remediation: Mapping[str, str]) -> Json:
+    """Both members under the flag, empty ones too."""
+    return {"disabled": list(entries), "remediation": dict(remediation)}
+
+
+def map_first(entries: Sequence[Json], remediation: Mapping[str, str]) -> Json:
+    """The map before the entries."""
+    return dict(reversed(sections(entries, remediation).items()))
+
+
+def locked_first(document: Json, _request: Request) -> Json:
+    """The locked section opens the document."""
+    return dict(reversed(document.items()))
+
+
+def marked_under_flag(document: Json, request: Request) -> Json:
+    """Callable entries say so, under the flag."""
+    if not request.flag:
+        return document
+    marked = [entry | {"status": "callable"} for entry in document["tools"]]
+    return document | {"tools": marked, "include_disabled": True, "locked": len(marked)}
+
+
+def text_again(document: Json, _request: Request) -> Json:
+    """A summary repeats the text of one status."""
+    told = list(document.get("remediation", {}).values())
+    return document | ({"summary": f"Some tools are locked. {told[0]}"} if told else {})
+
+
+def no_echo(document: Json, _request: Request) -> Json:
+    """The query is not repeated, nor how calls are made."""
+    return {
+        name: value
+        for name, value in document.items()
+        if name not in ("query", "usage_instructions")
+    }
+
+
+def more_echo(document: Json, request: Request) -> Json:
+    """Query and limit are repeated, the query twice."""
+    told = {"query": request.query, "limit": request.arguments.get("limit")}
+    return document | {"request": told, "message": f"You asked: {request.query}"}
+
+
+def echo_of_arguments(document: Json, request: Request) -> Json:
+    """All arguments are repeated, known or not, as they would be without the feature."""
+    return document | {"request": dict(request.arguments)}
+
+
+def of_all_matches(gateway: Gateway) -> None:
+    """Under the flag an answer tells of all its matches by one letter each."""
+
+    def answer(document: Json, request: Request) -> Json:
+        if not request.flag:
+            return document
+        tools = [
+            facts.tool
+            for server, known in gateway.known().items()
+            if gateway.policy.scope(request.agent, server, "search")
+            for facts in known
+        ]
+        wanted = set(terms(request.query))
+        hits = sum(not wanted.isdisjoint(terms(f"{one.name} {one.description}")) for one in tools)
+        return document | {"map_of_matches": "x" * hits}
+
+    decide(gateway, answer=answer)
+
+
+class Clock:
+    """Counts the answers that were given."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def __call__(self, document: Json, _request: Request) -> Json:
+        """The answer with a member that is never the same."""
+        self._count += 1
+        return document | {"answer": self._count, "took_ms": self._count * 37 % 11 / 7}
+
+
+class Generation:
+    """Tells how often the state has changed; whose, it does not tell."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+        self._seen: object = None
+        self._number = 0
+
+    def __call__(self, document: Json, _request: Request) -> Json:
+        """The answer with the number of the state that it was worked out from."""
+        known = self._gateway.known()
+        if known is not self._seen:
+            self._seen = known
+            self._number += 1
+        return document | {"generation": self._number}
+
+
+def generations(gateway: Gateway) -> None:
+    """Answers tell the number of the state."""
+    decide(gateway, answer=Generation(gateway))
+
+
+def pretty(document: Json) -> str:
+    """Over many lines."""
+    return json.dumps(document, ensure_ascii=False, indent=2)
+
+
+def escaped(document: Json) -> str:
+    """ASCII only, members sorted at every depth."""
+    return json.dumps(document, ensure_ascii=True, sort_keys=True)
+
+
+def backwards(document: Json) -> str:
+    """Members in reverse order at every depth."""
+    return json.dumps(_turned(document), ensure_ascii=False, separators=(",", ":"))
+
+
+def _turned(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _turned(inner) for name, inner in reversed(value.items())}
+    return [_turned(inner) for inner in value] if isinstance(value, list) else value
+
+
+VARIANTS: tuple[Variant, ...] = (
+    variant(
+        "empty-members",
+        "Section and map are there under the flag, empty ones too.",
+        "empty-members-under-flag",
+        "FR-002.no-locks-no-change~empty-members",
+        "FR-005.keys~absent",
+        sections=always_there,
+    ),
+    variant(
+        "empty-section-under-the-flag",
+        "The section alone is there under the flag, empty too.",
+        "empty-members-under-flag",
+        "FR-002.no-locks-no-change~empty-members",
+        sections=lambda *both: {"disabled": []} | sections(*both),
+    ),
+    variant("map-first", "The map stands before the section.", sections=map_first),
+    variant(
+        "locked-section-first",
+        "The locked section opens the document.",
+        "callables-first",
+        "FR-006.section-order",
+        answer=locked_first,
+    ),
+    variant(
+        "marked-under-flag",
+        "Under the flag, callable entries say that they are.",
+        "callables-under-flag",
+        "FR-006.callables~bytes",
+        answer=marked_under_flag,
+    ),
+    variant(
+        "text-again",
+        "A summary repeats a text of the map.",
+        "remediation-once",
+        "FR-005.once~elsewhere",
+        answer=text_again,
+    ),
+    variant("no-echo", "The query is not repeated.", "echo", answer=no_echo),
+    variant(
+        "more-echo", "Query and limit are repeated, the query twice.", "echo", answer=more_echo
+    ),
+    variant(
+        "echo-of-arguments",
+        "All arguments are repeated, known or not.",
+        "echo",
+        "echo-of-the-flag",
+        answer=echo_of_arguments,
+    ),
+    variant(
+        "length-by-matches",
+        "Under the flag, an answer grows by a letter with each match there is.",
+        "bounded-bytes",
+        "SC-004.bounded",
+        swap=of_all_matches,
+    ),
+    variant(
+        "never-the-same",
+        "Each answer has a number and a time of its own.",
+        "byte-identity",
+        answer=Fresh(Clock),
+    ),
+    variant(
+        "generations",
+        "Answers tell how often the state has changed, also beyond the agent's scope.",
+        "restored-bytes",
+        "FR-002.restored",
+        "non-interference",
+        "FR-007.non-interference",
+        swap=generations,
+    ),
+    variant("pretty", "JSON over many lines.", render=pretty),
+    variant("escaped", "JSON in ASCII, members sorted.", render=escaped),
+    variant(
+        "backwards",
+        "Members in reverse order.",
+        "callables-first",
+        "FR-006.section-order",
+        render=backwards,
+    ),
+)

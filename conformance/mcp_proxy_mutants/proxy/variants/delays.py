@@ -1,0 +1,132 @@
+"""When what the operator did becomes visible: later, or after a refresh."""
+
+import time
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from mcp_proxy_mutants.proxy.swapping import decide, own, put
+from mcp_proxy_mutants.proxy.variant import Variant, variant
+from mcp_proxy_reference.facts import Facts, Match, Tool
+from mcp_proxy_reference.gateway import Gateway
+
+Known = Mapping[str, Sequence[Facts]]
+LAG_S = 0.3
+
+
+class Lagging:
+    """A view that follows the live one after so many seconds."""
+
+    def __init__(self, live: Known, seconds: float) -> None:
+        self._seconds = seconds
+        self._shown = self._last = live
+        self._waiting: list[tuple[float, Known]] = []
+
+    def see(self, live: Known) -> Known:
+        """What is shown now; what is new is shown later."""
+        now = time.monotonic()
+        if live is not self._last:
+            self._last = live
+            self._waiting.append((now + self._seconds, live))
+        while self._waiting and self._waiting[0][0] <= now:
+            self._shown = self._waiting.pop(0)[1]
+        return self._shown
+
+
+def lag(gateway: Gateway, *, enforced: bool, seconds: float = LAG_S) -> None:
+    """Discovery and listing, and enforcement too or not, follow what the operator did later."""
+    live = gateway.known
+    view = Lagging(live(), seconds)
+
+    def facts(server: str, name: str) -> Facts | None:
+        shown, now = view.see(live()), live()
+        looked_up = (shown if enforced else now).get(server, ())
+        return next((one for one in looked_up if one.tool.name == name), None)
+
+    follow = gateway.follow
+
+    def followed() -> None:
+        follow()
+        view.see(live())
+
+    put(gateway, shown=lambda: view.see(live()), facts=facts, follow=followed)
+
+
+def index_on_refresh(gateway: Gateway) -> None:
+    """A tool that was locked by the user leaves the index until its server is loaded again."""
+    gone: set[tuple[str, str]] = set()
+    lock, switch, load = gateway.store.lock, gateway.switch, own(gateway, "_record")
+
+    def locked(tool: Tool, *, locked: bool) -> None:
+        lock(tool, locked=locked)
+        gone.add((tool.server, tool.name))
+
+    def switched(name: str, **changes: bool) -> None:
+        switch(name, **changes)
+        gone.update((name, tool) for tool in gateway.tools(name))
+
+    def recorded(name: str) -> None:
+        load(name)
+        gone.difference_update({one for one in gone if one[0] == name})
+
+    def window(found: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
+        callables = [hit for hit in found if hit.may_call]
+        kept = [
+            hit for hit in callables if (hit.facts.tool.server, hit.facts.tool.name) not in gone
+        ]
+        return kept[:limit], [hit for hit in found if not hit.may_call]
+
+    put(gateway.store, lock=locked)
+    put(gateway, switch=switched, _record=recorded)
+    decide(gateway, window=window)
+
+
+def every_300_ms(gateway: Gateway) -> None:
+    """Discovery and listing look at the state again when their view of it is 300 ms old."""
+    live, kept = gateway.known, [(0.0, gateway.known())]
+
+    def shown() -> Known:
+        now = time.monotonic()
+        if now - kept[0][0] >= LAG_S:
+            kept[0] = now, live()
+        return kept[0][1]
+
+    put(gateway, shown=shown)
+
+
+VARIANTS: tuple[Variant, ...] = (
+    variant(
+        "shown-later",
+        "What the operator did shows in discovery and listing 300 ms after it is enforced.",
+        "settle-time",
+        swap=partial(lag, enforced=False),
+        settle_s=0.6,
+    ),
+    variant(
+        "shown-much-later",
+        "The same after more than a second.",
+        "settle-time",
+        swap=partial(lag, enforced=False, seconds=1.2),
+        settle_s=2.0,
+    ),
+    variant(
+        "in-force-later",
+        "What the operator did comes into force 300 ms later, and shows then.",
+        "settle-time",
+        swap=partial(lag, enforced=True),
+        settle_s=0.6,
+    ),
+    variant(
+        "shown-in-beats",
+        "Discovery and listing look at the state anew every 300 ms.",
+        "settle-time",
+        swap=every_300_ms,
+        settle_s=0.6,
+    ),
+    variant(
+        "back-after-refresh",
+        "A tool that was unlocked is found again once its server is loaded again.",
+        "back-without-refresh",
+        "FR-004.follows-state~without-refresh",
+        swap=index_on_refresh,
+    ),
+)

@@ -1,0 +1,214 @@
+"""Which tools are revealed, and under which status: the other readings."""
+
+from collections.abc import Sequence
+
+from mcp_proxy_mutants.proxy.swapping import decide, own, put
+from mcp_proxy_mutants.proxy.variant import Variant, variant
+from mcp_proxy_reference.config import Server
+from mcp_proxy_reference.facts import Facts, Json, Match, Status, Tool
+from mcp_proxy_reference.gateway import Gateway
+from mcp_proxy_reference.loader import Outcome
+from mcp_proxy_reference.operator_api import HttpError
+from mcp_proxy_reference.policy import EXACT, classify, counts, matches, note, withheld_status
+from mcp_proxy_reference.upstream import Upstream
+
+STILL_ON: Json = {"enabled": True, "connection_status": {"state": "ready"}}
+
+
+def only_contacted(gateway: Gateway) -> None:
+    """What a server offers while in quarantine is not looked at; what is known of it is kept."""
+    attach = own(gateway, "_attach")
+
+    def watched(upstream: Upstream) -> Upstream:
+        take, name = own(upstream, "_take"), upstream.connection.server_id
+
+        def unless_quarantined(outcome: Outcome) -> None:
+            if not gateway.config.servers[name].quarantined:
+                take(outcome)
+
+        put(upstream, _take=unless_quarantined)
+        return upstream
+
+    def attached(server: Server) -> Upstream:
+        return watched(attach(server))
+
+    for upstream in gateway.upstreams.values():
+        watched(upstream)
+    put(gateway, _attach=attached)
+
+
+def whatever_the_query(query: str, facts: Facts) -> float:
+    """Tools outside the index are listed for any query; by name they come first."""
+    return max(1, matches(query, facts))
+
+
+def named_only(query: str, facts: Facts) -> float:
+    """Tools outside the index answer to their full name alone."""
+    return EXACT if matches(query, facts) == EXACT else 0
+
+
+def no_server_off(found: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
+    """Tools of a server that is off are in neither part."""
+    on = [hit for hit in found if hit.facts.enabled]
+    return [one for one in on if one.may_call][:limit], [one for one in on if not one.may_call]
+
+
+def of_either_pass(facts: Facts) -> Status | None:
+    """The pass over quarantined tools minds config alone, not whether the server is on."""
+    if facts.denied:
+        return None
+    if facts.quarantined:
+        return "server_quarantined"
+    return "disabled_unknown" if facts.approval is None else "pending_approval"
+
+
+def user_first(facts: Facts) -> Status | None:
+    """The user's own lock is told before quarantine and approval."""
+    status = withheld_status(facts)
+    return "disabled_by_user" if status and facts.disabled_by_user else status
+
+
+def user_before_quarantine(facts: Facts) -> Status:
+    """The same order, for tools that are counted."""
+    if facts.enabled and not facts.denied and facts.disabled_by_user:
+        return "disabled_by_user"
+    return classify(facts)
+
+
+def five_words(tools: Sequence[tuple[Facts, Status | None]]) -> Json | None:
+    """The block without the word of the younger text."""
+    return counts(
+        [
+            (facts, "pending_approval" if status == "server_quarantined" else status)
+            for facts, status in tools
+        ]
+    )
+
+
+def connected_only(tools: Sequence[tuple[Facts, Status | None]]) -> Json | None:
+    """No block for a server that is off or in quarantine."""
+    return counts([one for one in tools if one[0].enabled and not one[0].quarantined])
+
+
+def refuse_combinations(gateway: Gateway) -> None:
+    """The operator side refuses to lock what is locked already."""
+    lock, switch = gateway.store.lock, gateway.switch
+
+    def locked(tool: Tool, *, locked: bool) -> None:
+        server = gateway.config.servers[tool.server]
+        if locked and (server.quarantined or not server.enabled or server.denies(tool.name)):
+            raise HttpError(409, "The tool is locked already.")
+        lock(tool, locked=locked)
+
+    def switched(name: str, **changes: bool) -> None:
+        server = gateway.config.servers[name]
+        if changes.get("enabled") is False and server.quarantined:
+            raise HttpError(409, "A server in quarantine cannot be turned off.")
+        switch(name, **changes)
+
+    put(gateway.store, lock=locked)
+    put(gateway, switch=switched)
+
+
+def forget_reasons(gateway: Gateway) -> None:
+    """After a restart the user's locks hold, but whose they are is not known any more."""
+    if not gateway.store.records():
+        return
+    inherited = {key for key, one in gateway.store.records().items() if one.disabled}
+
+    def classified(facts: Facts) -> Status:
+        status = classify(facts)
+        ours = (facts.tool.server, facts.tool.name) not in inherited
+        return status if ours or status != "disabled_by_user" else "disabled_unknown"
+
+    decide(gateway, classify=classified)
+
+
+VARIANTS: tuple[Variant, ...] = (
+    variant(
+        "allow-list-selects",
+        "An allow list chooses what exists at all, and is not offered as a lock.",
+        "allow-list-is-config",
+        lacks=("allow_list",),
+    ),
+    variant(
+        "quarantine-not-contacted",
+        "Servers are not asked for tools while in quarantine, nor remembered over a restart.",
+        "quarantine-first-contact",
+        "quarantine-after-restart",
+        "FR-001.reveals-quarantined~first-contact",
+        "FR-001.reveals-quarantined~restart",
+        swap=only_contacted,
+    ),
+    variant(
+        "quarantined-always",
+        "Withheld tools are listed whatever the query.",
+        "quarantined-whatever-the-query",
+        "FR-002.no-locks-no-change~quarantined",
+        matches=whatever_the_query,
+    ),
+    variant(
+        "quarantined-by-name", "Withheld tools answer to their names alone.", matches=named_only
+    ),
+    variant(
+        "server-off-absent",
+        "Tools of a server that is off are nowhere.",
+        "server-off-absent-or-shown",
+        window=no_server_off,
+        note=lambda flag, callables, locked: note(
+            flag, callables, [facts for facts in locked if facts.enabled]
+        ),
+    ),
+    variant(
+        "server-off-unmarked",
+        "The listing shows a server that is off as before.",
+        "FR-001.server-off~listing",
+        server_entry=lambda entry, _: entry | STILL_ON,
+    ),
+    variant(
+        "passes-decide",
+        "The pass over quarantined tools minds no server that is off.",
+        "allowed-by-precedence",
+        withheld_status=of_either_pass,
+    ),
+    variant(
+        "order-decides",
+        "One order for all locked tools, withheld or not; what config denies is always shown.",
+        "allowed-by-precedence",
+        withheld_status=classify,
+    ),
+    variant(
+        "user-before-quarantine",
+        "The user's lock is told before quarantine and approval.",
+        "allowed-by-precedence",
+        withheld_status=user_first,
+        classify=user_before_quarantine,
+    ),
+    variant(
+        "locked-once",
+        "The operator side refuses to lock what is locked already.",
+        "refused-combination",
+        swap=refuse_combinations,
+    ),
+    variant(
+        "reason-lost",
+        "After a restart it is not known who locked a tool.",
+        "status-after-restart",
+        "FR-004.deterministic~restart",
+        swap=forget_reasons,
+    ),
+    variant(
+        "five-words-counted",
+        "Counts have no sixth word: tools of a quarantined server count as pending.",
+        "six-or-five-statuses",
+        "FR-010.quarantined~word",
+        counts=five_words,
+    ),
+    variant(
+        "quarantined-uncounted",
+        "Counts leave the tools of a quarantined server out.",
+        "six-or-five-statuses",
+        "connected-servers",
+        counts=connected_only,
+    ),
+)

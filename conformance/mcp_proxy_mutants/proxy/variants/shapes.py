@@ -1,0 +1,127 @@
+"""Other shapes of entries and answers: what the source leaves open about their members."""
+
+from mcp_proxy_mutants.proxy.variant import Variant, variant
+from mcp_proxy_mutants.proxy.wrapping import Request
+from mcp_proxy_reference.facts import Facts, Json, Match, Status
+from mcp_proxy_reference.policy import callable_entry, locked_entry
+
+SHORT = 1000
+
+
+def bare(entry: Json) -> Json:
+    """The entry with the tool's name alone."""
+    return entry | {"name": entry["name"].removeprefix(f"{entry['server']}:")}
+
+
+def underlined(entry: Json) -> Json:
+    """The entry with server and name joined in another way."""
+    return entry | {"name": f"{entry['server']}__{bare(entry)['name']}"}
+
+
+def locked_with_more(facts: Facts, status: Status, withheld: bool) -> Json:
+    """Members that are no schema and no remediation."""
+    more: Json = {
+        "callable": False,
+        "kind": "locked",
+        "rank": None,
+        "labels": ["locked", status],
+        "lock": {"by_operator": facts.denied, "by_user": facts.disabled_by_user},
+        "id": facts.tool.digest[:8],
+        "quarantined": facts.quarantined,
+        "status_code": len(status),
+    }
+    return locked_entry(facts, status, withheld) | more
+
+
+def callable_with_more(hit: Match) -> Json:
+    """The words of the feature, used for something else."""
+    more: Json = {
+        "annotations": hit.facts.tool.annotations,
+        "status": "ok",
+        "disabled": False,
+        "remediation": None,
+    }
+    return callable_entry(hit) | more
+
+
+def one_line(facts: Facts, status: Status, withheld: bool) -> Json:
+    """The first line of the description, and not too much of that."""
+    entry = locked_entry(facts, status, withheld)
+    if "description" in entry:
+        line, _, _ = entry["description"].partition("\n")
+        entry["description"] = line if len(line) <= SHORT else line[:SHORT] + "…"
+    return entry
+
+
+def withheld_empty(facts: Facts, status: Status, withheld: bool) -> Json:
+    """A description that is withheld is an empty one."""
+    return {"description": ""} | locked_entry(facts, status, withheld)
+
+
+def approved_text(facts: Facts, status: Status, withheld: bool) -> Json:
+    """Of a changed tool outside quarantine, the text that somebody approved."""
+    entry = locked_entry(facts, status, withheld)
+    indexed = facts.approval == "changed" and not facts.quarantined
+    return entry | ({"description": facts.approved_description} if withheld and indexed else {})
+
+
+def words_elsewhere(document: Json, _request: Request) -> Json:
+    """The index tells of itself, in words of the feature."""
+    return document | {"index": {"disabled": False, "remediation": None, "status": "ready"}}
+
+
+VARIANTS: tuple[Variant, ...] = (
+    variant(
+        "names-bare",
+        "Callable and locked tools have their bare names.",
+        "name-form",
+        callable_entry=lambda hit: bare(callable_entry(hit)),
+        locked_entry=lambda *one: bare(locked_entry(*one)),
+    ),
+    variant(
+        "names-mixed",
+        "Locked tools have their bare names, callable ones the server's before it.",
+        "name-form",
+        "FR-003.name~one-form",
+        locked_entry=lambda *one: bare(locked_entry(*one)),
+    ),
+    variant(
+        "names-underlined",
+        "Server and name are joined by two underlines.",
+        "name-form",
+        callable_entry=lambda hit: underlined(callable_entry(hit)),
+        locked_entry=lambda *one: underlined(locked_entry(*one)),
+    ),
+    variant(
+        "entries-with-more",
+        "Locked and callable entries have further members.",
+        "lean",
+        "FR-003.members~extras",
+        "other-use-of-words",
+        "FR-002.no-section~words",
+        locked_entry=locked_with_more,
+        callable_entry=callable_with_more,
+        answer=words_elsewhere,
+    ),
+    variant(
+        "description-one-line",
+        "Locked entries show one line of their description, shortened.",
+        "one-line-or-untruncated",
+        "FR-003.description~long",
+        "FR-003.description~multiline",
+        locked_entry=one_line,
+    ),
+    variant(
+        "withheld-empty",
+        "A withheld description is an empty string.",
+        "withheld-empty",
+        locked_entry=withheld_empty,
+    ),
+    variant(
+        "approved-text",
+        "A changed tool's entry shows the text that was approved.",
+        "approved-text-of-changed-tool",
+        "FR-003.withheld~approved-text",
+        locked_entry=approved_text,
+    ),
+)

@@ -1,0 +1,119 @@
+"""Decisions that only changed proxies take, and the parts of a proxy that ask for them."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from mcp_proxy_reference.config import Server
+from mcp_proxy_reference.facts import Agent, Facts, Json
+from mcp_proxy_reference.front import Front
+from mcp_proxy_reference.front import Request as HttpRequest
+from mcp_proxy_reference.gateway import Gateway
+from mcp_proxy_reference.policy import Policy
+from mcp_proxy_reference.protocol import Protocol
+from mcp_proxy_reference.store import Store
+from mcp_proxy_reference.tools import Tools, render
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One discovery request, checked, as a changed answer looks at it."""
+
+    agent: Agent
+    query: str
+    limit: int
+    flag: bool
+    arguments: Mapping[str, Any]
+    store: Store
+
+
+def as_it_is(made: Json, _: Any) -> Json:
+    """What the reference has made."""
+    return made
+
+
+async def worked_out(
+    _agent: Agent, _session: str, _message: Json, respond: Callable[[], Awaitable[Json]]
+) -> Json:
+    """The JSON-RPC answer to an agent's message: worked out now, and sent as it is."""
+    return await respond()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decisions(Policy):
+    """The reference's decisions, and further ones by which a proxy can differ from it.
+
+    `answer` has the last word on a discovery answer, `server_entry` on a server of the listing,
+    `render` on the text of either, `reply` on every JSON-RPC answer.
+    """
+
+    answer: Callable[[Json, Request], Json] = as_it_is
+    server_entry: Callable[[Json, Sequence[Facts]], Json] = as_it_is
+    render: Callable[[Json], str] = render
+    reply: Callable[[Agent, str, Json, Callable[[], Awaitable[Json]]], Awaitable[Json]] = worked_out
+    answers: Literal["json", "sse"] = "json"
+    sessions: bool = True
+
+
+def decisions(gateway: Gateway) -> Decisions:
+    """Those of a changed proxy."""
+    assert isinstance(gateway.policy, Decisions)
+    return gateway.policy
+
+
+class ChangedTools(Tools):
+    """The proxy's own tools, with the last word elsewhere."""
+
+    def retrieve_tools(self, agent: Agent, arguments: Mapping[str, Any]) -> Json:
+        """Answer one discovery request."""
+        document = super().retrieve_tools(agent, arguments)
+        policy = decisions(self.gateway)
+        request = Request(
+            agent=agent,
+            query=arguments["query"],
+            limit=policy.limit(arguments, self.gateway.config.settings.tools_limit),
+            flag=policy.flag(arguments),
+            arguments=arguments,
+            store=self.gateway.store,
+        )
+        return policy.answer(document, request)
+
+    def listed(self, server: Server, tools: Sequence[Facts]) -> Json:
+        """A server as the listing shows it."""
+        return decisions(self.gateway).server_entry(super().listed(server, tools), tools)
+
+    def render(self, document: Json) -> str:
+        """An answer as text."""
+        return decisions(self.gateway).render(document)
+
+
+class ChangedProtocol(Protocol):
+    """The protocol, with the last word on each answer elsewhere."""
+
+    async def answer(
+        self, agent: Agent, endpoint: str, session: str, message: Json, *, stateless: bool
+    ) -> Json:
+        """The JSON-RPC answer to a request that is whole."""
+
+        async def respond() -> Json:
+            return await Protocol.answer(
+                self, agent, endpoint, session, message, stateless=stateless
+            )
+
+        return await decisions(self.tools.gateway).reply(agent, session, message, respond)
+
+
+class ChangedFront(Front):
+    """The HTTP front, with or without sessions."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        super().__init__(ChangedProtocol(ChangedTools(gateway)), decisions(gateway).answers)
+
+    def open_session(self) -> dict[str, str]:
+        """The headers that hand out a session, if there are any."""
+        return super().open_session() if decisions(self._gateway).sessions else {}
+
+    def check_session(self, request: HttpRequest) -> None:
+        """Check that the session is known, where there are any."""
+        if decisions(self._gateway).sessions:
+            super().check_session(request)
