@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from mcp_proxy_conformance.wire import era, jsonrpc
 from mcp_proxy_conformance.wire.faults import ProtocolFault
-from mcp_proxy_conformance.wire.held import Held
 from mcp_proxy_conformance.wire.reply import Reply, ToolReply
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from mcp_proxy_conformance.wire.held import Held
 
 MAX_PAGES = 1000
 
@@ -43,6 +44,8 @@ class Conversation:
     Every method that talks raises `Unreachable` when no answer comes, and `ProtocolFault` when
     what comes is no answer that the protocol allows. A JSON-RPC error is a value: `Reply.error`.
 
+    `held` counts what its answers take in memory, where that is bounded.
+
     Attributes:
         timeout: Seconds that each request may take unless it says otherwise.
         opening: The answer that settled how to speak; nothing before that.
@@ -52,7 +55,7 @@ class Conversation:
         self.timeout = timeout
         self.opening: Reply | None = None
         self._carrier = carrier
-        self._held = held or Held()
+        self._held = held
 
     def open(self) -> Self:
         """Settle how to speak, unless that is done."""
@@ -87,7 +90,8 @@ class Conversation:
         """Ask and wait. `raw_params` are sent as they are, byte for byte."""
         self.open()
         reply = self._carrier.ask(method, _bytes(params, raw_params), self._seconds(timeout))
-        self._held.take(reply.envelope)
+        if self._held is not None:
+            self._held.take(reply.envelope)
         return reply
 
     def notify(

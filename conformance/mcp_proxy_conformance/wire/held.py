@@ -34,7 +34,7 @@ class Held:
         weakref.finalize(answer, self._add, -size).atexit = False
         if self._bytes > MOST:
             self._release()
-        if self._bytes > MOST:
+        if self._bytes > max(MOST, size):  # one alone is always taken
             most = f"answers that take {MOST >> 20} MiB of memory in all"
             raise ProtocolFault("size", most, "more", answer.raw)
 

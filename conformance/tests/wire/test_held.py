@@ -54,3 +54,10 @@ def test_small_ones_are_not_counted() -> None:
     kept = [answer(SMALL // 2)] * 10_000
     for one in kept:
         held.take(one)
+
+
+def test_one_alone_is_taken_whatever_it_takes() -> None:
+    """It has been read by then."""
+    alone = answer(2 * MOST)
+
+    Held().take(alone)
