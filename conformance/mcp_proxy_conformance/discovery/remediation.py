@@ -1,5 +1,6 @@
 """Judges a remediation or rejection text: does it convey its lock's remedy, or name a wrong one?"""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -7,6 +8,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from mcp_proxy_conformance.discovery import remediation_grammar as grammar
+from mcp_proxy_conformance.discovery.remediation_acts import Act, acts, goes_alone
 from mcp_proxy_conformance.discovery.remediation_grammar import pattern
 from mcp_proxy_conformance.discovery.remediation_reading import (
     Deed,
@@ -55,12 +57,19 @@ def judge(
     Args:
         text: a value of the remediation map or a rejection; names in it masked by the caller.
         status: the class of the lock the text is said for; another word is never judged.
-        pins: exact texts and the classes each is declared to convey; they override all reading.
+        pins: exact texts and the classes each is declared to convey; a pin stands for what cannot
+            be read, and acquits no text that is plainly wrong.
     """
-    if text in pins:
-        told = " and ".join(sorted(pins[text]))
-        right = status in pins[text]
-        return _verdict("conveys" if right else "convicted", f"pinned as {told}", (text,))
+    read = _read(text, status)
+    if text not in pins or (status in pins[text] and read.outcome == "convicted"):
+        return read
+    told = " and ".join(sorted(pins[text]))
+    return _verdict(
+        "conveys" if status in pins[text] else "convicted", f"pinned as {told}", (text,)
+    )
+
+
+def _read(text: str, status: str) -> TextJudgement:
     if status not in _JUDGES:
         return _verdict("unrecognised", "not one of the six status words", (status,))
     if len(text) > LONGEST_READ:
@@ -104,15 +113,23 @@ def _of_config(said: Reading) -> TextJudgement:
         return _verdict("unrecognised", "names no operator, policy or configuration")
     if denials := said.says(grammar.DENIALS):
         return _verdict("unrecognised", "denies being operator policy", denials)
-    acts = said.deeds(grammar.OF_THE_USER)
-    offered = tuple(deed for deed in acts if not any_word(words().policy).search(deed.clause))
-    if offered:
-        return _verdict("unrecognised", "operator policy and a user act", _phrases(offered))
-    limits = said.says(grammar.NOT_BY_USER) + said.says(grammar.ASKS_OPERATOR, affirmed=True)
-    limits += said.says(grammar.EDITS_CONFIG, affirmed=True) if _names_operator(said) else ()
-    if limits:
+    spoken = acts(said.clauses)
+    if hands := tuple(act.words for act in spoken if not _is_of_operator(act, said)):
+        return _verdict("unrecognised", "operator policy and an act of somebody else", hands)
+    limits = tuple(act.words for act in spoken) + said.says(grammar.NOT_BY_USER)
+    limits += said.says(grammar.ASKS_OPERATOR, affirmed=True)
+    loophole = said.says((r"\b(?:unless|except (?:if|when|that)) (?!(?:<article> )?<operators>)",))
+    sure = said.english and not said.asks and not loophole
+    if limits and sure and not goes_alone(said.clauses):
         return _verdict("conveys", "operator policy, not the user's to lift", policy + limits)
     return _verdict("unrecognised", "does not say who may lift the lock", policy)
+
+
+def _is_of_operator(act: Act, said: Reading) -> bool:
+    """Whether it is denied or an operator's; to edit the configuration is one, if one is named."""
+    return (
+        act.denied or act.whose == "operator" or (act.whose == "config" and _names_operator(said))
+    )
 
 
 def _names_operator(said: Reading) -> bool:
@@ -122,23 +139,46 @@ def _names_operator(said: Reading) -> bool:
 
 def _of_user(said: Reading) -> TextJudgement:
     """The user turned it off and can turn it on."""
-    told = said.deeds(grammar.OF_THE_USER)
-    acts = tuple(deed for deed in told if deed.kind == "enable" and not deed.on_server)
-    if acts and not said.claims():
-        return _verdict("conveys", "tells the user to enable it", _phrases(acts))
+    own = _remedies(said, grammar.ENABLING)
+    if own and not said.claims():
+        return _verdict("conveys", "tells the user to enable it", own)
     if said.says(grammar.USER_DID):
         return _verdict("unrecognised", "the user's lock, but no act that lifts it")
-    own = words().enable_stems
-    return _config_remedy(said, told, own, edits_count=True) or _server_remedy(said, told, own)
+    told, stems = said.deeds(grammar.OF_THE_USER), words().enable_stems
+    return _config_remedy(said, told, stems, edits_count=True) or _server_remedy(said, told, stems)
+
+
+def _remedies(said: Reading, kind: str) -> Phrases:
+    """The user's acts of that kind, where the text speaks of no act that is another's."""
+    spoken = [act for act in acts(said.clauses) if not act.denied]
+    own = [act for act in spoken if re.match(kind, act.words) and not _on_server(act)]
+    named = pattern(r"\b(?:<users>|<places>)\b").search(" | ".join(said.clauses)) is not None
+    users = all(act.whose == "user" or (act.whose == "nobody" and named) for act in own)
+    others = any(act.whose in ("operator", "config") for act in spoken)
+    withheld = any(
+        act.denied and act.whose == "user" and re.match(kind, act.words)
+        for act in acts(said.clauses)
+    )
+    sure = said.english and not said.asks and not goes_alone(said.clauses)
+    return tuple(act.words for act in own) if sure and users and not others and not withheld else ()
+
+
+def _on_server(act: Act) -> bool:
+    """Whether it is done to a server."""
+    return (
+        re.match(r"[\w-]+ (?:\S+ ){0,3}?servers?\b(?!'| (?:page|tool|tab|entry))", act.told)
+        is not None
+    )
 
 
 def _of_pending(said: Reading) -> TextJudgement:
     """Waits for the user's approval."""
+    found = _remedies(said, grammar.APPROVING)
+    if not goes_alone(said.clauses) and not said.asks:
+        found += said.says(grammar.NEEDS_APPROVAL, affirmed=True)
+    if found:
+        return _verdict("conveys", "names the approval that lifts it", found)
     told = said.deeds(grammar.OF_ANYONE)
-    acts = tuple(d.phrase for d in told if d.phrase.startswith((*words().approve_stems, "review")))
-    acts += said.says(grammar.NEEDS_APPROVAL, affirmed=True)
-    if acts:
-        return _verdict("conveys", "names the approval that lifts it", acts)
     own = words().approve_stems + words().review_stems
     return (
         _config_remedy(said, told, own, edits_count=True)
@@ -150,10 +190,10 @@ def _of_pending(said: Reading) -> TextJudgement:
 def _of_quarantined(said: Reading) -> TextJudgement:
     """Waits for a review of the server."""
     told = said.deeds(grammar.OF_ANYONE)
-    acts = tuple(deed.phrase for deed in told if deed.kind != "enable")
-    acts += said.says(grammar.NEEDS_APPROVAL + grammar.NEEDS_REVIEW, affirmed=True)
-    if acts:
-        return _verdict("conveys", "names the review that lifts it", acts)
+    found = tuple(deed.phrase for deed in told if deed.kind != "enable")
+    found += said.says(grammar.NEEDS_APPROVAL + grammar.NEEDS_REVIEW, affirmed=True)
+    if found and not goes_alone(said.clauses):
+        return _verdict("conveys", "names the review that lifts it", found)
     own = words().approve_stems + words().review_stems
     return (
         _config_remedy(said, told, own, edits_count=False)
@@ -166,10 +206,14 @@ def _of_server_off(said: Reading) -> TextJudgement:
     """The server is to be enabled first."""
     told = said.deeds(grammar.OF_ANYONE)
     off = said.says(grammar.SERVER_OFF)
-    acts = tuple(d.phrase for d in told if d.kind == "enable" and (d.on_server or off))
-    acts += said.says(grammar.SERVER_ACTS, affirmed=True)
-    if acts:
-        return _verdict("conveys", "tells to enable the server", acts)
+    found = tuple(
+        deed.phrase
+        for deed in told
+        if deed.kind == "enable" and (deed.on_server or (off and "tool" not in deed.phrase))
+    )
+    found += said.says(grammar.SERVER_ACTS, affirmed=True)
+    if found and not goes_alone(said.clauses):
+        return _verdict("conveys", "tells to enable the server", found)
     own = (*words().enable_stems, "server")
     return _config_remedy(said, told, own, edits_count=False) or _verdict(
         "unrecognised", "does not tell to enable the server", _phrases(told)
@@ -178,14 +222,18 @@ def _of_server_off(said: Reading) -> TextJudgement:
 
 def _of_unknown(said: Reading) -> TextJudgement:
     """Undetermined: neither toggle nor approve nor edit the configuration."""
-    told = said.deeds(grammar.OF_THE_USER)
     accused = tuple(deed.phrase for deed in convicting(said) if deed.kind != "review")
     accused += said.says(grammar.EDITS_TOLD, affirmed=True)
     if accused and accusable(said):
         return _verdict("convicted", "orders an act although the reason is unknown", accused)
-    ordered = _phrases(told) + said.says(grammar.EDITS_CONFIG, affirmed=True)
-    undetermined = said.says((r"\b<undetermined>\b",))
-    if undetermined and not ordered:
+    ordered = tuple(
+        act.words
+        for act in acts(said.clauses)
+        if not act.denied and not re.search(r"\b(?:logs?|again)\b", act.told)
+    )
+    ordered += said.says(grammar.BLAMES)
+    undetermined = said.says(grammar.UNDETERMINED)
+    if undetermined and not ordered and not said.asks and not goes_alone(said.clauses):
         return _verdict("conveys", "the reason is not known, no act is ordered", undetermined)
     return _verdict("unrecognised", "not a neutral text", ordered)
 

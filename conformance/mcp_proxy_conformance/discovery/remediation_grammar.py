@@ -97,6 +97,37 @@ AWAITED = (
 )
 OF_THE_USER = (*TOLD, *NAMED, *AWAITED)
 OF_ANYONE = (*OF_THE_USER, *BY_ANYONE)
+UNDETERMINED = (
+    r"\b<undetermined>\b",
+    (
+        r"\b(?:not|unable to|failed to|could not|no) (?:\w+ ){0,3}?(?:determin|establish|ascertain"
+        r"|identif|recogni|work(?:ed)? out|find(?:ing)? out|found out|figure|say which|know why"
+        r"|tell why|learn why|pin down)\w*"
+    ),
+    (
+        r"\b(?:cause|reason|grounds?) (?:is |was )?"
+        r"(?:n a|n/a|missing|a mystery|unavailable|unresolved)\b"
+    ),
+)
+_LOCKED = r"(?:disabled|banned|denied|blocked|locked|excluded|turned off|switched off)"
+BLAMES = (
+    (
+        r"\b(?:<policy>|<users>|they|you) (?:[\w'-]+ ){0,4}?(?:disabled|banned|denied|blocked"
+        r"|locked|forbade|forbids|turned|switched|unticked|un-ticked|excluded|removed|revoked)\b"
+    ),
+    rf"\b{_LOCKED} by (?:\w+ ){{0,2}}?(?:<policy>|<users>)\b",
+    r"\b(?:because of|due to) (?:\w+ ){0,2}?<policy>\b",
+)
+"""Where a text says who it was after all."""
+ENABLING = (
+    r"(?:be )?(?:re-? ?)?(?:enabl|activ|toggl|flip|tick|turn|switch|put|bring|undo|undisabl|revers"
+    r"|restor|permit|allow|unlock|unblock|opt|reinstat|lift|brought|undone)"
+)
+APPROVING = (
+    r"(?:be )?(?:(?:re-?)?approv|accept|authori|grant|confirm|review|sign|consent|let|permit|allow"
+    r"|trust|inspect|vet)"
+)
+"""How acts begin that enable, and acts that approve."""
 SERVER_ACTS = (
     r"\b(start <noun>)",
     r"\b(servers?(?: [\w'-]+){0,3}? (?:<be>|to be) (?:<enable_participles>|started))\b",
@@ -153,10 +184,6 @@ EDITS_TOLD = (
         r"|add <gap>{0,4}?to) <gap>{0,3}?<config_names>\b"
     ),
 )
-EDITS_CONFIG = (
-    *EDITS_TOLD,
-    r"\b(?:to|must|should|can|please|and|or) <edit_verbs> <gap>{0,5}?<config_names>\b",
-)
 CLAIMS = (
     r"\b<operators>'?s? (?:\w+ )?(?:policy|policies|rules?|lock|decision|restriction|config\w*)\b",
     (
@@ -206,6 +233,14 @@ NEEDS_APPROVAL = (
     ),
 )
 NEEDS_REVIEW = (
+    (
+        r"\b(?:<users>|person|somebody|someone|<operators>)(?: [\w'-]+){0,5}? "
+        r"(?:review|inspect|examine|vet|audit)(?:s|ed|ing)?\b"
+    ),
+    (
+        r"\b(?:<users>|person|somebody|someone|<operators>) (?:must|should|has to|needs to|can)"
+        r"(?: [\w'-]+){0,3}? (?:look|check|approve|release)\b"
+    ),
     (
         r"\b(?:needs?|requires?|awaits?|awaiting|pending|until|after) (?:[\w'-]+ ){0,3}?"
         r"(?:review|inspection|audit|security check)\b"

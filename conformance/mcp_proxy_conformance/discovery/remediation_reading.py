@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from mcp_proxy_conformance.discovery import remediation_grammar as grammar
+from mcp_proxy_conformance.discovery.remediation_acts import acts
 from mcp_proxy_conformance.discovery.remediation_grammar import pattern
 from mcp_proxy_conformance.discovery.remediation_words import (
     Phrases,
@@ -18,6 +19,7 @@ from mcp_proxy_conformance.discovery.remediation_words import (
     words,
 )
 
+_QUESTION = re.compile(r"[^.!?:;\n]*\?")
 Kind = Literal["enable", "approve", "review"]
 KINDS: tuple[Kind, ...] = ("enable", "approve", "review")
 
@@ -44,6 +46,7 @@ class Reading:
         self.clauses = clauses(text)
         self.whole = every_word(text)
         self.english = is_english(text)
+        self.asks = any(acts(clauses(one)) for one in _QUESTION.findall(text))
 
     def says(self, templates: Phrases, *, affirmed: bool = False) -> Phrases:
         """The places where a template matches; affirmed ones have no negator shortly before."""

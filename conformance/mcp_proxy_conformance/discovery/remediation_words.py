@@ -49,6 +49,9 @@ class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     edit_verbs: Phrases
     config_names: Phrases
     navigation: Phrases
+    acts: Phrases
+    acts_done: Phrases
+    acts_or_nouns: Phrases
 
 
 @cache
@@ -129,6 +132,8 @@ _CONTRACTIONS = (
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|([nrt])|([\"'\\/]))")
 _QUOTED_WORD = re.compile(r"""(?<!\w)(["'])(\w[\w.:/-]*)\1(?!\w)""")
 _QUOTED_PROSE = re.compile(r"""(?:(?<=[\w,)] )|^)"([^"\n]{1,200})"(?=$|[\s.,;!?)])""")
+_PLACEHOLDER = re.compile(r"\{[a-z_]+(?:[.:][a-z_]+)?\}")
+"""Where a name will stand, as a template has it."""
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _SEPARATOR = re.compile(r"[_/-]")
 _CLAUSE_END = re.compile(
@@ -172,7 +177,8 @@ def every_word(text: str) -> str:
 
 def clauses(text: str) -> tuple[str, ...]:
     """The clauses of a text in their plain form, parted where a new statement starts."""
-    dequoted = _QUOTED_WORD.sub(r" \2 ", plain(unescaped(text)))
+    named = _PLACEHOLDER.sub(MASKED_NAME, plain(unescaped(text)))
+    dequoted = _QUOTED_WORD.sub(r" \2 ", named)
     dequoted = _QUOTED_PROSE.sub(r"\1", dequoted)
     dequoted = any_word(words().idioms).sub(" ", dequoted)
     parts = (" ".join(part.split()).strip(" ,-'") for part in _CLAUSE_END.split(dequoted))

@@ -29,6 +29,7 @@ PAUSE_S = 0.05
 SESSION_ID, STREAM = "Mcp-Session-Id", "text/event-stream"
 OK, NOT_FOUND = 200, 404
 ACKNOWLEDGED = range(200, 300)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _SESSION_ID = re.compile(r"[\x21-\x7e]+")
 _STANDING = [
     ("Accept", "application/json, text/event-stream"),
@@ -76,7 +77,8 @@ class Session:
             timeout=timeout,
             until=awaited.arrived,
         )
-        if answer.last_id and answer.status == OK and not (self.stateless or awaited.is_over):
+        named = "" if _CONTROL.search(answer.last_id) else answer.last_id
+        if named and answer.status == OK and not (self.stateless or awaited.is_over):
             answer = self._resumed(answer, awaited, deadline)
         return awaited.reply(answer, in_session=self.id is not None)
 
@@ -97,7 +99,8 @@ class Session:
             except Overdue as error:
                 spent = deadline.spent()
                 raise Unreachable(self._http.url, "read", str(error), spent) from None
-            headers = overridden(self._headers("", None), wanted | {"Last-Event-ID": last_id})
+            place = last_id.encode("utf-8", "replace").decode("latin-1")  # as event streams say it
+            headers = [*overridden(self._headers("", None), wanted), ("Last-Event-ID", place)]
             more = self._http.exchange(
                 "GET", b"", headers, note="resume", timeout=left, until=awaited.arrived
             )

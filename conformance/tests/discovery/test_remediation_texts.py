@@ -167,3 +167,12 @@ def test_a_claim_of_operator_policy_is_recognised(text: str, *, claimed: bool) -
 def test_a_user_act_is_recognised(text: str, *, told: bool) -> None:
     """An act counts when it is told and not denied; a pointer to discovery is none."""
     assert tells_user_act(text) is told
+
+
+def test_a_pin_acquits_no_text_that_is_plainly_wrong() -> None:
+    """It stands for what cannot be read."""
+    text = "Ask the user to enable it in the UI."
+
+    judged = judge(text, CONFIG, pins={text: frozenset({CONFIG})})
+
+    assert judged.outcome == "convicted"

@@ -32,7 +32,7 @@ def test_a_live_locked_entry_has_name_server_and_one_status(bench: LiveBench) ->
     odd = {}
     for look, entry in bench.entries():
         told = {member: entry.members.get(member) for member in ("name", "server", "status")}
-        wrong = [n for n, value in told.items() if not (isinstance(value, str) and value.strip())]
+        wrong = [n for n, value in told.items() if not (isinstance(value, str) and value)]
         if not isinstance(entry.members.get("description"), str | None):
             wrong.append("description")
         wrong += schemas(entry.members)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -61,14 +61,22 @@ class Played:
         return self.broken[law].findings.broken() if law in self.broken else {}
 
 
-def play(target: Target, plan: Plan, scratch: Path, laws: Collection[str] = ()) -> Played:
+def play(
+    target: Target,
+    plan: Plan,
+    scratch: Path,
+    laws: Collection[str] = (),
+    register: Callable[[Started], None] = lambda _: None,
+) -> Played:
     """Start a target in the plan's world and take its steps; only those laws if any is named.
+
+    `register` is told of the target before anything is waited for.
 
     Raises:
         AdapterError: It does not start, or a step cannot be taken.
     """
     began = time.monotonic()
-    started = Started(target, plan.world, scratch)
+    started = Started(target, plan.world, scratch, register=register)
     try:
         with started.expected_alive():
             played = Player(started, plan, laws or LAWS).play()

@@ -43,14 +43,17 @@ def leaks(bench: LiveBench, *, noted: bool) -> Leaks:
 
 
 def _told(bench: LiveBench, entry: Entry, answer: Answer) -> Iterator[str]:
-    """What the answer tells of the entry, outside its callable entries and its query's echo."""
+    """What the answer tells of the entry, outside its callable entries.
+
+    What the query itself holds says nothing of the entry: the answer may repeat the query.
+    """
     rest = {n: v for n, v in answer.body.items() if n != bench.surface.members.tools}
     said = tuple(strings(rest))
     name, text = entry.name, entry.description or ""
     alone = rf"(?<![A-Za-z0-9_]){re.escape(name)}(?![A-Za-z0-9_])"
-    if name != answer.query and len(name) >= LEAST_NAME:
+    if len(name) >= LEAST_NAME and not re.search(alone, answer.query):
         yield from [name] if any(re.search(alone, one) for one in said) else []
-    if len(text) >= LEAST_TEXT and text != answer.query:
+    if len(text) >= LEAST_TEXT and text not in answer.query:
         yield from [text] if any(text in one for one in said) else []
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import weakref
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -20,6 +22,7 @@ from mcp_proxy_conformance.discovery.laws.writing import in_words, shows, writte
 from mcp_proxy_conformance.run.laws.engine import CONFIRMED, FOLDER, Examples, Tried, run_again
 from mcp_proxy_conformance.run.laws.generation import drawn
 from mcp_proxy_conformance.targets.adapter import AdapterError, Target
+from mcp_proxy_conformance.targets.started import Started
 
 SHRINK_ALL_S = 20.0
 QUICK, SLOW = 6, 4
@@ -60,6 +63,8 @@ class GeneratedWorlds(Examples[Plan]):
         self._out = out
         self._asked = asked
         self._crew = ThreadPoolExecutor(target.ahead, thread_name_prefix="laws")
+        self._open, self._over = weakref.WeakSet[Started](), False
+        self._lock = threading.Lock()
         self._played: dict[tuple[str, ...], list[Played]] = {}
         self._anew: dict[tuple[str, tuple[str, ...]], list[Future[Played]]] = {}
 
@@ -102,9 +107,16 @@ class GeneratedWorlds(Examples[Plan]):
     def _play(self, plan: Plan, laws: Sequence[str]) -> Played:
         """Played, and once more on another target when the first does not come up."""
         try:
-            return play(self._target, plan, self._scratch, laws)
+            return play(self._target, plan, self._scratch, laws, self._register)
         except AdapterError:
-            return play(self._target, plan, self._scratch, laws)
+            return play(self._target, plan, self._scratch, laws, self._register)
+
+    def _register(self, started: Started) -> None:
+        with self._lock:
+            self._open.add(started)
+        if self._over:
+            started.close()
+            raise AdapterError("the run is over")
 
     def tried(self, law: str, examples: Sequence[Plan]) -> list[Tried[Plan]]:
         """Looked at by this law alone."""
@@ -169,8 +181,14 @@ class GeneratedWorlds(Examples[Plan]):
         return [*lines, f"{run_again(made)}{untried}"]
 
     def close(self) -> None:
-        """Nothing is played any more; targets end with what is played on them."""
-        self._crew.shutdown(wait=True, cancel_futures=True)
+        """Nothing is played any more; the targets of what still is are ended under it."""
+        self._over = True
+        self._crew.shutdown(wait=False, cancel_futures=True)
+        with self._lock:
+            left = list(self._open)
+        with ThreadPoolExecutor(max(1, len(left))) as enders:
+            list(enders.map(Started.close, left))  # those that have ended are not ended again
+        self._crew.shutdown(wait=True)
 
 
 def _tried(law: str, played: Played) -> Tried[Plan]:

@@ -1,0 +1,59 @@
+"""Texts written apart from the rules: none is taken for what it is not, and half are read."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from mcp_proxy_conformance.catalogue.resources import fixtures_dir
+from mcp_proxy_conformance.discovery.remediation import judge
+
+CORPORA = ("second-corpus", "third-corpus")
+CONVICTED = {"second-corpus": 6, "third-corpus": 21}
+"""So many unfair texts are found without the help of whoever wrote them, at least."""
+
+
+def texts(corpus: str) -> list[dict[str, Any]]:
+    """Each with the status it is meant for, and whether it is fair."""
+    path = fixtures_dir() / "remediation" / f"{corpus}.json"
+    rows: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["texts"]
+    return rows
+
+
+def outcomes(corpus: str, *, fair: bool) -> dict[str, list[str]]:
+    """The texts by what they were taken for."""
+    found: dict[str, list[str]] = {}
+    for row in texts(corpus):
+        if row["fair"] is fair:
+            outcome = judge(row["text"], row["status"]).outcome
+            found.setdefault(outcome, []).append(row["text"])
+    return found
+
+
+@pytest.mark.parametrize("corpus", CORPORA)
+def test_a_fair_text_is_never_convicted(corpus: str) -> None:
+    """Whatever words an implementer chose, a text of the right class is not accused."""
+    assert outcomes(corpus, fair=True).get("convicted", []) == []
+
+
+@pytest.mark.parametrize("corpus", CORPORA)
+def test_an_unfair_text_is_never_taken_for_right(corpus: str) -> None:
+    """However it is put: what is not beyond doubt is left unread."""
+    assert outcomes(corpus, fair=False).get("conveys", []) == []
+
+
+@pytest.mark.parametrize("corpus", CORPORA)
+def test_half_of_the_fair_texts_are_read(corpus: str) -> None:
+    """The rest is pinned by whoever wrote it."""
+    found = Counter({name: len(rows) for name, rows in outcomes(corpus, fair=True).items()})
+
+    assert found["conveys"] * 2 >= found.total()
+
+
+@pytest.mark.parametrize("corpus", CORPORA)
+def test_some_wrong_texts_are_convicted(corpus: str) -> None:
+    """The strict core is not empty: plainly wrong texts are found without their help."""
+    assert len(outcomes(corpus, fair=False).get("convicted", [])) >= CONVICTED[corpus]
