@@ -20,6 +20,7 @@ from mcp_proxy_conformance.catalogue.load_case import (
     Server,
 )
 from mcp_proxy_conformance.resilience.loading import Loaded, Loader
+from mcp_proxy_conformance.targets.adapter import AdapterError, without_frames
 from mcp_proxy_conformance.upstream.faults import FaultServers, read_scripts
 
 AT_ONCE = 12
@@ -95,6 +96,8 @@ class Loads:
         loader = self._take()
         try:
             return _loaded(loader, case)
+        except AdapterError as error:
+            raise without_frames(error) from None
         finally:
             with self._lock:
                 self._idle.append(loader)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeVar
 
 import msgspec
 
@@ -31,6 +31,8 @@ LOCK_CAPABILITY: Mapping[LockKind, str] = {
 }
 """What a target must declare for a lock of that kind."""
 
+E = TypeVar("E", bound=BaseException)
+
 
 class AdapterError(Exception):
     """The adapter or the target broke while it was set up; one sentence, no blame on a clause."""
@@ -38,6 +40,12 @@ class AdapterError(Exception):
 
 class TargetNotStarted(AdapterError):
     """The target did not start or did not stay up; the message ends with the tail of its log."""
+
+
+def without_frames(error: E) -> E:
+    """The failure without the frames that it came from: they hold what the target answered."""
+    error.__traceback__ = error.__context__ = error.__cause__ = None
+    return error
 
 
 class Refused(Exception):

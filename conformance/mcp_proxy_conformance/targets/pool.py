@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from mcp_proxy_conformance.catalogue.world import World
-from mcp_proxy_conformance.targets.adapter import AdapterError, Target
+from mcp_proxy_conformance.targets.adapter import AdapterError, Target, without_frames
 from mcp_proxy_conformance.targets.started import Started
 
 GET_S, EVERY_S = 120.0, 0.5
@@ -238,12 +238,12 @@ class Pool(Generic[P]):
         try:
             with started.expected_alive():
                 prepared = self._prepare(started)
-        except BaseException:
+        except BaseException as error:  # noqa: BLE001 - raised again, in fewer words
             with self._lock:
                 self._open.discard(started)
             started.log_wanted = True
             started.close()
-            raise
+            raise without_frames(error) from None
         return Ready(started, prepared, time.monotonic() - started.started_at)
 
 

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
 
+MOST_BODY = 16 << 20
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpRequest:
     """One request, its body whole."""
@@ -49,13 +52,22 @@ async def read_request(reader: asyncio.StreamReader) -> HttpRequest:
     if "chunked" in (request.header("transfer-encoding") or "").lower():
         body = await _read_chunks(reader)
     else:
-        body = await reader.readexactly(int(request.header("content-length") or 0))
+        length = int(request.header("content-length") or 0)
+        _expect_short(length)
+        body = await reader.readexactly(length)
     return HttpRequest(method=method, path=path, headers=headers, body=body)
 
 
+def _expect_short(length: int) -> None:
+    """Raise ValueError for a body that no request has."""
+    if length > MOST_BODY:
+        raise ValueError(f"a body of {length} bytes")
+
+
 async def _read_chunks(reader: asyncio.StreamReader) -> bytes:
-    chunks = []
+    chunks = list[bytes]()
     while size := int((await reader.readuntil(b"\r\n")).partition(b";")[0], 16):
+        _expect_short(size + sum(map(len, chunks)))
         chunks.append(await reader.readexactly(size))
         await reader.readexactly(2)
     while await reader.readuntil(b"\r\n") != b"\r\n":

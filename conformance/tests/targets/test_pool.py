@@ -12,7 +12,7 @@ import pytest
 
 from mcp_proxy_conformance.catalogue.world import World, server, tool, world
 from mcp_proxy_conformance.targets import pool as pool_module
-from mcp_proxy_conformance.targets.adapter import Target
+from mcp_proxy_conformance.targets.adapter import AdapterError, Target, without_frames
 from mcp_proxy_conformance.targets.pool import EARLY_S, PACE_S, Pool, Ready, Wanted
 from mcp_proxy_conformance.targets.started import poll
 
@@ -141,3 +141,19 @@ def test_a_pool_in_a_hurry_ends_what_is_open_and_is_still_closed_in_order(clocke
     clocked.pool.close()
 
     assert near.closed
+
+
+def test_a_failure_that_is_kept_holds_nothing_that_was_answered() -> None:
+    """Neither by its own frames nor by those of what it came from."""
+
+    def answered() -> None:
+        try:
+            int("from here")
+        except ValueError:
+            raise AdapterError("and here")  # noqa: B904 - as it may come
+
+    with pytest.raises(AdapterError) as failure:
+        answered()
+    bare = without_frames(failure.value)
+
+    assert (bare.__traceback__, bare.__context__, bare.__cause__) == (None, None, None)

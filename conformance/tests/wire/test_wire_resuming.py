@@ -213,7 +213,22 @@ def test_who_does_not_go_on_has_not_answered(status: int, serve: Callable[[Scrip
     )
 
 
-@pytest.mark.parametrize("post", [event(), event("", "") + ": remark\n\n", ""])
+@pytest.mark.parametrize("place", ["caf\u00e9 \U0001f600", "a b"])
+def test_an_id_of_any_letters_is_given_back(place: str, serve: Callable[[Script], str]) -> None:
+    """In the bytes of the stream."""
+    script = Script(event(place=place), [ANSWERED])
+
+    with client(serve(script)) as talk:
+        talk.call_tool("any")
+
+    told = script.asked[0]["Last-Event-ID"]
+    assert told.encode("latin-1").decode("utf-8") == place
+
+
+NO_PLACE = [event(), event() + ": remark\n\n", "", event(place="a\x1bb"), event(place="a\x00b")]
+
+
+@pytest.mark.parametrize("post", NO_PLACE)
 def test_a_stream_without_ids_cannot_be_taken_up(post: str, serve: Callable[[Script], str]) -> None:
     """Nothing is asked for again."""
     script = Script(post, [ANSWERED])

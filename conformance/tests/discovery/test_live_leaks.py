@@ -1,0 +1,46 @@
+"""What an endpoint tells of locked tools, and what it only repeats of a query."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from mcp_proxy_conformance.catalogue.surface import Members
+from mcp_proxy_conformance.catalogue.world import ToolKey
+from mcp_proxy_conformance.discovery.answer import Answer, Entry
+from mcp_proxy_conformance.discovery.live.leaks import _told
+
+BENCH = cast("Any", SimpleNamespace(surface=SimpleNamespace(members=Members())))
+TEXT = "Deletes a repository for good."
+
+
+def told(query: str, name: str, **members: Any) -> list[str]:
+    """What an answer without the flag tells of a locked tool of that name."""
+    entry = Entry(key=ToolKey("", name), name=name, members={"description": TEXT})
+    answer = Answer(reply=cast("Any", None), query=query, body={"query": query} | members)
+    return list(_told(BENCH, entry, answer))
+
+
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [
+        ("repository/..", "repository"),
+        ("delete repository", "repository"),
+        ("repository", "repository"),
+        (f"which tool {TEXT}", "delete_repository"),
+    ],
+)
+def test_what_a_query_holds_is_no_leak(query: str, name: str) -> None:
+    """The answer may repeat it."""
+    assert told(query, name) == []
+
+
+def test_what_the_query_does_not_hold_is_one() -> None:
+    """The name as a word of its own, and the description anywhere."""
+    assert told("rename", "delete_repository", notice="try delete_repository") == [
+        "delete_repository"
+    ]
+    assert told("rename", "delete_repository", notice=f"see: {TEXT}") == [TEXT]
+    assert told("rename", "delete", notice="delete_repository") == []
