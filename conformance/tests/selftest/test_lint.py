@@ -68,6 +68,11 @@ STATUS = "discovery/remediation-both.json"
         (STATUS, lambda c: c.pop("title"), "'title' is a required property"),
         (
             STATUS,
+            lambda c: c.update(title="It is off and never as disabled_by_config."),
+            "/title: it says never as disabled_by_config, which then.disabled allows for tuzubak:",
+        ),
+        (
+            STATUS,
             lambda c: c["then"]["disabled"].update({"tuzubak:scrub": ["disabled_by_user"]}),
             "/then/disabled/tuzubak:scrub: There is no tool 'tuzubak:scrub'; the nearest is",
         ),

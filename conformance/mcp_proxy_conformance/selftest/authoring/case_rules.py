@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -76,6 +77,20 @@ def case_findings(document: Document, known: Corpus) -> Iterator[Finding]:
     for rule in (_statuses, _caps, _found, _texts, _notes, _counts, _rejections):
         for place, fault in rule(asked):
             yield document.found(place, fault, WRITE)
+    for fault in _denied_by_title(case):
+        yield document.found(("title",), fault, "say in the title what the case allows")
+
+
+def _denied_by_title(case: Case) -> Iterator[str]:
+    """A title says `never as` of no status that the case allows."""
+    never = {
+        word
+        for denied in re.findall(r"\bnever (?:listed )?as ([^.;]*)", case.title)
+        for word in re.findall(r"\w+", denied)
+    }
+    for name, allowed in (case.then.disabled or {}).items():
+        for status in sorted(never.intersection(allowed)):
+            yield f"it says never as {status}, which then.disabled allows for {name}"
 
 
 Wrong = Iterator[tuple[tuple[str | int, ...], str]]
