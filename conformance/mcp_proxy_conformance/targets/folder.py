@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mcp_proxy_conformance.catalogue.resources import LOGS
-from mcp_proxy_conformance.verdict.redaction import Redactor
+from mcp_proxy_conformance.verdict.redaction import NOTHING_SECRET, Redactor
 from mcp_proxy_conformance.wire.printed import ends_of, without_secrets
 
 SQLITE = b"SQLite format 3\x00"
@@ -55,13 +55,16 @@ def keep_logs(folder: Path, redactor: Redactor) -> None:
     """
     printed = folder / "target"
     for path in sorted(printed.glob("*")) if not printed.is_symlink() else ():
-        if path.suffix not in (".log", ".out") or path.is_symlink():
-            continue
-        with contextlib.suppress(OSError):
-            if path.stat().st_size:
-                place = folder.parents[1] / LOGS / folder.name / path.name
-                place.parent.mkdir(parents=True, exist_ok=True)
-                place.write_bytes(without_secrets(ends_of(path), redactor))
+        if path.suffix in (".log", ".out"):
+            keep_log(path, folder.parents[1] / LOGS / folder.name, redactor)
+
+
+def keep_log(path: Path, place: Path, redactor: Redactor = NOTHING_SECRET) -> None:
+    """Copy what was printed to a folder, if anything was; a link is left, and so is what fails."""
+    with contextlib.suppress(OSError):
+        if not path.is_symlink() and path.stat().st_size:
+            place.mkdir(parents=True, exist_ok=True)
+            (place / path.name).write_bytes(without_secrets(ends_of(path), redactor))
 
 
 def remove(folder: Path) -> None:

@@ -54,3 +54,14 @@ def test_what_a_loader_was_handed_is_told_nowhere(how: str, comes_to: int, tmp_p
 
     assert (code, found) == (comes_to, {})
     assert (tmp_path / "out" / "report.json").read_text().count("(redacted)") > 0
+
+
+def test_what_a_loader_printed_is_kept_beside_the_report_and_nothing_else(tmp_path: Path) -> None:
+    """No scratch folder is left."""
+    words = shlex.join([sys.executable, ECHOING, "error"])
+
+    ran(tmp_path, "loader", "--command", words, "--out", "out")
+
+    logs = [one.name for one in (tmp_path / "out" / "logs").rglob("*") if one.is_file()]
+    assert set(logs) == {"loader.log"}
+    assert not (tmp_path / "out" / "scratch").exists()

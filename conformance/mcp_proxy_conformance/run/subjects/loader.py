@@ -11,6 +11,7 @@ import pytest
 
 from mcp_proxy_conformance.catalogue.case import OwnCase, parameter
 from mcp_proxy_conformance.catalogue.load_case import Given, LoadCase, load_cases
+from mcp_proxy_conformance.catalogue.resources import LOGS
 from mcp_proxy_conformance.catalogue.world import World
 from mcp_proxy_conformance.resilience.controls import WELL
 from mcp_proxy_conformance.resilience.judged import Says, judged
@@ -22,6 +23,7 @@ from mcp_proxy_conformance.run.collection import Place
 from mcp_proxy_conformance.run.judgement import Ending, attempt, confirmed
 from mcp_proxy_conformance.run.subject import Check, Probed, Rests, Subject
 from mcp_proxy_conformance.targets.adapter import AdapterError
+from mcp_proxy_conformance.targets.folder import keep_log, remove
 from mcp_proxy_conformance.verdict.comparison import Comparison, Open
 from mcp_proxy_conformance.verdict.outcome import broke
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
@@ -188,11 +190,14 @@ class DrivenLoader(Subject):
         return Rests(ending=ending, lines=(*self._laws.evidence, *self._laws.basis))
 
     def close(self) -> None:
-        """End every loader."""
+        """End every loader; what they printed is kept beside the report."""
         for loads in (self._loads, self._again):
             if loads is not None:
                 loads.close()
         self.target.close()
+        for log in sorted(self._scratch.rglob("loader.log")):
+            keep_log(log, self._out / LOGS / log.parent.relative_to(self._scratch))
+        remove(self._scratch)
 
 
 def says(target: LoaderTarget) -> Says:
