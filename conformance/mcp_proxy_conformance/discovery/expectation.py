@@ -23,7 +23,7 @@ from mcp_proxy_conformance.discovery.grounds import (
     reveals,
     shown_by,
 )
-from mcp_proxy_conformance.discovery.locked import own_entries, schemas
+from mcp_proxy_conformance.discovery.locked import masked, own_entries, schemas
 from mcp_proxy_conformance.discovery.numbers import numbers_in
 from mcp_proxy_conformance.discovery.oracle import ABSENT as NOWHERE
 from mcp_proxy_conformance.discovery.oracle import BY_APPROVAL, cap, counted_as, is_hidden
@@ -493,7 +493,8 @@ def _class(text: str, tool: ToolKey, status: str, bench: Bench, compared: Compar
                            allowed=f"another text than that for {other}",
                            breaks=[*clauses, *alone])  # fmt: skip
             return
-    _text(f"rejection of {tool}", text, status, bench=bench, compared=compared, clauses=clauses)
+    own = masked(bench, text, tool) if tool in bench.tools else text
+    _text(f"rejection of {tool}", own, status, bench=bench, compared=compared, clauses=clauses)
 
 
 def _own_rejections(bench: Bench, status: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -104,9 +105,11 @@ def places(bench: Bench, key: ToolKey) -> frozenset[str]:
 
 
 def masked(bench: Bench, text: str, key: ToolKey) -> str:
-    """The text with the names of the tool and what its server says of it masked."""
+    """The text with the names of the tool and what its server says of it masked, quoted or not."""
     changed = [s.description for s in bench.world.steps if s.change == key.tool and s.description]
-    told = (key.server, key.tool, bench.tools[key].description, *changed)
+    says = (bench.tools[key].description, *changed)
+    quoted = [form[1:-1] for one in says for form in (json.dumps(one), repr(one))]
+    told = (key.server, key.tool, *says, *quoted)
     return mask(text, [f"{key.server}:{key.tool}", *told])
 
 
