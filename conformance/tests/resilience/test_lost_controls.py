@@ -143,6 +143,10 @@ def ended(bench: LoadBench, case: LoadCase) -> dict[str, str]:
     return unsettled | observed | dict.fromkeys(compared.broken, "fail")
 
 
+TIMED = "I4.bounded"
+"""What a busy machine leaves open; none of these loaders takes its time."""
+
+
 def worst(found: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
     """By clause, its worst verdict."""
     order = ("fail", "inconclusive", "pass", "not_applicable")
@@ -156,7 +160,8 @@ def test_who_loses_all_to_one_breaks_isolation_alone(verdicts: Verdicts) -> None
     """Every other clause is judged, and holds."""
     found = worst(verdicts(all_or_none))
 
-    assert found == dict.fromkeys(BASIC, "pass") | {"I1.isolated": "fail"}
+    assert found[TIMED] in ("pass", "inconclusive")
+    assert found | {TIMED: "pass"} == dict.fromkeys(BASIC, "pass") | {"I1.isolated": "fail"}
 
 
 @pytest.mark.parametrize(
@@ -218,7 +223,8 @@ def test_a_machine_that_knows_every_name_spoils_nothing_else(
     ends = {name: verdict for own in found.values() for name, verdict in own.items()}
     strange = {name for name, verdict in ends.items() if verdict == "not_applicable"}
     assert strange == {"secret-query-unknown-host", "isolation-beside-unknown-host"}
-    assert worst(found) == dict.fromkeys(BASIC, "pass")
+    assert worst(found) | {TIMED: "pass"} == dict.fromkeys(BASIC, "pass")
+    assert worst(found)[TIMED] in ("pass", "inconclusive")
 
 
 def test_pages_are_played(host: LoaderHost, tmp_path: Path) -> None:
