@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from mcp_proxy_reference.config import Server
 from mcp_proxy_reference.facts import Agent, Facts, Json, Match, Status, Surface
@@ -57,6 +57,14 @@ def published(policy: Policy, endpoint: str) -> list[Json]:
     ]
 
 
+class Asked(NamedTuple):
+    """One discovery request: `flag` asks for locked tools, too."""
+
+    query: str
+    limit: int
+    flag: bool
+
+
 class Tools:
     """The proxy's own tools over one gateway."""
 
@@ -78,17 +86,25 @@ class Tools:
         return render(document)
 
     def retrieve_tools(self, agent: Agent, arguments: Arguments) -> Json:
-        """Answer one discovery request.
+        """Answer one discovery request."""
+        return self.discover(agent, self.asked(arguments))
+
+    def asked(self, arguments: Arguments) -> Asked:
+        """The request, checked."""
+        policy, query = self.gateway.policy, arguments.get("query")
+        if not isinstance(query, str):
+            raise ArgumentError("query must be a string.")
+        limit = policy.limit(arguments, self.gateway.config.settings.tools_limit)
+        return Asked(query, limit, policy.flag(arguments))
+
+    def discover(self, agent: Agent, asked: Asked) -> Json:
+        """The tools that match, and the locked ones where they are asked for.
 
         The members of the feature (`disabled`, `remediation`, `notice`) follow those that any
         answer has, so that without the flag nothing but the note of an empty answer is added.
         """
-        gateway, query = self.gateway, arguments.get("query")
-        policy = gateway.policy
-        if not isinstance(query, str):
-            raise ArgumentError("query must be a string.")
-        limit = policy.limit(arguments, gateway.config.settings.tools_limit)
-        flag = policy.flag(arguments)
+        gateway, policy = self.gateway, self.gateway.policy
+        query, limit, flag = asked
         gateway.opt_ins += policy.opted_in(flag)
         known = _known(gateway)
 

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from mcp_proxy_conformance.discovery import remediation_grammar as grammar
-from mcp_proxy_conformance.discovery.remediation_acts import Act, acts, goes_alone
+from mcp_proxy_conformance.discovery.remediation_acts import Act
 from mcp_proxy_conformance.discovery.remediation_grammar import pattern
 from mcp_proxy_conformance.discovery.remediation_reading import (
     Deed,
@@ -113,14 +113,12 @@ def _of_config(said: Reading) -> TextJudgement:
         return _verdict("unrecognised", "names no operator, policy or configuration")
     if denials := said.says(grammar.DENIALS):
         return _verdict("unrecognised", "denies being operator policy", denials)
-    spoken = acts(said.clauses)
-    if hands := tuple(act.words for act in spoken if not _is_of_operator(act, said)):
+    if hands := tuple(act.words for act in said.acts if not _is_of_operator(act, said)):
         return _verdict("unrecognised", "operator policy and an act of somebody else", hands)
-    limits = tuple(act.words for act in spoken) + said.says(grammar.NOT_BY_USER)
+    limits = tuple(act.words for act in said.acts) + said.says(grammar.NOT_BY_USER)
     limits += said.says(grammar.ASKS_OPERATOR, affirmed=True)
     loophole = said.says((r"\b(?:unless|except (?:if|when|that)) (?!(?:<article> )?<operators>)",))
-    sure = said.english and not said.asks and not loophole
-    if limits and sure and not goes_alone(said.clauses):
+    if limits and said.is_plain and not loophole:
         return _verdict("conveys", "operator policy, not the user's to lift", policy + limits)
     return _verdict("unrecognised", "does not say who may lift the lock", policy)
 
@@ -150,17 +148,19 @@ def _of_user(said: Reading) -> TextJudgement:
 
 def _remedies(said: Reading, kind: str) -> Phrases:
     """The user's acts of that kind, where the text speaks of no act that is another's."""
-    spoken = [act for act in acts(said.clauses) if not act.denied]
+    spoken = [act for act in said.acts if not act.denied]
     own = [act for act in spoken if re.match(kind, act.words) and not _on_server(act)]
     named = pattern(r"\b(?:<users>|<places>)\b").search(" | ".join(said.clauses)) is not None
     users = all(act.whose == "user" or (act.whose == "nobody" and named) for act in own)
     others = any(act.whose in ("operator", "config") for act in spoken)
     withheld = any(
-        act.denied and act.whose == "user" and re.match(kind, act.words)
-        for act in acts(said.clauses)
+        act.denied and act.whose == "user" and re.match(kind, act.words) for act in said.acts
     )
-    sure = said.english and not said.asks and not goes_alone(said.clauses)
-    return tuple(act.words for act in own) if sure and users and not others and not withheld else ()
+    return (
+        tuple(act.words for act in own)
+        if said.is_plain and users and not others and not withheld
+        else ()
+    )
 
 
 def _on_server(act: Act) -> bool:
@@ -174,7 +174,7 @@ def _on_server(act: Act) -> bool:
 def _of_pending(said: Reading) -> TextJudgement:
     """Waits for the user's approval."""
     found = _remedies(said, grammar.APPROVING)
-    if not goes_alone(said.clauses) and not said.asks:
+    if not said.goes_alone and not said.asks:
         found += said.says(grammar.NEEDS_APPROVAL, affirmed=True)
     if found:
         return _verdict("conveys", "names the approval that lifts it", found)
@@ -192,7 +192,7 @@ def _of_quarantined(said: Reading) -> TextJudgement:
     told = said.deeds(grammar.OF_ANYONE)
     found = tuple(deed.phrase for deed in told if deed.kind != "enable")
     found += said.says(grammar.NEEDS_APPROVAL + grammar.NEEDS_REVIEW, affirmed=True)
-    if found and not goes_alone(said.clauses):
+    if found and not said.goes_alone:
         return _verdict("conveys", "names the review that lifts it", found)
     own = words().approve_stems + words().review_stems
     return (
@@ -212,7 +212,7 @@ def _of_server_off(said: Reading) -> TextJudgement:
         if deed.kind == "enable" and (deed.on_server or (off and "tool" not in deed.phrase))
     )
     found += said.says(grammar.SERVER_ACTS, affirmed=True)
-    if found and not goes_alone(said.clauses):
+    if found and not said.goes_alone:
         return _verdict("conveys", "tells to enable the server", found)
     own = (*words().enable_stems, "server")
     return _config_remedy(said, told, own, edits_count=False) or _verdict(
@@ -228,12 +228,12 @@ def _of_unknown(said: Reading) -> TextJudgement:
         return _verdict("convicted", "orders an act although the reason is unknown", accused)
     ordered = tuple(
         act.words
-        for act in acts(said.clauses)
+        for act in said.acts
         if not act.denied and not re.search(r"\b(?:logs?|again)\b", act.told)
     )
     ordered += said.says(grammar.BLAMES)
     undetermined = said.says(grammar.UNDETERMINED)
-    if undetermined and not ordered and not said.asks and not goes_alone(said.clauses):
+    if undetermined and not ordered and not said.asks and not said.goes_alone:
         return _verdict("conveys", "the reason is not known, no act is ordered", undetermined)
     return _verdict("unrecognised", "not a neutral text", ordered)
 

@@ -65,7 +65,6 @@ class Act:
     """One act: its words, what follows them in its statement, and whose it is."""
 
     words: str
-    before: str
     told: str
     whose: Whose
     denied: bool
@@ -102,7 +101,7 @@ def _of_clause(clause: str) -> Iterator[Act]:
                 denied = _is_denied(piece, found) or (was_denied and listed)
                 doer = _whose(piece, start, found, doer)
                 start = found.end()
-                yield Act(found[0], piece[: found.start()], piece[found.start() :], doer, denied)
+                yield Act(found[0], piece[found.start() :], doer, denied)
                 doer = "nobody" if denied else doer
         people = [_group(found) for found in _people().finditer(part)]
         left_to_them = people[-1:] == ["operator"] and doer in ("operator", "nobody", "config")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from mcp_proxy_conformance.discovery import remediation_grammar as grammar
-from mcp_proxy_conformance.discovery.remediation_acts import acts
+from mcp_proxy_conformance.discovery.remediation_acts import acts, goes_alone
 from mcp_proxy_conformance.discovery.remediation_grammar import pattern
 from mcp_proxy_conformance.discovery.remediation_words import (
     Phrases,
@@ -46,7 +46,14 @@ class Reading:
         self.clauses = clauses(text)
         self.whole = every_word(text)
         self.english = is_english(text)
+        self.acts = acts(self.clauses)
         self.asks = any(acts(clauses(one)) for one in _QUESTION.findall(text))
+        self.goes_alone = goes_alone(self.clauses)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is English, asks for no act, and sends nobody off alone."""
+        return self.english and not self.asks and not self.goes_alone
 
     def says(self, templates: Phrases, *, affirmed: bool = False) -> Phrases:
         """The places where a template matches; affirmed ones have no negator shortly before."""

@@ -243,15 +243,13 @@ class CommandAdapter:
         try:
             said = msgspec.json.decode(line, type=Said)
         except RecursionError:
-            deep = f"which nests too deeply; {WANTED}"
-            raise self._break(f"its answer to {op} is {quoted(line)}, {deep}") from None
+            raise self._misread(op, line, f", which nests too deeply; {WANTED}") from None
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            told = f"its answer to {op} is {quoted(line)} ({error}); {WANTED}"
-            raise self._break(told) from None
+            raise self._misread(op, line, f" ({error}); {WANTED}") from None
         given = [said.ok, said.refused, said.unsupported or None, said.error]
         if sum(one is not None for one in given) != 1:
             wanted = "it must hold exactly one of ok, refused, unsupported and error"
-            raise self._break(f"its answer to {op} is {quoted(line)}; {wanted}")
+            raise self._misread(op, line, f"; {wanted}")
         if said.id != self._number:
             raise self._break(
                 f"its answer to request {self._number} ({op}) is {quoted(line)}; {WANTED}"
@@ -260,6 +258,9 @@ class CommandAdapter:
         if fault is not None:
             raise self._break(f"its answer to {op} has {fault}")
         return said
+
+    def _misread(self, op: str, line: bytes, fault: str) -> AdapterError:
+        return self._break(f"its answer to {op} is {quoted(line)}{fault}")
 
     def _break(self, complaint: str) -> AdapterError:
         """From now on the adapter is out of step, and is ended."""

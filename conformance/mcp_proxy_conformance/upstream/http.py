@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 
 MOST_BODY = 16 << 20
+"""Bytes; what is longer is no request of anybody's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,9 +66,10 @@ def _expect_short(length: int) -> None:
 
 
 async def _read_chunks(reader: asyncio.StreamReader) -> bytes:
-    chunks = list[bytes]()
+    chunks, total = list[bytes](), 0
     while size := int((await reader.readuntil(b"\r\n")).partition(b";")[0], 16):
-        _expect_short(size + sum(map(len, chunks)))
+        total += size
+        _expect_short(total)
         chunks.append(await reader.readexactly(size))
         await reader.readexactly(2)
     while await reader.readuntil(b"\r\n") != b"\r\n":

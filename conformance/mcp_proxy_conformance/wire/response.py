@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 MOST_DIGITS = 9
 """Of the milliseconds of `retry`."""
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
@@ -32,7 +33,8 @@ class EventReader:
     """Fed with bytes as they come, it gives whole events; what no blank line ends stays pending.
 
     Attributes:
-        last_id: From where the stream can be taken up again; empty when it names no place.
+        last_id: From where the stream can be taken up again; empty when it names no place, or one
+            that no header can carry.
         retry_s: Seconds to wait before that.
     """
 
@@ -87,7 +89,7 @@ class EventReader:
     def _dispatch(self) -> Event | None:
         data, event = self._data, self._event
         self._data, self._event = [], "message"
-        self.last_id = self._id or ""
+        self.last_id = "" if _CONTROL.search(self._id or "") else self._id or ""
         return Event(data=b"\n".join(data), event=event, id=self._id) if data else None
 
 

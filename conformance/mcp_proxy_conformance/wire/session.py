@@ -29,7 +29,6 @@ PAUSE_S = 0.05
 SESSION_ID, STREAM = "Mcp-Session-Id", "text/event-stream"
 OK, NOT_FOUND = 200, 404
 ACKNOWLEDGED = range(200, 300)
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _SESSION_ID = re.compile(r"[\x21-\x7e]+")
 _STANDING = [
     ("Accept", "application/json, text/event-stream"),
@@ -77,8 +76,7 @@ class Session:
             timeout=timeout,
             until=awaited.arrived,
         )
-        named = "" if _CONTROL.search(answer.last_id) else answer.last_id
-        if named and answer.status == OK and not (self.stateless or awaited.is_over):
+        if answer.last_id and answer.status == OK and not (self.stateless or awaited.is_over):
             answer = self._resumed(answer, awaited, deadline)
         return awaited.reply(answer, in_session=self.id is not None)
 

@@ -1,7 +1,7 @@
 """Decisions that only changed proxies take, and the parts of a proxy that ask for them."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from mcp_proxy_reference.config import Server
@@ -65,32 +65,18 @@ class ChangedTools(Tools):
     """The proxy's own tools, with the last word elsewhere."""
 
     def retrieve_tools(self, agent: Agent, arguments: Mapping[str, Any]) -> Json:
-        """Answer one discovery request; each decision is asked for once, for some remember."""
-        policy, read = decisions(self.gateway), dict[str, Any]()
-
-        def limit(given: Mapping[str, Any], default: int) -> int:
-            read["limit"] = policy.limit(given, default)
-            return int(read["limit"])
-
-        def flag(given: Mapping[str, Any]) -> bool:
-            read["flag"] = policy.flag(given)
-            return bool(read["flag"])
-
-        self.gateway.policy = listening = replace(policy, limit=limit, flag=flag)
-        try:
-            document = super().retrieve_tools(agent, arguments)
-        finally:
-            if self.gateway.policy is listening:
-                self.gateway.policy = policy
+        """Answer one discovery request."""
+        asked = self.asked(arguments)
+        document = self.discover(agent, asked)
         request = Request(
             agent=agent,
-            query=arguments["query"],
-            limit=read["limit"],
-            flag=read["flag"],
+            query=asked.query,
+            limit=asked.limit,
+            flag=asked.flag,
             arguments=arguments,
             store=self.gateway.store,
         )
-        return policy.answer(document, request)
+        return decisions(self.gateway).answer(document, request)
 
     def listed(self, server: Server, tools: Sequence[Facts]) -> Json:
         """A server as the listing shows it."""
