@@ -59,6 +59,7 @@ def poll(observe: Callable[[], T], until: Callable[[T], bool], within_s: float) 
         seen = observe()
         if until(seen) or time.monotonic() >= deadline:
             return seen
+        del seen  # it may be large
         time.sleep(EVERY_S)
 
 

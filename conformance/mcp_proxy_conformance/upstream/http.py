@@ -5,18 +5,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+import threading
 from dataclasses import dataclass
 from http.client import responses
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import asyncio
-if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
 
-MOST_BODY = 16 << 20
-"""Bytes; what is longer is no request of anybody's."""
+MOST_HEAD, MOST_BODY, MOST_BODIES = 64 << 10, 16 << 20, 64 << 20
+"""Bytes of a request's head, of a body, and of all bodies that are being read at one time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,43 +37,75 @@ class HttpRequest:
         return (self.header("connection") or "").lower() != "close"
 
 
+class _Bodies:
+    """Counts the bytes of the bodies that all connections of this process are reading."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()  # a host has a thread of its own
+        self._bytes = 0
+
+    def add(self, size: int) -> None:
+        """Raise ValueError for what has no room."""
+        with self._lock:
+            if self._bytes + size > MOST_BODIES:
+                raise ValueError(f"bodies of {self._bytes + size} bytes at one time")
+            self._bytes += size
+
+    def remove(self, size: int) -> None:
+        """Make room again."""
+        with self._lock:
+            self._bytes -= size
+
+
+_BODIES = _Bodies()
+
+
+class _Body:
+    """The body of one request while it is read."""
+
+    def __init__(self) -> None:
+        self.content = bytearray()
+        self._claimed = 0
+
+    async def read(self, reader: asyncio.StreamReader, size: int) -> None:
+        """Append that many bytes; ValueError for more than a request has."""
+        if size < 0 or len(self.content) + size > MOST_BODY:
+            raise ValueError(f"a body of {len(self.content) + size} bytes")
+        _BODIES.add(size)
+        self._claimed += size
+        self.content += await reader.readexactly(size)
+
+    def close(self) -> None:
+        """Make room for others."""
+        _BODIES.remove(self._claimed)
+
+
 async def read_request(reader: asyncio.StreamReader) -> HttpRequest:
     """Read one request.
 
     Raises:
         asyncio.IncompleteReadError: The peer closed; between requests that is the usual end.
-        ValueError: What came is not HTTP.
+        ValueError: What came is not HTTP, or longer than a request is.
     """
     head = await reader.readuntil(b"\r\n\r\n")
     line, *lines = head.decode("latin-1").split("\r\n")[:-2]
     method, path, _ = line.split(" ", 2)
     headers = tuple((k, v.strip()) for k, _, v in (line.partition(":") for line in lines))
     request = HttpRequest(method=method, path=path, headers=headers, body=b"")
-    if "chunked" in (request.header("transfer-encoding") or "").lower():
-        body = await _read_chunks(reader)
-    else:
-        length = int(request.header("content-length") or 0)
-        _expect_short(length)
-        body = await reader.readexactly(length)
-    return HttpRequest(method=method, path=path, headers=headers, body=body)
+    with contextlib.closing(_Body()) as body:
+        if "chunked" in (request.header("transfer-encoding") or "").lower():
+            await _read_chunks(reader, body)
+        else:
+            await body.read(reader, int(request.header("content-length") or 0))
+        return HttpRequest(method=method, path=path, headers=headers, body=bytes(body.content))
 
 
-def _expect_short(length: int) -> None:
-    """Raise ValueError for a body that no request has."""
-    if length > MOST_BODY:
-        raise ValueError(f"a body of {length} bytes")
-
-
-async def _read_chunks(reader: asyncio.StreamReader) -> bytes:
-    chunks, total = list[bytes](), 0
+async def _read_chunks(reader: asyncio.StreamReader, body: _Body) -> None:
     while size := int((await reader.readuntil(b"\r\n")).partition(b";")[0], 16):
-        total += size
-        _expect_short(total)
-        chunks.append(await reader.readexactly(size))
+        await body.read(reader, size)
         await reader.readexactly(2)
     while await reader.readuntil(b"\r\n") != b"\r\n":
         pass  # a trailer
-    return b"".join(chunks)
 
 
 def render_response(status: int, body: bytes, headers: tuple[tuple[str, str], ...]) -> bytes:
@@ -85,7 +116,6 @@ def render_response(status: int, body: bytes, headers: tuple[tuple[str, str], ..
     return "\r\n".join(lines).encode("latin-1") + body
 
 
-LIMIT = 64 << 20
 BACKLOG = 256
 _ENDED = (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError, ValueError)
 
@@ -93,14 +123,19 @@ _ENDED = (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionErro
 class Listener:
     """Serves each connection with `serve(reader, writer)`, which returns when it is done.
 
+    The reader refuses a line, or a head, of more bytes than `longest`.
+
     Not `asyncio.start_server`: that one reports cancelled handlers as errors, and loses a
     connection which it is accepting while it is closed.
     """
 
     def __init__(
-        self, serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+        self,
+        serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]],
+        longest: int = MOST_HEAD,
     ) -> None:
         self._serve = serve
+        self._longest = longest
         self._socket: socket.socket | None = None
         self._live: dict[asyncio.Task[None], socket.socket | asyncio.WriteTransport] = {}
         self.port = 0
@@ -141,7 +176,7 @@ class Listener:
     async def _connection(self, sock: socket.socket) -> None:
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None
-        reader = asyncio.StreamReader(limit=LIMIT, loop=loop)
+        reader = asyncio.StreamReader(limit=self._longest, loop=loop)
         protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
         with contextlib.suppress(*_ENDED):
             transport, _ = await loop.connect_accepted_socket(lambda: protocol, sock)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from mcp_proxy_conformance.upstream.http import Listener
+from mcp_proxy_conformance.upstream.http import MOST_BODY, Listener
 from mcp_proxy_conformance.wire import era
 from mcp_proxy_conformance.wire.jsonrpc import dumps
 
@@ -160,7 +160,7 @@ class LineServer:
         self._name = name
         self._script = script
         self._transcript: Transcript | None = None
-        self._listener = Listener(self._serve)
+        self._listener = Listener(self._serve, MOST_BODY)
         self._sessions: set[asyncio.StreamWriter] = set()
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 from dataclasses import dataclass
+from io import BytesIO
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -75,15 +76,20 @@ class _Body:
     """The bytes of a response as they come in; it survives the failure of the connection."""
 
     def __init__(self) -> None:
-        self.chunks: list[bytes] = []
-        self.size = 0
+        self._bytes = BytesIO()  # its value shares its memory; pieces that are joined double it
         self.events: list[Event] = []
         self.reader = EventReader()
         self.seconds = 0.0
 
+    def add(self, piece: bytes) -> None:
+        """Append; ProtocolFault for more than is read."""
+        if self._bytes.tell() + len(piece) > MAX_BODY:
+            raise ProtocolFault("size", f"at most {MAX_BODY} bytes", "more", piece)
+        self._bytes.write(piece)
+
     @property
     def raw(self) -> bytes:
-        return b"".join(self.chunks)
+        return self._bytes.getvalue()
 
 
 def check_header(name: str, value: str) -> None:
@@ -279,10 +285,7 @@ def _fill(
             raise
         if not chunk:
             break
-        body.chunks.append(chunk)
-        body.size += len(chunk)
-        if body.size > MAX_BODY:
-            raise ProtocolFault("size", f"at most {MAX_BODY} bytes", "more", chunk)
+        body.add(chunk)
         if until is not None and not body.seconds:
             events = body.reader.feed(chunk)
             body.events += events

@@ -63,7 +63,7 @@ class Node(NamedTuple):
 
     def value(self) -> Any:
         """The value as Python data; of members with one name the last wins."""
-        return json.loads(self.raw.decode())
+        return json.loads(str(memoryview(self.source)[self.start : self.end], "utf-8"))
 
     def get(self, key: str | int) -> Node | None:
         """A member by name (the last of that name) or an item by index; nothing if absent."""

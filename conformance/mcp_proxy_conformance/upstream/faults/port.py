@@ -96,8 +96,9 @@ class Port:
         keeps = True
         while keeps:
             request = await read_request(reader)
-            reply = self._server(request).reply(request, connection)
-            keeps = await send(reply, reader, writer) and request.keeps
+            reply, keeps = self._server(request).reply(request, connection), request.keeps
+            del request  # its body, for as long as nothing else comes
+            keeps = await send(reply, reader, writer) and keeps
 
     def _server(self, request: HttpRequest) -> FaultyServer:
         """The server whose path it is; strange paths are the first one's to refuse."""
