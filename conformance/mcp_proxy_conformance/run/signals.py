@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
+from collections.abc import Generator
 
 import pytest
 
@@ -35,6 +36,23 @@ class Interruption:
         if self._came is not None:
             raise KeyboardInterrupt
 
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self) -> Generator[None, object, object]:
+        """Raise an interruption from here.
+
+        CPython 3.11 knows no line number for some places where a signal is met, and pytest breaks
+        when it prints such a one.
+        """
+        try:
+            return (yield)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt from None
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collection(self) -> Generator[None, object, object]:
+        """Likewise."""
+        return (yield from self.pytest_runtestloop())
+
 
 INTERRUPTION = pytest.StashKey[Interruption]()
 
@@ -45,6 +63,8 @@ def heed(config: pytest.Config, *numbers: signal.Signals) -> None:
     A run that was interrupted ignores them from then on, and leaves them so.
     """
     heard = config.stash.setdefault(INTERRUPTION, Interruption())
+    if not config.pluginmanager.is_registered(heard):
+        config.pluginmanager.register(heard)
     before = {number: signal.signal(number, heard) for number in numbers}
 
     def end() -> None:
