@@ -8,7 +8,12 @@ from mcp_proxy_conformance.verdict.result import HINTS
 
 DISAGREES = "the target does not agree with itself; first seen: assert 11 <= 10"
 UNREAD = "unrecognised text, pin it with its class: 'ask the one who knows'"
-UNREADABLE = {"reason": UNREAD, "cause": "unread_text", "hint": HINTS["unread_text"]}
+UNREADABLE = {
+    "reason": UNREAD,
+    "cause": "unread_text",
+    "hint": HINTS["unread_text"],
+    "unread": [{"status": "disabled_by_config", "text": "ask the one who knows"}],
+}
 UNSTEADY = {"reason": DISAGREES, "cause": "disagrees", "hint": HINTS["disagrees"]}
 
 

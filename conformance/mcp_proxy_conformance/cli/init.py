@@ -1,7 +1,8 @@
-"""`init`: write a commented target file."""
+"""`init`: write a commented target file, or add what a report leaves to be pinned to one."""
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -9,21 +10,61 @@ import click
 
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.cli.groups import examples
+from mcp_proxy_conformance.report.pins import pins
+from mcp_proxy_conformance.report.reading import BadReport, read_report
 from mcp_proxy_conformance.targets.description import FILE
 from mcp_proxy_conformance.verdict.outcome import DECLARATION
 
+TO_CHOOSE = (
+    "Texts that a run could not read, each under the lock that it was told for: move it to the one",
+    "whose remedy it is, and take the # away.",
+)
+TABLE = re.compile(r"^\[+ *(.*?) *\]", re.MULTILINE)
 
-@click.command(epilog=examples("init", "init targets/new.toml"))
+
+@click.command(epilog=examples("init", "init targets/new.toml", "init --from out/report.json"))
 @click.argument("path", type=click.Path(path_type=Path), default=FILE)
-def init(path: Path) -> None:
-    """Write a commented target file; never over one that is there."""
+@click.option(
+    "--from", "report", metavar="REPORT", type=click.Path(path_type=Path),
+    help="Add the texts that this report.json says were not read, as comments to choose from.",
+)  # fmt: skip
+def init(path: Path, report: Path | None) -> None:
+    """Write a commented target file; never over one that is there.
+
+    With --from a file that is there keeps all it has, and the texts are added at its end.
+    """
+    there = report is not None and path.exists()
     try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write((schemas_dir() / FILE).read_text(encoding="utf-8"))
+        template = schemas_dir() / FILE
+        before = (path if there else template).read_text(encoding="utf-8")
+        added = "" if report is None else _to_choose(report, before)
+        if report is not None and not added:
+            click.echo(f"{report}: there is nothing to pin that {path} does not have")
+            return
+        with path.open("a" if there else "x", encoding="utf-8") as file:
+            file.write(added if there else before + added)
+    except BadReport as error:
+        click.echo(str(error), err=True)
+        sys.exit(DECLARATION)
     except FileExistsError:
         click.echo(f"{path} exists; name another file, or move it away", err=True)
         sys.exit(DECLARATION)
-    except OSError as error:
-        click.echo(f"{path} cannot be written: {error.strerror}; name another file", err=True)
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        click.echo(f"{path} cannot be written: {why}; name another file", err=True)
         sys.exit(DECLARATION)
-    click.echo(f"{path}: name your proxy in it, then: mcp-proxy-conformance run")
+    if report is not None:
+        click.echo(f"{path}: choose the lock of each text at its end, then run again")
+    else:
+        click.echo(f"{path}: name your proxy in it, then: mcp-proxy-conformance run")
+
+
+def _to_choose(report: Path, before: str) -> str:
+    """The texts as comments for the end of a target file; empty if it ends with them already."""
+    lines = pins(read_report(report))
+    if TABLE.findall(before)[-1:] == ["pins"]:
+        lines = lines[1:]  # it goes on to the end
+    if not lines:
+        return ""
+    added = "".join(f"# {line}\n" for line in (*TO_CHOOSE, *lines))
+    return "" if before.endswith(added) else ("" if before.endswith("\n") else "\n") + "\n" + added

@@ -468,7 +468,7 @@ def _called(case: Case, bench: Bench, *, way: int) -> Comparison:
                         breaks=["FR-011.never-reaches"])  # fmt: skip
     if called.reached:
         return compared  # no text of it is a rejection
-    text = mask(called.text, [tool.server, tool.tool])
+    text = mask(called.text, [str(tool), tool.server, tool.tool])
     if then.points_to_flag is not None:
         _pointer(called, bench, compared)
     if then.is_class is not None:
@@ -507,7 +507,7 @@ def _own_rejections(bench: Bench, status: str) -> list[str]:
         "server_disabled": ({"server_off": True},),
     }
     tools = [tool for state in pure.get(status, ()) for tool in bench.locked(**state)]
-    return [mask(bench.refusal(one), [one.server, one.tool]) for one in tools]
+    return [mask(bench.refusal(one), [str(one), one.server, one.tool]) for one in tools]
 
 
 def _pointer(called: Called, bench: Bench, compared: Comparison) -> None:

@@ -12,6 +12,7 @@ from mcp_proxy_conformance.discovery.bench import Bench, Called
 from mcp_proxy_conformance.discovery.locked import masked
 from mcp_proxy_conformance.discovery.remediation import claims_operator_policy, judge
 from mcp_proxy_conformance.discovery.remediation_words import MASKED_NAME
+from mcp_proxy_conformance.verdict.result import Unread
 
 CONFIG_WORD = "disabled_by_config"
 
@@ -55,7 +56,7 @@ def read_as_policy(bench: Bench, keys: Iterable[ToolKey], *, surface: int = 0) -
     unread = [key for key, outcome in told.items() if outcome == "unrecognised"]
     if unread and set(told.values()) <= {"conveys", "unrecognised"}:
         text = rejection(bench, unread[0], surface=surface).text
-        bench.require(None, f"unrecognised text, pin it as {CONFIG_WORD} or another: {text!r}")
+        raise Unread(text)
     return {str(key): outcome for key, outcome in told.items()}
 
 

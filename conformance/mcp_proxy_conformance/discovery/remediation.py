@@ -24,6 +24,7 @@ from mcp_proxy_conformance.discovery.remediation_words import (
     mask,
     words,
 )
+from mcp_proxy_conformance.verdict.comparison import note_text
 
 __all__ = [
     "Judgement",
@@ -62,7 +63,10 @@ def judge(
     """
     read = _read(text, status)
     if text not in pins or (status in pins[text] and read.outcome == "convicted"):
+        if read.outcome == "unrecognised":
+            note_text(text, status, pinned=False)
         return read
+    note_text(text, status, pinned=True)
     told = " and ".join(sorted(pins[text]))
     return _verdict(
         "conveys" if status in pins[text] else "convicted", f"pinned as {told}", (text,)

@@ -12,6 +12,7 @@ from mcp_proxy_conformance.report.colour import Line, indented, painted, short
 from mcp_proxy_conformance.report.details import advisories, checks, clauses, worlds
 from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.failures import failures, names
+from mcp_proxy_conformance.report.pins import pinned, pins
 from mcp_proxy_conformance.report.retelling import (
     is_after_the_end,
     is_left_out,
@@ -55,6 +56,7 @@ def summary(report: Report, path: Path, *, why: str) -> list[Line]:
         Line(),
         *([Line("known failures:"), *map(Line, known), Line()] if known else []),
         *_not_applicable(report),
+        *[Line(f"taken for what the target file pins: {one}") for one in pinned(report)],
         *([Line(f"advisory, never counted: {_some(advisory)} fail; {why}")] if advisory else []),
         Line(f"target {target_of(report)}"),
         Line(f"{profile_of(report)}: {_counted(report)}"),
@@ -187,14 +189,23 @@ def inconclusive(report: Report, again: Callable[[str], str]) -> list[Line]:
             *_where(befallen, again),
             Line(),
         ]
-    return lines + _uncounted(len(found))
+    return lines + _uncounted(len(found)) + _to_be_pinned(report)
+
+
+def _to_be_pinned(report: Report) -> list[Line]:
+    lines = [Line(f"    {line}", whole=True) for line in pins(report)]
+    if not lines:
+        return []
+    head = "To be pinned in the target file, each text under the lock whose remedy it is;"
+    more = "as they stand they say that each conveys the lock it was told for:"
+    return [Line(head), Line(more), *lines, Line()]
 
 
 def settling(clauses: list[str]) -> str:
     """What would settle what is open, where the result itself does not say."""
     if not clauses:
         return "another run"
-    return f"what `explain {clauses[0]}` says is observed, on a target that shows it"
+    return f"see to what is missing there; `explain {clauses[0]}` tells how it is looked for"
 
 
 def _by_reason(report: Report, verdict: str) -> dict[tuple[str, str], list[Result]]:

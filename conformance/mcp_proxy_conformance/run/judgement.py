@@ -24,6 +24,7 @@ from mcp_proxy_conformance.verdict.result import (
     DeclarationFault,
     Finding,
     Inconclusive,
+    LockText,
     Misshapen,
     NotApplicable,
     Verdict,
@@ -38,7 +39,7 @@ class Ending:
     """How one call of a check ended; `final` endings are neither settled nor confirmed.
 
     `since` is where in the transcript the call that counted began; `sides` are those of a failing
-    assertion, `comparison` is what the check concluded.
+    assertion, `comparison` is what the check concluded, `unread` and `pinned` are texts it judged.
     """
 
     verdict: Verdict
@@ -51,6 +52,8 @@ class Ending:
     since: int | None = None
     sides: tuple[str, Any, Any] | None = None
     comparison: Comparison | None = None
+    unread: tuple[LockText, ...] = ()
+    pinned: tuple[LockText, ...] = ()
 
     def findings(self, cited: tuple[str, ...]) -> tuple[Finding, ...]:
         """The differences that a failure rests on; an assertion speaks of what its check cites."""
@@ -68,7 +71,13 @@ def attempt(check: Callable[[], Any]) -> Ending:
     """Call a check once; every way of ending is a value, only interruptions are raised."""
     with watched() as left:
         ending = _ended(check)
-    return replace(ending, sides=left.sides, comparison=left.comparison)
+    return replace(
+        ending,
+        sides=left.sides,
+        comparison=left.comparison,
+        unread=tuple(left.unread),
+        pinned=tuple(left.pinned),
+    )
 
 
 def _ended(check: Callable[[], Any]) -> Ending:

@@ -140,6 +140,8 @@ class Session:
             stage=place.world.id or place.name,
             evidence=encodable((*evidence, *rests.lines)),
             cut=rests.cut,
+            unread=ending.unread if found.cause == "unread_text" else (),
+            pinned=ending.pinned,
             messages=tuple(rests.messages),
             reproduce=address(item),
             timing={"seconds": round(seconds, 4)},

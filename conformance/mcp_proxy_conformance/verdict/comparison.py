@@ -12,10 +12,18 @@ from typing import Any
 import msgspec
 
 from mcp_proxy_conformance.verdict.redaction import encodable
-from mcp_proxy_conformance.verdict.result import Cause, Finding, Inconclusive, NotApplicable
+from mcp_proxy_conformance.verdict.result import (
+    Cause,
+    Finding,
+    Inconclusive,
+    LockText,
+    NotApplicable,
+)
 
 MOST, WIDTH = 40, 400
 """Members and characters of a value that a report shows of a finding."""
+LONGEST_TEXT = 2_000
+"""Characters of a text that is told whole, to be pinned as it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,11 +131,14 @@ class Comparison:
 class Watch:
     """What one call of a check left to its judge.
 
-    `sides` are operator, left and right of a failing assertion; `comparison` is what it concluded.
+    `sides` are operator, left and right of a failing assertion; `comparison` is what it concluded;
+    `unread` and `pinned` are texts that it judged, each once.
     """
 
     sides: tuple[str, Any, Any] | None = None
     comparison: Comparison | None = None
+    unread: dict[LockText, None] = field(default_factory=dict)
+    pinned: dict[LockText, None] = field(default_factory=dict)
 
 
 _WATCH: ContextVar[Watch] = ContextVar("watch")
@@ -148,6 +159,15 @@ def compared(op: str, left: object, right: object) -> None:
     """Keep both sides of a failing assertion for the judge of the check that is being called."""
     if (watch := _WATCH.get(None)) is not None:
         watch.sides = (op, left, right)
+
+
+def note_text(text: str, status: str, *, pinned: bool) -> None:
+    """Note a text that the check being called cannot read, or takes for what is declared of it."""
+    watch = _WATCH.get(None)
+    if watch is not None and len(text) <= LONGEST_TEXT:
+        noted = watch.pinned if pinned else watch.unread
+        if len(noted) < MOST:
+            noted[LockText(status=status, text=text)] = None
 
 
 def of_sides(sides: tuple[str, Any, Any] | None, clauses: tuple[str, ...]) -> tuple[Finding, ...]:

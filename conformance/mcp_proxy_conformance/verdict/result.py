@@ -24,7 +24,8 @@ Cause = Literal[
 ]  # fmt: skip
 """Why a clause or a result neither passes nor fails; decisions rest on this, never on a reason."""
 HINTS: Mapping[Cause, str] = {
-    "unread_text": "pin that text under its status word: `pins` in the target file",
+    "unread_text": "pin that text under the lock whose remedy it is: `pins` in the target file;"
+    " `init --from` writes the lines",
     "disagrees": "a target that answers equal requests alike; if it is slow to follow a lock, a"
     " longer --settle",
     "not_supported": "answer that operation, or leave the capability out of the target file",
@@ -55,6 +56,13 @@ class Inconclusive(Exception):
         self.cause: Cause = cause
         self.hint = hint or HINTS.get(cause, "")
         super().__init__(reason)
+
+
+class LockText(msgspec.Struct, frozen=True, kw_only=True):
+    """A text of the target, names in it masked, and the status that it was told for."""
+
+    status: str
+    text: str
 
 
 class Unread(Inconclusive):
@@ -121,7 +129,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     of a pass, else those that were not settled. `observed` are the clauses that hold, whatever the
     verdict; `unseen` those that the check cites and of which it says nothing. `hint` is what would
     settle what is open. `cut` are the members that were not compared, since they move between equal
-    requests.
+    requests. `unread` are the texts that could not be read, `pinned` those that were taken for what
+    the target file says.
     """
 
     check: str
@@ -138,6 +147,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     unseen: tuple[str, ...] = ()
     evidence: tuple[str, ...] = ()
     cut: tuple[str, ...] = ()
+    unread: tuple[LockText, ...] = ()
+    pinned: tuple[LockText, ...] = ()
     messages: tuple[str, ...] = ()
     blame: Blame = ""
     reproduce: str = ""

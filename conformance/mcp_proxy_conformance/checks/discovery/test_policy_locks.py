@@ -21,6 +21,7 @@ from mcp_proxy_conformance.discovery.locked import (
 )
 from mcp_proxy_conformance.discovery.oracle import counted_as
 from mcp_proxy_conformance.discovery.remediation import judge
+from mcp_proxy_conformance.verdict.result import Unread
 
 MIXED = stage("mixed")
 COMBOS = stage("combos")
@@ -139,8 +140,9 @@ def _wrong_rejections(bench: Bench) -> dict[Told, str]:
 
 
 def _all_read(bench: Bench, told: set[Told], wrong: dict[Told, str]) -> dict[Told, str]:
-    unread = _unread(bench, told)
-    bench.require(wrong or not unread, f"unrecognised, pin it: {unread}")
+    if not wrong:
+        for text in _unread(bench, told):
+            raise Unread(text)
     return wrong
 
 

@@ -15,6 +15,7 @@ from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
 from mcp_proxy_conformance.discovery.locked import own_texts, repeated
 from mcp_proxy_conformance.discovery.oracle import remediation_keys
 from mcp_proxy_conformance.discovery.remediation import TextJudgement, judge
+from mcp_proxy_conformance.verdict.result import Unread
 
 MIXED = stage("mixed")
 CROWD = stage("crowd")
@@ -129,11 +130,11 @@ def test_no_text_orders_the_act_that_lifts_another_kind_of_lock(bench: Bench) ->
     bench.require("disabled_by_config" in {status for status, _ in told}, "no config text was told")
 
     wrong = {text: one for text, one in told.items() if one.outcome == "convicted"}
-    bench.require(
-        wrong or not _unread_config(told), f"unrecognised, pin it: {_unread_config(told)}"
-    )
 
     assert wrong == {}
+    for (status, text), one in told.items():
+        if status == "disabled_by_config" and one.outcome == "unrecognised":
+            raise Unread(text)
 
 
 @requirement("FR-005.class~conveys")
@@ -181,11 +182,3 @@ def _judged(bench: Bench, keys: Iterable[ToolKey]) -> dict[tuple[str, str], Text
     texts = own_texts(bench, keys)
     pairs = [(status, text) for status, told in texts.items() for text in sorted(told)]
     return {(status, text): judge(text, status, pins=pins) for status, text in pairs}
-
-
-def _unread_config(told: dict[tuple[str, str], TextJudgement]) -> list[str]:
-    return [
-        text
-        for (status, text), one in told.items()
-        if status == "disabled_by_config" and one.outcome == "unrecognised"
-    ]

@@ -1,0 +1,50 @@
+"""Texts that were not read, as the lines that a target file takes."""
+
+from __future__ import annotations
+
+import tomllib
+
+import msgspec
+import pytest
+from told_endings import OPEN, of
+
+from mcp_proxy_conformance.report.document import Report
+from mcp_proxy_conformance.report.pins import pinned, pins, quoted
+
+CONFIG, USER = "disabled_by_config", "disabled_by_user"
+ODD = 'Ask "them"\n\x7f\u202e\U000e0041 \U0001f512 C:\\new'
+
+
+def _report(*texts: tuple[str, str], level: str = "F", **members: object) -> Report:
+    unread = [{"status": status, "text": text} for status, text in texts]
+    result = of("test_words", ["FR-005.class"], verdict="inconclusive", blame="",
+                judgement=level, unread=unread, **members)  # fmt: skip
+    return msgspec.convert(OPEN | {"results": [result]}, Report)
+
+
+def test_each_text_stands_once_under_the_first_status_it_was_told_for() -> None:
+    """The others are told beside it, for the person who chooses."""
+    lines = pins(_report((USER, "b"), (CONFIG, "a"), (CONFIG, "b"), (USER, "b"), (USER, ODD)))
+
+    assert tomllib.loads("\n".join(lines)) == {"pins": {CONFIG: ["a"], USER: ["b", ODD]}}
+    assert [line for line in lines if "#" in line] == ['  "b",  # told for disabled_by_config, too']
+
+
+@pytest.mark.parametrize("text", [ODD, "", "'''", "\t\x00"])
+def test_a_text_is_quoted_so_that_it_comes_back_and_nothing_of_it_acts(text: str) -> None:
+    """On one line of what prints."""
+    assert tomllib.loads(f"a = {quoted(text)}") == {"a": text}
+    assert quoted(text).isprintable()
+
+
+def test_where_every_text_that_counts_was_read_there_is_nothing_to_pin() -> None:
+    """Advisory checks read with wider lists; what they leave open counts for nothing."""
+    assert pins(_report()) == []
+    assert pins(_report((USER, "b"), level="A")) == []
+
+
+def test_what_was_taken_for_its_pin_is_told_with_its_statuses() -> None:
+    """Once for all results."""
+    texts = [{"status": USER, "text": "b"}, {"status": CONFIG, "text": "b"}]
+
+    assert pinned(_report(pinned=[*texts, *texts])) == [f'"b" for {CONFIG} and {USER}']
