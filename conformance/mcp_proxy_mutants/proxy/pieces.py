@@ -1,17 +1,30 @@
 """What several faults are made of."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
-from typing import Any
+from typing import Any, Final
 
-from mcp_proxy_mutants.proxy.swapping import decide, own, put
+from mcp_proxy_mutants.proxy.swapping import decide
 from mcp_proxy_mutants.proxy.wrapping import Request
 from mcp_proxy_reference import policy as std
-from mcp_proxy_reference.facts import Facts, Json
+from mcp_proxy_reference.facts import Facts, Json, Status
 from mcp_proxy_reference.gateway import Gateway
+from mcp_proxy_reference.loader import Connection
+from mcp_proxy_reference.upstream import Upstream
 
+CONFIG: Final = "disabled_by_config"
+USER: Final = "disabled_by_user"
+PENDING: Final = "pending_approval"
+OFF: Final = "server_disabled"
+UNKNOWN: Final = "disabled_unknown"
+QUARANTINED: Final = "server_quarantined"
+Chosen = Callable[[Facts], bool]
+Texts = Mapping[Status, str]
+Tally = Sequence[tuple[Facts, Status | None]]
+Counts = Callable[[Tally], Any]
+FLAG = "include_disabled"
 HOLDS: Mapping[str, Callable[[Facts], bool]] = {
     "server_disabled": lambda facts: not facts.enabled,
     "disabled_by_config": lambda facts: facts.denied,
@@ -93,31 +106,90 @@ def texts(**change: str) -> dict[str, str]:
     return {**{str(status): text for status, text in std.REMEDIATION.items()}, **change}
 
 
-def later_pages(gateway: Gateway) -> set[str]:
-    """The addresses of tools that did not come with the first page, filled as servers are read."""
-    later: set[str] = set()
-    attach = own(gateway, "_attach")
+def on_later_pages(gateway: Gateway) -> Chosen:
+    """Note which tools come on other pages of a server's list than the first."""
+    later: set[tuple[str, str]] = set()
 
-    def watch(upstream: Any) -> Any:
-        name, connect = upstream.connection.server_id, own(upstream, "_connect")
+    def noting(upstream: Upstream) -> None:
+        real = upstream._connect  # noqa: SLF001 - pages are seen nowhere else
 
-        async def connected(connection: Any) -> Any:
-            session = await connect(connection)
-            request = session.request
+        async def connect(connection: Connection) -> Any:
+            session = await real(connection)
+            ask = session.request
 
-            async def asked(method: str, params: Json) -> Json:
-                result: Json = await request(method, params)
-                if method == "tools/list" and "cursor" in params:
-                    later.update(f"{name}:{tool['name']}" for tool in result.get("tools", []))
+            async def request(method: str, params: Json) -> Json:
+                result = await ask(method, params)
+                if method == "tools/list" and params.get("cursor"):
+                    names = [one["name"] for one in result.get("tools", [])]
+                    later.update((connection.server_id, name) for name in names)
                 return result
 
-            put(session, request=asked)
+            session.request = request  # type: ignore[method-assign]
             return session
 
-        put(upstream, _connect=connected)
-        return upstream
+        upstream._connect = connect  # type: ignore[assignment] # noqa: SLF001
 
     for upstream in gateway.upstreams.values():
-        watch(upstream)
-    put(gateway, _attach=lambda server: watch(attach(server)))
-    return later
+        noting(upstream)
+    return lambda facts: (facts.tool.server, facts.tool.name) in later
+
+
+def seen_as(read: Callable[[Gateway, Facts], bool]) -> Callable[[Gateway], None]:
+    """Lists and searches read the operator's lists in a way of their own; calls do not."""
+
+    def swap(gateway: Gateway) -> None:
+        def view(facts: Facts) -> Facts:
+            return replace(facts, denied=read(gateway, facts))
+
+        decide(
+            gateway,
+            may_call=lambda facts, surface: std.may_call(
+                facts if called(surface) else view(facts), surface
+            ),
+            classify=lambda facts: std.classify(view(facts)),
+            withheld_status=lambda facts: std.withheld_status(view(facts)),
+        )
+
+    return swap
+
+
+def then(change: Callable[[Json, Tally], Any]) -> Counts:
+    """The block, changed where there is one."""
+
+    def counts(tools: Tally) -> Any:
+        block = std.counts(tools)
+        return None if block is None else change(block, tools)
+
+    return counts
+
+
+def as_(status: Callable[[Facts, Status | None], Any]) -> Counts:
+    """The block of other statuses."""
+    return lambda tools: std.counts([(facts, status(facts, one)) for facts, one in tools])
+
+
+def by_name(relevance: Callable[[str, Facts], float]) -> Callable[[Gateway], None]:
+    """Every locked tool is matched apart from the index."""
+
+    def swap(gateway: Gateway) -> None:
+        def apart(facts: Facts) -> bool:
+            return facts.denied or facts.disabled_by_user or not facts.enabled
+
+        decide(
+            gateway,
+            indexed=lambda facts: std.indexed(facts) and not apart(facts),
+            withheld_status=lambda facts: (
+                std.classify(facts) if std.indexed(facts) else std.withheld_status(facts)
+            ),
+            matches=lambda query, facts: (
+                relevance(query, facts) if std.indexed(facts) else std.matches(query, facts)
+            ),
+            locked_entry=lambda facts, status, _: std.locked_entry(
+                facts, status, status in WITHHELD
+            ),
+        )
+
+    return swap
+
+
+SAID = texts()

@@ -105,14 +105,14 @@ def test_it_prints_what_each_row_came_to(tmp_path: Path) -> None:
 def test_in_full_checks_are_told_that_a_counterexample_needs(tmp_path: Path) -> None:
     """One has a single killer; one cannot be tried."""
     done, document = selftest(
-        tmp_path / "self.json", "--full", "--only=no-query-breaks", "--only=spec-dropped-in-time"
+        tmp_path / "self.json", "--full", "--only=no-query-breaks", "--only=dropped-in-time"
     )
 
     validate(document)
     rows = {row["id"]: row for row in document["rows"]}
     assert {name: row["cell"] for name, row in rows.items()} == {
         "no-query-breaks": "killed",
-        "spec-dropped-in-time": "needs --soak",
+        "dropped-in-time": "needs --soak",
     }
     assert done.returncode == 0
     assert document["alone"] == rows["no-query-breaks"]["by"]

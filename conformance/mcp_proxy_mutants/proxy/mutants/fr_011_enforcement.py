@@ -1,23 +1,121 @@
-"""Faults of calls: locks that discovery or a call surface forgets."""
+"""Faults of enforcement: calls that reach an upstream, locks that discovery lifts."""
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from mcp_proxy_mutants.proxy.mutant import Fresh, Mutant, mutant
-from mcp_proxy_mutants.proxy.pieces import called, crowded, every
+from mcp_proxy_mutants.proxy.pieces import PENDING, USER, Texts, called, crowded, every
 from mcp_proxy_mutants.proxy.swapping import decide
 from mcp_proxy_mutants.proxy.wrapping import Request
 from mcp_proxy_reference import policy as std
-from mcp_proxy_reference.facts import Facts, Json, Status
+from mcp_proxy_reference.facts import Agent, Facts, Json, Status, Surface
 from mcp_proxy_reference.gateway import Gateway
 from mcp_proxy_reference.store import StoreError
 from mcp_proxy_reference.upstream import UpstreamError
 
+OFTEN = 5
 May = Callable[[Facts, str], bool]
-CONFIG, USER, PENDING = "disabled_by_config", "disabled_by_user", "pending_approval"
 MOMENT_S = 1.0
+
+
+def _beside_another_call(gateway: Gateway) -> None:
+    """While a call is on its way to a server, the next one is not checked for a user lock."""
+    busy: dict[str, int] = {}
+    real = gateway.upstream
+
+    @contextmanager
+    def under_way(name: str) -> Iterator[None]:
+        busy[name] = busy.get(name, 0) + 1
+        try:
+            yield
+        finally:
+            busy[name] -= 1
+
+    class Way:
+        def __init__(self, name: str) -> None:
+            self._name = name
+
+        async def call(self, tool: str, arguments: Json) -> Json:
+            with under_way(self._name):
+                return await real(self._name).call(tool, arguments)
+
+    def checked(facts: Facts, surface: str) -> bool:
+        skipped = surface.startswith("call_tool_") and busy.get(facts.tool.server, 0) > 0
+        return std.may_call(replace(facts, disabled_by_user=False) if skipped else facts, surface)
+
+    gateway.upstream = Way  # type: ignore[assignment]
+    decide(gateway, may_call=checked)
+
+
+def _surface_without_user_locks(facts: Facts, surface: str) -> bool:
+    checked = replace(facts, disabled_by_user=False) if surface == "call_tool_write" else facts
+    return std.may_call(checked, surface)
+
+
+def _fifth_call_passes() -> Callable[[Facts, str], bool]:
+    calls: Counter[str] = Counter()
+
+    def unlucky(facts: Facts, surface: str) -> bool:
+        if not surface.startswith("call_tool_"):
+            return std.may_call(facts, surface)
+        calls[facts.tool.key] += not std.may_call(facts, surface)
+        return std.may_call(facts, surface) or calls[facts.tool.key] % OFTEN == 0
+
+    return unlucky
+
+
+def _discovered_passes(gateway: Gateway) -> None:
+    listed: set[str] = set()
+
+    def entry(facts: Facts, status: Status, withheld: bool) -> Json:
+        if status == "pending_approval":
+            listed.add(facts.tool.key)
+        return std.locked_entry(facts, status, withheld)
+
+    def passing(facts: Facts, surface: str) -> bool:
+        seen = surface.startswith("call_tool_") and facts.tool.key in listed
+        return std.may_call(replace(facts, approval="approved") if seen else facts, surface)
+
+    decide(gateway, locked_entry=entry, may_call=passing)
+
+
+def _rejection_forgets(gateway: Gateway) -> None:
+    """A tool that config denies loses its user lock with the first refused call."""
+
+    def said(facts: Facts, texts: Texts) -> str:
+        if facts.denied and facts.disabled_by_user:
+            gateway.store.lock(facts.tool, locked=False)
+        return std.rejection(facts, texts)
+
+    decide(gateway, rejection=said)
+
+
+def _rejection_unlocks(gateway: Gateway) -> None:
+    refused: Counter[str] = Counter()
+
+    def said(facts: Facts, texts: Texts) -> str:
+        refused[facts.tool.key] += 1
+        if facts.disabled_by_user and not facts.denied and refused[facts.tool.key] == OFTEN - 1:
+            gateway.store.lock(facts.tool, locked=False)
+        return std.rejection(facts, texts)
+
+    decide(gateway, rejection=said)
+
+
+def _locks_what_it_lists(gateway: Gateway) -> None:
+    """Listing a denied tool writes the denial into the approvals as a user lock."""
+
+    def entry(facts: Facts, status: Status, withheld: bool) -> Json:
+        if facts.denied and not facts.disabled_by_user:
+            gateway.store.lock(facts.tool, locked=True)
+        return std.locked_entry(facts, status, withheld)
+
+    decide(gateway, locked_entry=entry)
 
 
 def _or(when: Callable[[Facts, str], bool]) -> May:
@@ -180,118 +278,172 @@ def _lifted_by_search(gateway: Gateway) -> None:
     )
 
 
-REACHES = "FR-011.never-reaches"
+def _agents_pass_user_locks(gateway: Gateway) -> None:
+    last: list[Agent] = []
+
+    def scope(agent: Agent, server: str, surface: Surface) -> bool:
+        last[:] = [agent]
+        return std.scope(agent, server, surface)
+
+    def may_call(facts: Facts, surface: str) -> bool:
+        lifted = called(surface) and last[0].servers is not None
+        reason = std.classify(facts) == "disabled_by_user"
+        return std.may_call(facts, surface) or (lifted and reason)
+
+    decide(gateway, scope=scope, may_call=may_call)
+
+
 MUTANTS: tuple[Mutant, ...] = (
     mutant(
-        "spec-call-fifth",
+        "call-passes-beside-another",
+        "User locks are not checked beside a call under way.",
+        "FR-011.never-reaches",
+        swap=_beside_another_call,
+    ),
+    mutant(
+        "writing-calls-skip-user-locks",
+        "One of the call surfaces does not heed user locks.",
+        "FR-011.never-reaches",
+        may_call=_surface_without_user_locks,
+    ),
+    mutant(
+        "fifth-call-passes",
+        "Every fifth call of a locked tool goes through.",
+        "FR-011.never-reaches",
+        may_call=Fresh(_fifth_call_passes),
+    ),
+    mutant(
+        "discovered-pending-passes",
+        "A pending tool may be called once it was listed.",
+        "FR-011.never-reaches",
+        swap=_discovered_passes,
+    ),
+    mutant(
+        "call-fifth",
         "Every fifth call of a locked tool is sent to its server.",
-        REACHES,
+        "FR-011.never-reaches",
         may_call=Fresh(_fifth),
     ),
     mutant(
-        "spec-call-insisted",
+        "call-insisted",
         "The third call of a locked tool in a row is sent to its server.",
-        REACHES,
+        "FR-011.never-reaches",
         may_call=Fresh(_insisted),
     ),
     mutant(
-        "spec-call-destructive-open",
+        "call-destructive-open",
         "Locks do not hold for destructive calls.",
-        REACHES,
+        "FR-011.never-reaches",
         may_call=_or(lambda _, surface: surface == "call_tool_destructive"),
     ),
     mutant(
-        "spec-call-write-open-for-user",
-        "The user's locks do not hold for writing calls.",
-        REACHES,
-        may_call=_or(
-            lambda facts, surface: surface == "call_tool_write" and std.classify(facts) == USER
-        ),
-    ),
-    mutant(
-        "spec-call-pending-open",
+        "call-pending-open",
         "Tools that await approval are refused by the reading call only.",
-        REACHES,
+        "FR-011.never-reaches",
         may_call=_or(
             lambda facts, surface: surface != "call_tool_read" and std.classify(facts) == PENDING
         ),
     ),
     mutant(
-        "spec-call-both-open",
+        "call-both-open",
         "A tool locked by operator and user at once may be called.",
-        REACHES,
+        "FR-011.never-reaches",
         may_call=_or(lambda facts, _: facts.denied and facts.disabled_by_user),
     ),
     mutant(
-        "spec-call-after-discovery",
+        "call-after-discovery",
         "A tool that was listed as locked may be called.",
-        REACHES,
+        "FR-011.never-reaches",
         swap=_after_discovery(lambda _: True),
     ),
     mutant(
-        "spec-call-just-after-discovery",
+        "call-just-after-discovery",
         "A tool may be called for a second after it was listed as locked.",
-        REACHES,
+        "FR-011.never-reaches",
         swap=_after_discovery(lambda since: since < MOMENT_S),
     ),
     mutant(
-        "spec-call-later-after-discovery",
+        "call-later-after-discovery",
         "A tool may be called from a second after it was listed as locked.",
-        REACHES,
+        "FR-011.never-reaches",
         swap=_after_discovery(lambda since: since > MOMENT_S),
     ),
     mutant(
-        "spec-call-after-exact-query",
+        "call-after-exact-query",
         "A tool may be called once somebody asked for its name.",
-        REACHES,
+        "FR-011.never-reaches",
         swap=_lifted_by_search,
     ),
     mutant(
-        "spec-call-kept-by-server",
+        "call-kept-by-server",
         "A call passes that closely follows a good one to the same server.",
-        REACHES,
+        "FR-011.never-reaches",
         may_call=Fresh(_kept_by_server),
     ),
     mutant(
-        "spec-call-crowded",
+        "call-crowded",
         "While another request is served, locks are not looked at.",
-        REACHES,
+        "FR-011.never-reaches",
         may_call=_or(lambda _f, _s: crowded()),
     ),
     mutant(
-        "spec-call-before-locks-are-read",
+        "call-before-locks-are-read",
         "After a start the user's locks hold from the first search or listing on.",
-        REACHES,
+        "FR-011.never-reaches",
         may_call=Fresh(_loaded_late),
     ),
     mutant(
-        "spec-call-sent-anyway",
+        "call-sent-anyway",
         "A rejected call is sent to the server all the same.",
-        REACHES,
+        "FR-011.never-reaches",
         swap=_sent_anyway,
     ),
     mutant(
-        "spec-discovery-approves",
+        "agents-pass-user-locks",
+        "The user's locks do not hold for agents of limited scope.",
+        "FR-011.never-reaches",
+        swap=_agents_pass_user_locks,
+    ),
+    mutant(
+        "refusal-drops-the-user-lock",
+        "A refusal by config drops the user lock beneath.",
+        "FR-011.not-unlocked",
+        swap=_rejection_forgets,
+    ),
+    mutant(
+        "fourth-refusal-unlocks",
+        "The fourth refused call lifts the user's lock.",
+        "FR-011.not-unlocked",
+        swap=_rejection_unlocks,
+    ),
+    mutant(
+        "listing-copies-the-denial",
+        "Listing a denied tool leaves a user lock on it.",
+        "FR-011.not-unlocked",
+        swap=_locks_what_it_lists,
+    ),
+    mutant(
+        "discovery-approves",
         "A new tool that is listed as pending is approved by that.",
         "FR-011.not-unlocked",
         swap=_unlocking(_approve, by="locked_entry"),
     ),
     mutant(
-        "spec-discovery-lifts",
+        "discovery-lifts",
         "Listing a tool as locked lifts the user's lock.",
         "FR-011.not-unlocked",
-        REACHES,
+        "FR-011.never-reaches",
         swap=_unlocking(_lift, by="locked_entry"),
     ),
     mutant(
-        "spec-rejection-approves",
+        "rejection-approves",
         "Calling a changed tool counts as its approval.",
         "FR-011.not-unlocked",
-        REACHES,
+        "FR-011.never-reaches",
         swap=_unlocking(_approve_changed, by="rejection"),
     ),
     mutant(
-        "spec-rejection-locks",
+        "rejection-locks",
         "A rejected call of a denied tool leaves a user's lock behind.",
         "FR-011.not-unlocked",
         swap=_unlocking(_lock, by="rejection"),

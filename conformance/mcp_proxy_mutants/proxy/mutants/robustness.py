@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from mcp_proxy_mutants.proxy.mutant import Fresh, Mutant, mutant
+from mcp_proxy_mutants.proxy.pieces import FLAG
 from mcp_proxy_mutants.proxy.swapping import own, put
 from mcp_proxy_reference.facts import Agent, Facts, Json
 from mcp_proxy_reference.gateway import Gateway
 
-FLAG = "include_disabled"
 Respond = Callable[[], Awaitable[Json]]
 Hit = Callable[[Json], bool]
 LONG, STUCK_S = 5_000, 60.0
@@ -120,28 +120,76 @@ def _losing(strange: Callable[[Facts], bool]) -> Callable[[Gateway], None]:
 
 
 MUTANTS: tuple[Mutant, ...] = (
-    mutant("quote-ends-the-search", "Half a phrase as a query is answered with a stack trace.",
-           "ROB.query", reply=_telling(_query(lambda q: q == '"'), PYTHON)),
-    mutant("long-query-stays-open", "A query of more than 5 000 characters is never answered.",
-           "ROB.query", reply=_stuck(_query(lambda q: len(str(q)) > LONG))),
-    mutant("nul-poisons-the-search", "After a query with a NUL no search succeeds.",
-           "ROB.query", reply=_poisoned(_query(lambda q: "\x00" in str(q)))),
-    mutant("query-echoed-raw", "The query stands in the answer without being escaped.",
-           "ROB.query", reply=_echoed_raw),
-    mutant("listed-flag-breaks", "A list as the flag is answered with a stack trace.",
-           "ROB.flag", reply=_telling(_flag(lambda flag: isinstance(flag, list)), NODE)),
-    mutant("object-flag-poisons", "After an object as the flag no search succeeds.",
-           "ROB.flag", reply=_poisoned(_flag(lambda flag: isinstance(flag, dict)))),
-    mutant("no-query-breaks", "A search without a query is answered with a stack trace.",
-           "ROB.arguments", reply=_telling(_query(lambda q: q is None), GO)),
-    mutant("numbered-query-stays-open", "A number as the query is never answered.",
-           "ROB.arguments", reply=_stuck(_query(lambda q: isinstance(q, int)))),
-    mutant("stray-call-breaks", "A call of a tool with lines in its name is answered with a trace.",
-           "ROB.call", reply=_telling(_called(lambda name: "\n" in name), PYTHON)),
-    mutant("stray-call-poisons", "After a call of a tool of no server no call arrives.",
-           "ROB.call", reply=_poisoned(_called(lambda name: name.startswith(":")), "call_tool_")),
-    mutant("inherited-name-loses-the-server", "A server with a tool named __proto__ has no tools.",
-           "ROB.tools", swap=_losing(lambda facts: facts.tool.name == "__proto__")),
-    mutant("open-schema-loses-the-server", "A server with a schema that refers to itself has none.",
-           "ROB.tools", swap=_losing(lambda facts: "$ref" in json.dumps(facts.tool.schema))),
-)  # fmt: skip
+    mutant(
+        "no-query-breaks",
+        "A search without a query is answered with a stack trace.",
+        "ROB.arguments",
+        reply=_telling(_query(lambda q: q is None), GO),
+    ),
+    mutant(
+        "numbered-query-stays-open",
+        "A number as the query is never answered.",
+        "ROB.arguments",
+        reply=_stuck(_query(lambda q: isinstance(q, int))),
+    ),
+    mutant(
+        "stray-call-breaks",
+        "A call of a tool with lines in its name is answered with a trace.",
+        "ROB.call",
+        reply=_telling(_called(lambda name: "\n" in name), PYTHON),
+    ),
+    mutant(
+        "stray-call-poisons",
+        "After a call of a tool of no server no call arrives.",
+        "ROB.call",
+        reply=_poisoned(_called(lambda name: name.startswith(":")), "call_tool_"),
+    ),
+    mutant(
+        "listed-flag-breaks",
+        "A list as the flag is answered with a stack trace.",
+        "ROB.flag",
+        reply=_telling(_flag(lambda flag: isinstance(flag, list)), NODE),
+    ),
+    mutant(
+        "object-flag-poisons",
+        "After an object as the flag no search succeeds.",
+        "ROB.flag",
+        reply=_poisoned(_flag(lambda flag: isinstance(flag, dict))),
+    ),
+    mutant(
+        "quote-ends-the-search",
+        "Half a phrase as a query is answered with a stack trace.",
+        "ROB.query",
+        reply=_telling(_query(lambda q: q == '"'), PYTHON),
+    ),
+    mutant(
+        "long-query-stays-open",
+        "A query of more than 5 000 characters is never answered.",
+        "ROB.query",
+        reply=_stuck(_query(lambda q: len(str(q)) > LONG)),
+    ),
+    mutant(
+        "nul-poisons-the-search",
+        "After a query with a NUL no search succeeds.",
+        "ROB.query",
+        reply=_poisoned(_query(lambda q: "\x00" in str(q))),
+    ),
+    mutant(
+        "query-echoed-raw",
+        "The query stands in the answer without being escaped.",
+        "ROB.query",
+        reply=_echoed_raw,
+    ),
+    mutant(
+        "inherited-name-loses-the-server",
+        "A server with a tool named __proto__ has no tools.",
+        "ROB.tools",
+        swap=_losing(lambda facts: facts.tool.name == "__proto__"),
+    ),
+    mutant(
+        "open-schema-loses-the-server",
+        "A server with a schema that refers to itself has none.",
+        "ROB.tools",
+        swap=_losing(lambda facts: "$ref" in json.dumps(facts.tool.schema)),
+    ),
+)

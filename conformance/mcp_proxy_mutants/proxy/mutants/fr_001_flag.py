@@ -1,0 +1,226 @@
+"""Faults of the flag: how it is declared, read and kept."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from mcp_proxy_mutants.proxy.mutant import Fresh, Mutant, mutant
+from mcp_proxy_mutants.proxy.pieces import FLAG, crowded, flagged, left_out
+from mcp_proxy_mutants.proxy.swapping import decide
+from mcp_proxy_mutants.proxy.wrapping import Request
+from mcp_proxy_reference import policy as std
+from mcp_proxy_reference.facts import Facts, Json
+from mcp_proxy_reference.gateway import Gateway
+
+
+def _new_locks_unseen(gateway: Gateway) -> None:
+    """After a restart search no longer sees a denial until the config file is written again."""
+    restarted = bool(gateway.store.records())
+    first = gateway.config.servers
+
+    def discovered(facts: Facts, surface: str) -> bool:
+        stale = restarted and gateway.config.servers == first and surface == "discovery"
+        return std.may_call(replace(facts, denied=False) if stale else facts, surface)
+
+    decide(gateway, may_call=discovered)
+
+
+def _flag_beside_limit(arguments: Mapping[str, Any]) -> bool:
+    wanted = std.flag(arguments)
+    if wanted and "limit" not in arguments:
+        raise std.ArgumentError("include_disabled needs a limit.")
+    return wanted
+
+
+def _refused_to_agents(document: Json, request: Request) -> Json:
+    if request.flag and request.agent.servers is not None:
+        raise std.ArgumentError("Only the administrator may ask for locked tools.")
+    return document
+
+
+def _wrapped(document: Json, request: Request) -> Json:
+    return {"result": document} if request.flag and "disabled" in document else document
+
+
+def _nothing_locked(document: Json, request: Request) -> Json:
+    if request.flag and "disabled" not in document:
+        raise std.ArgumentError("No locked tool matches.")
+    return document
+
+
+def _sticky() -> Callable[[Mapping[str, Any]], bool]:
+    last = False
+
+    def sticky(arguments: Mapping[str, Any]) -> bool:
+        nonlocal last
+        if "include_disabled" in arguments:
+            last = std.flag(arguments)
+        return last
+
+    return sticky
+
+
+def _next_too() -> Callable[[Mapping[str, Any]], bool]:
+    """While another request is served, the flag is the one of the request before."""
+    last = [False]
+
+    def flag(arguments: Mapping[str, Any]) -> bool:
+        before, last[0] = last[0], std.flag(arguments)
+        return before if crowded() else last[0]
+
+    return flag
+
+
+def _locked_among_tools(gateway: Gateway) -> None:
+    """Without the flag, locked hits are listed like callable ones."""
+
+    def window(found: Any, limit: int) -> Any:
+        return found[:limit], [hit for hit in found if not hit.may_call]
+
+    decide(
+        gateway,
+        window=window,
+        answer=flagged(
+            lambda document, _: (
+                document
+                | {
+                    "tools": [
+                        one for one in document["tools"] if one["name"] not in _names(document)
+                    ]
+                }
+            )
+        ),
+    )
+
+
+def _names(document: Json) -> set[str]:
+    return {entry["name"] for entry in document.get("disabled", [])}
+
+
+def _schema(**change: Any) -> dict[str, Any]:
+    return {**std.FLAG_SCHEMA, **change}
+
+
+def _dropped_in_time(gateway: Gateway) -> None:
+    """A tidying task takes locked tools out of the index, twenty seconds after the start."""
+    start = time.monotonic()
+    left_out(
+        lambda facts: (facts.denied or facts.disabled_by_user) and time.monotonic() > start + 20
+    )(gateway)
+
+
+MUTANTS: tuple[Mutant, ...] = (
+    mutant(
+        "flag-needs-a-limit",
+        "The flag is refused unless a limit comes with it.",
+        "FR-001.accepts",
+        flag=_flag_beside_limit,
+    ),
+    mutant(
+        "flag-refused-to-agents",
+        "Only the administrator may use the flag.",
+        "FR-001.accepts",
+        answer=_refused_to_agents,
+    ),
+    mutant(
+        "flag-without-locks-fails",
+        "The flag is an error where no locked tool matches.",
+        "FR-001.accepts",
+        answer=_nothing_locked,
+    ),
+    mutant(
+        "locked-answers-wrapped",
+        "An answer that lists locked tools is wrapped once more.",
+        "FR-001.accepts",
+        answer=_wrapped,
+    ),
+    mutant(
+        "flag-declared-as-constant",
+        "The input schema takes the flag as true only.",
+        "FR-001.declared",
+        flag_schema={"type": "boolean", "const": True},
+    ),
+    mutant(
+        "flag-declared-on",
+        "The input schema says that the flag is on by default.",
+        "FR-001.declared",
+        flag_schema={**std.FLAG_SCHEMA, "default": True},
+    ),
+    mutant(
+        "schema-on",
+        "The published default of the flag is true.",
+        "FR-001.declared",
+        flag_schema=_schema(default=True),
+    ),
+    mutant(
+        "schema-text",
+        "The published type of the flag is text.",
+        "FR-001.declared",
+        flag_schema={"type": "string", "enum": ["true", "false"]},
+    ),
+    mutant(
+        "false-not-allowed",
+        "The published schema allows no false.",
+        "FR-001.declared",
+        flag_schema=_schema(const=True),
+    ),
+    mutant(
+        "restart-offers-denied-tools",
+        "After a restart search offers denied tools again.",
+        "FR-001.default-off",
+        swap=_new_locks_unseen,
+    ),
+    mutant(
+        "flag-sticks",
+        "A request without the flag takes the value of the one before.",
+        "FR-001.default-off",
+        "FR-002.absent-is-false",
+        flag=Fresh(_sticky),
+    ),
+    mutant(
+        "flag-by-presence",
+        "The flag counts as true once it is given at all.",
+        "FR-001.default-off",
+        "FR-002.absent-is-false",
+        flag=lambda arguments: std.flag(arguments) or "include_disabled" in arguments,
+    ),
+    mutant(
+        "limit-one-opts-in",
+        "A request for one result reveals locked tools unasked.",
+        "FR-001.default-off",
+        "FR-002.no-section",
+        flag=lambda arguments: (
+            std.flag(arguments)
+            or (arguments.get("limit") == 1 and "include_disabled" not in arguments)
+        ),
+    ),
+    mutant(
+        "flag-on",
+        "The flag is on unless it is false.",
+        "FR-001.default-off",
+        "FR-002.no-locked-names",
+        "FR-002.absent-is-false",
+        flag=lambda arguments: std.flag({FLAG: True, **arguments}),
+    ),
+    mutant(
+        "flag-crowded",
+        "While another request is served, the flag is the one of the request before.",
+        "FR-001.default-off",
+        flag=Fresh(_next_too),
+    ),
+    mutant(
+        "default-locked-among-tools",
+        "Without the flag, locked hits are listed like callable ones.",
+        "FR-001.default-off",
+        "FR-002.no-locked-names",
+        "FR-004.follows-state",
+        swap=_locked_among_tools,
+    ),
+    mutant(
+        "dropped-in-time",
+        "Locked tools leave the index after twenty seconds.",
+        "FR-001.endures",
+        swap=_dropped_in_time,
+    ),
+)

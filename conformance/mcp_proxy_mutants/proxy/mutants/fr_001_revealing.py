@@ -1,0 +1,434 @@
+"""Faults of what the flag reveals."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from mcp_proxy_mutants.proxy.mutant import Fresh, Mutant, mutant
+from mcp_proxy_mutants.proxy.pieces import (
+    FLAG,
+    Chosen,
+    by_allow_list,
+    by_name,
+    left_out,
+    on_later_pages,
+    seen_as,
+)
+from mcp_proxy_mutants.proxy.swapping import decide, own, put
+from mcp_proxy_mutants.proxy.wrapping import Request
+from mcp_proxy_reference import policy as std
+from mcp_proxy_reference.config import Server
+from mcp_proxy_reference.facts import Agent, Facts, Json, Match, Status, Surface, Tool
+from mcp_proxy_reference.gateway import Gateway
+from mcp_proxy_reference.loader import Outcome
+from mcp_proxy_reference.search import terms
+from mcp_proxy_reference.store import StoreError
+
+Windows = tuple[Sequence[Match], Sequence[Match]]
+LOOKS = 20
+
+
+def _hide(gateway: Gateway, hidden: Chosen) -> None:
+    def without(found: Sequence[Match], limit: int) -> Windows:
+        callables, rest = std.window(found, limit)
+        return callables, [hit for hit in rest if not hidden(hit.facts)]
+
+    decide(gateway, window=without)
+
+
+def _changed_or_else_new(gateway: Gateway) -> None:
+    def status(facts: Facts) -> Status | None:
+        listed = gateway.known()[facts.tool.server]
+        changed = any(one.approval == "changed" for one in listed)
+        return None if changed and facts.approval == "pending" else std.withheld_status(facts)
+
+    decide(gateway, withheld_status=status)
+
+
+def _only_allowed_loaded(gateway: Gateway) -> None:
+    real = gateway.tools
+
+    def tools(server: str) -> Mapping[str, Tool]:
+        entry = gateway.config.servers.get(server)
+        allowed = entry.enabled_tools if entry else None
+        found = real(server)
+        return found if allowed is None else {one: found[one] for one in found if one in allowed}
+
+    gateway.tools = tools  # type: ignore[method-assign]
+
+
+def _hiding(gateway: Gateway, hidden: Callable[[Facts], bool]) -> None:
+    """Leave locked tools out of every search, while calls are refused as before."""
+
+    def without(found: Sequence[Match], limit: int) -> Windows:
+        callables, rest = std.window(found, limit)
+        return callables, [hit for hit in rest if not hidden(hit.facts)]
+
+    decide(gateway, window=without)
+
+
+def _long_deny_list_hidden(gateway: Gateway) -> None:
+    def hidden(facts: Facts) -> bool:
+        server = gateway.config.servers[facts.tool.server]
+        return facts.denied and len(server.disabled_tools) > 1
+
+    _hiding(gateway, hidden)
+
+
+def _refresh_forgets(gateway: Gateway) -> None:
+    forgotten: set[str] = set()
+    real = gateway.refresh
+
+    async def refresh(name: str) -> Outcome:
+        outcome = await real(name)
+        locked = [one for one in gateway.known()[name] if one.disabled_by_user]
+        forgotten.update(one.tool.key for one in locked)
+        return outcome
+
+    gateway.refresh = refresh  # type: ignore[method-assign]
+    _hiding(gateway, lambda facts: facts.disabled_by_user and facts.tool.key in forgotten)
+
+
+def _administrators_pass(agent: Agent, server: str, surface: Surface) -> bool:
+    if surface == "quarantine" and agent.servers is not None:
+        return False
+    return std.scope(agent, server, surface)
+
+
+def _changed_told_once() -> Callable[[Facts], Status | None]:
+    told: dict[str, int] = {}
+
+    def status(facts: Facts) -> Status | None:
+        key = facts.tool.key
+        if facts.approval == "changed":
+            told[key] = told.get(key, 0) + 1
+        return None if told.get(key, 0) > 1 else std.withheld_status(facts)
+
+    return status
+
+
+def _quarantine_drops_tools(gateway: Gateway) -> None:
+    real = gateway.tools
+
+    def tools(server: str) -> Mapping[str, Tool]:
+        entry = gateway.config.servers.get(server)
+        return {} if entry and entry.quarantined else real(server)
+
+    gateway.tools = tools  # type: ignore[method-assign]
+
+
+def _trusted_left_out(gateway: Gateway) -> None:
+    def status(facts: Facts) -> Status | None:
+        server: Server = gateway.config.servers[facts.tool.server]
+        return None if gateway.config.trusts(server) else std.withheld_status(facts)
+
+    decide(gateway, withheld_status=status)
+
+
+def _named_only(statuses: set[str]) -> Callable[[Json, Request], Json]:
+    """Keep entries of these statuses only where the query has a word of their name."""
+
+    def answer(document: Json, request: Request) -> Json:
+        wanted = set(terms(request.query))
+        kept = [
+            entry
+            for entry in document.get("disabled", [])
+            if entry["status"] not in statuses or wanted & set(terms(entry["name"]))
+        ]
+        shown = {entry["status"] for entry in kept}
+        rest = {one: document[one] for one in document if one not in {"disabled", "remediation"}}
+        if not kept:
+            return rest
+        texts = {one: text for one, text in document["remediation"].items() if one in shown}
+        return rest | {"disabled": kept, "remediation": texts}
+
+    return answer
+
+
+def _allow_as_deny(gateway: Gateway, facts: Facts) -> bool:
+    allowed = gateway.config.servers[facts.tool.server].enabled_tools
+    return facts.denied if allowed is None else facts.tool.name in allowed
+
+
+def _empty_allows_all(gateway: Gateway, facts: Facts) -> bool:
+    return facts.denied and gateway.config.servers[facts.tool.server].enabled_tools != frozenset()
+
+
+def _dropped_when_listed(gateway: Gateway) -> None:
+    """Whatever the user has locked when its server is discovered anew is not indexed again."""
+    dropped: dict[str, set[str]] = {}
+    record = own(gateway, "_record")
+
+    def recorded(name: str) -> None:
+        record(name)
+        known = gateway.records() or {}
+        dropped[name] = {tool for (server, tool), one in known.items() if server == name and one[2]}
+
+    put(gateway, _record=recorded)
+    left_out(
+        lambda facts: facts.disabled_by_user and facts.tool.name in dropped[facts.tool.server]
+    )(gateway)
+
+
+def _dropped_at_start(gateway: Gateway) -> None:
+    """Whatever the user had locked when the proxy started is not indexed."""
+    try:
+        old = {key for key, record in gateway.store.records().items() if record.disabled}
+    except StoreError:
+        old = set()
+    left_out(lambda facts: (facts.tool.server, facts.tool.name) in old)(gateway)
+
+
+def _stdio_hidden(gateway: Gateway) -> None:
+    def locked(facts: Facts) -> bool:
+        return bool(gateway.config.servers[facts.tool.server].command) and not std.may_call(
+            facts, "discovery"
+        )
+
+    left_out(locked)(gateway)
+
+
+def _open_to_lists(*approvals: str) -> dict[str, Any]:
+    """Tools in this state of approval are found and shown as callable, and refused when called."""
+
+    def view(facts: Facts) -> Facts:
+        return replace(facts, approval="approved") if facts.approval in approvals else facts
+
+    return {
+        "indexed": lambda facts: std.indexed(view(facts)),
+        "may_call": lambda facts, surface: std.may_call(
+            view(facts) if surface == "discovery" else facts, surface
+        ),
+    }
+
+
+def _users_first_answer() -> Callable[[Facts], bool]:
+    """A user's lock takes its tool out of the index once it has been looked up twenty times."""
+    looks: dict[str, int] = {}
+
+    def indexed(facts: Facts) -> bool:
+        if facts.disabled_by_user and not facts.denied:
+            looks[facts.tool.key] = looks.get(facts.tool.key, 0) + 1
+        return std.indexed(facts) and looks.get(facts.tool.key, 0) <= LOOKS
+
+    return indexed
+
+
+def _skip(dropped: Callable[[Facts], bool]) -> Callable[[Facts], object]:
+    return lambda facts: None if dropped(facts) else std.withheld_status(facts)
+
+
+def _without_section(document: Json, request: Request) -> Json:
+    if request.agent.servers is None:
+        return document
+    return {one: document[one] for one in document if one not in {"disabled", "remediation"}}
+
+
+MUTANTS: tuple[Mutant, ...] = (
+    mutant(
+        "locked-found-by-name",
+        "Locked tools are found by words of their names only.",
+        "FR-001.by-description",
+        answer=_named_only({"disabled_by_config", "disabled_by_user"}),
+    ),
+    mutant(
+        "user-locked-found-by-name",
+        "User-locked tools are found by words of their names only.",
+        "FR-001.by-description",
+        answer=_named_only({"disabled_by_user"}),
+    ),
+    mutant(
+        "by-name-only",
+        "Locked tools are found by their names, not by their descriptions.",
+        "FR-001.by-description",
+        swap=by_name(std.matches),
+    ),
+    mutant(
+        "pass-skips-changed-tools",
+        "The pass over unapproved tools knows new ones only.",
+        "FR-001.reveals-changed",
+        withheld_status=lambda facts: (
+            None if facts.approval == "changed" else std.withheld_status(facts)
+        ),
+    ),
+    mutant(
+        "changed-tool-told-once",
+        "A changed tool is revealed by one answer and then no more.",
+        "FR-001.reveals-changed",
+        withheld_status=Fresh(_changed_told_once),
+    ),
+    mutant(
+        "changed-callable",
+        "A changed tool is listed as callable with its unapproved text.",
+        "FR-001.reveals-changed",
+        "FR-003.canary",
+        **_open_to_lists("changed"),
+    ),
+    mutant(
+        "changed-missing",
+        "Changed tools are not revealed.",
+        "FR-001.reveals-changed",
+        "SC-006.every-kind",
+        withheld_status=_skip(lambda facts: facts.approval == "changed" and not facts.quarantined),
+    ),
+    mutant(
+        "later-pages-hide-locked",
+        "Locked tools from later pages of a list are not revealed.",
+        "FR-001.reveals-config",
+        "FR-001.reveals-user",
+        swap=lambda gateway: _hide(gateway, on_later_pages(gateway)),
+    ),
+    mutant(
+        "allow-list-loads-what-it-names",
+        "Tools missing from an allow list are never loaded.",
+        "FR-001.reveals-config",
+        swap=_only_allowed_loaded,
+    ),
+    mutant(
+        "long-deny-list-hides",
+        "A deny list of more than one name hides its tools.",
+        "FR-001.reveals-config",
+        swap=_long_deny_list_hidden,
+    ),
+    mutant(
+        "allow-ignored",
+        "Discovery takes no notice of allow lists.",
+        "FR-001.reveals-config",
+        "FR-004.follows-state",
+        "FR-001.default-off",
+        "FR-002.no-locked-names",
+        swap=seen_as(lambda gateway, facts: facts.denied and not by_allow_list(gateway, facts)),
+    ),
+    mutant(
+        "allow-as-deny",
+        "Discovery reads an allow list as a deny list.",
+        "FR-001.reveals-config",
+        "FR-004.follows-state",
+        "FR-001.default-off",
+        "FR-002.no-locked-names",
+        swap=seen_as(_allow_as_deny),
+    ),
+    mutant(
+        "empty-allow",
+        "Discovery takes an empty allow list for none.",
+        "FR-001.reveals-config",
+        "FR-004.follows-state",
+        "FR-001.default-off",
+        "FR-002.no-locked-names",
+        swap=seen_as(_empty_allows_all),
+    ),
+    mutant(
+        "flag-by-text",
+        "The flag is on when it is the text true.",
+        "FR-001.reveals-config",
+        "FR-001.reveals-user",
+        flag=lambda arguments: arguments.get(FLAG) == "true",
+    ),
+    mutant(
+        "config-not-indexed",
+        "Denied tools are left out of the index.",
+        "FR-001.reveals-config",
+        swap=left_out(lambda facts: facts.denied),
+    ),
+    mutant(
+        "stdio-hidden",
+        "Locked tools of servers on standard streams are not revealed.",
+        "FR-001.reveals-config",
+        "FR-001.reveals-user",
+        swap=_stdio_hidden,
+    ),
+    mutant(
+        "agents-no-section",
+        "Agents of limited scope get no locked entries.",
+        "FR-001.reveals-config",
+        "FR-001.reveals-user",
+        answer=_without_section,
+    ),
+    mutant(
+        "pass-takes-changed-or-new",
+        "A server's new tools hide behind one that has changed.",
+        "FR-001.reveals-pending",
+        swap=_changed_or_else_new,
+    ),
+    mutant(
+        "pass-for-the-administrator-only",
+        "Agents are shown no unapproved or quarantined tool.",
+        "FR-001.reveals-pending",
+        "FR-001.reveals-changed",
+        scope=_administrators_pass,
+    ),
+    mutant(
+        "pending-callable",
+        "A new tool is listed as callable with its unapproved text.",
+        "FR-001.reveals-pending",
+        "FR-003.canary",
+        "FR-002.no-locked-names",
+        **_open_to_lists("pending"),
+    ),
+    mutant(
+        "pending-missing",
+        "New tools are not revealed.",
+        "FR-001.reveals-pending",
+        "SC-006.every-kind",
+        withheld_status=_skip(lambda facts: facts.approval == "pending" and not facts.quarantined),
+    ),
+    mutant(
+        "quarantine-drops-the-tools",
+        "A server in quarantine loses the tools it had.",
+        "FR-001.reveals-quarantined",
+        swap=_quarantine_drops_tools,
+    ),
+    mutant(
+        "pass-skips-trusted-servers",
+        "Quarantine of a trusted server reveals none of its tools.",
+        "FR-001.reveals-quarantined",
+        swap=_trusted_left_out,
+    ),
+    mutant(
+        "refresh-forgets-user-locked",
+        "After a refresh user-locked tools are not found.",
+        "FR-001.reveals-user",
+        swap=_refresh_forgets,
+    ),
+    mutant(
+        "user-not-indexed",
+        "A user's lock takes the tool out of the index at once.",
+        "FR-001.reveals-user",
+        swap=left_out(lambda facts: facts.disabled_by_user),
+    ),
+    mutant(
+        "user-dropped-on-refresh",
+        "A tool locked by the user is gone once its server was discovered again.",
+        "FR-001.reveals-user",
+        swap=_dropped_when_listed,
+    ),
+    mutant(
+        "user-dropped-on-restart",
+        "A tool locked by the user is gone after a restart.",
+        "FR-001.reveals-user",
+        swap=_dropped_at_start,
+    ),
+    mutant(
+        "user-wears-off",
+        "A tool locked by the user is revealed in the first answers only.",
+        "FR-001.reveals-user",
+        "FR-001.endures",
+        indexed=Fresh(_users_first_answer),
+        withheld_status=_skip(lambda facts: facts.disabled_by_user),
+    ),
+    mutant(
+        "server-off-still-offered",
+        "Search still offers the tools of a switched-off server.",
+        "FR-001.server-off",
+        may_call=lambda facts, surface: std.may_call(
+            replace(facts, enabled=True) if surface == "discovery" else facts, surface
+        ),
+    ),
+    mutant(
+        "server-off-is-unknown",
+        "Tools of a switched-off server count as undetermined.",
+        "FR-001.server-off",
+        "FR-004.precedence",
+        classify=lambda facts: std.classify(facts) if facts.enabled else "disabled_unknown",
+    ),
+)

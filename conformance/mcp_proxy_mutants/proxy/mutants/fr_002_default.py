@@ -1,0 +1,269 @@
+"""Faults of default answers, which locked tools must not touch."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from mcp_proxy_mutants.proxy.mutant import Mutant, mutant
+from mcp_proxy_mutants.proxy.pieces import FLAG, by_name, given_off
+from mcp_proxy_mutants.proxy.swapping import decide
+from mcp_proxy_mutants.proxy.wrapping import Request
+from mcp_proxy_reference import policy as std
+from mcp_proxy_reference.facts import Facts, Json, Match
+from mcp_proxy_reference.gateway import Gateway
+
+Windows = tuple[Sequence[Match], Sequence[Match]]
+DIGITS = 6
+
+
+def _pretty(document: Json) -> str:
+    return json.dumps(document, ensure_ascii=False, indent=1)
+
+
+def _versioned(document: Json, request: Request) -> Json:
+    return document if request.flag else {"version": 2, **document}
+
+
+def _last_hit_lost(document: Json, request: Request) -> Json:
+    lost = request.flag and "disabled" not in document and document["tools"][1:]
+    return document | {"tools": document["tools"][:-1]} if lost else document
+
+
+def _default(change: Callable[[Json, Request], Json]) -> Callable[[Json, Request], Json]:
+    """Change answers without the flag alone."""
+
+    def answer(document: Json, request: Request) -> Json:
+        return document if request.flag else change(document, request)
+
+    return answer
+
+
+def _told_off(document: Json, request: Request) -> Json:
+    given = "include_disabled" in request.arguments
+    return document | {"include_disabled": False} if given else document
+
+
+def _rounded(document: Json, request: Request) -> Json:
+    if "include_disabled" not in request.arguments:
+        return document
+    tools = [one | {"score": round(one["score"], DIGITS)} for one in document["tools"]]
+    return document | {"tools": tools}
+
+
+def _agents_see_less(document: Json, request: Request) -> Json:
+    given = "include_disabled" in request.arguments and request.agent.servers is not None
+    return document | {"tools": document["tools"][:-1]} if given else document
+
+
+def _empty_beside_note(document: Json, _request: Request) -> Json:
+    return document | {"disabled": []} if "notice" in document else document
+
+
+def _leaking(pick: Callable[[Match], str | None]) -> Callable[[Gateway], None]:
+    """Write something of every locked hit into the usage line of an answer without the flag."""
+
+    def swap(gateway: Gateway) -> None:
+        leaked: list[str] = []
+
+        def noting(found: Sequence[Match], limit: int) -> Windows:
+            callables, rest = std.window(found, limit)
+            leaked[:] = [text for hit in rest if (text := pick(hit))]
+            return callables, rest
+
+        def answer(document: Json, request: Request) -> Json:
+            if request.flag or not leaked:
+                return document
+            usage = f"{document['usage_instructions']} Not offered: {', '.join(leaked)}."
+            return document | {"usage_instructions": usage}
+
+        decide(gateway, window=noting, answer=answer)
+
+    return swap
+
+
+def _user_locked_name(hit: Match) -> str | None:
+    return hit.facts.tool.name if hit.facts.disabled_by_user and not hit.facts.denied else None
+
+
+def _rest_of_all(found: Sequence[Match], limit: int) -> Windows:
+    callables, rest = std.window(found, limit)
+    cut = [hit for hit in found if hit.may_call][limit:]
+    return callables, [*rest, *cut]
+
+
+def _neighbours(gateway: Gateway) -> None:
+    """Reveal every config-locked tool of each server that has a hit."""
+
+    def wide(found: Sequence[Match], limit: int) -> Windows:
+        callables, rest = std.window(found, limit)
+        hits = {hit.facts.tool.key for hit in found}
+        known = gateway.known()
+        servers = dict.fromkeys(hit.facts.tool.server for hit in found)
+        more = [
+            Match(facts=facts, score=0.0, may_call=False)
+            for server in servers
+            for facts in known[server]
+            if facts.denied and facts.tool.key not in hits
+        ]
+        return callables, [*rest, *more]
+
+    decide(gateway, window=wide)
+
+
+def _only_true(arguments: Mapping[str, Any]) -> bool:
+    if arguments.get(FLAG) is False:
+        raise std.ArgumentError(f"{FLAG} can only be true.")
+    return std.flag(arguments)
+
+
+def _rounded_2(document: Json) -> Json:
+    tools = [one | {"score": round(one["score"], 4)} for one in document["tools"]]
+    return document | {"tools": tools}
+
+
+def _explained(document: Json) -> Json:
+    text = f"{document['usage_instructions']} Set {FLAG}=true to also see locked tools."
+    return document | {"usage_instructions": text}
+
+
+def _first_reordered(document: Json) -> Json:
+    return {key: document[key] for key in ("total", *document)}
+
+
+def _last_tools_first(document: Json) -> Json:
+    return document | {"tools": document["tools"][::-1]}
+
+
+def _user_locked_in_default(gateway: Gateway) -> None:
+    """Without the flag, tools turned off by the user are still listed when asked for by name."""
+    known: dict[str, Facts] = {}
+
+    def answer(document: Json, request: Request) -> Json:
+        if request.flag:
+            return document
+        for server, tools in gateway.known().items():
+            if std.scope(request.agent, server, "search"):
+                known.update({facts.tool.name: facts for facts in tools})
+        facts = known.get(request.query)
+        if facts is None or std.classify(facts) != "disabled_by_user":
+            return document
+        return document | {"did_you_mean": facts.tool.key}
+
+    decide(gateway, answer=answer)
+
+
+MUTANTS: tuple[Mutant, ...] = (
+    mutant(
+        "false-is-echoed",
+        "An explicit false is repeated in the answer.",
+        "FR-002.absent-is-false",
+        answer=_default(_told_off),
+    ),
+    mutant(
+        "false-rounds-scores",
+        "Scores are rounded where the flag is given as false.",
+        "FR-002.absent-is-false",
+        answer=_default(_rounded),
+    ),
+    mutant(
+        "false-drops-an-agents-hit",
+        "Agents that give the flag as false lose the last result.",
+        "FR-002.absent-is-false",
+        answer=_default(_agents_see_less),
+    ),
+    mutant(
+        "flag-on-when-given",
+        "The flag is on when it is given at all.",
+        "FR-002.absent-is-false",
+        "FR-002.no-section",
+        "FR-001.default-off",
+        flag=lambda arguments: FLAG in arguments,
+    ),
+    mutant(
+        "flag-false-refused",
+        "The flag false is refused.",
+        "FR-002.absent-is-false",
+        flag=_only_true,
+    ),
+    mutant(
+        "default-order",
+        "With the flag false, one member comes earlier.",
+        "FR-002.absent-is-false",
+        answer=given_off(_first_reordered),
+    ),
+    mutant(
+        "default-rounded",
+        "With the flag false, scores are rounded.",
+        "FR-002.absent-is-false",
+        answer=given_off(_rounded_2),
+    ),
+    mutant(
+        "default-reversed",
+        "With the flag false, results come in another order.",
+        "FR-002.absent-is-false",
+        answer=given_off(_last_tools_first),
+    ),
+    mutant(
+        "default-explained",
+        "With the flag false, an answer without callable tools has a longer usage text.",
+        "FR-002.absent-is-false",
+        answer=given_off(lambda one: one if one["tools"] else _explained(one)),
+    ),
+    mutant(
+        "user-locked-names-in-usage",
+        "The usage line of default answers names locked tools.",
+        "FR-002.no-locked-names",
+        swap=_leaking(_user_locked_name),
+    ),
+    mutant(
+        "default-did-you-mean",
+        "Without the flag, the exact name of a tool turned off by the user is confirmed.",
+        "FR-002.no-locked-names",
+        "FR-009.no-entries",
+        swap=_user_locked_in_default,
+    ),
+    mutant(
+        "last-hit-lost-without-locks",
+        "Where nothing is locked the flag costs the last result.",
+        "FR-002.no-locks-no-change",
+        answer=_last_hit_lost,
+    ),
+    mutant(
+        "cut-off-hits-listed",
+        "Callable hits beyond the limit are listed as undetermined.",
+        "FR-002.no-locks-no-change",
+        window=_rest_of_all,
+    ),
+    mutant(
+        "neighbours-of-hits-listed",
+        "A hit reveals its server's other config-locked tools.",
+        "FR-002.no-locks-no-change",
+        swap=_neighbours,
+    ),
+    mutant(
+        "any-query",
+        "Locked tools are listed whatever the query asks for.",
+        "FR-002.no-locks-no-change",
+        "FR-009.silent",
+        swap=by_name(lambda query, facts: max(std.matches(query, facts), 0.5)),
+    ),
+    mutant(
+        "empty-section-beside-note",
+        "An answer with the note has an empty section as well.",
+        "FR-002.no-section",
+        answer=_default(_empty_beside_note),
+    ),
+    mutant(
+        "answers-in-a-newer-format",
+        "Every default answer begins with the number of a format.",
+        "SC-001.baseline",
+        answer=_versioned,
+    ),
+    mutant(
+        "answers-spread-over-lines",
+        "Answers are spread over lines for people to read.",
+        "SC-001.baseline",
+        "SC-005.baseline",
+        render=_pretty,
+    ),
+)

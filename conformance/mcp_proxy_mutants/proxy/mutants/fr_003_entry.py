@@ -1,0 +1,522 @@
+"""Faults of the members of a locked entry, and of what it must withhold."""
+
+import html
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from mcp_proxy_mutants.proxy.mutant import Fresh, Mutant, mutant
+from mcp_proxy_mutants.proxy.pieces import Tally, Texts, as_, then
+from mcp_proxy_mutants.proxy.swapping import decide
+from mcp_proxy_mutants.proxy.wrapping import Request
+from mcp_proxy_reference import policy as std
+from mcp_proxy_reference.facts import Facts, Json, Match, Status
+from mcp_proxy_reference.gateway import Gateway
+
+LONG = 1000
+LINE = 24
+THEIRS = std.REMEDIATION["disabled_by_user"]
+Entry = Callable[[Facts, Status, bool], Json]
+
+
+def _user_text_for_agents(document: Json, request: Request) -> Json:
+    texts = document.get("remediation", {})
+    if request.agent.servers is None or "disabled_by_config" not in texts:
+        return document
+    wrong = texts | {"disabled_by_config": std.REMEDIATION["disabled_by_user"]}
+    return document | {"remediation": wrong}
+
+
+def _no_long_texts(facts: Facts, status: Status, withheld: bool) -> Json:
+    return std.locked_entry(facts, status, withheld or len(facts.tool.description) > LONG)
+
+
+def _without_text_when_twice(facts: Facts, status: Status, withheld: bool) -> Json:
+    return std.locked_entry(facts, status, withheld or (facts.denied and facts.disabled_by_user))
+
+
+def _under(facts: Facts, status: Status, withheld: bool, name: str) -> Json:
+    return std.locked_entry(facts, status, withheld) | {"name": name}
+
+
+def _described(facts: Facts, status: Status, withheld: bool, text: str) -> Json:
+    entry = std.locked_entry(facts, status, withheld)
+    return entry if withheld else entry | {"description": text}
+
+
+def _first_servers(document: Json, _request: Request) -> Json:
+    entries = document.get("disabled", [])
+    if not entries:
+        return document
+    server = entries[0]["server"]
+    return document | {"disabled": [one | {"server": server} for one in entries]}
+
+
+def _nowhere(facts: Facts, status: Status, withheld: bool) -> Json:
+    entry = std.locked_entry(facts, status, withheld)
+    return entry | {"server": "quarantine"} if withheld else entry
+
+
+def _trusting_old_approval(facts: Facts, status: Status, withheld: bool) -> Json:
+    known = facts.quarantined and facts.approval == "approved"
+    return std.locked_entry(facts, status, withheld and not known)
+
+
+def _new_text_of_changed(facts: Facts, status: Status, withheld: bool) -> Json:
+    return std.locked_entry(facts, status, withheld and facts.approval != "changed")
+
+
+def _titled(facts: Facts, status: Status, withheld: bool) -> Json:
+    title = facts.tool.annotations.get("title")
+    named = {"title": title} if isinstance(title, str) else {}
+    return std.locked_entry(facts, status, withheld) | named
+
+
+def _parameters_in_usage(gateway: Gateway) -> None:
+    """Name the parameters of unapproved tools of a server that has a hit."""
+    servers: set[str] = set()
+
+    def noting(found: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
+        servers.clear()
+        servers.update(hit.facts.tool.server for hit in found)
+        return std.window(found, limit)
+
+    def answer(document: Json, request: Request) -> Json:
+        if request.flag:
+            return document
+        names = [
+            name
+            for server in sorted(servers)
+            for facts in gateway.known()[server]
+            if not std.indexed(facts)
+            for name in facts.tool.schema.get("properties", {})
+        ]
+        if not names:
+            return document
+        usage = f"{document['usage_instructions']} Known parameters: {', '.join(names)}."
+        return document | {"usage_instructions": usage}
+
+    decide(gateway, window=noting, answer=answer)
+
+
+def _user_text_for_two_locks(gateway: Gateway) -> None:
+    """The map's text for config becomes the user's when an entry has both locks."""
+    both: list[bool] = []
+
+    def entry(facts: Facts, status: Status, withheld: bool) -> Json:
+        both.append(facts.denied and facts.disabled_by_user)
+        return std.locked_entry(facts, status, withheld)
+
+    def joined(entries: Sequence[Json], remediation: Mapping[str, str]) -> Json:
+        found, texts = any(both), dict(remediation)
+        both.clear()
+        if found and "disabled_by_config" in texts:
+            texts["disabled_by_config"] = THEIRS
+        return std.sections(entries, texts)
+
+    decide(gateway, locked_entry=entry, sections=joined)
+
+
+def _denied_unless(lifted: Callable[[Facts], bool]) -> Callable[[Facts], Facts]:
+    return lambda facts: replace(facts, denied=facts.denied and not lifted(facts))
+
+
+def _told_as(lifted: Callable[[Facts], bool]) -> Callable[[Facts, Texts], str]:
+    """Reject a denied tool for its other lock where it has one."""
+    seen = _denied_unless(lifted)
+    return lambda facts, texts: std.rejection(seen(facts), texts)
+
+
+def _counted_as(
+    lifted: Callable[[Facts], bool],
+) -> Callable[[Sequence[tuple[Facts, Status | None]]], Json | None]:
+    """Count a denied tool under its other lock where it has one."""
+    seen = _denied_unless(lifted)
+
+    def block(tools: Sequence[tuple[Facts, Status | None]]) -> Json | None:
+        return std.counts(
+            [(facts, status and std.classify(seen(facts))) for facts, status in tools]
+        )
+
+    return block
+
+
+def _after_three() -> Callable[[Facts, Texts], str]:
+    told: dict[str, int] = {}
+
+    def shorter(facts: Facts, texts: Texts) -> str:
+        key = facts.tool.key
+        told[key] = told.get(key, 0) + 1
+        if std.classify(facts) != "disabled_by_config" or told[key] == 1:
+            return std.rejection(facts, texts)
+        return f"Still locked: ask the user to enable {key}. {std.POINTER}"
+
+    return shorter
+
+
+def _unapproved(facts: Facts) -> bool:
+    return facts.approval in {"pending", "changed"}
+
+
+def _user_hint(block: Json, _tools: Tally) -> Json:
+    return block | {"hint": "Ask the user to enable these tools in the UI."}
+
+
+def _plus(members: Callable[[Facts, Status, bool], Json]) -> Entry:
+    """The entry with members added or replaced."""
+    return lambda facts, status, withheld: (
+        std.locked_entry(facts, status, withheld) | members(facts, status, withheld)
+    )
+
+
+def _minus(member: str, when: Callable[[Facts], bool] = lambda _: True) -> Entry:
+    """The entry without one of its members."""
+
+    def entry(facts: Facts, status: Status, withheld: bool) -> Json:
+        whole = std.locked_entry(facts, status, withheld)
+        return {key: value for key, value in whole.items() if key != member or not when(facts)}
+
+    return entry
+
+
+def _told(change: Callable[[str], str]) -> Entry:
+    """The entry with another description where there is one."""
+    return _plus(
+        lambda facts, _, withheld: (
+            {} if withheld else {"description": change(facts.tool.description)}
+        )
+    )
+
+
+def _shown(when: Callable[[Facts], bool], text: Callable[[Facts], Any]) -> Entry:
+    """The entry with a description for some of the tools that are withheld."""
+    return _plus(
+        lambda facts, _, withheld: {"description": text(facts)} if withheld and when(facts) else {}
+    )
+
+
+def _reason(facts: Facts, status: Status, withheld: bool) -> Json:
+    entry = std.locked_entry(facts, status, withheld)
+    return {("reason" if key == "status" else key): value for key, value in entry.items()}
+
+
+def _first_described() -> Entry:
+    """The description that a tool had when it was last listed with one."""
+    told: dict[str, str] = {}
+
+    def members(facts: Facts, _status: Status, withheld: bool) -> Json:
+        if not withheld:
+            told[facts.tool.key] = facts.tool.description
+        return {"description": told[facts.tool.key]} if facts.tool.key in told else {}
+
+    return _plus(members)
+
+
+def _text(facts: Facts) -> str:
+    return facts.tool.description
+
+
+MUTANTS: tuple[Mutant, ...] = (
+    mutant(
+        "withheld-entries-titled",
+        "Withheld entries show the title of the tool's annotations.",
+        "FR-003.canary",
+        "FR-003.withheld",
+        locked_entry=_titled,
+    ),
+    mutant(
+        "usage-names-unapproved-parameters",
+        "Default answers name unapproved parameters.",
+        "FR-003.canary",
+        swap=_parameters_in_usage,
+    ),
+    mutant(
+        "withheld-annotations",
+        "Withheld entries have the title and the hints of the server's own.",
+        "FR-003.canary",
+        locked_entry=_plus(
+            lambda facts, _s, withheld: {"annotations": facts.tool.annotations} if withheld else {}
+        ),
+    ),
+    mutant(
+        "locked-texts-cut-short",
+        "Descriptions of locked tools are cut to twenty-four letters.",
+        "FR-003.description",
+        locked_entry=lambda facts, status, withheld: _described(
+            facts, status, withheld, facts.tool.description[:LINE]
+        ),
+    ),
+    mutant(
+        "locked-texts-escaped",
+        "Descriptions of locked tools are escaped for HTML.",
+        "FR-003.description",
+        locked_entry=lambda facts, status, withheld: _described(
+            facts, status, withheld, html.escape(facts.tool.description)
+        ),
+    ),
+    mutant(
+        "entry-blank-description",
+        "Descriptions of denied tools are empty.",
+        "FR-003.description",
+        locked_entry=_plus(
+            lambda facts, _, withheld: {"description": ""} if facts.denied and not withheld else {}
+        ),
+    ),
+    mutant(
+        "entry-cut-at-500",
+        "Descriptions of more than 500 characters end in an ellipsis.",
+        "FR-003.description",
+        locked_entry=_told(lambda text: text if len(text) <= 500 else f"{text[:499]}…"),  # noqa: PLR2004
+    ),
+    mutant(
+        "entry-first-sentence",
+        "Descriptions end with their first sentence.",
+        "FR-003.description",
+        locked_entry=_told(lambda text: text.split(". ")[0]),
+    ),
+    mutant(
+        "entry-marked",
+        "Descriptions are marked as locked.",
+        "FR-003.description",
+        locked_entry=_told(lambda text: f"[locked] {text}"),
+    ),
+    mutant(
+        "long-texts-are-dropped",
+        "Descriptions of more than a thousand letters are left out.",
+        "FR-003.members",
+        locked_entry=_no_long_texts,
+    ),
+    mutant(
+        "two-locks-lose-the-text",
+        "A tool locked by config and user lacks its description.",
+        "FR-003.members",
+        "FR-003.description",
+        locked_entry=_without_text_when_twice,
+    ),
+    mutant(
+        "status-in-a-list",
+        "The status of a tool under two locks is a list of one word.",
+        "FR-003.members",
+        "FR-004.enum",
+        locked_entry=lambda facts, status, withheld: (
+            std.locked_entry(facts, status, withheld)
+            | ({"status": [status]} if facts.denied and facts.disabled_by_user else {})
+        ),
+    ),
+    mutant(
+        "entry-schema",
+        "Locked entries have the input schema that callable ones have.",
+        "FR-003.members",
+        locked_entry=_plus(
+            lambda facts, _, withheld: {} if withheld else {"inputSchema": facts.tool.schema}
+        ),
+    ),
+    mutant(
+        "entry-status-list",
+        "An entry's status is a list of one.",
+        "FR-003.members",
+        locked_entry=_plus(lambda _f, status, _w: {"status": [status]}),
+    ),
+    mutant(
+        "entry-reason",
+        "The member for the status is called reason.",
+        "FR-003.members",
+        locked_entry=_reason,
+    ),
+    mutant(
+        "entry-no-server",
+        "Entries name the server only within the tool's name.",
+        "FR-003.members",
+        locked_entry=_minus("server"),
+    ),
+    mutant(
+        "entry-no-description",
+        "Entries of tools locked by the user lack the description.",
+        "FR-003.members",
+        "FR-003.description",
+        locked_entry=_minus("description", lambda facts: facts.disabled_by_user),
+    ),
+    mutant(
+        "locked-names-with-a-dot",
+        "User-locked tools are named server.tool.",
+        "FR-003.name",
+        locked_entry=lambda facts, status, withheld: (
+            _under(facts, status, withheld, facts.tool.key.replace(":", "."))
+            if status == "disabled_by_user"
+            else std.locked_entry(facts, status, withheld)
+        ),
+    ),
+    mutant(
+        "withheld-names-are-cut",
+        "Names of withheld tools are cut to eight characters.",
+        "FR-003.name",
+        locked_entry=lambda facts, status, withheld: (
+            _under(facts, status, withheld, facts.tool.name[:8])
+            if withheld
+            else std.locked_entry(facts, status, withheld)
+        ),
+    ),
+    mutant(
+        "user-locked-servers-capitalised",
+        "User-locked entries spell the server with a capital.",
+        "FR-003.server",
+        locked_entry=lambda facts, status, withheld: (
+            std.locked_entry(facts, status, withheld)
+            | ({"server": facts.tool.server.title()} if status == "disabled_by_user" else {})
+        ),
+    ),
+    mutant(
+        "first-entry-lends-its-server",
+        "Every entry of an answer has the first one's server.",
+        "FR-003.server",
+        answer=_first_servers,
+    ),
+    mutant(
+        "withheld-belong-nowhere",
+        "Withheld entries name the quarantine as their server.",
+        "FR-003.server",
+        locked_entry=_nowhere,
+    ),
+    mutant(
+        "quarantine-keeps-approved-texts",
+        "A quarantined entry has the text approved before.",
+        "FR-003.withheld",
+        "FR-003.canary",
+        locked_entry=_trusting_old_approval,
+    ),
+    mutant(
+        "changed-entry-has-the-new-text",
+        "The entry of a changed tool has the unapproved text.",
+        "FR-003.withheld",
+        "FR-003.canary",
+        locked_entry=_new_text_of_changed,
+    ),
+    mutant(
+        "new-tools-are-indexed",
+        "New tools enter the search index with their text unapproved.",
+        "FR-003.withheld",
+        "FR-003.canary",
+        indexed=lambda facts: (
+            std.indexed(facts) or (facts.approval == "pending" and not facts.quarantined)
+        ),
+    ),
+    mutant(
+        "withheld-nothing",
+        "Every locked entry has its description.",
+        "FR-003.withheld",
+        "FR-003.canary",
+        locked_entry=lambda facts, status, _: std.locked_entry(facts, status, withheld=False),
+    ),
+    mutant(
+        "quarantined-described",
+        "Tools of quarantined servers are shown with their descriptions.",
+        "FR-003.withheld",
+        "FR-003.canary",
+        locked_entry=_shown(lambda facts: facts.quarantined, _text),
+    ),
+    mutant(
+        "changed-described",
+        "Changed tools are shown with the new text.",
+        "FR-003.withheld",
+        "FR-003.canary",
+        locked_entry=_shown(
+            lambda facts: facts.approval == "changed" and not facts.quarantined, _text
+        ),
+    ),
+    mutant(
+        "pending-preview",
+        "New tools are shown with the first words of their text.",
+        "FR-003.withheld",
+        "FR-003.canary",
+        locked_entry=_shown(
+            lambda facts: facts.approval == "pending", lambda facts: facts.tool.description[:40]
+        ),
+    ),
+    mutant(
+        "quarantined-schema",
+        "Tools of quarantined servers are shown with their schemas.",
+        "FR-003.withheld",
+        "FR-003.canary",
+        "FR-003.members",
+        locked_entry=_plus(
+            lambda facts, _s, withheld: {"inputSchema": facts.tool.schema} if withheld else {}
+        ),
+    ),
+    mutant(
+        "remembered-text",
+        "A tool that was once listed with its text is so too when it is withheld.",
+        "FR-003.withheld",
+        "FR-003.canary",
+        locked_entry=Fresh(_first_described),
+    ),
+    mutant(
+        "agents-told-the-users-text",
+        "Agents are told to ask the user about config locks.",
+        "SC-003.discovery",
+        answer=_user_text_for_agents,
+    ),
+    mutant(
+        "config-text-under-two-locks",
+        "Config and user locks on one tool yield the user's text.",
+        "SC-003.discovery",
+        swap=_user_text_for_two_locks,
+    ),
+    mutant(
+        "config-entries-ask-the-user",
+        "Config-locked entries end with the user's remediation.",
+        "SC-003.discovery",
+        "FR-005.once",
+        locked_entry=lambda facts, status, withheld: (
+            std.locked_entry(facts, status, withheld)
+            | (
+                {"description": f"{facts.tool.description} {THEIRS}"}
+                if status == "disabled_by_config"
+                else {}
+            )
+        ),
+    ),
+    mutant(
+        "counts-put-user-first",
+        "Listings count a tool locked by config and user as the user's.",
+        "SC-003.listing",
+        counts=_counted_as(lambda facts: facts.disabled_by_user),
+    ),
+    mutant(
+        "counts-put-approval-first",
+        "Listings count a denied unapproved tool as pending.",
+        "SC-003.listing",
+        counts=_counted_as(_unapproved),
+    ),
+    mutant(
+        "counts-config-as-user",
+        "The operator's locks are counted as the user's.",
+        "SC-003.listing",
+        "FR-010.sum",
+        counts=as_(lambda _f, one: "disabled_by_user" if one == "disabled_by_config" else one),
+    ),
+    mutant(
+        "counts-hint",
+        "The block tells to ask the user, whatever the reasons.",
+        "SC-003.listing",
+        counts=then(_user_hint),
+    ),
+    mutant(
+        "rejection-puts-user-first",
+        "A tool locked by config and user is refused as the user's.",
+        "SC-003.rejection",
+        rejection=_told_as(lambda facts: facts.disabled_by_user),
+    ),
+    mutant(
+        "rejection-puts-approval-first",
+        "A denied changed tool is refused as unapproved.",
+        "SC-003.rejection",
+        rejection=_told_as(lambda facts: facts.approval == "changed"),
+    ),
+    mutant(
+        "second-rejection-is-shorter",
+        "A second call of a denied tool is told to ask the user.",
+        "SC-003.rejection",
+        "FR-008.config",
+        rejection=Fresh(_after_three),
+    ),
+)

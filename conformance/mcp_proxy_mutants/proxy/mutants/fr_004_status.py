@@ -1,0 +1,571 @@
+"""Faults of the status of a locked entry."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import count, cycle
+from typing import Any
+
+from mcp_proxy_mutants.proxy.mutant import Fresh, Mutant, mutant
+from mcp_proxy_mutants.proxy.pieces import (
+    CONFIG,
+    OFF,
+    PENDING,
+    QUARANTINED,
+    UNKNOWN,
+    USER,
+    by_allow_list,
+    crowded,
+    ordered,
+    seen_as,
+)
+from mcp_proxy_mutants.proxy.swapping import decide, own, put
+from mcp_proxy_mutants.proxy.wrapping import Request
+from mcp_proxy_reference import policy as std
+from mcp_proxy_reference.facts import Facts, Json, Match, Status
+from mcp_proxy_reference.gateway import Gateway
+
+Windows = tuple[Sequence[Match], Sequence[Match]]
+OFTEN = 5
+
+
+def _named_again(document: Json, request: Request) -> Json:
+    entries = document.get("disabled", [])
+    named = [one for one in entries if request.query == one["name"].partition(":")[2]]
+    more = [*named, *entries][: min(request.limit, std.LOCKED_CAP)]
+    return document | {"disabled": more} if named else document
+
+
+def _unknown_after_unlock(gateway: Gateway) -> None:
+    """A tool that two locks lay on is undetermined when one of them is lifted."""
+    twice: set[str] = set()
+
+    def status(facts: Facts) -> Status:
+        if facts.denied and facts.disabled_by_user:
+            twice.add(facts.tool.key)
+        elif facts.tool.key in twice:
+            return "disabled_unknown"
+        return std.classify(facts)
+
+    decide(gateway, classify=status)
+
+
+def _seventh_word(gateway: Gateway) -> None:
+    def entry(facts: Facts, status: Status, withheld: bool) -> Json:
+        server = gateway.config.servers[facts.tool.server]
+        listed = std.locked_entry(facts, status, withheld)
+        left_out = status == "disabled_by_config" and server.enabled_tools is not None
+        return listed | {"status": "not_in_allow_list"} if left_out else listed
+
+    decide(gateway, locked_entry=entry)
+
+
+def _user_before_config(facts: Facts) -> Status:
+    return std.classify(replace(facts, denied=facts.denied and not facts.disabled_by_user))
+
+
+def _config_before_off(facts: Facts) -> Status:
+    return std.classify(replace(facts, enabled=facts.enabled or facts.denied))
+
+
+def _pending_before_quarantine(facts: Facts) -> Status | None:
+    status = std.withheld_status(facts)
+    unapproved = facts.approval in {"pending", "changed"}
+    return "pending_approval" if status == "server_quarantined" and unapproved else status
+
+
+def _each_lock_a_count(tools: Sequence[tuple[Facts, Status | None]]) -> Json | None:
+    block = std.counts(tools)
+    twice = sum(facts.denied and facts.disabled_by_user for facts, _ in tools)
+    if block is None or not twice:
+        return block
+    return block | {"disabled_by_user": block.get("disabled_by_user", 0) + twice}
+
+
+def _denied_too(of: Callable[[Facts], bool]) -> Callable[[Facts], Status | None]:
+    """The pass over withheld tools forgets to skip those that config denies."""
+
+    def status(facts: Facts) -> Status | None:
+        return std.withheld_status(replace(facts, denied=False) if of(facts) else facts)
+
+    return status
+
+
+def _unreadable(facts: Facts, status: Status) -> Status:
+    return status if facts.approval is None else std.classify(facts)
+
+
+def _stays_listed() -> Callable[[Sequence[Match], int], Windows]:
+    locked: set[str] = set()
+
+    def lingering(found: Sequence[Match], limit: int) -> Windows:
+        callables, rest = std.window(found, limit)
+        stale = [hit for hit in callables if hit.facts.tool.key in locked]
+        locked.update(hit.facts.tool.key for hit in rest if hit.facts.denied)
+        return [hit for hit in callables if hit not in stale], [*rest, *stale]
+
+    return lingering
+
+
+def _second_lock_unseen() -> Callable[[Facts, str], bool]:
+    locked: set[str] = set()
+    freed: set[str] = set()
+
+    def discovered(facts: Facts, surface: str) -> bool:
+        free, key = std.may_call(facts, surface), facts.tool.key
+        if surface != "discovery":
+            return free
+        (freed.add(key) if free and key in locked else locked.add(key) if not free else None)
+        return free or (key in freed and facts.disabled_by_user)
+
+    return discovered
+
+
+def _stale_until_changed() -> Callable[[Facts, str], bool]:
+    """Discovery looks at each tool's user lock once and keeps what it saw of it for five looks."""
+    kept: dict[str, tuple[bool, int]] = {}
+
+    def discovered(facts: Facts, surface: str) -> bool:
+        if surface != "discovery":
+            return std.may_call(facts, surface)
+        locked, looks = kept.get(facts.tool.key, (facts.disabled_by_user, 0))
+        fresh = facts.disabled_by_user if looks > OFTEN else locked
+        kept[facts.tool.key] = fresh, 0 if looks > OFTEN else looks + 1
+        return std.may_call(replace(facts, disabled_by_user=fresh), surface)
+
+    return discovered
+
+
+def _restart_frees_the_list(gateway: Gateway) -> None:
+    """Discovery takes the user's locks from a copy that is read when the proxy starts."""
+    start = {key for key, record in gateway.store.records().items() if record.disabled}
+
+    def discovered(facts: Facts, surface: str) -> bool:
+        key = facts.tool.server, facts.tool.name
+        held = key in start and not facts.disabled_by_user
+        return (
+            std.may_call(replace(facts, disabled_by_user=True), surface)
+            if (held and surface == "discovery")
+            else std.may_call(facts, surface)
+        )
+
+    decide(gateway, may_call=discovered)
+
+
+def _now_and_then() -> Callable[[Facts], Status]:
+    looks: Counter[str] = Counter()
+
+    def status(facts: Facts) -> Status:
+        looks[facts.tool.key] += 1
+        slow = looks[facts.tool.key] % OFTEN == 0 and facts.disabled_by_user
+        return "disabled_unknown" if slow else std.classify(facts)
+
+    return status
+
+
+def _after_another_agent() -> Callable[[Json, Request], Json]:
+    last = [""]
+    turns = count()
+
+    def answer(document: Json, request: Request) -> Json:
+        other = last[0] not in {"", request.agent.name}
+        last[0] = request.agent.name
+        if not other or not next(turns) or "disabled" not in document:
+            return document
+        entries = [one | {"status": "disabled_unknown"} for one in document["disabled"]]
+        texts = {"disabled_unknown": std.REMEDIATION["disabled_unknown"]}
+        return document | {"disabled": entries, "remediation": texts}
+
+    return answer
+
+
+def _allow_unknown(gateway: Gateway) -> None:
+    decide(
+        gateway,
+        classify=lambda facts: (
+            "disabled_unknown"
+            if facts.enabled and by_allow_list(gateway, facts)
+            else std.classify(facts)
+        ),
+    )
+
+
+def _allow_in_pass(gateway: Gateway) -> None:
+    decide(
+        gateway,
+        withheld_status=lambda facts: std.withheld_status(
+            replace(facts, denied=facts.denied and not by_allow_list(gateway, facts))
+        ),
+    )
+
+
+def _config_of_start(gateway: Gateway) -> None:
+    first = gateway.config.servers
+
+    def read(_: Gateway, facts: Facts) -> bool:
+        server = first.get(facts.tool.server)
+        return facts.denied if server is None else server.denies(facts.tool.name)
+
+    seen_as(read)(gateway)
+
+
+def _config_before_last(gateway: Gateway) -> None:
+    seen = [gateway.config, gateway.config]
+
+    def read(now: Gateway, facts: Facts) -> bool:
+        if now.config.document != seen[1].document:
+            seen[:] = [seen[1], now.config]
+        server = seen[0].servers.get(facts.tool.server)
+        return facts.denied if server is None else server.denies(facts.tool.name)
+
+    seen_as(read)(gateway)
+
+
+def _ignoring_config(when: Callable[[Facts], bool]) -> Callable[[Facts], object]:
+    return lambda facts: std.withheld_status(
+        replace(facts, denied=facts.denied and not when(facts))
+    )
+
+
+def _once_per_reason(found: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
+    callables, rest = std.window(found, limit)
+    again = [
+        replace(hit, facts=replace(hit.facts, denied=False))
+        for hit in rest
+        if hit.facts.denied and hit.facts.disabled_by_user
+    ]
+    return callables, [*rest, *again]
+
+
+def _known_reasons(found: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
+    callables, rest = std.window(found, limit)
+    return callables, [hit for hit in rest if hit.facts.approval is not None]
+
+
+def _callable_and_locked(
+    found: Sequence[Match], limit: int
+) -> tuple[Sequence[Match], Sequence[Match]]:
+    callables, rest = std.window(found, limit)
+    users = [hit for hit in found if std.classify(hit.facts) == USER and not hit.may_call]
+    return [*callables, *users][:limit], rest
+
+
+def _by_turns() -> Callable[[Facts], Any]:
+    order = cycle([(OFF, CONFIG, USER, PENDING), (OFF, USER, CONFIG, PENDING)])
+    return lambda facts: ordered(*next(order))(facts) if facts.denied else std.classify(facts)
+
+
+def _for_lists(kept: dict[str, bool]) -> Callable[[Facts, str], bool]:
+    """Discovery keeps its first decision on a tool; calls and counts do not."""
+
+    def may_call(facts: Facts, surface: str) -> bool:
+        may = std.may_call(facts, surface)
+        return kept.setdefault(facts.tool.key, may) if surface == "discovery" else may
+
+    return may_call
+
+
+def _kept_status() -> Callable[[Facts], Any]:
+    """A tool's status is worked out once and kept."""
+    kept: dict[str, Status] = {}
+    return lambda facts: kept.setdefault(facts.tool.key, std.classify(facts))
+
+
+def _kept_answers() -> Callable[[Json, Request], Json]:
+    """Flagged answers are kept by agent, query and limit."""
+    kept: dict[tuple[str, str, int], Json] = {}
+
+    def answer(document: Json, request: Request) -> Json:
+        key = request.agent.name, request.query, request.limit
+        return kept.setdefault(key, document) if request.flag else document
+
+    return answer
+
+
+def _until_refresh(gateway: Gateway) -> None:
+    """Discovery sees locks as they were when the tool's server was last read."""
+    view: dict[str, Facts] = {}
+    record = own(gateway, "_record")
+
+    def recorded(name: str) -> None:
+        record(name)
+        for key in [key for key, facts in view.items() if facts.tool.server == name]:
+            del view[key]
+        view.update({facts.tool.key: facts for facts in gateway.known().get(name, ())})
+
+    def may_call(facts: Facts, surface: str) -> bool:
+        seen = view.get(facts.tool.key, facts) if surface == "discovery" else facts
+        return std.may_call(seen, surface)
+
+    put(gateway, _record=recorded)
+    decide(gateway, may_call=may_call)
+
+
+MUTANTS: tuple[Mutant, ...] = (
+    mutant(
+        "denied-in-quarantine-listed",
+        "Quarantine lists tools that config denies.",
+        "FR-004.config-skips-quarantine",
+        withheld_status=_denied_too(lambda facts: facts.quarantined),
+    ),
+    mutant(
+        "denied-changed-listed",
+        "Changed tools are listed as pending though config denies them.",
+        "FR-004.config-skips-quarantine",
+        withheld_status=_denied_too(lambda facts: facts.approval == "changed"),
+    ),
+    mutant(
+        "pass-reads-deny-only",
+        "Withheld tools are skipped for deny lists, not for allow lists.",
+        "FR-004.config-skips-quarantine",
+        swap=_allow_in_pass,
+    ),
+    mutant(
+        "pass-lists-denied-pending",
+        "A denied tool that awaits approval is listed as pending.",
+        "FR-004.config-skips-quarantine",
+        withheld_status=_ignoring_config(lambda facts: not facts.quarantined),
+    ),
+    mutant(
+        "fifth-look-is-unknown",
+        "Every fifth look at a user lock comes to no reason.",
+        "FR-004.deterministic",
+        classify=Fresh(_now_and_then),
+    ),
+    mutant(
+        "unknown-after-another-agent",
+        "An agent that asks after another is told no reason.",
+        "FR-004.deterministic",
+        answer=Fresh(_after_another_agent),
+    ),
+    mutant(
+        "by-turns",
+        "Which of two locks is named changes from answer to answer.",
+        "FR-004.deterministic",
+        "FR-004.precedence",
+        classify=Fresh(_by_turns),
+    ),
+    mutant(
+        "crowded-status",
+        "While another request is served, the lookup gives up and the reason is undetermined.",
+        "FR-004.deterministic",
+        classify=lambda facts: UNKNOWN if crowded() else std.classify(facts),
+    ),
+    mutant(
+        "allow-lists-have-a-word",
+        "Tools missing from an allow list have a seventh status.",
+        "FR-004.enum",
+        swap=_seventh_word,
+    ),
+    mutant(
+        "lifted-denial-stays-listed",
+        "A tool once denied by config stays among the locked.",
+        "FR-004.follows-state",
+        window=Fresh(_stays_listed),
+    ),
+    mutant(
+        "second-user-lock-unseen",
+        "Search does not see a user lock that comes a second time.",
+        "FR-004.follows-state",
+        may_call=Fresh(_second_lock_unseen),
+    ),
+    mutant(
+        "user-locks-seen-late",
+        "Search keeps what it saw of a user lock for five searches.",
+        "FR-004.follows-state",
+        may_call=Fresh(_stale_until_changed),
+    ),
+    mutant(
+        "locks-of-the-start-stay",
+        "Search keeps the user locks read when the proxy started.",
+        "FR-004.follows-state",
+        swap=_restart_frees_the_list,
+    ),
+    mutant(
+        "config-of-start",
+        "Discovery knows the operator's lists as they were at the start.",
+        "FR-004.follows-state",
+        "FR-001.reveals-config",
+        swap=_config_of_start,
+    ),
+    mutant(
+        "config-before-last",
+        "Discovery is one change of the config behind.",
+        "FR-004.follows-state",
+        "FR-001.reveals-config",
+        swap=_config_before_last,
+    ),
+    mutant(
+        "kept-decision",
+        "Discovery keeps its first decision on a tool until the restart.",
+        "FR-004.follows-state",
+        "FR-001.reveals-user",
+        may_call=Fresh(lambda: _for_lists({})),
+    ),
+    mutant(
+        "kept-answers",
+        "A flagged query that is asked again is answered from memory.",
+        "FR-004.follows-state",
+        answer=Fresh(_kept_answers),
+    ),
+    mutant(
+        "kept-until-refresh",
+        "Discovery sees a lock or its end when the tool's server is read again.",
+        "FR-004.follows-state",
+        "FR-001.reveals-user",
+        "FR-001.reveals-config",
+        swap=_until_refresh,
+    ),
+    mutant(
+        "exact-name-listed-again",
+        "A locked tool that is asked for by its name is listed twice.",
+        "FR-004.once",
+        answer=_named_again,
+    ),
+    mutant(
+        "each-lock-a-count",
+        "A tool locked by config and user is counted under both.",
+        "FR-004.once",
+        "FR-010.sum",
+        counts=_each_lock_a_count,
+    ),
+    mutant(
+        "once-per-reason",
+        "A tool is listed once for each of its locks.",
+        "FR-004.once",
+        window=_once_per_reason,
+    ),
+    mutant(
+        "locked-twice",
+        "A tool turned off by the user is listed as callable and as locked.",
+        "FR-004.once",
+        "FR-004.follows-state",
+        "FR-001.default-off",
+        window=_callable_and_locked,
+    ),
+    mutant(
+        "unknown-once-a-lock-is-lifted",
+        "Of two locks lifted one leaves an undetermined reason.",
+        "FR-004.precedence",
+        "FR-004.deterministic",
+        swap=_unknown_after_unlock,
+    ),
+    mutant(
+        "config-before-server-off",
+        "A denied tool of a switched-off server is config-locked.",
+        "FR-004.precedence",
+        classify=_config_before_off,
+    ),
+    mutant(
+        "user-before-config",
+        "A tool locked by config and user is the user's.",
+        "FR-004.precedence",
+        classify=_user_before_config,
+    ),
+    mutant(
+        "unapproved-before-quarantine",
+        "A pending tool in quarantine waits for approval.",
+        "FR-004.precedence",
+        withheld_status=_pending_before_quarantine,
+    ),
+    mutant(
+        "allow-unknown",
+        "Absence from an allow list is not known as a reason.",
+        "FR-004.precedence",
+        swap=_allow_unknown,
+    ),
+    mutant(
+        "user-reason-first",
+        "A user's lock is named before the operator's.",
+        "FR-004.precedence",
+        "SC-003.listing",
+        classify=ordered(OFF, USER, CONFIG, QUARANTINED, PENDING),
+    ),
+    mutant(
+        "user-before-off",
+        "The user's lock is named before the server that is off.",
+        "FR-004.precedence",
+        classify=lambda facts: (
+            USER if facts.disabled_by_user and not facts.denied else std.classify(facts)
+        ),
+    ),
+    mutant(
+        "user-is-unknown",
+        "A user's lock falls through to the undetermined reason.",
+        "FR-004.precedence",
+        "FR-010.sum",
+        classify=ordered(OFF, CONFIG, QUARANTINED, PENDING),
+    ),
+    mutant(
+        "config-and-user-is-unknown",
+        "A tool with two locks at once is called undetermined.",
+        "FR-004.precedence",
+        "FR-010.sum",
+        classify=lambda facts: (
+            UNKNOWN if facts.denied and facts.disabled_by_user else std.classify(facts)
+        ),
+    ),
+    mutant(
+        "quarantined-is-pending",
+        "A tool of a quarantined server is said to await approval.",
+        "FR-004.precedence",
+        classify=lambda facts: (
+            PENDING if std.classify(facts) == QUARANTINED else std.classify(facts)
+        ),
+        withheld_status=lambda facts: std.withheld_status(facts) and PENDING,
+    ),
+    mutant(
+        "pending-is-quarantined",
+        "A new tool of a trusted server is said to be on a quarantined one.",
+        "FR-004.precedence",
+        withheld_status=lambda facts: std.withheld_status(facts) and QUARANTINED,
+    ),
+    mutant(
+        "kept-status",
+        "A tool's status is worked out once and kept until the restart.",
+        "FR-004.precedence",
+        classify=Fresh(_kept_status),
+    ),
+    mutant(
+        "unreadable-means-user",
+        "With approvals unreadable a lock is told as the user's.",
+        "FR-004.unknown",
+        classify=lambda facts: _unreadable(facts, "disabled_by_user"),
+    ),
+    mutant(
+        "unreadable-opens",
+        "With approvals unreadable a tool may be called.",
+        "FR-004.unknown",
+        "FR-011.never-reaches",
+        may_call=lambda facts, surface: std.may_call(
+            replace(facts, approval=facts.approval or "approved")
+            if surface != "discovery"
+            else facts,
+            surface,
+        ),
+    ),
+    mutant(
+        "unknown-asks-for-a-toggle",
+        "The undetermined reason is told to be toggled in the UI.",
+        "FR-004.unknown",
+        "FR-005.class",
+        remediation={
+            **std.REMEDIATION,
+            "disabled_unknown": "Ask the user to turn the tool on in the UI.",
+        },
+    ),
+    mutant(
+        "unknown-is-open",
+        "A tool whose approval cannot be read may be called.",
+        "FR-004.unknown",
+        may_call=lambda facts, surface: std.may_call(
+            replace(facts, approval=facts.approval or "approved"), surface
+        ),
+    ),
+    mutant(
+        "unknown-is-hidden",
+        "A tool whose reason cannot be determined is left out.",
+        "FR-004.unknown",
+        window=_known_reasons,
+    ),
+)

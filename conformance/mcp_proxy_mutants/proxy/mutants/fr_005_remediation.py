@@ -1,0 +1,329 @@
+"""Faults of the map of remediation texts, and of the texts."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from mcp_proxy_mutants.proxy.mutant import Fresh, Mutant, mutant
+from mcp_proxy_mutants.proxy.pieces import CONFIG, PENDING, SAID, USER, Texts, texts
+from mcp_proxy_mutants.proxy.swapping import decide
+from mcp_proxy_mutants.proxy.wrapping import Request
+from mcp_proxy_reference import policy as std
+from mcp_proxy_reference.facts import Facts, Json, Match, Status
+from mcp_proxy_reference.gateway import Gateway
+from mcp_proxy_reference.store import StoreError
+
+
+def _no_map_at_one(document: Json, request: Request) -> Json:
+    kept = {name: value for name, value in document.items() if name != "remediation"}
+    return kept if request.limit == 1 else document
+
+
+def _rotated() -> dict[Status, str]:
+    """Each of the user's kinds of lock with the text of the next one."""
+    kinds: tuple[Status, ...] = ("disabled_by_user", "pending_approval", "disabled_unknown")
+    moved = {kind: std.REMEDIATION[kinds[place - 1]] for place, kind in enumerate(kinds)}
+    return {**std.REMEDIATION, **moved}
+
+
+def _no_quarantine_text(shown: Sequence[Status], matched: Sequence[Status], texts: Texts) -> Json:
+    told = std.remediation_map(shown, matched, texts)
+    return {status: text for status, text in told.items() if status != "server_quarantined"}
+
+
+def _empty_answers_kept() -> Callable[[Json, Request], Json]:
+    """The next request for a query with a note is served from memory, flag or not."""
+    kept: dict[str, Json] = {}
+
+    def answer(document: Json, request: Request) -> Json:
+        if request.flag and request.query in kept:
+            return kept.pop(request.query)
+        if "notice" in document:
+            kept[request.query] = document
+        return document
+
+    return answer
+
+
+def _not_what_was_refused(gateway: Gateway) -> None:
+    """A tool whose refusal was told is left out of the next search."""
+    told: set[str] = set()
+
+    def said(facts: Facts, texts: object) -> str:
+        told.add(facts.tool.key)
+        return std.rejection(facts, gateway.policy.remediation if texts else {})
+
+    def without(found: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
+        callables, rest = std.window(found, limit)
+        kept = [hit for hit in rest if hit.facts.tool.key not in told]
+        told.difference_update(hit.facts.tool.key for hit in rest)
+        return callables, kept
+
+    decide(gateway, rejection=said, window=without)
+
+
+def _with(status: Status, text: str) -> Texts:
+    return {**std.REMEDIATION, status: text}
+
+
+def _first_only(shown: Sequence[Status], matched: Sequence[Status], texts: Texts) -> Json:
+    return std.remediation_map(shown[:1], matched, texts)
+
+
+def _before_the_cap(_shown: Sequence[Status], matched: Sequence[Status], texts: Texts) -> Json:
+    return std.remediation_map(matched, matched, texts)
+
+
+def _map_of_nothing(entries: Sequence[Json], remediation: Mapping[str, str]) -> Json:
+    return std.sections(entries, remediation) or {
+        "disabled": [],
+        "remediation": dict(std.REMEDIATION),
+    }
+
+
+def _text_in(status: Status) -> Callable[[Facts, Status, bool], Json]:
+    """Append the remediation to the description of entries with that status."""
+
+    def entry(facts: Facts, found: Status, withheld: bool) -> Json:
+        listed = std.locked_entry(facts, found, withheld)
+        if found != status or withheld:
+            return listed
+        return listed | {"description": f"{listed['description']} {std.REMEDIATION[status]}"}
+
+    return entry
+
+
+def _hinted(facts: Facts, status: Status, withheld: bool) -> Json:
+    hint = {"hint": std.REMEDIATION[status]} if withheld else {}
+    return std.locked_entry(facts, status, withheld) | hint
+
+
+def _map(*, without: str = "", plus: Mapping[str, str] = {}) -> Callable[..., Json]:
+    def remediation_map(shown: Sequence[Status], matched: Sequence[Status], said: Texts) -> Json:
+        whole = {**plus, **std.remediation_map(shown, matched, said)}
+        return {status: text for status, text in whole.items() if status != without}
+
+    return remediation_map
+
+
+def _for_one(shown: Sequence[Status], matched: Sequence[Status], said: Texts) -> Json:
+    return {} if len(shown) == 1 else std.remediation_map(shown, matched, said)
+
+
+def _each(facts: Facts, status: Status, withheld: bool) -> Json:
+    return std.locked_entry(facts, status, withheld) | {"remediation": SAID[status]}
+
+
+def _user_text_for_both(document: Json, request: Request) -> Json:
+    """The map's text for config is the user's when a listed tool has both locks."""
+    try:
+        records = request.store.records()
+    except StoreError:
+        return document
+    locked = {f"{server}:{tool}" for (server, tool), one in records.items() if one.disabled}
+    for entry in document.get("disabled", []):
+        if entry["status"] == CONFIG and entry["name"] in locked:
+            document["remediation"][CONFIG] = SAID[USER]
+    return document
+
+
+def _user_text_beside_user(document: Json, _request: Request) -> Json:
+    """The map's text for config is the user's when a user's lock is listed too."""
+    remediation = document.get("remediation", {})
+    if CONFIG in remediation and USER in remediation:
+        remediation[CONFIG] = SAID[USER]
+    return document
+
+
+MUTANTS: tuple[Mutant, ...] = (
+    mutant(
+        "texts-one-kind-off",
+        "User, pending and unknown locks have each other's texts.",
+        "FR-005.class",
+        remediation=_rotated(),
+    ),
+    mutant(
+        "user-text-enables-the-server",
+        "The text for user locks has the server enabled.",
+        "FR-005.class",
+        remediation={**std.REMEDIATION, "disabled_by_user": "Ask the user to enable the server."},
+    ),
+    mutant(
+        "quarantine-text-says-toggle",
+        "The quarantine text has the tool turned on in the UI.",
+        "FR-005.class",
+        remediation=_with("server_quarantined", "Ask the user to turn this tool on in the UI."),
+    ),
+    mutant(
+        "config-text-says-toggle",
+        "The text for config locks asks the user to toggle the tool.",
+        "FR-005.class",
+        "SC-003.discovery",
+        remediation=_with("disabled_by_config", "Locked: ask the user to toggle it on again."),
+    ),
+    mutant(
+        "config-and-user-texts-swapped",
+        "The texts for config and user are swapped.",
+        "FR-005.class",
+        "SC-003.discovery",
+        "SC-003.rejection",
+        "FR-008.config",
+        remediation=texts(disabled_by_config=SAID[USER], disabled_by_user=SAID[CONFIG]),
+    ),
+    mutant(
+        "text-user-is-config",
+        "A user's lock is explained as operator policy.",
+        "FR-005.class",
+        "FR-005.text",
+        "FR-008.distinct",
+        remediation=texts(disabled_by_user=SAID[CONFIG]),
+    ),
+    mutant(
+        "text-config-also-user",
+        "The text for config ends in advice to enable the tool.",
+        "FR-005.class",
+        "SC-003.discovery",
+        remediation_map=lambda shown, _m, said: {
+            one: said[one] + (" Or ask the user to enable it in the UI." if one == CONFIG else "")
+            for one in set(shown)
+        },
+    ),
+    mutant(
+        "text-quarantine-is-config",
+        "Quarantine is explained as operator policy.",
+        "FR-005.class",
+        "FR-008.distinct",
+        remediation=texts(server_quarantined=SAID[CONFIG]),
+    ),
+    mutant(
+        "text-both-locks",
+        "A tool locked by operator and user brings the user's text under the key for config.",
+        "FR-005.class",
+        "SC-003.discovery",
+        answer=_user_text_for_both,
+    ),
+    mutant(
+        "text-beside-user",
+        "Where a user's lock is listed too, the operator's is explained like it.",
+        "FR-005.class",
+        "SC-003.discovery",
+        answer=_user_text_beside_user,
+    ),
+    mutant(
+        "no-map-at-limit-one",
+        "At limit 1 the entry comes without its remediation.",
+        "FR-005.keys",
+        "SC-002.two-steps",
+        answer=_no_map_at_one,
+    ),
+    mutant(
+        "map-made-before-the-cap",
+        "The map has a text for entries that the cap cut off.",
+        "FR-005.keys",
+        remediation_map=_before_the_cap,
+    ),
+    mutant(
+        "map-for-the-first-entry",
+        "The map has the text of the first entry's status only.",
+        "FR-005.keys",
+        remediation_map=_first_only,
+    ),
+    mutant(
+        "map-of-nothing",
+        "An answer without locked entries has every text.",
+        "FR-005.keys",
+        sections=_map_of_nothing,
+    ),
+    mutant(
+        "map-of-all",
+        "The map explains all six statuses.",
+        "FR-005.keys",
+        remediation_map=lambda _shown, _matched, said: dict(said),
+    ),
+    mutant(
+        "map-config-always",
+        "The map always explains the operator's lock.",
+        "FR-005.keys",
+        remediation_map=_map(plus={CONFIG: SAID[CONFIG]}),
+    ),
+    mutant(
+        "map-lacks-pending",
+        "The map has no text for tools that await approval.",
+        "FR-005.keys",
+        remediation_map=_map(without=PENDING),
+    ),
+    mutant(
+        "map-lacks-quarantined",
+        "The map has no text for the sixth status.",
+        "FR-005.keys",
+        remediation_map=_map(without="server_quarantined"),
+    ),
+    mutant(
+        "map-lacks-unknown",
+        "The map has no text for the undetermined reason.",
+        "FR-005.keys",
+        "FR-004.unknown",
+        remediation_map=_map(without="disabled_unknown"),
+    ),
+    mutant(
+        "map-for-many",
+        "A single locked entry comes without the map.",
+        "FR-005.keys",
+        "SC-002.two-steps",
+        remediation_map=_for_one,
+    ),
+    mutant(
+        "user-text-in-descriptions",
+        "User-locked entries end with what the user should do.",
+        "FR-005.once",
+        locked_entry=_text_in("disabled_by_user"),
+    ),
+    mutant(
+        "withheld-entries-hinted",
+        "Withheld entries carry their remediation in a hint.",
+        "FR-005.once",
+        "FR-003.members",
+        locked_entry=_hinted,
+    ),
+    mutant(
+        "text-per-entry",
+        "Every entry has a remediation text of its own, beside the map.",
+        "FR-005.once",
+        "FR-003.members",
+        locked_entry=_each,
+    ),
+    mutant(
+        "one-text-for-two-locks",
+        "Config and user locks share one text that names both.",
+        "FR-005.text",
+        remediation={
+            **std.REMEDIATION,
+            **dict.fromkeys(
+                ("disabled_by_config", "disabled_by_user"),
+                "Locked by operator policy, which the user cannot override, or by the user.",
+            ),
+        },
+    ),
+    mutant(
+        "pending-text-blank",
+        "The text for tools that await approval is blank.",
+        "FR-005.text",
+        remediation=texts(pending_approval=" "),
+    ),
+    mutant(
+        "quarantine-has-no-remedy",
+        "The map has no text for quarantined tools.",
+        "SC-002.two-steps",
+        remediation_map=_no_quarantine_text,
+    ),
+    mutant(
+        "empty-answers-served-again",
+        "A noted answer is served again when asked with the flag.",
+        "SC-002.two-steps",
+        answer=Fresh(_empty_answers_kept),
+    ),
+    mutant(
+        "refused-tools-left-out-once",
+        "A search after a refusal leaves the refused tool out.",
+        "SC-002.two-steps",
+        swap=_not_what_was_refused,
+    ),
+)

@@ -1,0 +1,267 @@
+"""Faults of the cap, of odd limits, and of the place of callable results."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from mcp_proxy_mutants.proxy.mutant import Mutant, mutant
+from mcp_proxy_mutants.proxy.pieces import crowded, flagged
+from mcp_proxy_mutants.proxy.swapping import decide
+from mcp_proxy_mutants.proxy.wrapping import Request
+from mcp_proxy_reference import policy as std
+from mcp_proxy_reference.facts import Json, Match
+from mcp_proxy_reference.gateway import Gateway
+
+OFTEN = 5
+ALL = 1000
+Window = Callable[[Sequence[Match], int], tuple[Sequence[Match], Sequence[Match]]]
+
+
+def _flagged(change: Callable[[Json, Request], Json]) -> Callable[[Json, Request], Json]:
+    def answer(document: Json, request: Request) -> Json:
+        return change(document, request) if request.flag else document
+
+    return answer
+
+
+def _by_name(document: Json, _request: Request) -> Json:
+    return document | {"tools": sorted(document["tools"], key=lambda one: str(one["name"]))}
+
+
+def _each_status(gateway: Gateway) -> None:
+    """Cap the entries of each status apart."""
+    asked = [0]
+
+    def none(wanted: int) -> int:
+        asked[0] = std.cap(wanted)
+        return ALL
+
+    def capped(entries: Sequence[Json], remediation: Mapping[str, str]) -> Json:
+        seen: Counter[str] = Counter()
+        kept = []
+        for entry in entries:
+            seen[entry["status"]] += 1
+            if seen[entry["status"]] <= asked[0]:
+                kept.append(entry)
+        return std.sections(kept, remediation)
+
+    decide(gateway, cap=none, sections=capped)
+
+
+def _limit_as_given(arguments: Mapping[str, Any], default: int) -> int:
+    value = arguments.get("limit")
+    if isinstance(value, int) and value < 0:
+        return value
+    return std.limit(arguments, default)
+
+
+def _fraction_lifts(gateway: Gateway) -> None:
+    odd = [False]
+
+    def read(arguments: Mapping[str, Any], default: int) -> int:
+        value = arguments.get("limit")
+        odd[0] = isinstance(value, float) and value != int(min(value, ALL))
+        return std.limit(arguments, default)
+
+    decide(gateway, limit=read, cap=lambda wanted: ALL if odd[0] else std.cap(wanted))
+
+
+def _capped_by(kind: Callable[[Match], str]) -> Window:
+    """As many locked hits of each kind as the cap allows for all."""
+
+    def window(found: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
+        callables, rest = std.window(found, limit)
+        seen: Counter[str] = Counter()
+        kept: list[Match] = []
+        for hit in rest:
+            seen[kind(hit)] += 1
+            if seen[kind(hit)] <= std.cap(limit):
+                kept.append(hit)
+        return callables, kept
+
+    return window
+
+
+def _zero_is_all(arguments: Mapping[str, Any], default: int) -> int:
+    return 0 if arguments.get("limit") == 0 else std.limit(arguments, default)
+
+
+def _fails_on_text(arguments: Mapping[str, Any], default: int) -> int:
+    """A limit that is no number counts as no limit, and as one without a cap."""
+    value = arguments.get("limit")
+    return 1000 if isinstance(value, str) else std.limit(arguments, default)
+
+
+def _displaced(document: Json, request: Request) -> Json:
+    """Locked entries use up the limit, from the end of the callable ones."""
+    room = max(0, request.limit - len(document.get("disabled", [])))
+    return document | {"tools": document["tools"][:room]}
+
+
+def _displaced_at_1(document: Json, request: Request) -> Json:
+    return _displaced(document, request) if request.limit == 1 else document
+
+
+def _displaced_crowded(document: Json, request: Request) -> Json:
+    return _displaced(document, request) if crowded() else document
+
+
+def _one_less(document: Json, _request: Request) -> Json:
+    return document | {"tools": document["tools"][: -1 if document.get("disabled") else None]}
+
+
+def _worst_first(document: Json, _request: Request) -> Json:
+    return document | {"tools": document["tools"][::-1]}
+
+
+def _locked_last(document: Json, _request: Request) -> Json:
+    """Locked entries are in the list of results too, after the callable ones."""
+    return document | {"tools": [*document["tools"], *document.get("disabled", [])]}
+
+
+def _bare_names(document: Json, _request: Request) -> Json:
+    names = [one | {"name": one["name"].partition(":")[2]} for one in document["tools"]]
+    return document | {"tools": names}
+
+
+def _of_kept(document: Json, _request: Request) -> Json:
+    """Callable results of servers that have a locked entry are left out."""
+    servers = {entry["server"] for entry in document.get("disabled", [])}
+    return document | {"tools": [one for one in document["tools"] if one["server"] not in servers]}
+
+
+def _pass_uncapped(found: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
+    callables, rest = std.window(found, limit)
+    return callables, rest[: std.cap(limit)]
+
+
+MUTANTS: tuple[Mutant, ...] = (
+    mutant(
+        "flag-sorts-by-name",
+        "Under the flag callable results come by name.",
+        "FR-006.callables",
+        answer=_flagged(_by_name),
+    ),
+    mutant(
+        "callables-displaced-at-1",
+        "At limit 1 a locked entry takes the place of the callable one.",
+        "FR-006.callables",
+        answer=flagged(_displaced_at_1),
+    ),
+    mutant(
+        "callables-displaced-crowded",
+        "While another request is served, locked entries take the places of callable ones.",
+        "FR-006.callables",
+        answer=flagged(_displaced_crowded),
+    ),
+    mutant(
+        "callables-one-less",
+        "The last callable result makes room for the locked entries.",
+        "FR-006.callables",
+        answer=flagged(_one_less),
+    ),
+    mutant(
+        "worst-callable-first",
+        "Under the flag the worst callable result comes first.",
+        "FR-006.callables",
+        answer=flagged(_worst_first),
+    ),
+    mutant(
+        "callables-and-locked",
+        "Under the flag locked entries stand among the results as well.",
+        "FR-006.callables",
+        "FR-004.once",
+        answer=flagged(_locked_last),
+    ),
+    mutant(
+        "callables-bare",
+        "Under the flag callable results have bare names.",
+        "FR-006.callables",
+        answer=flagged(_bare_names),
+    ),
+    mutant(
+        "callables-of-other-servers",
+        "Under the flag callable results of a server with a locked match are left out.",
+        "FR-006.callables",
+        answer=flagged(_of_kept),
+    ),
+    mutant(
+        "each-status-has-a-cap",
+        "Each status may fill the section by itself.",
+        "FR-006.cap",
+        swap=_each_status,
+    ),
+    mutant(
+        "single-result-capped-at-ten",
+        "A request for one result is given ten locked ones.",
+        "FR-006.cap",
+        cap=lambda wanted: std.LOCKED_CAP if wanted == 1 else std.cap(wanted),
+    ),
+    mutant(
+        "cap-lets-one-more",
+        "The section holds eleven entries where the limit allows it.",
+        "FR-006.cap",
+        cap=lambda wanted: min(wanted, std.LOCKED_CAP + 1),
+    ),
+    mutant(
+        "full-limit-lifts-the-cap",
+        "The largest limit has no cap on locked entries.",
+        "FR-006.cap",
+        cap=lambda wanted: wanted if wanted > OFTEN * std.LOCKED_CAP else std.cap(wanted),
+    ),
+    mutant("cap-is-10", "The cap is 10 at smaller limits too.", "FR-006.cap", cap=lambda _: 10),
+    mutant(
+        "cap-is-larger",
+        "The cap is the greater of limit and 10.",
+        "FR-006.cap",
+        cap=lambda limit: max(limit, 10),
+    ),
+    mutant("cap-none", "All locked matches are listed.", "FR-006.cap", cap=lambda _: 10_000),
+    mutant(
+        "cap-by-reason",
+        "The cap holds for each reason.",
+        "FR-006.cap",
+        window=_capped_by(lambda hit: std.classify(hit.facts)),
+        cap=lambda _: 10_000,
+    ),
+    mutant(
+        "cap-by-server",
+        "The cap holds for each server.",
+        "FR-006.cap",
+        window=_capped_by(lambda hit: hit.facts.tool.server),
+        cap=lambda _: 10_000,
+    ),
+    mutant(
+        "cap-not-in-pass",
+        "The cap holds for the index, and withheld tools are added to that.",
+        "FR-006.cap",
+        window=_pass_uncapped,
+        cap=lambda _: 10_000,
+    ),
+    mutant(
+        "negative-limit-cuts-from-behind",
+        "A negative limit leaves out that many at the end.",
+        "FR-006.odd-limits",
+        limit=_limit_as_given,
+    ),
+    mutant(
+        "fractions-lift-the-cap",
+        "A limit that is no whole number reveals every locked match.",
+        "FR-006.odd-limits",
+        swap=_fraction_lifts,
+    ),
+    mutant(
+        "limit-0-is-all",
+        "A limit of 0 lifts the cap.",
+        "FR-006.odd-limits",
+        limit=_zero_is_all,
+        cap=lambda limit: std.cap(limit) if limit else 10_000,
+    ),
+    mutant(
+        "limit-text-is-all",
+        "A limit that is text lifts the cap.",
+        "FR-006.odd-limits",
+        limit=_fails_on_text,
+        cap=lambda limit: std.cap(limit) if limit <= std.MAX_LIMIT else 10_000,
+    ),
+)

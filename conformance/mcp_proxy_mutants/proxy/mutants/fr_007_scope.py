@@ -1,0 +1,443 @@
+"""Faults of scope: what an agent is told of servers that are not its own."""
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from mcp_proxy_mutants.proxy.mutant import Fresh, Mutant, mutant
+from mcp_proxy_mutants.proxy.pieces import called
+from mcp_proxy_mutants.proxy.swapping import decide
+from mcp_proxy_mutants.proxy.wrapping import Request
+from mcp_proxy_reference import policy as std
+from mcp_proxy_reference.facts import Agent, Facts, Json, Match, Status, Surface
+from mcp_proxy_reference.gateway import Gateway
+from mcp_proxy_reference.tools import render
+
+Tallied = Sequence[tuple[Facts, Status | None]]
+Scope = Callable[[Agent, str, Surface], bool]
+KEPT_S = 2
+
+
+def _open(*surfaces: Surface) -> Callable[[Agent, str, Surface], bool]:
+    def opened(agent: Agent, server: str, surface: Surface) -> bool:
+        return surface in surfaces or std.scope(agent, server, surface)
+
+    return opened
+
+
+def _maps_kept_by_query() -> Callable[[Json, Request], Json]:
+    kept: dict[str, Json] = {}
+
+    def answer(document: Json, request: Request) -> Json:
+        if "remediation" not in document:
+            return document
+        if request.agent.servers is None:
+            kept[request.query] = document["remediation"]
+        return document | {"remediation": kept.get(request.query, document["remediation"])}
+
+    return answer
+
+
+def _beyond_as_unknown(gateway: Gateway) -> None:
+    """Show what lies beyond the scope, as if its reason were not known."""
+
+    def answer(document: Json, request: Request) -> Json:
+        servers = request.agent.servers
+        if servers is None or "disabled" not in document:
+            return document
+        entries = [
+            one if one["server"] in servers
+            else {"name": one["name"], "server": "", "status": "disabled_unknown"}
+            for one in document["disabled"]
+        ]  # fmt: skip
+        shown = {one["status"] for one in entries}
+        texts = {status: text for status, text in std.REMEDIATION.items() if status in shown}
+        return document | {"disabled": entries, "remediation": texts}
+
+    def own(found: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
+        return std.window(found, limit)
+
+    decide(gateway, scope=_open("quarantine"), window=own, answer=answer)
+
+
+def _own_callables(document: Json, request: Request) -> Json:
+    servers = request.agent.servers
+    own = [one for one in document["tools"] if servers is None or one["server"] in servers]
+    return document | {"tools": own, "total": len(own)}
+
+
+def _others_when_none(gateway: Gateway) -> None:
+    """An agent for whom nothing matches is told how much is locked on all servers."""
+
+    def answer(document: Json, request: Request) -> Json:
+        if request.flag or document["tools"] or "notice" in document:
+            return document
+        everyone = {one.tool.key: one for listed in gateway.known().values() for one in listed}
+        index = gateway.index(tuple(one.tool for one in everyone.values() if std.indexed(one)))
+        hits = [everyone[key] for key, _ in index.find(request.query)]
+        told = std.note(False, 0, [one for one in hits if not std.may_call(one, "discovery")])
+        return document | ({"notice": told} if told else {})
+
+    decide(gateway, answer=answer)
+
+
+def _notes_kept_by_query() -> Callable[[Json, Request], Json]:
+    kept: dict[str, str] = {}
+
+    def answer(document: Json, request: Request) -> Json:
+        if "notice" not in document:
+            return document
+        if request.agent.servers is None:
+            kept[request.query] = document["notice"]
+        return document | {"notice": kept.get(request.query, document["notice"])}
+
+    return answer
+
+
+def _first_ten_of_all(order: Callable[[Match], str] | None) -> Callable[[Gateway], None]:
+    """Take the first ten locked hits of every server, and only then the agent's own."""
+
+    def swap(gateway: Gateway) -> None:
+        everything = gateway.index
+        ten: list[set[str]] = [set()]
+
+        def index(tools: tuple[object, ...]) -> object:
+            everyone = [one for listed in gateway.known().values() for one in listed]
+            whole = everything(tuple(facts.tool for facts in everyone if gateway.searchable(facts)))
+            own = everything(tools)
+            by_key = {facts.tool.key: facts for facts in everyone}
+
+            class Both:
+                def find(self, query: str) -> list[tuple[str, float]]:
+                    hits = [(by_key[key], score) for key, score in whole.find(query)]
+                    locked = [
+                        Match(facts=facts, score=score, may_call=False)
+                        for facts, score in hits
+                        if not std.may_call(facts, "discovery")
+                    ]
+                    ranked = locked if order is None else sorted(locked, key=order)
+                    ten[0] = {hit.facts.tool.key for hit in ranked[: std.LOCKED_CAP]}
+                    return own.find(query)
+
+            return Both()
+
+        def within(found: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
+            callables, rest = std.window(found, limit)
+            return callables, [hit for hit in rest if hit.facts.tool.key in ten[0]]
+
+        gateway.index = index  # type: ignore[assignment]
+        decide(gateway, window=within)
+
+    return swap
+
+
+def _rolled_up(gateway: Gateway) -> None:
+    """A server's entry adds the locked tools of servers that the listing leaves out."""
+
+    def block(tools: Tallied) -> Json | None:
+        told = std.counts(tools)
+        if not told:
+            return told
+        own = {facts.tool.server for facts, _ in tools}
+        beyond = [
+            facts
+            for name, listed in gateway.known().items()
+            if name not in own
+            for facts in listed
+            if not std.may_call(facts, "listing")
+        ]
+        return told | {"elsewhere": len(beyond)}
+
+    decide(gateway, counts=block)
+
+
+def _named_beyond(gateway: Gateway) -> None:
+    def spelled(document: Json) -> str:
+        if "servers" not in document:
+            return render(document)
+        shown = {one["name"] for one in document["servers"]}
+        known = gateway.known()
+        more = {
+            name: sum(not std.may_call(facts, "listing") for facts in known[name])
+            for name in known
+            if name not in shown
+        }
+        return render(document | ({"not_shown": json.dumps(more)} if more else {}))
+
+    decide(gateway, render=spelled)
+
+
+def _reason_beyond(statuses: set[Status]) -> Callable[[Gateway], None]:
+    """Look a tool up that is unknown to the agent, and tell why it is locked."""
+
+    def swap(gateway: Gateway) -> None:
+        def told(name: str) -> str:
+            server, _, bare = name.partition(":")
+            facts = gateway.facts(server, bare)
+            if facts is None or std.may_call(facts, "call") or std.classify(facts) not in statuses:
+                return std.unknown(name)
+            return std.rejection(facts, std.REMEDIATION)
+
+        decide(gateway, unknown=told)
+
+    return swap
+
+
+def _open_for(*surfaces: Surface) -> Scope:
+    """No scope on some surfaces."""
+    return lambda agent, server, surface: surface in surfaces or std.scope(agent, server, surface)
+
+
+def _within(document: Json, agent: Agent, member: str) -> Json:
+    """An answer without the entries beyond the agent's scope."""
+    kept = [one for one in document.get(member, []) if std.scope(agent, one["server"], "search")]
+    return document | ({member: kept} if member in document else {})
+
+
+def _filtered_last(document: Json, request: Request) -> Json:
+    document = _within(_within(document, request.agent, "tools"), request.agent, "disabled")
+    return document | {"total": len(document["tools"])}
+
+
+def _capped_last(document: Json, request: Request) -> Json:
+    document = _filtered_last(document, request)
+    if "disabled" in document:
+        document["disabled"] = document["disabled"][: std.cap(request.limit)]
+    return document
+
+
+def _first_agent() -> Scope:
+    """The quarantine pass is set up once, for the agent that first asks."""
+    first: list[Agent] = []
+
+    def scope(agent: Agent, server: str, surface: Surface) -> bool:
+        if surface != "quarantine":
+            return std.scope(agent, server, surface)
+        first.append(agent)
+        return std.scope(first[0], server, surface)
+
+    return scope
+
+
+def _kept_answers() -> Callable[[Json, Request], Json]:
+    """Locked entries are kept for equal queries, whoever asks."""
+    kept: dict[tuple[str, int], tuple[float, Json]] = {}
+
+    def answer(document: Json, request: Request) -> Json:
+        if not request.flag:
+            return document
+        key, now = (request.query, request.limit), time.monotonic()
+        if key not in kept or now - kept[key][0] > KEPT_S:
+            members: Json = {
+                one: document[one] for one in ("disabled", "remediation") if one in document
+            }
+            kept[key] = now, members
+        rest = {one: document[one] for one in document if one not in {"disabled", "remediation"}}
+        return rest | kept[key][1]
+
+    return answer
+
+
+def _kept_notes() -> Callable[[Json, Request], Json]:
+    """The note is kept for equal queries, whoever asks."""
+    kept: dict[str, tuple[float, str]] = {}
+
+    def answer(document: Json, request: Request) -> Json:
+        if request.flag or document["tools"]:
+            return document
+        since, notice = kept.get(request.query, (0.0, ""))
+        if "notice" in document:
+            kept[request.query] = time.monotonic(), document["notice"]
+        elif time.monotonic() - since < KEPT_S:
+            return document | {"notice": notice}
+        return document
+
+    return answer
+
+
+def _asking(gateway: Gateway, members: Callable[[Callable[[], Agent]], Mapping[str, Any]]) -> None:
+    """Decisions on calls that know who calls; the scope of calls is left to them."""
+    last: list[Agent] = []
+
+    def scope(agent: Agent, server: str, surface: Surface) -> bool:
+        last[:] = [agent]
+        return surface == "call" or std.scope(agent, server, surface)
+
+    decide(gateway, **{"scope": scope, **members(lambda: last[0])})
+
+
+def _lock_first(gateway: Gateway) -> None:
+    def members(asking: Callable[[], Agent]) -> Mapping[str, Any]:
+        def within(facts: Facts) -> bool:
+            return std.scope(asking(), facts.tool.server, "call")
+
+        def rejection(facts: Facts, said: Any) -> str:
+            if within(facts) or not std.may_call(facts, "call"):
+                return std.rejection(facts, said)
+            return std.unknown(facts.tool.key)
+
+        return {
+            "may_call": lambda facts, surface: (
+                std.may_call(facts, surface) and (not called(surface) or within(facts))
+            ),
+            "rejection": rejection,
+        }
+
+    _asking(gateway, members)
+
+
+def _total_in_listing(gateway: Gateway) -> None:
+    """The listing sums up the locked tools of every server there is."""
+
+    def render(document: Json) -> str:
+        if "servers" in document:
+            known = [facts for tools in gateway.known().values() for facts in tools]
+            locked = sum(not std.may_call(facts, "listing") for facts in known)
+            document = document | ({"locked_tools": locked} if locked else {})
+        return render(document)
+
+    decide(gateway, render=render)
+
+
+MUTANTS: tuple[Mutant, ...] = (
+    mutant(
+        "best-ten-of-all-servers",
+        "The cap takes the best ten of all servers, then the scope.",
+        "FR-007.before-cap",
+        swap=_first_ten_of_all(None),
+    ),
+    mutant(
+        "first-ten-by-server",
+        "The cap takes ten in the order of servers, then the scope.",
+        "FR-007.before-cap",
+        swap=_first_ten_of_all(lambda hit: hit.facts.tool.key),
+    ),
+    mutant(
+        "scope-last",
+        "Entries beyond the agent's scope are taken out of the finished answer.",
+        "FR-007.before-cap",
+        "FR-007.hidden",
+        "FR-005.keys",
+        scope=_open_for("search", "quarantine"),
+        answer=_filtered_last,
+    ),
+    mutant(
+        "pass-ignores-the-scope",
+        "The pass over withheld tools looks at every server.",
+        "FR-007.hidden",
+        scope=_open("quarantine"),
+    ),
+    mutant(
+        "maps-kept-by-query",
+        "The map of the administrator's answer is used for agents as well.",
+        "FR-007.hidden",
+        answer=Fresh(_maps_kept_by_query),
+    ),
+    mutant(
+        "beyond-scope-as-unknown",
+        "Withheld tools beyond the scope are named without a server.",
+        "FR-007.hidden",
+        swap=_beyond_as_unknown,
+    ),
+    mutant(
+        "scope-of-callables-only",
+        "The scope leaves out callable results, not locked ones.",
+        "FR-007.hidden",
+        scope=_open("search"),
+        answer=_own_callables,
+    ),
+    mutant(
+        "scope-not-in-map",
+        "The map explains statuses of tools beyond the agent's scope.",
+        "FR-007.hidden",
+        "FR-005.keys",
+        scope=_open_for("search", "quarantine"),
+        cap=lambda _: 10_000,
+        window=lambda found, _: (
+            [hit for hit in found if hit.may_call],
+            [hit for hit in found if not hit.may_call],
+        ),
+        answer=lambda document, request: (
+            _capped_last(document, request)
+            | {
+                "tools": _within(document, request.agent, "tools")["tools"][: request.limit],
+                "total": len(_within(document, request.agent, "tools")["tools"][: request.limit]),
+            }
+        ),
+    ),
+    mutant(
+        "scope-by-beginning",
+        "A scope holds every server whose name begins like one of its own.",
+        "FR-007.hidden",
+        scope=lambda agent, server, _: (
+            agent.servers is None or any(server.startswith(one) for one in agent.servers)
+        ),
+    ),
+    mutant(
+        "scope-of-first",
+        "The pass over withheld tools has the scope of whoever asked first.",
+        "FR-007.hidden",
+        scope=Fresh(_first_agent),
+    ),
+    mutant(
+        "scope-not-in-kept-answers",
+        "Locked entries are kept for two seconds by query, whoever asks.",
+        "FR-007.hidden",
+        answer=Fresh(_kept_answers),
+    ),
+    mutant(
+        "entry-counts-elsewhere",
+        "An entry's block counts the locked tools of other servers.",
+        "FR-007.listing",
+        swap=_rolled_up,
+    ),
+    mutant(
+        "listing-names-the-hidden",
+        "A listing tells of hidden servers how many are locked.",
+        "FR-007.listing",
+        swap=_named_beyond,
+    ),
+    mutant(
+        "scope-not-in-listing",
+        "The listing sums up locked tools beyond the agent's scope.",
+        "FR-007.listing",
+        swap=_total_in_listing,
+    ),
+    mutant(
+        "note-of-others-when-none",
+        "An agent with no match is told of those on other servers.",
+        "FR-007.note",
+        swap=_others_when_none,
+    ),
+    mutant(
+        "note-ignores-the-scope",
+        "The note counts matches of every server.",
+        "FR-007.note",
+        scope=_open("note"),
+    ),
+    mutant(
+        "notes-kept-by-query",
+        "The note of the administrator's answer is used for agents.",
+        "FR-007.note",
+        answer=Fresh(_notes_kept_by_query),
+    ),
+    mutant(
+        "scope-not-in-kept-notes",
+        "The note is kept for two seconds by query, whoever asks.",
+        "FR-007.note",
+        answer=Fresh(_kept_notes),
+    ),
+    mutant(
+        "config-reason-beyond-the-scope",
+        "A call beyond the scope is told of a config lock.",
+        "FR-007.rejection",
+        swap=_reason_beyond({"disabled_by_config"}),
+    ),
+    mutant(
+        "scope-not-in-rejection",
+        "A locked tool beyond the agent's scope is rejected with its reason.",
+        "FR-007.rejection",
+        swap=_lock_first,
+    ),
+)

@@ -1,0 +1,410 @@
+"""Faults of the note beside default answers."""
+
+from collections.abc import Callable, Sequence
+
+from mcp_proxy_mutants.proxy.mutant import Fresh, Mutant, mutant
+from mcp_proxy_mutants.proxy.pieces import WITHHELD, crowded
+from mcp_proxy_mutants.proxy.swapping import decide
+from mcp_proxy_mutants.proxy.wrapping import Request
+from mcp_proxy_reference import policy as std
+from mcp_proxy_reference.facts import Facts, Json, Match, Status
+from mcp_proxy_reference.gateway import Gateway
+
+Note = Callable[[bool, int, Sequence[Facts]], str | None]
+HOW = "search again with include_disabled=true to see why."
+
+
+def _of(wanted: Callable[[Facts], bool]) -> Note:
+    """Count only some of the matches, and say nothing when there are none of them."""
+    return lambda flag, callables, locked: std.note(
+        flag, callables, [facts for facts in locked if wanted(facts)]
+    )
+
+
+def _without_flag(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
+    due = std.note(flag, callables, locked)
+    return due and f"{len(locked)} locked tools match; ask for disabled tools to see them."
+
+
+def _absent_only(document: Json, request: Request) -> Json:
+    return _mute(document) if "include_disabled" in request.arguments else document
+
+
+def _mute(document: Json) -> Json:
+    return {name: value for name, value in document.items() if name != "notice"}
+
+
+def _servers_counted(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
+    servers = {facts.tool.server: facts for facts in locked}
+    return std.note(flag, callables, list(servers.values()))
+
+
+def _config_first(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
+    denied = [facts for facts in locked if facts.denied]
+    return std.note(flag, callables, denied or locked)
+
+
+def _two_locks_twice(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
+    twice = [facts for facts in locked if facts.denied and facts.disabled_by_user]
+    return std.note(flag, callables, [*locked, *twice])
+
+
+def _ending(told: Callable[[Sequence[Facts]], str]) -> Note:
+    def ended(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
+        due = std.note(flag, callables, locked)
+        return due and f"{due}{told(locked)}"
+
+    return ended
+
+
+def _description_of_one(locked: Sequence[Facts]) -> str:
+    alone = len(locked) == 1 and std.indexed(locked[0])
+    return f" ({locked[0].tool.description})" if alone else ""
+
+
+def _beside_few(gateway: Gateway) -> None:
+    """An answer with one callable result has the note as well."""
+    found: list[Facts] = []
+
+    def noting(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
+        callables, rest = std.window(hits, limit)
+        found[:] = [hit.facts for hit in rest]
+        return callables, rest
+
+    def answer(document: Json, request: Request) -> Json:
+        told = std.note(request.flag, 0, found) if len(document["tools"]) == 1 else None
+        return document | {"notice": told} if told else document
+
+    decide(gateway, window=noting, answer=answer)
+
+
+def _of_nothing(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
+    if flag or callables or locked:
+        return std.note(flag, callables, locked)
+    return "0 matching tools are locked; search again with include_disabled=true to see why."
+
+
+def _of_freed(gateway: Gateway) -> None:
+    """The note goes on for a query that it was due for once."""
+    due: dict[str, str] = {}
+
+    def answer(document: Json, request: Request) -> Json:
+        if request.flag:
+            return document
+        if told := document.get("notice"):
+            due[request.query] = told
+        return document | ({"notice": due[request.query]} if request.query in due else {})
+
+    decide(gateway, answer=answer)
+
+
+def _line_each(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
+    kinds = {std.classify(facts): facts for facts in locked}
+    due = std.note(flag, callables, locked)
+    if not due or len(kinds) == 1:
+        return due
+    return f"{due}\n" + ", ".join(sorted(kinds)) + "."
+
+
+def _twice_when_many(document: Json, _request: Request) -> Json:
+    told = document.get("notice", "1 ")
+    return document if told.startswith("1 ") else document | {"notice": [told, told]}
+
+
+def _not_at_one(document: Json, request: Request) -> Json:
+    return _mute(document) if request.limit == 1 else document
+
+
+def _one_of_one(document: Json, request: Request) -> Json:
+    more = request.limit == 1 and not document.get("notice", "1 ").startswith("1 ")
+    return _mute(document) if more else document
+
+
+def _status(facts: Facts) -> Status | None:
+    return std.classify(facts) if std.indexed(facts) else std.withheld_status(facts)
+
+
+def _of_2(number: Callable[[Sequence[Facts]], int]) -> Note:
+    """A note of another number; none for 0."""
+
+    def note(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
+        if flag or callables or not locked or not (count := number(locked)):
+            return None
+        return f"{count} matching tools exist but cannot be called; {HOW}"
+
+    return note
+
+
+def _then(change: Callable[[str, Sequence[Facts]], str | None]) -> Note:
+    """The note, changed where there is one."""
+
+    def note(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
+        text = std.note(flag, callables, locked)
+        return text and change(text, locked)
+
+    return note
+
+
+def _for(when: Callable[[Facts], bool]) -> Note:
+    """The note on some of the tools."""
+    return lambda flag, callables, locked: std.note(
+        flag, callables, [facts for facts in locked if when(facts)]
+    )
+
+
+def _less(when: Callable[[Request], bool]) -> Callable[[Json, Request], Json]:
+    """An answer that lacks the note at times."""
+    return lambda document, request: (
+        {key: document[key] for key in document if key != "notice"} if when(request) else document
+    )
+
+
+def _first_time() -> Callable[[Json, Request], Json]:
+    """Each query is told once."""
+    told: set[str] = set()
+
+    def answer(document: Json, request: Request) -> Json:
+        if request.flag or request.query in told:
+            return {key: document[key] for key in document if key != "notice"}
+        if "notice" in document:
+            told.add(request.query)
+        return document
+
+    return answer
+
+
+def _without_note(document: Json, request: Request) -> Json:
+    if request.agent.servers is None:
+        return document
+    return {one: document[one] for one in document if one != "notice"}
+
+
+MUTANTS: tuple[Mutant, ...] = (
+    mutant(
+        "note-counts-servers",
+        "The note counts servers with locked matches.",
+        "FR-009.count",
+        note=_servers_counted,
+    ),
+    mutant(
+        "note-counts-config-first",
+        "Beside config-locked matches the note counts no others.",
+        "FR-009.count",
+        note=_config_first,
+    ),
+    mutant(
+        "note-counts-two-locks-twice",
+        "The note counts a tool once for each of two locks.",
+        "FR-009.count",
+        note=_two_locks_twice,
+    ),
+    mutant(
+        "note-one-more",
+        "The note counts one tool too many.",
+        "FR-009.count",
+        note=_of_2(lambda locked: len(locked) + 1),
+    ),
+    mutant(
+        "note-gives-an-example",
+        "The note ends with the name of one of several matches.",
+        "FR-009.no-entries",
+        note=_ending(lambda locked: f" Try {locked[-1].tool.name}." if len(locked) > 1 else ""),
+    ),
+    mutant(
+        "note-describes-the-one-match",
+        "The note of one match has its description.",
+        "FR-009.no-entries",
+        note=_ending(_description_of_one),
+    ),
+    mutant(
+        "note-names",
+        "The note names the tools.",
+        "FR-009.no-entries",
+        "FR-002.no-locked-names",
+        note=_then(lambda text, locked: f"{text} ({', '.join(one.tool.name for one in locked)})"),
+    ),
+    mutant(
+        "note-describes",
+        "The note of a single match repeats its description.",
+        "FR-009.no-entries",
+        "FR-002.no-locked-names",
+        note=_then(
+            lambda text, locked: (
+                f"{text} It says: {' '.join(locked[0].tool.description.split())}"
+                if len(locked) == 1 and std.classify(locked[0]) not in WITHHELD
+                else text
+            )
+        ),
+    ),
+    mutant(
+        "note-without-the-flags-name",
+        "The note does not say how to reveal the matches.",
+        "FR-009.note",
+        note=_without_flag,
+    ),
+    mutant(
+        "note-only-without-the-flag",
+        "An explicit false gets no note.",
+        "FR-009.note",
+        answer=_absent_only,
+    ),
+    mutant(
+        "note-none",
+        "Where only locked tools match, the answer says nothing.",
+        "FR-009.note",
+        "SC-006.every-kind",
+        note=lambda _flag, _callables, _locked: None,
+    ),
+    mutant(
+        "note-no-number",
+        "The note has no number.",
+        "FR-009.note",
+        note=_then(lambda _text, _: f"Some matching tools cannot be called; {HOW}"),
+    ),
+    mutant(
+        "note-indexed-only",
+        "The note leaves tools out that the search index does not hold.",
+        "FR-009.note",
+        "FR-009.count",
+        "SC-006.every-kind",
+        note=_for(std.indexed),
+    ),
+    mutant(
+        "note-not-for-config",
+        "Denied tools bring no note.",
+        "FR-009.note",
+        "FR-009.count",
+        "SC-006.every-kind",
+        note=_for(lambda facts: not facts.denied),
+    ),
+    mutant(
+        "note-not-for-user",
+        "Tools turned off by the user bring no note.",
+        "FR-009.note",
+        "SC-006.every-kind",
+        note=_for(lambda facts: facts.denied or not facts.disabled_by_user),
+    ),
+    mutant(
+        "note-for-one",
+        "The note appears for a single match only.",
+        "FR-009.note",
+        "SC-006.every-kind",
+        note=_then(lambda text, locked: text if len(locked) == 1 else None),
+    ),
+    mutant(
+        "note-up-to-ten",
+        "The note appears for no more than ten matches.",
+        "FR-009.note",
+        "SC-006.every-kind",
+        note=_then(lambda text, locked: text if len(locked) <= std.LOCKED_CAP else None),
+    ),
+    mutant(
+        "note-once",
+        "A query that is asked again brings no note.",
+        "FR-009.note",
+        answer=Fresh(_first_time),
+    ),
+    mutant(
+        "note-not-crowded",
+        "While another request is served, there is no note.",
+        "FR-009.note",
+        answer=_less(lambda _: crowded()),
+    ),
+    mutant(
+        "note-no-flag",
+        "The note does not say how to reveal the tools.",
+        "FR-009.note",
+        "SC-002.two-steps",
+        note=_then(lambda text, _: f"{text.partition(';')[0]}."),
+    ),
+    mutant(
+        "agents-no-note",
+        "Agents of limited scope get no note.",
+        "FR-009.note",
+        answer=_without_note,
+    ),
+    mutant(
+        "note-with-a-line-of-kinds",
+        "The note has a second line where the kinds are several.",
+        "FR-009.one-line",
+        note=_line_each,
+    ),
+    mutant(
+        "note-told-twice",
+        "The note of more than one match is a list of two.",
+        "FR-009.one-line",
+        answer=_twice_when_many,
+    ),
+    mutant(
+        "note-beside-one-result",
+        "An answer with a single callable result has the note.",
+        "FR-009.silent",
+        swap=_beside_few,
+    ),
+    mutant(
+        "note-of-no-match",
+        "The note says that there are 0 matches.",
+        "FR-009.silent",
+        note=_of_nothing,
+    ),
+    mutant(
+        "note-goes-on",
+        "The note stays for its query after the locks are lifted.",
+        "FR-009.silent",
+        swap=_of_freed,
+    ),
+    mutant(
+        "no-note-at-limit-one",
+        "A request for one result gets no note.",
+        "FR-009.tight-limit",
+        answer=_not_at_one,
+    ),
+    mutant(
+        "no-note-of-many-at-limit-one",
+        "At limit 1 there is no note of more than one match.",
+        "FR-009.tight-limit",
+        answer=_one_of_one,
+    ),
+    mutant(
+        "note-not-with-limit",
+        "A query with a limit of its own brings no note.",
+        "FR-009.tight-limit",
+        "SC-006.every-kind",
+        answer=_less(lambda request: "limit" in request.arguments),
+    ),
+    mutant(
+        "note-of-the-index-only",
+        "Unapproved and quarantined tools do not lead to the note.",
+        "SC-006.every-kind",
+        note=_of(std.indexed),
+    ),
+    mutant(
+        "note-of-config-only",
+        "Only config-locked matches lead to the note.",
+        "SC-006.every-kind",
+        "FR-009.note",
+        note=_of(lambda facts: _status(facts) == "disabled_by_config"),
+    ),
+    mutant(
+        "no-note-of-a-crowd",
+        "More matches than the cap do not lead to the note.",
+        "SC-006.every-kind",
+        note=lambda flag, callables, locked: (
+            None if len(locked) > std.LOCKED_CAP else std.note(flag, callables, locked)
+        ),
+    ),
+    mutant(
+        "note-not-for-changed",
+        "Changed tools bring no note.",
+        "SC-006.every-kind",
+        "FR-009.note",
+        note=_for(lambda facts: facts.approval != "changed" or facts.quarantined),
+    ),
+    mutant(
+        "note-not-for-quarantined",
+        "Tools of a quarantined server bring no note.",
+        "SC-006.every-kind",
+        "FR-009.note",
+        note=_for(lambda facts: not facts.quarantined),
+    ),
+)

@@ -1,0 +1,429 @@
+"""Faults of the counts in the listing of servers."""
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mcp_proxy_mutants.proxy.mutant import Fresh, Mutant, mutant
+from mcp_proxy_mutants.proxy.pieces import (
+    CONFIG,
+    OFF,
+    PENDING,
+    QUARANTINED,
+    USER,
+    Chosen,
+    Counts,
+    Tally,
+    as_,
+    on_later_pages,
+    ordered,
+    seen_as,
+    texts,
+    then,
+)
+from mcp_proxy_mutants.proxy.swapping import decide
+from mcp_proxy_reference import policy as std
+from mcp_proxy_reference.facts import Facts, Json, Status
+from mcp_proxy_reference.gateway import Gateway
+from mcp_proxy_reference.tools import render
+
+Tallied = Sequence[tuple[Facts, Status | None]]
+Block = Callable[[Tallied], Json | None]
+REASONS: tuple[Status, ...] = (CONFIG, USER, PENDING)
+KEYS = tuple(texts())[:5]
+
+
+def _escaped(document: Json) -> str:
+    return render(document).replace("/", r"\/")
+
+
+def _locks_told(entry: Json, tools: Any) -> Json:
+    return entry | {"locked": sum(not _free(facts) for facts in tools)}
+
+
+def _free(facts: Facts) -> bool:
+    return not (facts.denied or facts.disabled_by_user)
+
+
+def _uncount(gateway: Gateway, hidden: Chosen) -> None:
+    def block(tools: Tallied) -> Json | None:
+        return std.counts([one for one in tools if one[1] is None or not hidden(one[0])])
+
+    decide(gateway, counts=block)
+
+
+def _over_pipes(gateway: Gateway) -> Chosen:
+    return lambda facts: gateway.config.servers[facts.tool.server].command is not None
+
+
+def _inspection_as_user(document: Json) -> str:
+    block = document.get("server", {}).get("tools", {})
+    if "disabled_by_config" not in block:
+        return render(document)
+    moved = block.get("disabled_by_user", 0) + block["disabled_by_config"]
+    kept = {word: number for word, number in block.items() if word != "disabled_by_config"}
+    server = document["server"] | {"tools": kept | {"disabled_by_user": moved}}
+    return render(document | {"server": server})
+
+
+def _pending_alone(tools: Tallied) -> Json | None:
+    block = std.counts(tools)
+    return None if block and set(block) == {"callable", "pending_approval"} else block
+
+
+def _lingering() -> Block:
+    seen: set[str] = set()
+
+    def block(tools: Tallied) -> Json | None:
+        told, servers = std.counts(tools), {facts.tool.server for facts, _ in tools}
+        if told:
+            seen.update(servers)
+        return told or ({"callable": len(tools)} if servers & seen else None)
+
+    return block
+
+
+def _with(change: Callable[[Json, Tallied], Json]) -> Block:
+    """Change a block that is there."""
+
+    def block(tools: Tallied) -> Json | None:
+        told = std.counts(tools)
+        return change(told, tools) if told else told
+
+    return block
+
+
+def _pending_nowhere(block: Json, tools: Tallied) -> Json:
+    if set(block) == {"callable", "pending_approval"}:
+        return block
+    return {word: number for word, number in block.items() if word != "pending_approval"} | {
+        "callable": len([one for one, status in tools if status is None])
+    }
+
+
+def _zeros(block: Json, _tools: Tallied) -> Json:
+    return dict.fromkeys(REASONS, 0) | block
+
+
+def _zero_for_pending(block: Json, tools: Tallied) -> Json:
+    waits = any(status == "disabled_by_user" for _, status in tools)
+    return {"pending_approval": 0} | block if waits else block
+
+
+def _examples(block: Json, tools: Tallied) -> Json:
+    named = {status: facts.tool.name for facts, status in tools if status}
+    return block | {"example": named[max(named)]}
+
+
+def _five_words(tools: Tallied) -> Json | None:
+    block = std.counts(tools)
+    free = block.pop("server_quarantined", 0) if block else 0
+    return block | {"callable": block["callable"] + free} if block else block
+
+
+def _inspecting(change: Callable[[Json], Json]) -> Callable[[Json], str]:
+    """Change the view of a single server."""
+    return lambda document: render(
+        document | {"server": change(document["server"])} if "server" in document else document
+    )
+
+
+def _first_seen() -> Callable[[Json], str]:
+    seen: dict[str, Json] = {}
+
+    def first(server: Json) -> Json:
+        if "tools" in server:
+            kept = seen.setdefault(server["name"], server["tools"])
+            return server | {"tools": kept}
+        return server
+
+    return _inspecting(first)
+
+
+def _null_beside_blocks(document: Json) -> str:
+    listed = document.get("servers", [])
+    if not any("tools" in one for one in listed):
+        return render(document)
+    return render(document | {"servers": [{"tools": None} | one for one in listed]})
+
+
+def _revisions() -> Callable[[Json], str]:
+    """Every entry is numbered by how often any block in the listing has changed."""
+    last: list[str] = []
+
+    def spelled(document: Json) -> str:
+        listed = document.get("servers", [])
+        blocks = json.dumps([one.get("tools") for one in listed])
+        if listed and blocks not in last[-1:]:
+            last.append(blocks)
+        return render(
+            document | {"servers": [one | {"revision": len(last)} for one in listed]}
+            if listed else document
+        )  # fmt: skip
+
+    return spelled
+
+
+def _share(document: Json) -> str:
+    listed = document.get("servers", [])
+    locked = sum("tools" in one for one in listed)
+    return render(
+        document | {"servers": [one | {"others_locked": locked - ("tools" in one)}
+                                if locked else one for one in listed]}
+        if listed else document
+    )  # fmt: skip
+
+
+def _any_server_denies(gateway: Gateway, facts: Facts) -> bool:
+    name = facts.tool.name
+    return facts.denied or any(
+        name in server.disabled_tools for server in gateway.config.servers.values()
+    )
+
+
+def _double(block: Json, tools: Tally) -> Json:
+    both = sum(facts.denied and facts.disabled_by_user for facts, _ in tools)
+    return block | ({"disabled_by_user": block.get("disabled_by_user", 0) + both} if both else {})
+
+
+def _first_counts() -> Counts:
+    """A server's first block stays as it was while anything is locked."""
+    first: dict[str, Json] = {}
+
+    def counts(tools: Tally) -> Any:
+        block = std.counts(tools)
+        return block and first.setdefault(tools[0][0].tool.server, block)
+
+    return counts
+
+
+MUTANTS: tuple[Mutant, ...] = (
+    mutant(
+        "piped-servers-have-no-block",
+        "Servers over stdio have no counts.",
+        "FR-010.block",
+        swap=lambda gateway: _uncount(gateway, _over_pipes(gateway)),
+    ),
+    mutant(
+        "pending-alone-makes-no-block",
+        "Pending tools alone bring no block.",
+        "FR-010.block",
+        counts=_pending_alone,
+    ),
+    mutant(
+        "block-stays-after-unlock",
+        "A block that was there once stays with its callables.",
+        "FR-010.block",
+        counts=Fresh(_lingering),
+    ),
+    mutant(
+        "counts-no-user",
+        "The user's locks alone bring no block.",
+        "FR-010.block",
+        counts=then(lambda block, _: block if set(block) - {"callable", USER} else None),
+    ),
+    mutant(
+        "counts-lists",
+        "Each reason has its tools instead of their number.",
+        "FR-010.block",
+        "FR-010.no-names",
+        counts=then(
+            lambda block, tools: (
+                {
+                    key: [facts.tool.name for facts, one in tools if one == key]
+                    for key in block
+                    if key != "callable"
+                }
+                | {"callable": block["callable"]}
+            )
+        ),
+    ),
+    mutant(
+        "counts-texts",
+        "Counts are strings.",
+        "FR-010.block",
+        counts=then(lambda block, _: {key: str(value) for key, value in block.items()}),
+    ),
+    mutant(
+        "inspection-counts-config-as-user",
+        "The view of one server has config locks as users'.",
+        "FR-010.inspect",
+        "SC-003.listing",
+        render=_inspection_as_user,
+    ),
+    mutant(
+        "inspection-without-block",
+        "The view of one server lacks the block.",
+        "FR-010.inspect",
+        render=_inspecting(lambda one: {name: one[name] for name in one if name != "tools"}),
+    ),
+    mutant(
+        "inspection-keeps-the-first",
+        "The view of one server keeps the first block it showed.",
+        "FR-010.inspect",
+        render=Fresh(_first_seen),
+    ),
+    mutant(
+        "block-has-an-example",
+        "A block names one of the locked tools.",
+        "FR-010.no-names",
+        counts=_with(_examples),
+    ),
+    mutant(
+        "quarantined-counted-on-both-sides",
+        "Quarantined tools count as callable as well.",
+        "FR-010.quarantined",
+        "FR-004.once",
+        counts=_with(
+            lambda block, _: (
+                block | {"callable": block["callable"] + block.get("server_quarantined", 0)}
+            )
+        ),
+    ),
+    mutant(
+        "five-words-in-counts",
+        "Quarantined tools are counted as callable in a block.",
+        "FR-010.quarantined",
+        counts=_five_words,
+    ),
+    mutant(
+        "counts-quarantined-callable",
+        "Tools of a quarantined server are counted as callable.",
+        "FR-010.quarantined",
+        counts=as_(lambda _f, status: None if status == "server_quarantined" else status),
+    ),
+    mutant(
+        "later-pages-uncounted",
+        "Locked tools from later pages of a list are not counted.",
+        "FR-010.sum",
+        "FR-010.block",
+        swap=lambda gateway: _uncount(gateway, on_later_pages(gateway)),
+    ),
+    mutant(
+        "callables-count-locked-tools",
+        "The callable count is the number of all tools.",
+        "FR-010.sum",
+        counts=_with(lambda block, tools: block | {"callable": len(tools)}),
+    ),
+    mutant(
+        "pending-beside-others-uncounted",
+        "Pending tools are not counted beside other locks.",
+        "FR-010.sum",
+        counts=_with(_pending_nowhere),
+    ),
+    mutant(
+        "deny-everywhere",
+        "A deny list is applied to tools of that name on every server.",
+        "FR-010.sum",
+        "SC-005.absent",
+        swap=seen_as(_any_server_denies),
+    ),
+    mutant(
+        "counts-double",
+        "A tool locked by operator and user is counted under both.",
+        "FR-010.sum",
+        "FR-004.once",
+        "SC-003.listing",
+        counts=then(_double),
+    ),
+    mutant(
+        "counts-pending-callable",
+        "Tools that await approval are counted as callable.",
+        "FR-010.sum",
+        "FR-010.block",
+        counts=as_(lambda _f, status: None if status == "pending_approval" else status),
+    ),
+    mutant(
+        "counts-changed-callable",
+        "Changed tools are counted as callable.",
+        "FR-010.sum",
+        counts=as_(
+            lambda facts, status: (
+                None if facts.approval == "changed" and status == "pending_approval" else status
+            )
+        ),
+    ),
+    mutant(
+        "counts-first",
+        "A server's first block stays while anything is locked.",
+        "FR-010.sum",
+        counts=Fresh(_first_counts),
+    ),
+    mutant(
+        "pending-before-config",
+        "A tool that awaits approval and is denied by config counts as pending.",
+        "FR-010.sum",
+        "SC-003.listing",
+        classify=ordered(OFF, QUARANTINED, PENDING, CONFIG, USER),
+    ),
+    mutant(
+        "zero-reasons-listed",
+        "A block lists the reasons that count nothing.",
+        "FR-010.zero-omitted",
+        counts=_with(_zeros),
+    ),
+    mutant(
+        "pending-zero-beside-user",
+        "Beside user locks a block says that nothing is pending.",
+        "FR-010.zero-omitted",
+        counts=_with(_zero_for_pending),
+    ),
+    mutant(
+        "zeros-counted",
+        "Reasons without tools are counted as 0.",
+        "FR-010.zero-omitted",
+        counts=then(lambda block, _: dict.fromkeys(KEYS, 0) | block),
+    ),
+    mutant(
+        "counts-zero-user",
+        "The user's locks are counted also when there are none.",
+        "FR-010.zero-omitted",
+        counts=then(lambda block, _: {"disabled_by_user": 0} | block),
+    ),
+    mutant(
+        "empty-block-when-callable",
+        "A fully callable server has an empty block.",
+        "SC-005.absent",
+        counts=lambda tools: std.counts(tools) or {},
+    ),
+    mutant(
+        "callable-block-of-some",
+        "A fully callable server of three tools or more has a block.",
+        "SC-005.absent",
+        counts=lambda tools: std.counts(tools) or ({"callable": len(tools)} if tools[2:] else None),
+    ),
+    mutant(
+        "null-beside-blocks",
+        "Fully callable servers have null while another has a block.",
+        "SC-005.absent",
+        "SC-005.zero-bytes",
+        render=_null_beside_blocks,
+    ),
+    mutant(
+        "counts-always",
+        "A server whose tools are all callable has a block too.",
+        "SC-005.absent",
+        counts=lambda tools: std.counts(tools) or {"callable": len(tools)},
+    ),
+    mutant(
+        "slashes-escaped", "Slashes are escaped in all answers.", "SC-005.baseline", render=_escaped
+    ),
+    mutant(
+        "entries-tell-their-locks",
+        "Every server's entry tells how many tools are locked.",
+        "SC-005.baseline",
+        server_entry=_locks_told,
+    ),
+    mutant(
+        "entries-numbered-by-locks",
+        "Every server's entry is numbered anew with each lock.",
+        "SC-005.zero-bytes",
+        render=Fresh(_revisions),
+    ),
+    mutant(
+        "entries-count-others-locks",
+        "Entries tell how many other servers have locks.",
+        "SC-005.zero-bytes",
+        render=_share,
+    ),
+)

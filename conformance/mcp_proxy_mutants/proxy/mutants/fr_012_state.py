@@ -1,0 +1,243 @@
+"""Faults of state: what is written, counted and changed by being asked."""
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Callable
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+from mcp_proxy_mutants.proxy.mutant import Fresh, Mutant, mutant
+from mcp_proxy_mutants.proxy.swapping import decide
+from mcp_proxy_mutants.proxy.wrapping import Request
+from mcp_proxy_reference import policy as std
+from mcp_proxy_reference.facts import Facts, Json, Match, Status
+from mcp_proxy_reference.gateway import Gateway
+
+SCORE = 3
+
+
+def _rounded(hit: Match) -> Json:
+    entry = std.callable_entry(hit)
+    return entry | {"score": round(entry["score"], SCORE)}
+
+
+def _reworded(flag: bool, callables: int, locked: Any) -> str | None:
+    told = std.note(flag, callables, locked)
+    return f"Nothing callable: {told}" if told else None
+
+
+def _usage_file(document: Json, request: Request) -> Json:
+    if request.flag:
+        with request.store.path.with_name("opt-ins.log").open("a", encoding="utf-8") as log:
+            log.write(f"{request.agent.name}\n")
+    return document
+
+
+def _usage_table(document: Json, request: Request) -> Json:
+    if request.flag and "disabled" in document:
+        with closing(sqlite3.connect(request.store.path)) as rows, rows:
+            rows.execute("create table if not exists classified (name text primary key, status)")
+            found = [(one["name"], one["status"]) for one in document["disabled"]]
+            rows.executemany("insert or replace into classified values (?, ?)", found)
+    return document
+
+
+def _counter_kept(gateway: Gateway) -> None:
+    """The counter is written to a file, from which a restart takes it up."""
+    kept = gateway.store.path.with_name("opt-ins.count")
+    gateway.opt_ins = int(kept.read_text(encoding="utf-8")) if kept.exists() else 0
+
+    def answer(document: Json, request: Request) -> Json:
+        if request.flag:
+            kept.write_text(str(gateway.opt_ins), encoding="utf-8")
+        return document
+
+    decide(gateway, answer=answer)
+
+
+def _first_of_two() -> Callable[[bool], int]:
+    asked: Counter[bool] = Counter()
+
+    def moved(flagged: bool) -> int:
+        asked[flagged] += 1
+        return std.opted_in(flagged) if asked[True] % 3 else 0
+
+    return moved
+
+
+def _noted_counted(gateway: Gateway) -> None:
+    def answer(document: Json, request: Request) -> Json:
+        gateway.opt_ins += not request.flag and "include_disabled" in request.arguments
+        return document
+
+    decide(gateway, answer=answer)
+
+
+def _folder(gateway: Gateway) -> Path:
+    return gateway.store.path.parent
+
+
+def _kept_on_disk(gateway: Gateway) -> None:
+    """Statuses are kept in a file, for the next start as well."""
+    path = _folder(gateway) / "statuses.json"
+    kept: dict[str, Status] = {}
+    with suppress(OSError, ValueError):
+        kept = json.loads(path.read_text())
+
+    def locked_entry(facts: Facts, status: Status, withheld: bool) -> Json:
+        kept.setdefault(facts.tool.key, status)
+        path.write_text(json.dumps(kept))
+        return std.locked_entry(facts, status, withheld)
+
+    decide(
+        gateway,
+        classify=lambda facts: kept.get(facts.tool.key) or std.classify(facts),
+        locked_entry=locked_entry,
+    )
+
+
+def _journal(gateway: Gateway) -> None:
+    """Each opt-in query is written to a file."""
+
+    def answer(document: Json, request: Request) -> Json:
+        if request.flag:
+            with (_folder(gateway) / "discovery.log").open("a") as log:
+                log.write(f"{request.query!r}\n")
+        return document
+
+    decide(gateway, answer=answer)
+
+
+def _table(gateway: Gateway) -> None:
+    """Tools that were listed as locked are put down in a table of their own."""
+
+    def locked_entry(facts: Facts, status: Status, withheld: bool) -> Json:
+        uri = f"{gateway.store.path.absolute().as_uri()}?mode=rw"
+        with suppress(sqlite3.Error), closing(sqlite3.connect(uri, uri=True)) as rows, rows:
+            rows.execute("create table if not exists locked (tool text primary key, status text)")
+            rows.execute("insert or replace into locked values (?, ?)", (facts.tool.key, status))
+        return std.locked_entry(facts, status, withheld)
+
+    decide(gateway, locked_entry=locked_entry)
+
+
+def _stored_counter(gateway: Gateway) -> None:
+    """The opt-in counter is kept in a file and read again at the start."""
+    path = _folder(gateway) / "opt-ins"
+    with suppress(OSError, ValueError):
+        gateway.opt_ins = int(path.read_text())
+
+    def opted_in(flagged: bool) -> int:
+        path.write_text(str(gateway.opt_ins + flagged))
+        return int(flagged)
+
+    decide(gateway, opted_in=opted_in)
+
+
+def _counted_when_revealing(gateway: Gateway) -> None:
+    """Only opt-in queries that reveal something are counted."""
+
+    def answer(document: Json, request: Request) -> Json:
+        gateway.opt_ins += bool(request.flag and document.get("disabled"))
+        return document
+
+    decide(gateway, opted_in=lambda _: 0, answer=answer)
+
+
+def _counted_by_entry(gateway: Gateway) -> None:
+    """Locked entries are counted instead of queries."""
+
+    def answer(document: Json, _request: Request) -> Json:
+        gateway.opt_ins += len(document.get("disabled", []))
+        return document
+
+    decide(gateway, opted_in=lambda _: 0, answer=answer)
+
+
+MUTANTS: tuple[Mutant, ...] = (
+    mutant(
+        "opt-ins-logged",
+        "Each use of the flag is written to a file.",
+        "FR-012.no-new-state",
+        answer=_usage_file,
+    ),
+    mutant(
+        "statuses-kept-in-a-table",
+        "What the flag revealed is kept in a table.",
+        "FR-012.no-new-state",
+        answer=_usage_table,
+    ),
+    mutant(
+        "stored-statuses", "Statuses are kept in a file.", "FR-012.no-new-state", swap=_kept_on_disk
+    ),
+    mutant(
+        "stored-queries",
+        "Each opt-in query is written to a file.",
+        "FR-012.no-new-state",
+        swap=_journal,
+    ),
+    mutant(
+        "stored-table",
+        "Listed tools are put down in a table of their own.",
+        "FR-012.no-new-state",
+        swap=_table,
+    ),
+    mutant(
+        "counter-outlives-restarts",
+        "The counter of opt-ins is taken up again after a restart.",
+        "FR-013.counts",
+        "FR-012.no-new-state",
+        swap=_counter_kept,
+    ),
+    mutant(
+        "third-opt-in-uncounted",
+        "Every third use of the flag is not counted.",
+        "FR-013.counts",
+        opted_in=Fresh(_first_of_two),
+    ),
+    mutant(
+        "explicit-false-counted",
+        "A request with the flag false counts as an opt-in.",
+        "FR-013.counts",
+        swap=_noted_counted,
+    ),
+    mutant(
+        "stored-counter",
+        "The opt-in counter outlives a restart.",
+        "FR-013.counts",
+        "FR-012.no-new-state",
+        swap=_stored_counter,
+    ),
+    mutant(
+        "counter-all",
+        "The counter counts queries without the flag too.",
+        "FR-013.counts",
+        opted_in=lambda _: 1,
+    ),
+    mutant(
+        "counter-revealing",
+        "Opt-in queries that reveal nothing are not counted.",
+        "FR-013.counts",
+        swap=_counted_when_revealing,
+    ),
+    mutant(
+        "counter-entries",
+        "Locked entries are counted instead of queries.",
+        "FR-013.counts",
+        swap=_counted_by_entry,
+    ),
+    mutant(
+        "scores-rounded-anew",
+        "Scores have fewer decimals than in the build before.",
+        "SUITE.changed",
+        callable_entry=_rounded,
+    ),
+    mutant(
+        "note-worded-anew",
+        "The note has other words than in the build before.",
+        "SUITE.changed",
+        note=_reworded,
+    ),
+)

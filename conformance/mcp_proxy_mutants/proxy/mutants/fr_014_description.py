@@ -1,0 +1,41 @@
+"""Faults of how the discovery tool describes the flag."""
+
+from mcp_proxy_mutants.proxy.mutant import Mutant, mutant
+from mcp_proxy_reference import policy as std
+
+MUTANTS: tuple[Mutant, ...] = (
+    mutant(
+        "flag-undescribed-at-calls",
+        "One of two endpoints describes discovery without the flag.",
+        "FR-014.described",
+        description=lambda endpoint: (
+            ""
+            if endpoint == "/mcp/call"
+            else "Set include_disabled to true to also list locked tools."
+        ),
+    ),
+    mutant(
+        "flag-described-in-camel-case",
+        "The description spells the flag includeDisabled.",
+        "FR-014.described",
+        description=lambda _: "Set includeDisabled to true to also list locked tools.",
+    ),
+    mutant(
+        "flag-undescribed",
+        "The discovery tool's own description is silent about the flag.",
+        "FR-014.described",
+        description=lambda _: "",
+    ),
+    mutant(
+        "undescribed-elsewhere",
+        "One endpoint's description of the discovery tool is silent about the flag.",
+        "FR-014.described",
+        description=lambda path: std.description(path) if path == "/mcp" else "",
+    ),
+    mutant(
+        "described-unnamed",
+        "The description tells of locked tools without the flag's name.",
+        "FR-014.described",
+        description=lambda _: "Locked tools can be listed too, if you ask for them.",
+    ),
+)
