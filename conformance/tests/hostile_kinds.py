@@ -15,6 +15,7 @@ from hostile_ways import (
     bomb,
     bytes_only,
     cut_after,
+    cut_now_and_then,
     document,
     drip,
     endless_body,
@@ -117,6 +118,11 @@ kind("a reset at once", connect=cut_after(b""))
 kind("a reset before the answer", call=cut_after(b""))
 kind("a reset inside the head", call=cut_after(b"HTTP/1.1 200 OK\r\nContent-"))
 kind("a reset inside the body", call=cut_after(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{"))
+kind("answers to the flag cut off now and then", call=cut_now_and_then())
+kind(
+    "a note with a number of 6 000 digits",
+    call=document(tools=[], notice=f"include_disabled {'9' * 6000}"),
+)
 kind("sessions that are lost", call=every_third("404 Not Found"))
 kind("401 now and then", call=every_third("401 Unauthorized"))
 kind("403 now and then", call=every_third("403 Forbidden"))

@@ -146,6 +146,21 @@ def every_third(status: str, *more: str) -> Way:
     return way
 
 
+def cut_now_and_then() -> Way:
+    """Each second answer to the flag ends inside its body."""
+    number = count(1)
+
+    async def way(asked: Asked) -> None:
+        arguments = asked.message["params"].get("arguments", {})
+        if arguments.get("include_disabled") is True and next(number) % 2 == 0:
+            await asked.send(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{")
+            asked.writer.close()
+        else:
+            await asked.result(texted(found(asked)))
+
+    return way
+
+
 async def asks_the_client(asked: Asked) -> None:
     """Requests to the client before the answer."""
     wanted = ("sampling/createMessage", "roots/list", "elicitation/create", "ping", "no/such")

@@ -21,7 +21,7 @@ from mcp_proxy_conformance.catalogue.surface import FLAG
 from mcp_proxy_conformance.verdict.result import Inconclusive, Misshapen
 
 SHOWN = 200
-APPLIED_S, MEMORY = 10.0, 1 << 30
+APPLIED_S, MEMORY = 10.0, 320 << 20
 """Seconds and bytes that a child may take."""
 ENDLESS = frozenset(
     {"$ref", "$dynamicRef", "$recursiveRef", "pattern", "patternProperties", "format",

@@ -6,6 +6,8 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
+MOST_DIGITS = 18
+"""Digits of a number that are read; nobody counts so many tools."""
 _ONES = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
 _TEENS = ["ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen"]
 _TEENS += ["eighteen", "nineteen"]
@@ -28,7 +30,7 @@ def numbers_in(text: str) -> tuple[int, ...]:
     (`1.5`) are none; `a locked tool` tells the number one.
     """
     plain = unicodedata.normalize("NFKC", text).lower()
-    digits = (int(re.sub(r"\D", "", told)) for told in _DIGITS.findall(plain))
+    digits = (int(re.sub(r"\D", "", told)[:MOST_DIGITS]) for told in _DIGITS.findall(plain))
     return (*digits, *_in_words(plain), *(1 for _ in _ARTICLE.findall(plain)))
 
 

@@ -32,6 +32,8 @@ from mcp_proxy_conformance.verdict.result import (
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 
 AGAIN_S = 0.05
+LONGEST_REASON = 10_000
+"""Characters that a result keeps of one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,11 +75,19 @@ def attempt(check: Callable[[], Any]) -> Ending:
         ending = _ended(check)
     return replace(
         ending,
+        reason=_bounded(ending.reason),
         sides=left.sides,
         comparison=left.comparison,
         unread=tuple(left.unread),
         pinned=tuple(left.pinned),
     )
+
+
+def _bounded(reason: str) -> str:
+    """A reason that quotes a target may be as long as the target likes."""
+    if len(reason) <= LONGEST_REASON:
+        return reason
+    return f"{reason[:LONGEST_REASON]} ... ({len(reason)} characters)"
 
 
 def _ended(check: Callable[[], Any]) -> Ending:

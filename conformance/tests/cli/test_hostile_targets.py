@@ -54,6 +54,8 @@ COMES_TO: Mapping[int, tuple[str, ...]] = {
         "a plain client at a TLS port",
     ),
     UNSEEN: (
+        "answers to the flag cut off now and then",
+        "a note with a number of 6 000 digits",
         "an endless body",
         "an endless event",
         "100 MB",

@@ -32,6 +32,7 @@ from mcp_proxy_conformance.discovery.numbers import numbers_in
         ("1 tool", (1,)),
         ("有3个工具", (3,)),
         ("locked tools...3", (3,)),
+        ("9" * 6000, (10**18 - 1,)),
     ],
 )
 def test_a_number_is_read(text: str, numbers: tuple[int, ...]) -> None:

@@ -209,3 +209,15 @@ def test_an_ending_says_where_its_call_began() -> None:
     ending = judge(lambda _: None, on, None)
 
     assert ending == Ending(verdict="pass", since=1)
+
+
+def test_a_reason_that_quotes_a_target_is_no_longer_than_a_reader_reads() -> None:
+    """However much it quotes; the rest is counted."""
+
+    def check() -> None:
+        raise Inconclusive("x" * 1_000_000)
+
+    reason = attempt(check).reason
+
+    assert len(reason) < 20_000
+    assert reason.endswith("... (1000000 characters)")

@@ -45,15 +45,21 @@ def test_a_live_schema_takes_all_forms_of_the_flag(bench: LiveBench) -> None:
 @requirement("FR-001.accepts")
 @on(ANSWERS)
 def test_a_live_endpoint_takes_the_flag(bench: LiveBench) -> None:
-    """Where the same query is answered without it, with it there is no error and a list too."""
+    """Where the same query is answered without it, with it there is no error and a list too.
+
+    Nothing readable counts only where that is all that the query brings with the flag: an answer
+    may be lost on its way.
+    """
     tools, usual, refused = bench.surface.members.tools, 0, {}
     for looks in bench.seen.rounds.values():
         plain = [one.answer for one in looks if one.form == "A"]
         well = all(one is not None and one.error is None and tools in one.body for one in plain)
         usual += well
-        for one in looks if well else ():
+        flagged = [one for one in looks if one.flagged and well]
+        mute = all(one.answer is None for one in flagged)
+        for one in flagged:
             given = one.answer
-            if one.flagged and (given is None or given.error or tools not in given.body):
+            if (given is None and mute) or (given and (given.error or tools not in given.body)):
                 refused[one.label] = one.fault or (given and given.error) or f"no {tools}"
     bench.require(usual, f"discovery itself fails, or was not asked: {bench.seen.short}")
 
