@@ -196,6 +196,7 @@ def pytest_runtest_makereport(
         _stop_if_silent(item, ending, run)
     elif call.when == "call" and ENDING in item.stash:
         ending, found = item.stash[ENDING]
+        del item.stash[ENDING]  # with its error it has all that the check was answered
         result = run.record(item, place, ending, found, seconds=seconds)
         _stop_if_silent(item, ending, run)
         selection = run.request.selection

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -221,3 +222,28 @@ def test_a_reason_that_quotes_a_target_is_no_longer_than_a_reader_reads() -> Non
 
     assert len(reason) < 20_000
     assert reason.endswith("... (1000000 characters)")
+
+
+class _Large:
+    """Stands for what a target answered."""
+
+
+@pytest.mark.parametrize("kind", [Misshapen, Inconclusive, NotApplicable, KeyError])
+def test_an_ending_lets_go_of_what_was_answered(kind: type[Exception]) -> None:
+    """Neither its error's frames nor the error before that one keep it."""
+    held: list[weakref.ref[_Large]] = []
+
+    def read(answer: _Large) -> None:
+        held.append(weakref.ref(answer))
+        raise ValueError(answer)
+
+    def check() -> None:
+        try:
+            read(_Large())
+        except ValueError:
+            raise kind("it cannot be read") from None
+
+    ending = attempt(check)
+
+    assert ending.reason
+    assert [one() for one in held] == [None]
