@@ -122,6 +122,7 @@ FULL = frozenset(
 
 
 NUMBERS = (signal.SIGINT, signal.SIGTERM)
+ALARM = getattr(signal, "SIGALRM", None)
 
 
 @contextmanager
@@ -131,6 +132,8 @@ def _interruptible() -> Iterator[None]:
         yield
         return
     before = {number: signal.signal(number, signal.default_int_handler) for number in NUMBERS}
+    if ALARM is not None:  # one that nobody has set would end this process
+        before[ALARM] = signal.signal(ALARM, lambda *_: None)
     try:
         yield
     finally:

@@ -17,6 +17,7 @@ from mcp_proxy_conformance.resilience.loading import Loader, LoaderProgram
 from mcp_proxy_conformance.resilience.walk import SIGNATURE, Reads, walk
 from mcp_proxy_conformance.targets.adapter import AdapterError, Target
 from mcp_proxy_conformance.targets.description import OF_LOADERS
+from mcp_proxy_conformance.wire.held import Held
 
 SERVER_ID = "{server_id}"
 """In a declared prefix, the id of the tool's server."""
@@ -121,7 +122,7 @@ def program_target(
     command: Sequence[str], capabilities: Iterable[str], **declared: Any
 ) -> LoaderTarget:
     """A loader program that is started by that command."""
-    loader = partial(LoaderProgram, command)
+    loader = partial(LoaderProgram, command, held=Held())
     return loader_target(loader, capabilities, command=tuple(command), **declared)
 
 

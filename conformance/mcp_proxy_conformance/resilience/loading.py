@@ -15,10 +15,15 @@ import msgspec
 from mcp_proxy_conformance.targets.adapter import AdapterError
 from mcp_proxy_conformance.targets.command import QUOTED, quoted
 from mcp_proxy_conformance.targets.lines import Ended, LineProgram
+from mcp_proxy_conformance.wire.faults import ProtocolFault
+from mcp_proxy_conformance.wire.held import Held
+from mcp_proxy_conformance.wire.jsonrpc import values
 
 END_S = 5.0
 FIRST_S = 60.0
 """How long a program may take to start and to load nothing."""
+MOST_VALUES = 50_000
+"""Values in one answer, counted by what parts them; hundreds of servers need a tenth of it."""
 WANTED = "print one JSON answer a line and nothing else to standard output"
 
 
@@ -48,7 +53,7 @@ class _Said(msgspec.Struct, frozen=True, kw_only=True):
 _SAID = msgspec.json.Decoder(_Said)  # now, for two threads must not build it at once
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, weakref_slot=True)
 class Loaded:
     """One load: what was told of it, as the line that told it, and how long it took in seconds.
 
@@ -59,6 +64,11 @@ class Loaded:
     line: bytes = b""
     seconds: float = 0.0
     hung: bool = False
+
+    @property
+    def raw(self) -> bytes:
+        """The line."""
+        return self.line
 
     def outcome(self, server_id: str) -> Outcome | None:
         """The first outcome of that server, None when it has none."""
@@ -98,6 +108,8 @@ def read_answer(line: bytes, number: int) -> Told:
         BadAnswer: It is no answer to it.
         AdapterError: It says that the loader broke.
     """
+    if (many := values(line)) > MOST_VALUES:
+        raise BadAnswer(f"its answer holds {many} values; at most {MOST_VALUES} are read")
     told = f"its answer is {quoted(line)}"
     try:
         said = _SAID.decode(line)
@@ -118,14 +130,18 @@ def read_answer(line: bytes, number: int) -> Told:
 class LoaderProgram:
     """One loader program, started when it is first needed and again after it hung."""
 
-    def __init__(self, command: Sequence[str], folder: Path) -> None:
-        """Nothing is started yet; what it writes to standard error goes into `folder`."""
+    def __init__(self, command: Sequence[str], folder: Path, held: Held | None = None) -> None:
+        """Nothing is started yet; what it writes to standard error goes into `folder`.
+
+        `held` counts the large answers of all programs of the same loader.
+        """
         self._command = tuple(command)
         self._folder = folder
         self._number = 0
         self._starts = True
         self._talk = threading.Lock()
         self._program: LineProgram | None = None
+        self._held = held or Held()
 
     def load(
         self,
@@ -161,7 +177,13 @@ class LoaderProgram:
                 return Loaded(seconds=time.monotonic() - began, hung=True)
             except Ended as end:
                 raise self._break(f"it {end} before it had loaded") from None
-            return Loaded(told=self._read(line), line=line, seconds=time.monotonic() - began)
+            seconds = time.monotonic() - began
+            loaded = Loaded(told=self._read(line), line=line, seconds=seconds)
+            try:
+                self._held.take(loaded)
+            except ProtocolFault as fault:
+                raise self._break(str(fault)) from None
+            return loaded
 
     def stop(self, patience_s: float = END_S) -> None:
         """Close its standard input; after so many seconds end its process group."""

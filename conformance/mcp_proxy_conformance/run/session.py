@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -61,11 +63,13 @@ class Session:
     began: float = field(default_factory=time.monotonic)
     beyond: Mapping[str, NotApplicable] = field(init=False)
     redactor: Redactor = field(init=False)
+    _folder: tuple[int, int] | None = field(init=False)
 
     def __post_init__(self) -> None:
         self.beyond = self.subject.beyond(self.profile)
         self.redactor = Redactor(self.subject.secrets)
         self.state.asked = self.only
+        self._folder = _identity(self.out)
 
     @property
     def out(self) -> Path:
@@ -225,7 +229,16 @@ class Session:
         )
 
     def report(self) -> Report:
-        """Write the report; returns what is in it."""
+        """Write the report; returns what is in it.
+
+        Raises:
+            OSError: It cannot be written, or the folder is another than when the run began: a link
+                that a target put there leads to what is not ours.
+        """
+        found = _identity(self.out)
+        if found is not None and found != (self._folder or found):
+            told = f"{self.out} was replaced while the run used it; name another --out"
+            raise OSError(errno.ESTALE, told)
         return write_report(self.recorded(), self.out, self.redactor)
 
 
@@ -234,6 +247,14 @@ def as_found(ending: Ending, found: Found) -> Ending:
     if found.verdict in ("pass", "not_applicable") and found.verdict != ending.verdict:
         return replace(ending, verdict=found.verdict, reason=found.reason, error=None)
     return ending
+
+
+def _identity(folder: Path) -> tuple[int, int] | None:
+    """By what the system tells a folder from another in its place; None where there is none."""
+    with suppress(FileNotFoundError):
+        seen = folder.stat()
+        return seen.st_dev, seen.st_ino
+    return None
 
 
 def _judgement(clause_id: str) -> Judgement:

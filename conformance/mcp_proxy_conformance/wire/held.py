@@ -5,12 +5,21 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable
+from typing import Protocol
 
 from mcp_proxy_conformance.wire.faults import ProtocolFault
-from mcp_proxy_conformance.wire.jsonrpc import Envelope, weight
+from mcp_proxy_conformance.wire.jsonrpc import weight
 
 MOST, SMALL = 64 << 20, 256 << 10
 """Bytes of all of them together; and of one that is not worth counting."""
+
+
+class Answered(Protocol):
+    """An answer, and the bytes that it was read from."""
+
+    @property
+    def raw(self) -> bytes:
+        """They, which are kept with it."""
 
 
 class Held:
@@ -21,7 +30,7 @@ class Held:
         self._bytes = 0
         self._lock = threading.RLock()  # what is let go of may be so while the lock is held
 
-    def take(self, answer: Envelope) -> None:
+    def take(self, answer: Answered) -> None:
         """Count an answer until nobody has it any more.
 
         Raises:

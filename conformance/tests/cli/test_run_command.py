@@ -50,6 +50,19 @@ def test_a_command_that_the_system_does_not_take_is_no_fault_of_the_suite(tmp_pa
         Spawned(["a\0b"], env={}, log=log)
 
 
+def test_an_output_folder_that_a_target_replaces_is_written_to_no_more(tmp_path: Path) -> None:
+    """Exit 2; what the link leads to keeps what it had."""
+    out, elsewhere = tmp_path / "out", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    code = f"import os; os.rename({str(out)!r}, '{out}-'); os.symlink({str(elsewhere)!r}, '{out}')"
+
+    done = run(out, "--", sys.executable, "-c", code)
+
+    assert done.exit_code == 2
+    assert f"{out} was replaced while the run used it; name another --out" in done.output
+    assert not (elsewhere / "report.json").exists()
+
+
 @pytest.mark.parametrize(
     ("command", "complaint"),
     [

@@ -10,6 +10,7 @@ import pytest
 from mcp_proxy_conformance.resilience import loading
 from mcp_proxy_conformance.resilience.loading import Loaded, LoaderProgram
 from mcp_proxy_conformance.targets.adapter import AdapterError
+from mcp_proxy_conformance.wire.held import Held
 
 REFERENCE = (sys.executable, "-m", "mcp_proxy_reference.load")
 NOWHERE = {"server_id": "alpha", "command": "/nowhere/at/all"}
@@ -49,7 +50,8 @@ def python(code: str) -> tuple[str, ...]:
         ('print(\'{"id": 1, "ok": {"outcomes": 5}}\')', "Expected `array`, got `int`"),
         ('print(\'{"id": 1, "ok": {"outcomes": [{}]}}\')', "missing required field `server_id`"),
         ('print(\'{"id": 1, "error": "no"}\')', "the loader answers a load with an error: no"),
-        ("print('[' * 100_000)", "the loader broke"),
+        ("print('[' * 40_000)", "the loader broke"),
+        ("print('[' * 100_000)", "its answer holds 100001 values; at most 50000 are read"),
         ("sys.exit(7)", "ended with exit code 7"),
         ("import os; os.close(1); time.sleep(30)", "closed its standard output"),
         ("sys.exit('out of memory')", "out of memory"),
@@ -64,6 +66,28 @@ def test_a_broken_loader_is_told_in_one_sentence(tmp_path: Path, code: str, sent
     loader.stop()
 
     assert sentence in str(caught.value)
+
+
+def test_large_answers_of_a_loader_are_counted_together(tmp_path: Path) -> None:
+    """Those of all its programs, for as long as they are kept."""
+    code = (
+        'text = \'x\' * 900_000; [print(\'{"id": %d, "ok": {"outcomes": [{"server_id":'
+        ' "%s"}]}}\' % (n, text), flush=True) or sys.stdin.readline() for n in range(1, 99)]'
+    )
+    held = Held()
+    programs = [LoaderProgram(python(code), tmp_path / name, held) for name in ("a", "b")]
+    kept: list[Loaded] = []
+
+    def load_all() -> None:
+        for number in range(60):
+            kept.append(load(programs[number % 2]))
+
+    with pytest.raises(AdapterError, match="answers that take 64 MiB of memory in all"):
+        load_all()
+
+    for program in programs:
+        program.stop(0.0)
+    assert 30 < len(kept) < 40
 
 
 def test_a_loader_that_does_not_start_is_told(tmp_path: Path) -> None:
