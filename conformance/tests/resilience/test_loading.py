@@ -78,12 +78,8 @@ def test_large_answers_of_a_loader_are_counted_together(tmp_path: Path) -> None:
     programs = [LoaderProgram(python(code), tmp_path / name, held) for name in ("a", "b")]
     kept: list[Loaded] = []
 
-    def load_all() -> None:
-        for number in range(60):
-            kept.append(load(programs[number % 2]))
-
     with pytest.raises(AdapterError, match="answers that take 64 MiB of memory in all"):
-        load_all()
+        kept.extend(load(programs[number % 2]) for number in range(60))
 
     for program in programs:
         program.stop(0.0)
