@@ -6,7 +6,7 @@ from click.testing import CliRunner
 
 from mcp_proxy_conformance.cli import main
 
-LOAD = "resilience/denied-forbidden.json"
+LOAD = "resilience/denied/denied-forbidden.json"
 SOUND = {
     "id": "own-word",
     "area": "opt-in",

@@ -10,7 +10,7 @@ import msgspec
 
 from mcp_proxy_conformance.catalogue.bounded import read_bytes
 from mcp_proxy_conformance.catalogue.requirement import catalogue
-from mcp_proxy_conformance.catalogue.resources import fixtures_dir
+from mcp_proxy_conformance.catalogue.resources import case_files
 from mcp_proxy_conformance.catalogue.stage import BadStage, stage
 from mcp_proxy_conformance.catalogue.world import World
 
@@ -121,7 +121,7 @@ class Cited(Protocol):
 def cases() -> tuple[Case, ...]:
     """Every discovery case, in order of file name."""
     found = []
-    for path in sorted((fixtures_dir() / "discovery").glob("*.json")):
+    for path in case_files("discovery"):
         try:
             found.append(msgspec.json.decode(path.read_bytes(), type=Case))
         except msgspec.ValidationError as error:

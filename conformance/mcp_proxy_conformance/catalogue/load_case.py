@@ -11,7 +11,7 @@ import msgspec
 
 from mcp_proxy_conformance.catalogue.bounded import read_bytes
 from mcp_proxy_conformance.catalogue.requirement import Catalogue, catalogue
-from mcp_proxy_conformance.catalogue.resources import fixtures_dir
+from mcp_proxy_conformance.catalogue.resources import case_files
 
 Status = Literal["available", "transient", "permanent", "denied"]
 """How the load of one server ended."""
@@ -175,7 +175,7 @@ CONTROLS: dict[str, Expected] = {
 @cache
 def load_cases() -> tuple[LoadCase, ...]:
     """Every case in fixtures/resilience, in order of file name."""
-    return tuple(read(path) for path in sorted((fixtures_dir() / "resilience").glob("*.json")))
+    return tuple(map(read, case_files("resilience")))
 
 
 def read(path: Path) -> LoadCase:

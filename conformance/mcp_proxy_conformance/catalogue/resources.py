@@ -21,6 +21,14 @@ def fixtures_dir() -> Path:
     return _data() / "fixtures"
 
 
+def case_files(kind: str) -> list[Path]:
+    """The files of cases, each in a folder for its area, in order of file name.
+
+    `kind` is `discovery` or `resilience`.
+    """
+    return sorted((fixtures_dir() / kind).glob("*/*.json"), key=lambda path: path.name)
+
+
 def schemas_dir() -> Path:
     """The folder of JSON Schemas (draft 2020-12)."""
     return _data() / "schemas"

@@ -2,16 +2,39 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+WIDTH = 100
+"""Columns: a list or an object that has room in them stands on one line."""
+
 
 def write(path: Path, value: msgspec.Struct) -> None:
-    """Write it, indented, into a folder that is made where it is missing."""
+    """Write it into a folder that is made where it is missing."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(msgspec.json.format(msgspec.json.encode(lean(value)), indent=2) + b"\n")
+    path.write_text(laid_out(lean(value)) + "\n", encoding="utf-8")
+
+
+def laid_out(value: Any, indent: int = 0, before: int = 0) -> str:
+    """JSON as a person would write it.
+
+    Args:
+        value: Plain data.
+        indent: How far the lines after the first one are moved in.
+        before: How many columns of the first line are taken, the comma after it included.
+    """
+    line = json.dumps(value, ensure_ascii=False)
+    if not isinstance(value, (dict, list)) or not value or before + len(line) <= WIDTH:
+        return line
+    own, parts = " " * (indent + 2), []
+    for name, one in value.items() if isinstance(value, dict) else enumerate(value):
+        key = f"{json.dumps(name, ensure_ascii=False)}: " if isinstance(value, dict) else ""
+        parts.append(own + key + laid_out(one, indent + 2, indent + 3 + len(key)))
+    lines = "\n".join(["", ",\n".join(parts), " " * indent])
+    return f"{{{lines}}}" if isinstance(value, dict) else f"[{lines}]"
 
 
 def lean(value: Any) -> Any:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from mcp_proxy_conformance.catalogue.case import Case, cases
-from mcp_proxy_conformance.catalogue.resources import fixtures_dir
+from mcp_proxy_conformance.catalogue.resources import case_files, fixtures_dir
 from mcp_proxy_conformance.catalogue.stage import stage
 from mcp_proxy_conformance.catalogue.world import ToolKey, ToolState, final, key
 from mcp_proxy_conformance.selftest.authoring.linting import lint
 
 CASES = cases()
-FILES = sorted((fixtures_dir() / "discovery").glob("*.json"))
+FILES = case_files("discovery")
 
 
 def states(case: Case) -> dict[ToolKey, ToolState]:
@@ -38,4 +40,11 @@ def test_the_oracle_allows_what_the_cases_allow(folder: str) -> None:
     """Statuses, caps, counts and notes; and each file keeps to its schema."""
     told = lint([fixtures_dir() / folder])
 
-    assert (told.findings, told.files) == ((), len(list((fixtures_dir() / folder).iterdir())))
+    assert (told.findings, told.files) == ((), len(list((fixtures_dir() / folder).rglob("*.json"))))
+
+
+def test_every_case_lies_in_the_folder_of_its_area() -> None:
+    """Under a name that is its id."""
+    for path in (*case_files("discovery"), *case_files("resilience")):
+        case = json.loads(path.read_bytes())
+        assert (case["area"], case["id"]) == (path.parent.name, path.stem)

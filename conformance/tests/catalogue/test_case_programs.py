@@ -62,7 +62,7 @@ def staged(name: str, changed: Changed, scratch: Path) -> Iterator[str]:
 
 def files(name: str) -> list[str]:
     """The cases of a stage."""
-    return [f"{case.id}.json" for case in cases() if case.given.stage == name]
+    return [f"{case.area}/{case.id}.json" for case in cases() if case.given.stage == name]
 
 
 def run(program: list[str], url: str, names: list[str]) -> tuple[int, Counter[str], list[str]]:
@@ -97,7 +97,7 @@ def test_a_faulty_target_fails_where_it_is_faulty(program: list[str], tmp_path: 
     """Exit 1: a cap that lets one more through shows where more than ten are locked alone."""
     (fault,) = (one for one in mutants() if one.id == "cap-lets-one-more")
     with staged("crowd", fault, tmp_path) as url:
-        code, _, told = run(program, url, [f"{name}.json" for name in CAPPED])
+        code, _, told = run(program, url, [f"limits/{name}.json" for name in CAPPED])
 
     failed = [line.split()[:3] for line in told]
     member = failed[0][2].removeprefix("then.")
@@ -109,7 +109,7 @@ def test_a_target_without_the_feature_leaves_everything_open(
     program: list[str], tmp_path: Path
 ) -> None:
     """Exit 1: where the flag reveals nothing, no absence passes."""
-    names = [name for name in files("plain") if name.startswith("note-")]
+    names = [name for name in files("plain") if name.startswith("note/")]
     with staged("plain", FEATURELESS, tmp_path) as url:
         code, words, told = run(program, url, names)
 

@@ -24,12 +24,12 @@ from mcp_proxy_conformance.catalogue.load_case import (
     read,
 )
 from mcp_proxy_conformance.catalogue.requirement import catalogue, profile
-from mcp_proxy_conformance.catalogue.resources import fixtures_dir, schemas_dir
+from mcp_proxy_conformance.catalogue.resources import case_files, schemas_dir
 from mcp_proxy_conformance.resilience.walk import walk
 from mcp_proxy_conformance.selftest.authoring.load_rules import advises, expectations, in_words
 
 CASES = load_cases()
-FILES = sorted((fixtures_dir() / "resilience").glob("*.json"))
+FILES = case_files("resilience")
 MEASURED = {
     *("P1.unknown-name~once", "P2.refused~once", "R1.once~delay", "R5.grows", "R6.jitter"),
     *("I2.concurrent", "I3.order~outcomes"),

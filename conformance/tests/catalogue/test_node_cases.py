@@ -43,7 +43,7 @@ def some_of_each_area() -> list[Case]:
 
 def path_of(case: Case) -> Path:
     """The file of a case."""
-    return fixtures_dir() / "discovery" / f"{case.id}.json"
+    return fixtures_dir() / "discovery" / case.area / f"{case.id}.json"
 
 
 def told(done: subprocess.CompletedProcess[str], words: Iterable[str]) -> list[list[str]]:
@@ -98,5 +98,5 @@ def test_the_example_of_the_page_is_a_case() -> None:
     """The JSON that the page on cases shows is the file that it names."""
     shown = json.loads(PAGE.read_text(encoding="utf-8").split("```json\n")[1].split("```")[0])
 
-    case = json.loads((fixtures_dir() / "discovery" / f"{shown['id']}.json").read_bytes())
+    case = json.loads(path_of(next(one for one in cases() if one.id == shown["id"])).read_bytes())
     assert shown == case

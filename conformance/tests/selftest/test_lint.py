@@ -53,7 +53,7 @@ def test_the_case_of_the_guide_for_authors_has_no_fault(tmp_path: Path) -> None:
     assert told(path) == (0, "files: 1; findings: 0\n")
 
 
-STATUS = "discovery/remediation-both.json"
+STATUS = "discovery/remediation/remediation-both.json"
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ STATUS = "discovery/remediation-both.json"
         (STATUS, lambda c: c["then"].update(note="due"), "/then/note: a note is due where"),
         (STATUS, lambda c: c["when"].update(agent="nobody"), "/when/agent: There is no agent"),
         (
-            "discovery/counts-plain.json",
+            "discovery/counts/counts-plain.json",
             lambda c: c["then"]["counts"].update(
                 {next(iter(c["then"]["counts"])): {"callable": 99}}
             ),

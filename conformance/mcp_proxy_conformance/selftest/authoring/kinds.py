@@ -37,9 +37,9 @@ class Kind:
         return suffix == self.suffix and isinstance(data, dict) and not self.marks.isdisjoint(data)
 
 
-CASE = Kind("case", "case", "discovery/*.json", frozenset({"when"}), Case)
+CASE = Kind("case", "case", "discovery/*/*.json", frozenset({"when"}), Case)
 LOAD_CASE = Kind(
-    "load case", "load-case", "resilience/*.json", frozenset({"given", "again"}), LoadCase
+    "load case", "load-case", "resilience/*/*.json", frozenset({"given", "again"}), LoadCase
 )
 STAGE = Kind("stage", "stage", "stages/*.json", frozenset({"servers", "steps"}), World)
 WORDS = Kind(
