@@ -17,7 +17,8 @@ from mcp_proxy_conformance.catalogue.requirement import (
 )
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.cli.groups import examples
-from mcp_proxy_conformance.cli.ids import asked_ids, profile_ids
+from mcp_proxy_conformance.cli.ids import explained_ids, profile_ids
+from mcp_proxy_conformance.selftest.authoring.case_page import case_page
 from mcp_proxy_conformance.selftest.authoring.catalogue_page import MEANING, page
 from mcp_proxy_conformance.selftest.authoring.explained import (
     Explained,
@@ -34,10 +35,13 @@ _PATH = click.Path(dir_okay=False, path_type=Path)
 
 @click.command(
     epilog=examples(
-        "explain FR-006.cap", "explain adapter", "explain --all --format markdown --out all.md"
+        "explain FR-006.cap",
+        "explain limits-1-at-1",
+        "explain adapter",
+        "explain --all --format markdown --out all.md",
     )
 )
-@click.argument("wanted", metavar="[ID]", default="", shell_complete=asked_ids)
+@click.argument("wanted", metavar="[ID]", default="", shell_complete=explained_ids)
 @click.option("--all", "every", is_flag=True, help="Every requirement.")
 @click.option(
     "--profile",
@@ -58,10 +62,11 @@ _PATH = click.Path(dir_okay=False, path_type=Path)
 def explain(*, wanted: str, every: bool, named: str | None, form: str, out: Path | None) -> None:
     """Explain a clause, e.g. FR-006.cap, or a requirement, e.g. FR-006; or --all of them.
 
-    With `adapter` or `loader` in place of an id: how one is driven.
+    With the id of a case: what it asks, and of its world the servers, tools and locks that it
+    touches. With `adapter` or `loader` in place of an id: how one is driven.
     """
     if every == bool(wanted) or (named and not every):
-        _stop("name one clause or requirement, or say --all, which --profile goes with")
+        _stop("name one clause, requirement or case, or say --all, which --profile goes with")
     try:
         told = _told(wanted, profile(named) if named else None, form)
     except (UnknownClause, UnknownProfile) as error:
@@ -79,6 +84,8 @@ def _told(wanted: str, within: Profile | None, form: str) -> str:
     if wanted in PAGES:
         return (schemas_dir() / PAGES[wanted]).read_text(encoding="utf-8")
     data = shipped()
+    if form == "text" and (case := next((c for c in data.cases if c.id == wanted), None)):
+        return "".join(f"{line}\n" for line in case_page(case))
     if form == "markdown":
         return page(data, wanted, within)
     return "".join(f"{line}\n" for line in _text(data, wanted, within))

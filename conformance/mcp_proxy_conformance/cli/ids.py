@@ -37,7 +37,15 @@ def _names() -> list[str]:
     return list(names())
 
 
-"""Ids of clauses."""
+def _explained() -> list[str]:
+    from mcp_proxy_conformance.catalogue.case import cases  # noqa: PLC0415
+    from mcp_proxy_conformance.catalogue.load_case import load_cases  # noqa: PLC0415
+
+    return [*_asked(), *(one.id for one in cases()), *(one.id for one in load_cases())]
+
+
+explained_ids = _completing(_explained)
+"""Ids of clauses, of whole requirements, and of cases."""
 asked_ids = _completing(_asked)
 """Ids of clauses and of whole requirements, as --only takes them."""
 profile_ids = _completing(_profiles)

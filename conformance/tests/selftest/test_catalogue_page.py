@@ -127,8 +127,8 @@ def test_a_sentence_comes_out_of_markdown_as_it_went_in(text: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "name one clause or requirement, or say --all"),
-        (("FR-006", "--all"), "name one clause or requirement, or say --all"),
+        ((), "name one clause, requirement or case, or say --all"),
+        (("FR-006", "--all"), "name one clause, requirement or case, or say --all"),
         (("FR-006", "--profile", "discovery"), "which --profile goes with"),
         (("FR-06.cap",), "no clause or requirement 'FR-06.cap'; the nearest is 'FR-006.cap'"),
         (("--all", "--profile", "discover"), "no profile 'discover'; the nearest"),

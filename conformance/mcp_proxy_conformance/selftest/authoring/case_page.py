@@ -1,0 +1,125 @@
+"""One case as text: what is asked, what the answer owes, and the part of the world it touches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+
+from mcp_proxy_conformance.catalogue.case import Case
+from mcp_proxy_conformance.catalogue.load_case import LoadCase
+from mcp_proxy_conformance.catalogue.stage import stage
+from mcp_proxy_conformance.catalogue.world import (
+    VERBS,
+    Server,
+    Step,
+    ToolKey,
+    ToolState,
+    World,
+    final,
+    key,
+)
+from mcp_proxy_conformance.catalogue.writing import laid_out, lean
+from mcp_proxy_conformance.discovery.oracle import allowed_statuses, counted_as
+
+MOST, NAMED = 40, 5
+"""Tools that are told one by one, and names in a list."""
+
+
+def case_page(case: Case | LoadCase) -> Iterator[str]:
+    """The lines on a case of proxies or of loaders."""
+    folder = "discovery" if isinstance(case, Case) else "resilience"
+    yield f"{case.id}  (fixtures/{folder}/{case.area}/{case.id}.json)"
+    yield f"  {case.title}"
+    yield f"\nsource: {', '.join(case.source)}"
+    yield f"clauses: {', '.join(case.clauses)}"
+    own = lean(case)
+    if isinstance(case, LoadCase):
+        for name in ("given", "then", "again"):
+            if name in own:
+                yield f"\n{name}: {laid_out(own[name])}"
+        return
+    world = stage(case.given.stage)
+    agent = case.when.agent
+    sees = f"; it may see {', '.join(world.agents[agent])}" if agent else ""
+    yield f"\nwhen: {laid_out(own['when'])}, as {agent or 'the administrator'}{sees}"
+    yield f"then: {laid_out(own['then'])}"
+    touched = _touched(case, world)
+    number = len(world.tools())
+    yield f"\nof the {number} tools of stage {world.id} it touches {len(touched)}:"
+    servers = list(dict.fromkeys(one.server for one in sorted(touched)))
+    states = final(world)
+    for name in servers:
+        yield f"  {_server(world.server(name))}"
+        mine = sorted(one for one in touched if one.server == name)
+        for one in mine[:MOST]:
+            yield f"    {_tool(one, states[one], listing=case.when.do == 'list')}"
+        if len(mine) > MOST:
+            yield f"    ... and {len(mine) - MOST} more"
+    near = [one for one in world.steps if not one.server or one.server in servers]
+    if steps := [line for one in near if (line := _step(one, touched))]:
+        yield "\nafter these steps:"
+        yield from (f"  {line}" for line in steps)
+
+
+def _touched(case: Case, world: World) -> set[ToolKey]:
+    """The tools that the request is meant to find, and those that the case names."""
+    when, then = case.when, case.then
+    named = {*(then.disabled or ()), *then.withheld, *then.described}
+    if then.tools is not None:
+        for some in (then.tools.has, then.tools.lacks, then.tools.only):
+            named |= {*(some or ())}
+    if when.tool is not None:
+        named.add(when.tool)
+    tools = world.tools()
+    found = {key(one) for one in named} & tools.keys()
+    if when.do == "discover":
+        found |= {one for one, tool in tools.items() if tool.holds(when.query or "")}
+    if when.do == "list":
+        servers = {*(then.counts or (one.name for one in world.servers))}
+        found |= {one for one in tools if one.server in servers}
+    return found
+
+
+def _server(server: Server) -> str:
+    about = ["trusted" if server.trusted else "not trusted: its tools want approval"]
+    if server.allow is not None:
+        about.append(f"the operator allows {_names(server.allow)} alone")
+    if server.deny:
+        about.append(f"the operator denies {_names(server.deny)}")
+    if server.page_size:
+        about.append(f"{server.page_size} tools a page")
+    return f"server {server.name}: {'; '.join(about)}"
+
+
+def _tool(tool: ToolKey, state: ToolState, *, listing: bool) -> str:
+    if state.callable:
+        return f"{tool}: callable"
+    locks = [
+        f"{name} ({on})" if on is not True else name for name, on in asdict(state).items() if on
+    ]
+    words = counted_as(state) if listing else allowed_statuses(state)
+    how = "counted as" if listing else "told as"
+    return f"{tool}: locked by {', '.join(locks)}; {how} {' or '.join(sorted(words))}"
+
+
+def _step(step: Step, touched: set[ToolKey]) -> str:
+    """A step in words; nothing for one that leaves the touched tools as they are."""
+    verb = next(one for one in VERBS if getattr(step, one) is not None)
+    if verb in ("lock", "unlock"):
+        tools = [one for one in step.tools if ToolKey(step.server, one) in touched]
+        if step.tools and not tools:
+            return ""
+        return f"{verb} {getattr(step, verb)} on {step.server}: {_names(tools or ['all of it'])}"
+    if verb in ("add", "change", "call"):
+        name = step.add.name if step.add is not None else step.change or step.call or ""
+        tool = ToolKey(step.server, name)
+        return f"{verb} {tool}" if tool in touched or verb == "call" else ""
+    if verb == "ask":
+        return f"ask {step.ask!r}"
+    return f"{verb} {step.refresh or ''}".rstrip()
+
+
+def _names(names: Iterable[str]) -> str:
+    some = list(names)
+    rest = f" and {len(some) - NAMED} more" if len(some) > NAMED else ""
+    return f"{', '.join(some[:NAMED])}{rest}" if some else "none"

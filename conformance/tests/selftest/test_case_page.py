@@ -1,0 +1,69 @@
+"""`explain CASE`: a case with the part of its world that it touches."""
+
+from __future__ import annotations
+
+import pytest
+from click.testing import CliRunner
+
+from mcp_proxy_conformance.cli import main
+from mcp_proxy_conformance.selftest.authoring.case_page import MOST, case_page
+from mcp_proxy_conformance.selftest.gate import shipped
+
+CHANGED = """\
+withheld-changed  (fixtures/discovery/withheld/withheld-changed.json)
+  A changed tool is listed without the new text and schema that nobody approved.
+
+source: FR-003, FR-004
+clauses: FR-003.withheld, FR-003.canary, FR-001.reveals-changed
+
+when: {"do": "discover", "query": "convert_poruda", "include_disabled": true, "limit": 10}, \
+as the administrator
+then: {
+  "disabled": {"limebuba:convert_poruda": ["pending_approval"]},
+  "withheld": ["limebuba:convert_poruda"]
+}
+
+of the 26 tools of stage mixed it touches 1:
+  server limebuba: not trusted: its tools want approval
+    limebuba:convert_poruda: locked by approval (changed); told as pending_approval
+
+after these steps:
+  unlock approval on limebuba: convert_poruda
+  refresh limebuba
+  change limebuba:convert_poruda
+  refresh limebuba
+"""
+
+
+def _explained(case: str) -> str:
+    done = CliRunner().invoke(main, ["explain", case])
+    assert done.exit_code == 0
+    return done.output
+
+
+def test_a_case_is_told_with_the_tools_locks_and_steps_it_touches() -> None:
+    """Not with the rest of its stage."""
+    assert _explained("withheld-changed") == CHANGED
+
+
+@pytest.mark.parametrize(
+    ("case", "line"),
+    [
+        ("limits-500-at-1", "    ... and "),
+        ("limits-1-at-1", "denies makapu, kimagum, fimefebu, falatup, mipigap and 495 more"),
+        ("order-agent-absent", ", as everywhere; it may see tibenuf, nokalop"),
+        ("counts-two-reasons", "polish_nobodap: locked by config, user; counted as disabled_by_config"),
+        ("counts-two-reasons", "    tuzubak:rotate_tovafu: callable"),
+        ("cut-close-initialize", '"script": [{"do": "close"}]'),
+        ("cut-close-initialize", 'then: {"alpha": {"status": ["transient"]'),
+    ],
+)  # fmt: skip
+def test_what_a_case_rests_on_is_told(case: str, line: str) -> None:
+    """Of proxies and of loaders."""
+    assert line in _explained(case)
+
+
+def test_every_case_has_a_page_that_one_can_read() -> None:
+    """No more lines than a screen or two."""
+    for case in shipped().cases:
+        assert 5 < len(list(case_page(case))) < MOST + 30, case.id
