@@ -26,7 +26,7 @@ from mcp_proxy_conformance.selftest.authoring.explained import (
     explained,
     requirements,
 )
-from mcp_proxy_conformance.selftest.gate import Shipped, shipped
+from mcp_proxy_conformance.selftest.shipped import Shipped, shipped
 from mcp_proxy_conformance.verdict.outcome import DECLARATION
 
 PAGES = {"adapter": "ADAPTER.md", "loader": "LOADER.md"}

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.selftest.authoring.case_page import MOST, case_page
-from mcp_proxy_conformance.selftest.gate import shipped
+from mcp_proxy_conformance.selftest.shipped import shipped
 
 CHANGED = """\
 withheld-changed  (fixtures/discovery/withheld/withheld-changed.json)
@@ -52,7 +52,7 @@ def test_a_case_is_told_with_the_tools_locks_and_steps_it_touches() -> None:
         ("limits-500-at-1", "    ... and "),
         ("limits-1-at-1", "denies makapu, kimagum, fimefebu, falatup, mipigap and 495 more"),
         ("order-agent-absent", ", as everywhere; it may see tibenuf, nokalop"),
-        ("counts-two-reasons", "polish_nobodap: locked by config, user; counted as disabled_by_config"),
+        ("counts-two-reasons", "polish_nobodap: locked by config, user; counted as"),
         ("counts-two-reasons", "    tuzubak:rotate_tovafu: callable"),
         ("cut-close-initialize", '"script": [{"do": "close"}]'),
         ("cut-close-initialize", 'then: {"alpha": {"status": ["transient"]'),

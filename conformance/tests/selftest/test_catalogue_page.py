@@ -16,7 +16,7 @@ from mcp_proxy_conformance.catalogue.requirement import catalogue, profile
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.report.markup import prose
 from mcp_proxy_conformance.selftest.authoring.catalogue_page import page
-from mcp_proxy_conformance.selftest.gate import shipped
+from mcp_proxy_conformance.selftest.shipped import shipped
 
 DATA = shipped()
 PAGE = page(DATA)

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from mcp_proxy_conformance.catalogue.index import Check, checks_in
-from mcp_proxy_conformance.selftest.gate import GATES, Gap, Shipped, gaps, shipped
+from mcp_proxy_conformance.selftest.shipped import RULES, Gap, Shipped, gaps, shipped
 
 SHIPPED = shipped()
 MODULES = sorted({check.module for check in SHIPPED.checks})
@@ -23,10 +23,10 @@ def orphans(lost: list[Check], left: list[Check]) -> set[str]:
     return {clause for check in lost for clause in check.clauses} - cited
 
 
-@pytest.mark.parametrize("gate", GATES, ids=lambda gate: gate.__name__)
-def test_nothing_is_missing(gate: Callable[[Shipped], Iterator[Gap]]) -> None:
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_nothing_is_missing(rule: Callable[[Shipped], Iterator[Gap]]) -> None:
     """Repair: what the sentences say; `selftest --only ID` tries a counterexample."""
-    assert list(gate(SHIPPED)) == []
+    assert list(rule(SHIPPED)) == []
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -14,7 +14,7 @@ from mcp_proxy_conformance.selftest.authoring.explained import (
     explained,
     requirements,
 )
-from mcp_proxy_conformance.selftest.gate import Shipped
+from mcp_proxy_conformance.selftest.shipped import Shipped
 
 MEANING = {"F": "a breach fails the target", "A": "advisory: a breach is reported, never counted"}
 

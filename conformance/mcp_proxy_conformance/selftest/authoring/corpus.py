@@ -25,8 +25,8 @@ from mcp_proxy_conformance.selftest.authoring.kinds import (
     STAGE,
     Kind,
 )
-from mcp_proxy_conformance.selftest.gate import Shipped, shipped_with
 from mcp_proxy_conformance.selftest.gather import JUDGING
+from mcp_proxy_conformance.selftest.shipped import Shipped, shipped_with
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from mcp_proxy_conformance.catalogue.requirement import (
     catalogue,
     unknown,
 )
-from mcp_proxy_conformance.selftest.gate import LIVE, Shipped
+from mcp_proxy_conformance.selftest.shipped import LIVE, Shipped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from mcp_proxy_conformance.selftest import gate
+from mcp_proxy_conformance.selftest import shipped
 from mcp_proxy_conformance.selftest.authoring.corpus import Corpus
 from mcp_proxy_conformance.selftest.authoring.documents import Document
 from mcp_proxy_conformance.selftest.authoring.finding import Finding, finding
@@ -35,7 +35,7 @@ OF = {
 def gap_findings(known: Corpus) -> Iterator[Finding]:
     """Every gap that is about a file that is asked about; about code, where ids are looked at."""
     of_code = bool(known.of(REQUIREMENTS, own=True) or known.of(RULINGS, own=True))
-    for gap in gate.gaps(known.shipped):
+    for gap in shipped.gaps(known.shipped):
         places = list(where(known, gap.subject, gap.id))
         for document, line in places:
             if document.key in known.own:
@@ -73,9 +73,9 @@ def _code(name: str) -> tuple[Path, int]:
     """The line of code that gives something that id, else the module that asks for it."""
     import mcp_proxy_reference  # noqa: PLC0415 - as in targets/embedded.py
 
-    for package in (mcp_proxy_reference.__file__, gate.__file__):
+    for package in (mcp_proxy_reference.__file__, shipped.__file__):
         for path in sorted(Path(str(package)).parent.rglob("*.py")):
             for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
                 if f'"{name}"' in line:
                     return path, number
-    return Path(gate.__file__), 1
+    return Path(shipped.__file__), 1

@@ -1,4 +1,4 @@
-"""What must be proven before anything is judged: every gap in the data, told with its repair."""
+"""The shipped data that judges and that proves it, and every gap in it, told with its repair."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ def rulings_beside_the_profiles(data: Shipped) -> Iterator[Gap]:
             yield Gap("profile", one.name, fault)
 
 
-GATES: tuple[Callable[[Shipped], Iterator[Gap]], ...] = (
+RULES: tuple[Callable[[Shipped], Iterator[Gap]], ...] = (
     clauses_without_checks,
     checks_of_nothing,
     clauses_too_seldom_broken,
@@ -219,5 +219,5 @@ GATES: tuple[Callable[[Shipped], Iterator[Gap]], ...] = (
 
 
 def gaps(data: Shipped) -> list[Gap]:
-    """What every gate says of that data; nothing is as it must be."""
-    return [gap for gate in GATES for gap in gate(data)]
+    """Every breach of a rule by that data."""
+    return [gap for rule in RULES for gap in rule(data)]
