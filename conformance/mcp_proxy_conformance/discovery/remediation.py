@@ -196,7 +196,7 @@ def _of_quarantined(said: Reading) -> TextJudgement:
     told = said.deeds(grammar.OF_ANYONE)
     found = tuple(deed.phrase for deed in told if deed.kind != "enable")
     found += said.says(grammar.NEEDS_APPROVAL + grammar.NEEDS_REVIEW, affirmed=True)
-    if found and not said.goes_alone:
+    if found and not said.goes_alone and not said.claims():
         return _verdict("conveys", "names the review that lifts it", found)
     own = words().approve_stems + words().review_stems
     return (

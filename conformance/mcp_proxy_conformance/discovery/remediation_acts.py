@@ -48,6 +48,9 @@ _SELF = re.compile(
     |already[ ](?:on|enabled|active|approved|running|released|callable|available|unlocked)
     |skip(?:s|ping)?|pretend|act(?:ing)?[ ]as|as[ ]if|pos(?:e|ing)[ ]as|force=\w+
     |same[ ](?:result|effect|thing|outcome)|work-?arounds?|nothing[ ]needs
+    |formality|auto-?approv\w+|spar(?:e|es|ing)[ ](?:them|the[ ]user)|exempt\w*|vendors?
+    |(?:not|n't)[ ]worth\w*
+    |(?:no|not)[ ](?:\w+[ ]){0,5}?to[ ](?:look|review|check|inspect|vet|read)
     |(?:another|different|other|alternative)[ ]
     (?:client|tool|way|route|path|server|account|proxy|token|agent))\b""",
     re.VERBOSE,

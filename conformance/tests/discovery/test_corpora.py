@@ -11,8 +11,8 @@ import pytest
 from mcp_proxy_conformance.catalogue.resources import fixtures_dir
 from mcp_proxy_conformance.discovery.remediation import judge
 
-CORPORA = ("second-corpus", "third-corpus")
-CONVICTED = {"second-corpus": 6, "third-corpus": 21}
+CORPORA = ("second-corpus", "third-corpus", "fourth-corpus")
+CONVICTED = {"second-corpus": 6, "third-corpus": 21, "fourth-corpus": 5}
 """So many unfair texts are found without the help of whoever wrote them, at least."""
 
 
