@@ -63,10 +63,11 @@ def judge(
     """
     read = _read(text, status)
     if text not in pins or (status in pins[text] and read.outcome == "convicted"):
-        if read.outcome == "unrecognised":
+        if read.outcome == "unrecognised" and status in _JUDGES:
             note_text(text, status, pinned=False)
         return read
-    note_text(text, status, pinned=True)
+    if status in _JUDGES:
+        note_text(text, status, pinned=True)
     told = " and ".join(sorted(pins[text]))
     return _verdict(
         "conveys" if status in pins[text] else "convicted", f"pinned as {told}", (text,)

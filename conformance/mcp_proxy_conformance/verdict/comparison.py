@@ -22,8 +22,8 @@ from mcp_proxy_conformance.verdict.result import (
 
 MOST, WIDTH = 40, 400
 """Members and characters of a value that a report shows of a finding."""
-LONGEST_TEXT = 2_000
-"""Characters of a text that is told whole, to be pinned as it is."""
+MOST_TEXTS, LONGEST_TEXT = 10, 2_000
+"""Texts of one result that are told whole, to be pinned as they are, and characters of one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,8 +166,8 @@ def note_text(text: str, status: str, *, pinned: bool) -> None:
     watch = _WATCH.get(None)
     if watch is not None and len(text) <= LONGEST_TEXT:
         noted = watch.pinned if pinned else watch.unread
-        if len(noted) < MOST:
-            noted[LockText(status=status, text=text)] = None
+        if len(noted) < MOST_TEXTS:
+            noted[LockText(status=status, text=encodable(text))] = None
 
 
 def of_sides(sides: tuple[str, Any, Any] | None, clauses: tuple[str, ...]) -> tuple[Finding, ...]:

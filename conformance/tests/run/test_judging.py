@@ -8,9 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+import msgspec
 import pytest
 
 from mcp_proxy_conformance.discovery.bench import Bench
+from mcp_proxy_conformance.discovery.remediation import judge as judge_text
 from mcp_proxy_conformance.run.judgement import Ending, attempt, judge
 from mcp_proxy_conformance.targets.adapter import AdapterError, Refused, Unsupported
 from mcp_proxy_conformance.verdict.result import (
@@ -247,3 +249,23 @@ def test_an_ending_lets_go_of_what_was_answered(kind: type[Exception]) -> None:
 
     assert ending.reason
     assert [one() for one in held] == [None]
+
+
+def test_texts_that_were_judged_are_kept_with_the_ending() -> None:
+    """Each once, as JSON can hold it; under a status that there is, and not without end."""
+    odd = "Ring \ud800 upstairs."
+
+    def check() -> None:
+        for status in (*["disabled_by_config"] * 2, "disabled_by_user", "none\n[such]"):
+            judge_text(odd, status, pins={odd: frozenset({"disabled_by_user"})})
+            judge_text("Ask the moon.", status)
+        for number in range(1000):
+            judge_text(f"Ask moon {number}." + "!" * 3 * number, "disabled_by_config")
+
+    ending = attempt(check)
+
+    assert {one.status for one in ending.unread} == {"disabled_by_config", "disabled_by_user"}
+    assert [one.status for one in ending.pinned] == ["disabled_by_config", "disabled_by_user"]
+    assert len(ending.unread) <= 10
+    assert all(len(one.text) <= 2_000 for one in ending.unread)
+    assert msgspec.json.encode([ending.unread, ending.pinned])
