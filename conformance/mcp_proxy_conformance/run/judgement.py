@@ -171,22 +171,34 @@ ENDINGS: tuple[tuple[type[Exception], Callable[[Any], Ending]], ...] = (
 
 
 def judge(
-    check: Callable[[Bench], Any], bench: Bench, confirm: Callable[[], Bench] | None
+    check: Callable[[Bench], Any],
+    bench: Bench,
+    confirm: Callable[[], Bench] | None,
+    *,
+    trial: bool = False,
 ) -> Ending:
     """The verdict of a check on its bench.
 
     A check that touched nothing on the operator side is called again until the settle time is
     over, and at least once if it may have rested on answers that another check had asked for.
-    A failure on a shared stage counts only when a second, fresh target shows it too.
+    A failure on a shared stage counts only when a second, fresh target shows it too. Where a check
+    fails and then cannot look again, for what it sent has broken the target, the fresh one decides;
+    in a `trial` the failure stands.
     """
     started = bench.started
     touched_at, settled = started.last_change, dict[Verdict, float]()
+    failed: Ending | None = None
     while True:
         mark, shared = started.transcript.mark(), bool(started.answers)
         ending = replace(attempt(lambda: check(bench)), since=mark)
         # looking at a lock again moves it on; a lock that was not there had no claim to follow
         open_end = settled.setdefault(ending.verdict, started.settled_at) > time.monotonic()
         untouched = started.last_change == touched_at
+        if ending.verdict == "inconclusive" and failed is not None:
+            ending = failed
+            break
+        if ending.verdict == "fail" and (confirm is not None or trial):
+            failed = ending
         if ending.verdict not in ("fail", "inconclusive") or ending.final:
             break
         if not untouched or not (open_end or shared):

@@ -186,6 +186,28 @@ def test_a_shared_failure_counts_only_when_a_second_target_shows_it(
     assert ending.verdict == verdict
 
 
+@pytest.mark.parametrize(
+    ("fresh", "verdict"), [("fails", "fail"), ("passes", "inconclusive")], ids=["fails", "passes"]
+)
+def test_a_target_that_a_check_has_broken_is_judged_by_a_fresh_one(
+    fresh: str, verdict: str
+) -> None:
+    """There is nothing to look at again on the first one."""
+    first, other = bench(), bench()
+    first.started.answers[("old",)] = cast("Any", "answer")
+    broken: list[Bench] = []
+
+    def check(on: Bench) -> None:
+        if on in broken:
+            raise Inconclusive("it finds nothing any more")
+        broken.append(on)
+        assert on is other and fresh == "passes"  # noqa: PT018 - one condition
+
+    ending = judge(check, first, lambda: other)
+
+    assert (ending.verdict, broken) == (verdict, [first, other])
+
+
 def test_a_breach_needs_no_second_look() -> None:
     """A moved upstream counter is not confirmed, nor waited for."""
     asked = []

@@ -222,7 +222,7 @@ class DrivenProxy(Subject):
         if place.name == GENERATED.id:
             return attempt(partial(check, bench))
         second = None if place.fresh or not self._confirm else partial(self._second, place)
-        return judge(check, bench, second)
+        return judge(check, bench, second, trial=not self._confirm)
 
     def _second(self, place: Place) -> Bench:
         """A bench on another target of the same stage, kept for later confirmations."""

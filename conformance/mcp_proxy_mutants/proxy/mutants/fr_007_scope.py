@@ -290,14 +290,14 @@ def _lock_first(gateway: Gateway) -> None:
 def _total_in_listing(gateway: Gateway) -> None:
     """The listing sums up the locked tools of every server there is."""
 
-    def render(document: Json) -> str:
+    def summed(document: Json) -> str:
         if "servers" in document:
             known = [facts for tools in gateway.known().values() for facts in tools]
             locked = sum(not std.may_call(facts, "listing") for facts in known)
             document = document | ({"locked_tools": locked} if locked else {})
         return render(document)
 
-    decide(gateway, render=render)
+    decide(gateway, render=summed)
 
 
 MUTANTS: tuple[Mutant, ...] = (
