@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
@@ -284,3 +286,16 @@ def test_a_run_says_the_same_twice_and_leads_to_a_case_of_its_own(tmp_path: Path
     assert basis.startswith("27 loads generated from seed 0, ")
     assert "pass            O5.bounded" in done.output
     assert "partial: " in done.output
+
+
+def test_what_is_drawn_leaves_nothing_in_the_working_folder(tmp_path: Path) -> None:
+    """Hypothesis would keep what it has read of modules there."""
+    code = (
+        "from hypothesis import strategies as st;"
+        "from mcp_proxy_conformance.run.laws.generation import drawn;"
+        "assert drawn(st.text(), 50, 1)"
+    )
+
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
+
+    assert list(tmp_path.iterdir()) == []

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from tempfile import TemporaryDirectory
 from typing import TypeVar
 
 import hypothesis
 from hypothesis import HealthCheck, Phase, settings
+from hypothesis.configuration import set_hypothesis_home_dir, storage_directory
 from hypothesis.strategies import SearchStrategy
 
 T = TypeVar("T")
@@ -28,5 +32,18 @@ def drawn(strategy: SearchStrategy[T], examples: int, seed: int) -> list[T]:
         if len(found) < examples:
             found.setdefault(repr(value), value)
 
-    keep()
+    with _nothing_kept():
+        keep()
     return list(found.values())
+
+
+@contextmanager
+def _nothing_kept() -> Iterator[None]:
+    """Hypothesis keeps what it reads of modules in the working folder, where nobody wants it."""
+    before = storage_directory(intent_to_write=False).home_directory
+    with TemporaryDirectory() as place:
+        set_hypothesis_home_dir(place)
+        try:
+            yield
+        finally:
+            set_hypothesis_home_dir(before)
