@@ -25,11 +25,13 @@ from mcp_proxy_conformance.discovery.remediation_words import (
     words,
 )
 from mcp_proxy_conformance.verdict.comparison import note_text
+from mcp_proxy_conformance.verdict.result import Unread
 
 __all__ = [
     "Judgement",
     "TextJudgement",
     "claims_operator_policy",
+    "expect_read",
     "judge",
     "mask",
     "tells_user_act",
@@ -72,6 +74,13 @@ def judge(
     return _verdict(
         "conveys" if status in pins[text] else "convicted", f"pinned as {told}", (text,)
     )
+
+
+def expect_read(outcomes: Mapping[str, Judgement]) -> None:
+    """Raise Unread for the first text that could not be read."""
+    for text, outcome in outcomes.items():
+        if outcome == "unrecognised":
+            raise Unread(text)
 
 
 def _read(text: str, status: str) -> TextJudgement:

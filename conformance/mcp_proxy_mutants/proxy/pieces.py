@@ -9,7 +9,7 @@ from typing import Any, Final
 from mcp_proxy_mutants.proxy.swapping import decide
 from mcp_proxy_mutants.proxy.wrapping import Request
 from mcp_proxy_reference import policy as std
-from mcp_proxy_reference.facts import Facts, Json, Status
+from mcp_proxy_reference.facts import Facts, Json, Match, Status
 from mcp_proxy_reference.gateway import Gateway
 from mcp_proxy_reference.loader import Connection
 from mcp_proxy_reference.upstream import Upstream
@@ -24,21 +24,22 @@ Chosen = Callable[[Facts], bool]
 Texts = Mapping[Status, str]
 Tally = Sequence[tuple[Facts, Status | None]]
 Counts = Callable[[Tally], Any]
+Windows = tuple[Sequence[Match], Sequence[Match]]
 FLAG = "include_disabled"
 HOLDS: Mapping[str, Callable[[Facts], bool]] = {
-    "server_disabled": lambda facts: not facts.enabled,
-    "disabled_by_config": lambda facts: facts.denied,
-    "server_quarantined": lambda facts: facts.quarantined,
-    "disabled_by_user": lambda facts: facts.disabled_by_user,
-    "pending_approval": lambda facts: facts.approval in {"pending", "changed"},
-    "disabled_unknown": lambda facts: facts.approval is None,
+    OFF: lambda facts: not facts.enabled,
+    CONFIG: lambda facts: facts.denied,
+    QUARANTINED: lambda facts: facts.quarantined,
+    USER: lambda facts: facts.disabled_by_user,
+    PENDING: lambda facts: facts.approval in {"pending", "changed"},
+    UNKNOWN: lambda facts: facts.approval is None,
 }
-WITHHELD = {"pending_approval", "server_quarantined"}
+WITHHELD = {PENDING, QUARANTINED}
 
 
 def ordered(*statuses: str) -> Callable[[Facts], str]:
     """A classification that looks at the reasons in the order given."""
-    return lambda facts: next((one for one in statuses if HOLDS[one](facts)), "disabled_unknown")
+    return lambda facts: next((one for one in statuses if HOLDS[one](facts)), UNKNOWN)
 
 
 def called(surface: str) -> bool:
@@ -97,7 +98,7 @@ def flagged(change: Callable[[Json, Request], Json]) -> Callable[[Json, Request]
 def given_off(change: Callable[[Json], Json]) -> Callable[[Json, Request], Json]:
     """An answer that is changed when the flag is given and is false."""
     return lambda document, request: (
-        change(document) if request.arguments.get("include_disabled") is False else document
+        change(document) if request.arguments.get(FLAG) is False else document
     )
 
 

@@ -20,8 +20,7 @@ from mcp_proxy_conformance.discovery.locked import (
     strings,
 )
 from mcp_proxy_conformance.discovery.oracle import counted_as
-from mcp_proxy_conformance.discovery.remediation import judge
-from mcp_proxy_conformance.verdict.result import Unread
+from mcp_proxy_conformance.discovery.remediation import Judgement, expect_read, judge
 
 MIXED = stage("mixed")
 COMBOS = stage("combos")
@@ -141,8 +140,7 @@ def _wrong_rejections(bench: Bench) -> dict[Told, str]:
 
 def _all_read(bench: Bench, told: set[Told], wrong: dict[Told, str]) -> dict[Told, str]:
     if not wrong:
-        for text in _unread(bench, told):
-            raise Unread(text)
+        expect_read(_outcomes(bench, told))
     return wrong
 
 
@@ -232,11 +230,10 @@ def _has_sentence(text: str, own: str) -> bool:
     return text == own or whole
 
 
-def _unread(bench: Bench, told: Iterable[Told]) -> list[str]:
-    """The texts of which nobody can tell what they say (layer 4 of the clause table)."""
-    pins = bench.started.target.pins
-    outcomes = {text: judge(text, POLICY, pins=pins).outcome for _, text in told}
-    return sorted(text for text, outcome in outcomes.items() if outcome == "unrecognised")
+def _outcomes(bench: Bench, told: Iterable[Told]) -> dict[str, Judgement]:
+    """How each text reads for a config lock (layer 4 of the clause table)."""
+    pins, texts = bench.started.target.pins, sorted({text for _, text in told})
+    return {text: judge(text, POLICY, pins=pins).outcome for text in texts}
 
 
 def _surplus(bench: Bench, entry: ServerEntry) -> dict[str, int]:

@@ -14,8 +14,7 @@ from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
 from mcp_proxy_conformance.discovery.locked import own_texts, repeated
 from mcp_proxy_conformance.discovery.oracle import remediation_keys
-from mcp_proxy_conformance.discovery.remediation import TextJudgement, judge
-from mcp_proxy_conformance.verdict.result import Unread
+from mcp_proxy_conformance.discovery.remediation import TextJudgement, expect_read, judge
 
 MIXED = stage("mixed")
 CROWD = stage("crowd")
@@ -132,9 +131,10 @@ def test_no_text_orders_the_act_that_lifts_another_kind_of_lock(bench: Bench) ->
     wrong = {text: one for text, one in told.items() if one.outcome == "convicted"}
 
     assert wrong == {}
-    for (status, text), one in told.items():
-        if status == "disabled_by_config" and one.outcome == "unrecognised":
-            raise Unread(text)
+    of_config = {
+        text: one for (status, text), one in told.items() if status == "disabled_by_config"
+    }
+    expect_read({text: one.outcome for text, one in of_config.items()})
 
 
 @requirement("FR-005.class~conveys")

@@ -12,8 +12,8 @@ from mcp_proxy_conformance.discovery.live.live_bench import ANSWER, ANSWERS, Liv
 from mcp_proxy_conformance.discovery.live.talk import Rejected
 from mcp_proxy_conformance.discovery.live.words import is_of
 from mcp_proxy_conformance.discovery.oracle import LOCKED_CAP
-from mcp_proxy_conformance.discovery.remediation import judge, mask
-from mcp_proxy_conformance.verdict.result import NotApplicable, Unread
+from mcp_proxy_conformance.discovery.remediation import expect_read, judge, mask
+from mcp_proxy_conformance.verdict.result import NotApplicable
 
 CONFIG, USER, PENDING = "disabled_by_config", "disabled_by_user", "pending_approval"
 QUARANTINED, OFF = "server_quarantined", "server_disabled"
@@ -143,9 +143,7 @@ def test_a_named_call_of_a_config_denied_tool_is_not_told_to_be_enabled(bench: L
     read = {k: judge(t, CONFIG, pins=bench.endpoint.pins).outcome for k, t in texts.items()}
 
     assert {key: texts[key] for key, word in read.items() if word == "convicted"} == {}
-    for key, word in read.items():
-        if word == "unrecognised":
-            raise Unread(texts[key])
+    expect_read({texts[key]: word for key, word in read.items()})
 
 
 def _scope(bench: LiveBench, name: str, every: set[str]) -> set[str]:

@@ -8,6 +8,7 @@ from mcp_proxy_mutants.proxy.mutant import Fresh, Mutant, mutant
 from mcp_proxy_mutants.proxy.pieces import (
     FLAG,
     Chosen,
+    Windows,
     by_allow_list,
     by_name,
     left_out,
@@ -24,7 +25,6 @@ from mcp_proxy_reference.loader import Outcome
 from mcp_proxy_reference.search import terms
 from mcp_proxy_reference.store import StoreError
 
-Windows = tuple[Sequence[Match], Sequence[Match]]
 LOOKS = 20
 
 

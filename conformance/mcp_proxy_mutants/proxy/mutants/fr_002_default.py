@@ -5,14 +5,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from mcp_proxy_mutants.proxy.mutant import Mutant, mutant
-from mcp_proxy_mutants.proxy.pieces import FLAG, by_name, given_off
+from mcp_proxy_mutants.proxy.pieces import FLAG, Windows, by_name, given_off
 from mcp_proxy_mutants.proxy.swapping import decide
 from mcp_proxy_mutants.proxy.wrapping import Request
 from mcp_proxy_reference import policy as std
 from mcp_proxy_reference.facts import Facts, Json, Match
 from mcp_proxy_reference.gateway import Gateway
 
-Windows = tuple[Sequence[Match], Sequence[Match]]
 DIGITS = 6
 
 

@@ -14,6 +14,7 @@ from mcp_proxy_mutants.proxy.pieces import (
     QUARANTINED,
     UNKNOWN,
     USER,
+    Windows,
     by_allow_list,
     crowded,
     ordered,
@@ -25,7 +26,6 @@ from mcp_proxy_reference import policy as std
 from mcp_proxy_reference.facts import Facts, Json, Match, Status
 from mcp_proxy_reference.gateway import Gateway
 
-Windows = tuple[Sequence[Match], Sequence[Match]]
 OFTEN = 5
 
 

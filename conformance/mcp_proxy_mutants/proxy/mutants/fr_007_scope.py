@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from mcp_proxy_mutants.proxy.mutant import Fresh, Mutant, mutant
-from mcp_proxy_mutants.proxy.pieces import called
+from mcp_proxy_mutants.proxy.pieces import Tally, called
 from mcp_proxy_mutants.proxy.swapping import decide
 from mcp_proxy_mutants.proxy.wrapping import Request
 from mcp_proxy_reference import policy as std
@@ -14,7 +14,6 @@ from mcp_proxy_reference.facts import Agent, Facts, Json, Match, Status, Surface
 from mcp_proxy_reference.gateway import Gateway
 from mcp_proxy_reference.tools import render
 
-Tallied = Sequence[tuple[Facts, Status | None]]
 Scope = Callable[[Agent, str, Surface], bool]
 KEPT_S = 2
 
@@ -26,17 +25,22 @@ def _open(*surfaces: Surface) -> Callable[[Agent, str, Surface], bool]:
     return opened
 
 
-def _maps_kept_by_query() -> Callable[[Json, Request], Json]:
-    kept: dict[str, Json] = {}
+def _kept_by_query(member: str) -> Callable[[], Callable[[Json, Request], Json]]:
+    """A member of the administrator's answer is told to agents who ask the same."""
 
-    def answer(document: Json, request: Request) -> Json:
-        if "remediation" not in document:
-            return document
-        if request.agent.servers is None:
-            kept[request.query] = document["remediation"]
-        return document | {"remediation": kept.get(request.query, document["remediation"])}
+    def make() -> Callable[[Json, Request], Json]:
+        kept: dict[str, Any] = {}
 
-    return answer
+        def answer(document: Json, request: Request) -> Json:
+            if member not in document:
+                return document
+            if request.agent.servers is None:
+                kept[request.query] = document[member]
+            return document | {member: kept.get(request.query, document[member])}
+
+        return answer
+
+    return make
 
 
 def _beyond_as_unknown(gateway: Gateway) -> None:
@@ -55,10 +59,7 @@ def _beyond_as_unknown(gateway: Gateway) -> None:
         texts = {status: text for status, text in std.REMEDIATION.items() if status in shown}
         return document | {"disabled": entries, "remediation": texts}
 
-    def own(found: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
-        return std.window(found, limit)
-
-    decide(gateway, scope=_open("quarantine"), window=own, answer=answer)
+    decide(gateway, scope=_open("quarantine"), answer=answer)
 
 
 def _own_callables(document: Json, request: Request) -> Json:
@@ -80,19 +81,6 @@ def _others_when_none(gateway: Gateway) -> None:
         return document | ({"notice": told} if told else {})
 
     decide(gateway, answer=answer)
-
-
-def _notes_kept_by_query() -> Callable[[Json, Request], Json]:
-    kept: dict[str, str] = {}
-
-    def answer(document: Json, request: Request) -> Json:
-        if "notice" not in document:
-            return document
-        if request.agent.servers is None:
-            kept[request.query] = document["notice"]
-        return document | {"notice": kept.get(request.query, document["notice"])}
-
-    return answer
 
 
 def _first_ten_of_all(order: Callable[[Match], str] | None) -> Callable[[Gateway], None]:
@@ -135,7 +123,7 @@ def _first_ten_of_all(order: Callable[[Match], str] | None) -> Callable[[Gateway
 def _rolled_up(gateway: Gateway) -> None:
     """A server's entry adds the locked tools of servers that the listing leaves out."""
 
-    def block(tools: Tallied) -> Json | None:
+    def block(tools: Tally) -> Json | None:
         told = std.counts(tools)
         if not told:
             return told
@@ -332,7 +320,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "maps-kept-by-query",
         "The map of the administrator's answer is used for agents as well.",
         "FR-007.hidden",
-        answer=Fresh(_maps_kept_by_query),
+        answer=Fresh(_kept_by_query("remediation")),
     ),
     mutant(
         "beyond-scope-as-unknown",
@@ -420,7 +408,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "notes-kept-by-query",
         "The note of the administrator's answer is used for agents.",
         "FR-007.note",
-        answer=Fresh(_notes_kept_by_query),
+        answer=Fresh(_kept_by_query("notice")),
     ),
     mutant(
         "scope-not-in-kept-notes",

@@ -1,7 +1,7 @@
 """Faults of the counts in the listing of servers."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from mcp_proxy_mutants.proxy.mutant import Fresh, Mutant, mutant
@@ -27,8 +27,7 @@ from mcp_proxy_reference.facts import Facts, Json, Status
 from mcp_proxy_reference.gateway import Gateway
 from mcp_proxy_reference.tools import render
 
-Tallied = Sequence[tuple[Facts, Status | None]]
-Block = Callable[[Tallied], Json | None]
+Block = Callable[[Tally], Json | None]
 REASONS: tuple[Status, ...] = (CONFIG, USER, PENDING)
 KEYS = tuple(texts())[:5]
 
@@ -46,7 +45,7 @@ def _free(facts: Facts) -> bool:
 
 
 def _uncount(gateway: Gateway, hidden: Chosen) -> None:
-    def block(tools: Tallied) -> Json | None:
+    def block(tools: Tally) -> Json | None:
         return std.counts([one for one in tools if one[1] is None or not hidden(one[0])])
 
     decide(gateway, counts=block)
@@ -66,7 +65,7 @@ def _inspection_as_user(document: Json) -> str:
     return render(document | {"server": server})
 
 
-def _pending_alone(tools: Tallied) -> Json | None:
+def _pending_alone(tools: Tally) -> Json | None:
     block = std.counts(tools)
     return None if block and set(block) == {"callable", "pending_approval"} else block
 
@@ -74,7 +73,7 @@ def _pending_alone(tools: Tallied) -> Json | None:
 def _lingering() -> Block:
     seen: set[str] = set()
 
-    def block(tools: Tallied) -> Json | None:
+    def block(tools: Tally) -> Json | None:
         told, servers = std.counts(tools), {facts.tool.server for facts, _ in tools}
         if told:
             seen.update(servers)
@@ -83,17 +82,7 @@ def _lingering() -> Block:
     return block
 
 
-def _with(change: Callable[[Json, Tallied], Json]) -> Block:
-    """Change a block that is there."""
-
-    def block(tools: Tallied) -> Json | None:
-        told = std.counts(tools)
-        return change(told, tools) if told else told
-
-    return block
-
-
-def _pending_nowhere(block: Json, tools: Tallied) -> Json:
+def _pending_nowhere(block: Json, tools: Tally) -> Json:
     if set(block) == {"callable", "pending_approval"}:
         return block
     return {word: number for word, number in block.items() if word != "pending_approval"} | {
@@ -101,21 +90,21 @@ def _pending_nowhere(block: Json, tools: Tallied) -> Json:
     }
 
 
-def _zeros(block: Json, _tools: Tallied) -> Json:
+def _zeros(block: Json, _tools: Tally) -> Json:
     return dict.fromkeys(REASONS, 0) | block
 
 
-def _zero_for_pending(block: Json, tools: Tallied) -> Json:
+def _zero_for_pending(block: Json, tools: Tally) -> Json:
     waits = any(status == "disabled_by_user" for _, status in tools)
     return {"pending_approval": 0} | block if waits else block
 
 
-def _examples(block: Json, tools: Tallied) -> Json:
+def _examples(block: Json, tools: Tally) -> Json:
     named = {status: facts.tool.name for facts, status in tools if status}
     return block | {"example": named[max(named)]}
 
 
-def _five_words(tools: Tallied) -> Json | None:
+def _five_words(tools: Tally) -> Json | None:
     block = std.counts(tools)
     free = block.pop("server_quarantined", 0) if block else 0
     return block | {"callable": block["callable"] + free} if block else block
@@ -267,14 +256,14 @@ MUTANTS: tuple[Mutant, ...] = (
         "block-has-an-example",
         "A block names one of the locked tools.",
         "FR-010.no-names",
-        counts=_with(_examples),
+        counts=then(_examples),
     ),
     mutant(
         "quarantined-counted-on-both-sides",
         "Quarantined tools count as callable as well.",
         "FR-010.quarantined",
         "FR-004.once",
-        counts=_with(
+        counts=then(
             lambda block, _: (
                 block | {"callable": block["callable"] + block.get("server_quarantined", 0)}
             )
@@ -303,13 +292,13 @@ MUTANTS: tuple[Mutant, ...] = (
         "callables-count-locked-tools",
         "The callable count is the number of all tools.",
         "FR-010.sum",
-        counts=_with(lambda block, tools: block | {"callable": len(tools)}),
+        counts=then(lambda block, tools: block | {"callable": len(tools)}),
     ),
     mutant(
         "pending-beside-others-uncounted",
         "Pending tools are not counted beside other locks.",
         "FR-010.sum",
-        counts=_with(_pending_nowhere),
+        counts=then(_pending_nowhere),
     ),
     mutant(
         "deny-everywhere",
@@ -360,13 +349,13 @@ MUTANTS: tuple[Mutant, ...] = (
         "zero-reasons-listed",
         "A block lists the reasons that count nothing.",
         "FR-010.zero-omitted",
-        counts=_with(_zeros),
+        counts=then(_zeros),
     ),
     mutant(
         "pending-zero-beside-user",
         "Beside user locks a block says that nothing is pending.",
         "FR-010.zero-omitted",
-        counts=_with(_zero_for_pending),
+        counts=then(_zero_for_pending),
     ),
     mutant(
         "zeros-counted",
