@@ -39,7 +39,7 @@ def read_as(bench: Bench, key: ToolKey, status: str, *, surface: int = 0) -> str
     pins = bench.started.target.pins.items()
     told = masked(bench, rejection(bench, key, surface=surface).text, key)
     known = {masked(bench, text, key): word for text, word in pins}
-    return judge(told, status, pins=known).outcome
+    return judge(told, status, pins=known)
 
 
 def read_as_policy(bench: Bench, keys: Iterable[ToolKey], *, surface: int = 0) -> dict[str, str]:

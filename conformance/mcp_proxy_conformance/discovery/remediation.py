@@ -2,25 +2,22 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Literal
 
-from mcp_proxy_conformance.discovery import remediation_grammar as grammar
-from mcp_proxy_conformance.discovery.remediation_acts import Act
-from mcp_proxy_conformance.discovery.remediation_grammar import pattern
-from mcp_proxy_conformance.discovery.remediation_reading import (
-    Deed,
+from mcp_proxy_conformance.discovery.remediation_acts import (
+    ANY_ACT,
+    APPROVE,
+    ENABLE,
+    REVIEW,
     Reading,
-    accusable,
-    convicting,
 )
 from mcp_proxy_conformance.discovery.remediation_words import (
-    Phrases,
-    all_found,
-    any_stem,
-    any_word,
+    TEXTS_KEPT,
+    UNREAD,
+    has,
+    is_english,
     mask,
     words,
 )
@@ -29,7 +26,6 @@ from mcp_proxy_conformance.verdict.result import Unread
 
 __all__ = [
     "Judgement",
-    "TextJudgement",
     "claims_operator_policy",
     "expect_read",
     "judge",
@@ -38,24 +34,16 @@ __all__ = [
 ]
 
 Judgement = Literal["conveys", "convicted", "unrecognised"]
-LONGEST_READ = 20_000
+LONGEST_READ = 2_000
 """Characters; a longer text is not read but left unrecognised."""
-TEXTS_KEPT = 500
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TextJudgement:
-    """What a text was taken to say for its lock class, why, and the words it was taken from."""
-
-    outcome: Judgement
-    reason: str
-    found: Phrases = ()
 
 
 def judge(
     text: str, status: str, *, pins: Mapping[str, frozenset[str]] = MappingProxyType({})
-) -> TextJudgement:
+) -> Judgement:
     """Judge one text for the lock class `status` (one of the six status words).
+
+    A text with a word that is not in the lists is not read: nothing is guessed.
 
     Args:
         text: a value of the remediation map or a rejection; names in it masked by the caller.
@@ -63,17 +51,14 @@ def judge(
         pins: exact texts and the classes each is declared to convey; a pin stands for what cannot
             be read, and acquits no text that is plainly wrong.
     """
-    read = _read(text, status)
-    if text not in pins or (status in pins[text] and read.outcome == "convicted"):
-        if read.outcome == "unrecognised" and status in _JUDGES:
+    outcome = _read(text, status)
+    if text not in pins or (status in pins[text] and outcome == "convicted"):
+        if outcome == "unrecognised" and status in _CONVEYS:
             note_text(text, status, pinned=False)
-        return read
-    if status in _JUDGES:
+        return outcome
+    if status in _CONVEYS:
         note_text(text, status, pinned=True)
-    told = " and ".join(sorted(pins[text]))
-    return _verdict(
-        "conveys" if status in pins[text] else "convicted", f"pinned as {told}", (text,)
-    )
+    return "conveys" if status in pins[text] else "convicted"
 
 
 def expect_read(outcomes: Mapping[str, Judgement]) -> None:
@@ -83,209 +68,143 @@ def expect_read(outcomes: Mapping[str, Judgement]) -> None:
             raise Unread(text)
 
 
-def _read(text: str, status: str) -> TextJudgement:
-    if status not in _JUDGES:
-        return _verdict("unrecognised", "not one of the six status words", (status,))
-    if len(text) > LONGEST_READ:
-        return _verdict("unrecognised", f"longer than {LONGEST_READ} characters")
-    return _judged(text, status)
-
-
-@lru_cache(maxsize=TEXTS_KEPT)
-def _judged(text: str, status: str) -> TextJudgement:
-    """A target says few different things, names masked, and says them often."""
-    return _JUDGES[status](Reading(text))
-
-
 @lru_cache(maxsize=TEXTS_KEPT)
 def claims_operator_policy(text: str) -> bool:
     """Whether the text affirms that the operator, a policy or the configuration set the lock."""
-    return bool(Reading(text[:LONGEST_READ]).claims())
+    read = Reading(text[:LONGEST_READ])
+    return read.says(_CLAIMED) and not read.says(_DISCLAIMED, r"\bif\b")
 
 
 @lru_cache(maxsize=TEXTS_KEPT)
 def tells_user_act(text: str) -> bool:
     """Whether the text tells the user or the agent to enable, approve or review something."""
-    return bool(Reading(text[:LONGEST_READ]).deeds(grammar.TOLD))
+    acts = Reading(text[:LONGEST_READ]).live
+    return any(act.verb not in ("use", "change") and act.doer != "operator" for act in acts)
 
 
-def _verdict(outcome: Judgement, reason: str, found: Phrases = ()) -> TextJudgement:
-    return TextJudgement(outcome=outcome, reason=reason, found=tuple(dict.fromkeys(found)))
+@lru_cache(maxsize=TEXTS_KEPT)
+def _read(text: str, status: str) -> Judgement:
+    if status not in _CONVEYS or len(text) > LONGEST_READ or not is_english(text):
+        return "unrecognised"
+    read = Reading(text)
+    if UNREAD in read.text or read.asks_for_acts():
+        return "unrecognised"
+    if _CONVEYS[status](read):
+        return "conveys"
+    return "convicted" if _is_beyond_doubt(read) and _is_wrong(read, status) else "unrecognised"
 
 
-def _phrases(deeds: tuple[Deed, ...]) -> Phrases:
-    return tuple(deed.phrase for deed in deeds)
+_CLAIMED = (
+    r"(?<!not )(?<!not by )\boperator (?:policy|(?:have )?(?:tool )?lock)"
+    r"|\block\S*(?: tool)? (?:by|in|because) (?:tool )?(?:operator|policy)"
+    r"|\b(?:because|is|change/ed by) (?:operator )?policy\b|\bpolicy (?:need )?lock"
+)
+_DISCLAIMED = r"\bnot (?:by |because |is |lock\S* |be )*(?:operator )?(?:policy|operator)\b"
+_NOT_THEIRS = (
+    r"\bnot (?:[^\s.,]+ ){0,3}?(?:operator|policy)(?: (?:and|operator|policy))*"
+    r"|\boperator (?:way )?is not"
+)
+_LEFT_TO_OPERATOR = (
+    r"\bask/?\w* (?:\S+ ){0,3}?operator|\bnot (?:[^\s.]+ ){0,3}way\b|\bonly (?:in |by )?operator"
+    r"|\boperator (?:\S+ )?(?:only|can|require|need)|\b(?:require|need|in|to) operator"
+    r"|\bnot in user"
+)
+_LOOPHOLE = (
+    r"\buntil (?!operator|tool need|.*ask)|\bwhile\b|(?<!not )(?<!not user )(?<!not user can )"
+    r"\bgo\b|\bif (?!(?:user |someone )?(?:ask|need|require)|you|tool|be|operator|policy|cause)"
+    r"|(?<!not )(?<!not in )(?<!user )\bapproval\b|\buser approval (?!can not)"
+)
+_SPARES_USER = (
+    r"\bnot (?:[^\s.]+ ){0,3}?ask(?:/ing)? (?:in )?(?:user|someone)"
+    r"|\b(?:user|someone) (?:\S+ )?not (?:\S+ ){0,2}be ask"
+    r"|\bnot (?:require )?approval|\bapproval (?:is )?not"
+)
+_APPROVAL = (
+    r"\b(?:require|pending|ask|by|in) (?:[^\s.]+ )?(?:in |by |ask )?(?:user |someone )?"
+    r"(?:approval|review)\b|\buser approval|\bapproval (?:(?:in tool )?(?:is )?(?:require|pending)"
+    rf"|(?:in|by) (?:user|place))"
+    rf"|\buntil (?:\S+ )?(?:user|someone) (?:have |is )?(?:{APPROVE}|{REVIEW})/ed"
+)
+_SECURITY_REVIEW = r"\b(?:user|someone|pending) (?:\S+ ){0,3}review\b"
+_SERVER_OFF = (
+    r"\bserver (?:\S+ ){0,3}?lock|\block\S* server\b|\bserver (?:\S+ ){0,2}?not (?:\S+ )?enable/ed"
+)
+_UNDETERMINED = r"\bunknown\b|\bnot (?:[^\s.]+ ){0,4}?(?:know|cause)\b"
+_BLAMED = (
+    r"\b(?:operator|policy|user)\b[^.,]*\block|\block\S*(?: \S+)? by\b|\bnot (?:\S+ )?lock"
+    rf"|\bis (?:\S+ ){{0,2}}fault|\bis (?:{ANY_ACT})/ed"
+    r"|\bgo(?:/ing)? (?:to |in )*(?:place|tool|policy|server(?! (?:logs|cause)))"
+)
 
 
-def _of_config(said: Reading) -> TextJudgement:
-    """Operator policy, not the user's to lift; convicted only in the strict core."""
-    accused = convicting(said)
-    if accused and not said.policy_hints() and accusable(said):
-        return _verdict("convicted", "a user act, no operator and no limit", _phrases(accused))
-    policy = all_found(any_word(words().policy), " | ".join(said.clauses))
-    if not policy:
-        return _verdict("unrecognised", "names no operator, policy or configuration")
-    if denials := said.says(grammar.DENIALS):
-        return _verdict("unrecognised", "denies being operator policy", denials)
-    if hands := tuple(act.words for act in said.acts if not _is_of_operator(act, said)):
-        return _verdict("unrecognised", "operator policy and an act of somebody else", hands)
-    limits = tuple(act.words for act in said.acts) + said.says(grammar.NOT_BY_USER)
-    limits += said.says(grammar.ASKS_OPERATOR, affirmed=True)
-    loophole = said.says((r"\b(?:unless|except (?:if|when|that)) (?!(?:<article> )?<operators>)",))
-    if limits and said.is_plain and not loophole:
-        return _verdict("conveys", "operator policy, not the user's to lift", policy + limits)
-    return _verdict("unrecognised", "does not say who may lift the lock", policy)
-
-
-def _is_of_operator(act: Act, said: Reading) -> bool:
-    """Whether it is denied or an operator's; to edit the configuration is one, if one is named."""
-    return (
-        act.denied or act.whose == "operator" or (act.whose == "config" and _names_operator(said))
+def _of_config(read: Reading) -> bool:
+    """Operator policy; every act is denied or the operator's, as to edit the configuration is."""
+    named = read.says(r"\b(?:operator|policy)\b") and not read.says(_DISCLAIMED, _LOOPHOLE)
+    edit = any(act.on == "policy" for act in read.live) and read.says(_POLICY_TOLD)
+    theirs = all(
+        act.doer == "operator" or (edit and act.doer == "nobody" and act.verb == "change")
+        for act in read.live
     )
+    return named and theirs and (bool(read.acts) or read.says(_LEFT_TO_OPERATOR))
 
 
-def _names_operator(said: Reading) -> bool:
-    whose = (*words().operators, "policy", "policies")
-    return any(any_word(whose).search(clause) for clause in said.clauses)
-
-
-def _of_user(said: Reading) -> TextJudgement:
+def _of_user(read: Reading) -> bool:
     """The user turned it off and can turn it on."""
-    own = _remedies(said, grammar.ENABLING)
-    if own and not said.claims():
-        return _verdict("conveys", "tells the user to enable it", own)
-    if said.says(grammar.USER_DID):
-        return _verdict("unrecognised", "the user's lock, but no act that lifts it")
-    told, stems = said.deeds(grammar.OF_THE_USER), words().enable_stems
-    return _config_remedy(said, told, stems, edits_count=True) or _server_remedy(said, told, stems)
-
-
-def _remedies(said: Reading, kind: str) -> Phrases:
-    """The user's acts of that kind, where the text speaks of no act that is another's."""
-    spoken = [act for act in said.acts if not act.denied]
-    own = [act for act in spoken if re.match(kind, act.words) and not _on_server(act)]
-    named = pattern(r"\b(?:<users>|<places>)\b").search(" | ".join(said.clauses)) is not None
-    users = all(act.whose == "user" or (act.whose == "nobody" and named) for act in own)
-    others = any(act.whose in ("operator", "config") for act in spoken)
-    withheld = any(
-        act.denied and act.whose == "user" and re.match(kind, act.words) for act in said.acts
-    )
     return (
-        tuple(act.words for act in own)
-        if said.is_plain and users and not others and not withheld
-        else ()
+        read.tells_only(ENABLE, "user|someone|nobody")
+        and read.says(r"\b(?:user|someone|place)\b")
+        and not read.denies(ENABLE, "user|someone")
+        and _is_no_other(read)
     )
 
 
-def _on_server(act: Act) -> bool:
-    """Whether it is done to a server."""
-    return (
-        re.match(r"[\w-]+ (?:\S+ ){0,3}?servers?\b(?!'| (?:page|tool|tab|entry))", act.told)
-        is not None
-    )
-
-
-def _of_pending(said: Reading) -> TextJudgement:
+def _of_pending(read: Reading) -> bool:
     """Waits for the user's approval."""
-    found = _remedies(said, grammar.APPROVING)
-    if not said.goes_alone and not said.asks:
-        found += said.says(grammar.NEEDS_APPROVAL, affirmed=True)
-    if found:
-        return _verdict("conveys", "names the approval that lifts it", found)
-    told = said.deeds(grammar.OF_ANYONE)
-    own = words().approve_stems + words().review_stems
-    return (
-        _config_remedy(said, told, own, edits_count=True)
-        or _user_remedy(said, own, *grammar.ONCE_MORE)
-        or _server_remedy(said, told, own)
-    )
+    told = read.tells_only(f"{APPROVE}|{REVIEW}", "user|someone|nobody")
+    awaited = told or (not read.live and read.says(_APPROVAL))
+    return awaited and not read.denies(f"{APPROVE}|{REVIEW}") and _is_no_other(read)
 
 
-def _of_quarantined(said: Reading) -> TextJudgement:
+def _of_quarantined(read: Reading) -> bool:
     """Waits for a review of the server."""
-    told = said.deeds(grammar.OF_ANYONE)
-    found = tuple(deed.phrase for deed in told if deed.kind != "enable")
-    found += said.says(grammar.NEEDS_APPROVAL + grammar.NEEDS_REVIEW, affirmed=True)
-    if found and not said.goes_alone and not said.claims():
-        return _verdict("conveys", "names the review that lifts it", found)
-    own = words().approve_stems + words().review_stems
-    return (
-        _config_remedy(said, told, own, edits_count=False)
-        or _user_remedy(said, (*own, "server"), r"\btools?\b")
-        or _server_remedy(said, told, own)
-    )
+    told = read.tells_only(f"{APPROVE}|{REVIEW}")
+    awaited = told or (not read.live and read.says(_APPROVAL, _SECURITY_REVIEW))
+    on_tool = any(act.on == "tool" and act.verb not in ("review", "inspect") for act in read.live)
+    denied = read.denies(f"{APPROVE}|{REVIEW}")
+    named = read.says(r"\b(?:server|quarantine|release)\b")
+    return awaited and named and not on_tool and not denied and _is_not_policy(read)
 
 
-def _of_server_off(said: Reading) -> TextJudgement:
+def _of_server_off(read: Reading) -> bool:
     """The server is to be enabled first."""
-    told = said.deeds(grammar.OF_ANYONE)
-    off = said.says(grammar.SERVER_OFF)
-    found = tuple(
-        deed.phrase
-        for deed in told
-        if deed.kind == "enable" and (deed.on_server or (off and "tool" not in deed.phrase))
+    off = read.says(_SERVER_OFF) or any(act.on == "server" for act in read.live)
+    on_server = all(act.on == "server" or (off and act.on != "tool") for act in read.live)
+    denied = any(
+        act.is_denied and act.on != "tool" and re.fullmatch(ENABLE, act.verb) for act in read.acts
     )
-    found += said.says(grammar.SERVER_ACTS, affirmed=True)
-    if found and not said.goes_alone:
-        return _verdict("conveys", "tells to enable the server", found)
-    own = (*words().enable_stems, "server")
-    return _config_remedy(said, told, own, edits_count=False) or _verdict(
-        "unrecognised", "does not tell to enable the server", _phrases(told)
-    )
+    return read.tells_only(f"{ENABLE}|start") and on_server and not denied and _is_not_policy(read)
 
 
-def _of_unknown(said: Reading) -> TextJudgement:
-    """Undetermined: neither toggle nor approve nor edit the configuration."""
-    accused = tuple(deed.phrase for deed in convicting(said) if deed.kind != "review")
-    accused += said.says(grammar.EDITS_TOLD, affirmed=True)
-    if accused and accusable(said):
-        return _verdict("convicted", "orders an act although the reason is unknown", accused)
-    ordered = tuple(
-        act.words
-        for act in said.acts
-        if not act.denied and not re.search(r"\b(?:logs?|again)\b", act.told)
-    )
-    ordered += said.says(grammar.BLAMES)
-    undetermined = said.says(grammar.UNDETERMINED)
-    if undetermined and not ordered and not said.asks and not said.goes_alone:
-        return _verdict("conveys", "the reason is not known, no act is ordered", undetermined)
-    return _verdict("unrecognised", "not a neutral text", ordered)
+def _of_unknown(read: Reading) -> bool:
+    """The reason is not known; nobody is blamed and no act is ordered."""
+    return read.says(_UNDETERMINED) and not read.live and not read.says(_BLAMED)
 
 
-def _config_remedy(
-    said: Reading, told: tuple[Deed, ...], own: Phrases, *, edits_count: bool
-) -> TextJudgement | None:
-    """Convicts a text that gives a config lock's remedy and has no word of its own class."""
-    limits = said.says(grammar.NOT_BY_USER) + said.says(grammar.ASKS_OPERATOR, affirmed=True)
-    found = said.claims() if limits else ()
-    found += said.says(grammar.EDITS_TOLD, affirmed=True) if edits_count else ()
-    if told or not found or said.speaks_of(*own) or not accusable(said, negators_count=False):
-        return None
-    return _verdict("convicted", "gives only the remedy of a config lock", found)
+def _is_not_policy(read: Reading) -> bool:
+    """Whether it names no policy but to deny it, and does not tell to go ahead without the user."""
+    spoken = re.sub(_NOT_THEIRS, "", read.bare)
+    alone = read.says(r"\bself\b") and not read.denies(ANY_ACT, "you")
+    return not alone and not read.says(_SPARES_USER) and re.search(r"\bpolicy\b", spoken) is None
 
 
-def _user_remedy(said: Reading, own: Phrases, *telling: str) -> TextJudgement | None:
-    """Convicts a text that only has the tool turned on, in a phrase of that form."""
-    told = tuple(d for d in convicting(said) if d.kind == "enable" and not d.on_server)
-    found = _phrases(tuple(d for d in told if any(pattern(p).search(d.phrase) for p in telling)))
-    sure = accusable(said) and not said.policy_hints() and not said.speaks_of(*own)
-    if not (found and sure):
-        return None
-    return _verdict("convicted", "gives only the remedy of a user's lock", found)
+def _is_no_other(read: Reading) -> bool:
+    """Whether it is neither an operator's nor a server's lock."""
+    spoken = re.sub(_NOT_THEIRS, "", read.bare)
+    on_server = any(act.on == "server" for act in read.live)
+    return _is_not_policy(read) and not on_server and re.search(r"\boperator\b", spoken) is None
 
 
-def _server_remedy(said: Reading, told: tuple[Deed, ...], own: Phrases) -> TextJudgement:
-    """Convicts a text that tells to enable the server and has no further word of its class."""
-    accused = convicting(said)
-    on_server = all(deed.on_server and deed.kind == "enable" for deed in (*accused, *told))
-    further = len(said.speaks_of(*own)) - sum(bool(any_stem(own).search(d.phrase)) for d in accused)
-    sure = accusable(said) and not said.policy_hints()
-    if accused and on_server and sure and not further:
-        return _verdict("convicted", "only tells to enable the server", _phrases(accused))
-    return _verdict("unrecognised", "names no act of its class", _phrases(told))
-
-
-_JUDGES: dict[str, Callable[[Reading], TextJudgement]] = {
+_CONVEYS: dict[str, Callable[[Reading], bool]] = {
     "disabled_by_config": _of_config,
     "disabled_by_user": _of_user,
     "pending_approval": _of_pending,
@@ -293,3 +212,64 @@ _JUDGES: dict[str, Callable[[Reading], TextJudgement]] = {
     "disabled_unknown": _of_unknown,
     "server_quarantined": _of_quarantined,
 }
+_TOLD_PLAINLY = "enable|reenable|approve|review"
+_IDLE_CONDITION = re.compile(
+    r"\bif (?:it is |this is |you |they |the user |the task )?(?:really |do )?"
+    r"(?:needs?|needed|wants?|wanted|wish|requires?|required|necessary)\b"
+    r"|\b(?:exists?|found|present|available|matches),? but\b"
+)
+"""A condition that changes nothing: `if you need this tool, ...`."""
+_EDIT_TOLD = r"(?:^|[.,] |\band )change (?:tool in |policy )?(?:\S+ )?policy\b"
+_POLICY_TOLD = r"\boperator policy\b|\bpolicy lock|\block\S*(?: \S+)? (?:by|in) (?:operator|policy)"
+
+
+def _is_beyond_doubt(read: Reading) -> bool:
+    """Whether it is unconditional, asks nothing and points nowhere."""
+    hedged = has(words().hedges, _IDLE_CONDITION.sub(" ", read.plain))
+    return "?" not in read.plain and not hedged and not read.says(r"\b(?:pointer|until)\b")
+
+
+def _is_wrong(read: Reading, status: str) -> bool:
+    """Whether it tells a wrong act, or only another class's remedy."""
+    acts = [
+        act
+        for act in read.live
+        if re.fullmatch(_TOLD_PLAINLY, act.verb)
+        and act.doer in ("user", "you", "nobody")
+        and act.is_outright
+    ]
+    denies = read.says(r"\b(?:not|stop)\b") or has(("not", "no", "never"), read.plain)
+    policy = read.says(r"\b(?:operator|policy)\b")
+    edit = read.says(_EDIT_TOLD)
+    if status == "disabled_by_config":
+        return bool(acts) and not denies and not policy
+    if status == "disabled_unknown":
+        ordered = not policy and any(act.verb != "review" for act in acts)
+        return not denies and (ordered or edit)
+    if read.says(_POLICY_TOLD) and all(act.doer == "operator" for act in read.live):
+        return _is_of_config_alone(read)
+    if denies:
+        return False
+    if edit and status in ("disabled_by_user", "pending_approval"):
+        return not read.says(r"\block\S* by user", rf"\b(?:{ENABLE}|{APPROVE}|{REVIEW})\b")
+    sure = bool(acts) and len(acts) == len(read.live) and not policy
+    return sure and _is_other_enabling(read, status)
+
+
+def _is_of_config_alone(read: Reading) -> bool:
+    """Whether it is the remedy of a config lock, with no word of another class."""
+    other = (rf"\b(?:{_TOLD_PLAINLY})\b", r"\bserver\b", r"\block\S* by user")
+    limited = read.says(r"\bnot\b|\bask (?:\S+ )?operator")
+    return limited and not read.says(_DISCLAIMED, *other)
+
+
+def _is_other_enabling(read: Reading, status: str) -> bool:
+    """Whether it only has the server, or the tool, enabled, where that is not the remedy."""
+    if any(act.verb not in ("enable", "reenable") for act in read.live):
+        return False
+    if all(act.on == "server" for act in read.live):
+        return status != "server_disabled"
+    if status == "pending_approval":
+        once_more = all(act.verb == "reenable" for act in read.live)
+        return once_more and not read.says(rf"\b(?:approval|{APPROVE}|{REVIEW})\b")
+    return status == "server_quarantined" and all(act.on == "tool" for act in read.live)

@@ -1,194 +1,189 @@
-"""The acts that a remediation text speaks of: whose each of them is, and whether it is denied."""
+"""Acts that a remediation text speaks of: by whom, on what, and whether they are denied."""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
-from typing import Literal
 
-from mcp_proxy_conformance.discovery.remediation_grammar import pattern
-from mcp_proxy_conformance.discovery.remediation_words import (
-    alternatives,
-    any_word,
-    words,
-)
+from mcp_proxy_conformance.discovery.remediation_words import UNREAD, canonical, plain
 
-Whose = Literal["operator", "user", "agent", "config", "nobody"]
-"""`agent`: who is spoken to; `nobody`: an order without a name, or a passive, may be anybody's;
-`config`: it edits that."""
-_PARTS = re.compile(
-    r", |\b(?:but|although|though|however|unless|until|except|while|whereas|(?<!do )(?<!doing )so"
-    r"|then|because|since|(?<!as )if|when|once|otherwise|instead|which|after|before|yet|still)\b"
+ENABLE = "enable|reenable|restore"
+APPROVE = "approve|accept"
+REVIEW = "review|inspect|release"
+ANY_ACT = f"{ENABLE}|{APPROVE}|{REVIEW}|start|change|use|repeat"
+"""The canonical verbs of acts; `repeat` (`do so`) is the act before it once more."""
+DOERS = "operator|user|someone|nobody"
+_CLAUSE = re.compile(r" ?\. ?")
+_STATEMENT = re.compile(r" ?,| (?=(?:because|if|until|while) )")
+_THING = "(?:(?:the|only|tool|server|is|quarantine) )*"
+_ACT = re.compile(
+    rf"(?<![{UNREAD}\w/])(?:(?:be|have(?= (?:the )?(?:tool|server))|require|need)(?: can)? {_THING}"
+    rf"(?P<done>{ANY_ACT})/ed|(?P<verb>{ANY_ACT})(?:/ing)?)(?![\w/])"
 )
-"""Where another statement begins, which has its own doer and its own negation."""
-_JOINED = re.compile(r" (?=(?:and|or|nor) )")
-_TWICE_NEGATED = re.compile(
-    r"""\b(?:not|no|nothing|nobody|never|hardly|without)\b.*\b(?:not|no|nothing|nobody|never|without
-    |(?:stop|prevent|keep|hinder|forbid|bar)s?[ ](?:\w+[ ])?(?:users?|you|them|any\w+|agents?)
-    |wrong|harm|reason|need|problem|objection|longer)\b
-    |\bnot[ ](?:only|just|merely|solely|exclusively|simply|necessarily)\b|\bneed[ ]not\b""",
-    re.VERBOSE,
+_PERSON = re.compile(r"\b(operator|user|someone|you|self)\b")
+_BY_PERSON = re.compile(
+    r" (?:(?:the|tool|server|only|in|place|policy|is) )*(?:by|require|to) (?:(?:only|the|policy) )*"
+    r"(operator|user|someone|you)\b"
 )
-_NEGATED = re.compile(
-    r"""\b(?:not|no|never|nobody|nothing|none|neither|nor|unable|without|refrain[ ]from|avoid|futile
-    |pointless|useless|impossible|in[ ]vain|forbidden|prohibited|powerless)\b""",
-    re.VERBOSE,
+_BY_YOURSELF = re.compile(r"(?:(?! (?:and|operator|user|ask)\b) \S+){0,4} self\b")
+_GOES_ON = re.compile(rf" ?(?:(?:and|by|the) )*(?:(?:{ANY_ACT})\b|(?:can|have|need|is) )")
+_OF_ALL = re.compile(
+    r" (?:the )?(?:locked )?(?:tool|server)\b(?! (?:place|go|tool is|in server))"
+    r"| (?:in|and|by) | ?[,.]|$"
 )
-_VAIN = re.compile(r"\b(?:not|no|never)\b|^ (?:nothing|none)\b")
-_GOES_ON = re.compile(r"(?:by|is|are|can|may|must|has|have|will) ")
-_SELF = re.compile(
-    r"""\b(?:yourself|yourselves|(?:by|agent)[ ]itself|on[ ]your[ ]own
-    |your[ ]own[ ](?:hand|initiative|authority)
-    |without[ ](?:\w+[ ]){0,2}?(?:asking|telling|bothering|troubling|waiting|involving|consulting
-    |anyone|anybody|help)|(?:no|not)[ ](?:\w+[ ]){0,3}?(?:human|bother|trouble|ask[ ]them
-    |need[ ]to[ ](?:ask|bother|trouble|tell|involve|wait)(?![ ](?:\w+[ ])?(?:operator|admin)))
-    |silently|quietly|anyway|regardless|directly|at[ ]will|at[ ]your[ ](?:leisure|discretion)
-    |feel[ ]free|welcome[ ]to|free[ ]to|happy[ ]to|go[ ]right[ ]ahead|for[ ]them
-    |(?:in|on)[ ](?:their|his|her|the[ ]user's)[ ](?:name|behalf)
-    |already[ ](?:on|enabled|active|approved|running|released|callable|available|unlocked)
-    |skip(?:s|ping)?|pretend|act(?:ing)?[ ]as|as[ ]if|pos(?:e|ing)[ ]as|force=\w+
-    |same[ ](?:result|effect|thing|outcome)|work-?arounds?|nothing[ ]needs
-    |formality|auto-?approv\w+|spar(?:e|es|ing)[ ](?:them|the[ ]user)|exempt\w*|vendors?
-    |(?:not|n't)[ ]worth\w*
-    |(?:no|not)[ ](?:\w+[ ]){0,5}?to[ ](?:look|review|check|inspect|vet|read)
-    |(?:another|different|other|alternative)[ ]
-    (?:client|tool|way|route|path|server|account|proxy|token|agent))\b""",
-    re.VERBOSE,
+_VAIN = re.compile(r"(?:(?:the|need|and|ask) )*\w+/ing\b(?:(?!\bnot\b).)*")
+_DENIED = re.compile(
+    r"\bnot (?:(?:can|be|is|to|the|someone|user|you|operator|and|way|in|tool|server|have|let|place"
+    rf"|ask|ask/ing|need|only|policy|require|know|(?:{ANY_ACT})(?:/ing|/ed)?) )*$"
 )
-"""Whoever is told to go ahead alone, or another way, or that all is well, is told no remedy."""
-_NOUN = re.compile(
-    r"\b(?:an?|the|this|that|any|each|every|no|its|their|his|your|config|configuration|policy|user|manual|who|which"
-    r"|tools|people|further|such|\w+'s?|of|for|enable|tool) $"
+_NOUN_BEFORE = re.compile(
+    r"(?<!can )(?<!to )(?<!not )(?<!let )(?<!have )(?<!ask )\b(?:the|policy|operator|user|lock) $"
 )
-"""What stands right before a noun that looks like a verb: `a change`, `the operator's call`."""
+_NOUN_AFTER = re.compile(
+    r" (?:is|in|to|need|by|have|can|require|policy|place|and|because|until|lock\S*)\b| ?[,.]| ?$"
+)
+_NOUN_FIRST = re.compile(r" (?:require|need|in|is|lock\S*)(?: |$)| to (?:the )?\w+ (?:is )?lock")
 
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """One act: its words, what follows them in its statement, and whose it is."""
+    """One act, in canonical words."""
 
-    words: str
-    told: str
-    whose: Whose
-    denied: bool
-
-
-def acts(clauses: tuple[str, ...]) -> tuple[Act, ...]:
-    """Every act that the clauses speak of, except what calls for discovery."""
-    return tuple(act for clause in clauses for act in _of_clause(clause))
-
-
-def goes_alone(clauses: tuple[str, ...]) -> bool:
-    """Whether somebody is told to act without anybody else."""
-    return any(
-        not _NEGATED.search(piece[: found.start()])
-        for clause in clauses
-        for piece in _PARTS.split(clause)
-        for found in _SELF.finditer(piece)
-    )
+    verb: str
+    doer: str
+    """operator, user, someone, you (whoever reads the text), nobody (an order, or a passive)."""
+    on: str
+    """policy, server, or tool where one is named; else empty."""
+    is_denied: bool
+    comes_after: bool
+    """A use for the time after the remedy: `before it is called`, `then retry`."""
+    is_outright: bool
+    """Whether it is done to the locked thing itself, as far as its words tell."""
 
 
-def _of_clause(clause: str) -> Iterator[Act]:
-    carried: Whose = "nobody"
-    for part in filter(None, map(str.strip, _PARTS.split(clause))):
-        doer = carried if _GOES_ON.match(part) else "nobody"
-        if any_word(words().pointers).search(part):
-            continue
-        denied = False
-        for piece in _JOINED.split(part):
-            start, was_denied = 0, denied
-            for found in _act().finditer(piece):
-                if _is_noun(piece, found):
+class Reading:
+    """One text in canonical words, with its acts; what only points to discovery is left out."""
+
+    def __init__(self, text: str) -> None:
+        self.plain = plain(text)
+        clauses = _CLAUSE.split(canonical(text))
+        self.text = " . ".join(clause for clause in clauses if not _points_to_discovery(clause))
+        self.bare = self.text.replace("the ", "")
+        self.acts = tuple(_acts(self.text))
+        self.live = tuple(act for act in self.acts if not (act.is_denied or act.comes_after))
+
+    def says(self, *patterns: str) -> bool:
+        """Whether any of the patterns matches the canonical words, articles left out."""
+        return any(re.search(pattern, self.bare) for pattern in patterns)
+
+    def tells_only(self, verbs: str, doers: str = DOERS) -> bool:
+        """Whether acts are told, and all of them have such a verb and doer."""
+        return bool(self.live) and all(
+            re.fullmatch(verbs, act.verb) and re.fullmatch(doers, act.doer) for act in self.live
+        )
+
+    def denies(self, verbs: str, doers: str = DOERS) -> bool:
+        """Whether such an act is denied to such a doer."""
+        return any(
+            act.is_denied and re.fullmatch(verbs, act.verb) and re.fullmatch(doers, act.doer)
+            for act in self.acts
+        )
+
+    def asks_for_acts(self) -> bool:
+        """Whether a question speaks of acts, other than whether the reader could ask the user."""
+        questions = [canonical(part) for part in re.findall(r"[^.!?]*\?", self.plain)]
+        return any(
+            any(_acts(question)) and not re.search(r"\b(?:can|need) you .*\bask\b", question)
+            for question in questions
+        )
+
+
+def _points_to_discovery(clause: str) -> bool:
+    """Whether it only says `see retrieve_tools with include_disabled`."""
+    return "pointer" in clause and all(act.verb in ("use", "change") for act in _acts(clause))
+
+
+def _acts(text: str) -> Iterator[Act]:
+    remedied, last_verb = False, "change"
+    for clause in _CLAUSE.split(text):
+        doer = carried = "nobody"
+        vain = _VAIN.match(clause) if len(re.findall(r"\bnot\b", clause)) == 1 else None
+        at = 0
+        for statement in _STATEMENT.split(clause):
+            at = clause.find(statement, at)
+            doer = carried if _GOES_ON.match(statement) else "nobody"
+            last = 0
+            for found in _ACT.finditer(statement):
+                ahead, behind = statement[: found.start()], statement[found.end() :]
+                if _is_noun(found, ahead, behind):
                     continue
-                listed = re.fullmatch("n?or ", piece[: found.start()]) is not None
-                denied = _is_denied(piece, found) or (was_denied and listed)
-                doer = _whose(piece, start, found, doer)
-                start = found.end()
-                yield Act(found[0], piece[found.start() :], doer, denied)
-                doer = "nobody" if denied else doer
-        people = [_group(found) for found in _people().finditer(part)]
-        left_to_them = people[-1:] == ["operator"] and doer in ("operator", "nobody", "config")
-        carried = "operator" if left_to_them else doer
+                verb = found["done"] or found["verb"]
+                verb = last_verb if verb == "repeat" else verb
+                last_verb = last_verb if verb == "use" else verb
+                doer = _doer(ahead[last:], behind, doer)
+                denied = _is_denied(found, ahead, behind)
+                denied |= vain is not None and at + found.end() <= vain.end()
+                yield Act(
+                    verb=verb,
+                    doer=doer,
+                    on=_object(found, ahead, behind),
+                    is_denied=denied,
+                    comes_after=verb == "use" and _comes_after(ahead, behind, remedied=remedied),
+                    is_outright=_OF_ALL.match(behind) is not None,
+                )
+                remedied |= not denied and verb not in ("use", "change")
+                last = found.end()
+            people = _PERSON.findall(statement)
+            carried = people[-1] if people and doer in ("nobody", people[-1]) else doer
 
 
-def _is_noun(piece: str, found: re.Match[str]) -> bool:
-    """Whether it is a thing: `a change`, `the operator's call`, `call to x:y refused`."""
-    listed = found[0] in words().acts_or_nouns
-    named = piece.startswith("call to ") and found[0] == "call"
-    return named or (listed and _NOUN.search(piece[: found.start()]) is not None)
+def _doer(ahead: str, behind: str, before: str) -> str:
+    """The nearest person before the act, or whom it is left to behind it."""
+    if _BY_YOURSELF.match(behind):
+        return "you"
+    if people := _PERSON.findall(ahead):
+        return str(people[-1])
+    left_to = _BY_PERSON.match(behind)
+    return left_to[1] if left_to else before
 
 
-def _is_denied(piece: str, found: re.Match[str]) -> bool:
-    """Whether one negation stands before the act, or behind one that is spoken of as a thing."""
-    ahead, behind = piece[: found.start()], piece[found.end() :]
-    vain = found[0].endswith("ing") and _NEGATED.search(behind) is not None
-    plain = _NEGATED.search(ahead) or _VAIN.search(behind) or re.search("whatever|no matter", ahead)
-    return (vain or plain is not None) and _TWICE_NEGATED.search(piece) is None
+def _is_noun(found: re.Match[str], ahead: str, behind: str) -> bool:
+    """Whether it is a thing, as in `the change`, or done to the logs."""
+    if re.match(r" (?:(?:the|server|is|tool|in) )*logs", behind) or re.search(
+        r"\blogs (?:can )?$", ahead
+    ):
+        return True
+    if found["done"] or "/" in found[0]:
+        return False
+    opens = not ahead.strip() and found[0] in ("change", "use") and _NOUN_FIRST.match(behind)
+    return bool(opens or (_NOUN_BEFORE.search(ahead) and _NOUN_AFTER.match(behind)))
 
 
-def _whose(piece: str, start: int, found: re.Match[str], before: Whose) -> Whose:
-    """The nearest person before the act does it, or whom it is left to behind it."""
-    ahead, behind = piece[: found.start()], piece[found.end() :]
-    if _TWICE_NEGATED.search(piece):
-        return "agent"
-    people = list(_people().finditer(ahead, start))
-    if people:
-        return _group(people[-1])
-    if left := _left_to().search(behind):
-        return _group(left)
-    if not start and not re.fullmatch(r"(?:(?:and|or|nor|by)(?: by)?)? ?", ahead):
-        before = "nobody"
-    edits = pattern(r"^(?:<edit_verbs>) (?:[\w'-]+ ){0,5}?<config_names>\b")
-    return "config" if before == "nobody" and edits.search(piece[found.start() :]) else before
+def _is_denied(found: re.Match[str], ahead: str, behind: str) -> bool:
+    """Whether one negation stands right before it, or behind it where it is a thing."""
+    if ahead.endswith("lock/ed in "):
+        return True
+    negations = len(re.findall(r"\b(?:not|stop)\b", ahead))
+    if found[0].endswith("/ing") and not negations:
+        return re.search(r"\b(?:can|is|have|need) not\b|\bnot way\b", behind) is not None
+    return negations == 1 and _DENIED.search(ahead) is not None
 
 
-@cache
-def _act() -> re.Pattern[str]:
-    """An act as an order, a wish or a thing to be done; what has been done is a state."""
-    verbs, done = "|".join(map(_inflected, words().acts)), alternatives(words().acts_done)
-    passive = rf"(?:be|being|gets?|getting)(?: (?!{done})[\w-]+){{0,2}}? (?:{done})"
-    return re.compile(rf"(?<![\w'-])(?:{verbs}|{passive})(?![\w-])")
+def _comes_after(ahead: str, behind: str, *, remedied: bool) -> bool:
+    if re.match(r" ?(?:only )?until\b(?! and)| ?to $", ahead):
+        return True
+    joined = re.search(r"(?:\band|\bif\b.*) (?:you |to |can )*$", f" {ahead}") is not None
+    later = re.match(r" (?:tool )?(?:the )?only until\b| (?:\S+ ){0,2}later\b", behind) is not None
+    return later or (joined and remedied)
 
 
-def _inflected(verb: str) -> str:
-    """A pattern for a verb as it stands, with `-s` and with `-ing`."""
-    head, *rest = verb.split(" ")
-    stem = head.removesuffix("e")
-    ends = rf"{head}|{head}s|{head}es|{stem}ing|{stem}{stem[-1]}ing"
-    if head.endswith("y"):
-        ends += rf"|{head[:-1]}ies"
-    words_between = "".join(r"(?: \S+){0,4}?" if one == "_" else f" {one}" for one in rest)
-    return f"(?:{ends}){words_between}"
-
-
-@cache
-def _people() -> re.Pattern[str]:
-    return re.compile(rf"\b(?:{_whoever()})\b(?!')")
-
-
-@cache
-def _left_to() -> re.Pattern[str]:
-    lead = (
-        r"\b(?:by|up to|for|to|requires?|needs?|with|in the hands of|reserved for|left to"
-        r"|is|are|remains|belongs to|rests with|takes?|falls to|lies with) (?:only |solely )?"
-        r"(?:an? |the |your |our |its |this )?(?:[\w-]+ )?"
+def _object(found: re.Match[str], ahead: str, behind: str) -> str:
+    if "server" in found[0]:
+        return "server"
+    if re.match(r" (?:the |in |tool in )*policy\b", behind):
+        return "policy"
+    named = re.match(
+        r" (?:the )?(?:tool (?:is )?)?(server)\b| (?:the|tool) (tool)\b", behind
+    ) or re.search(
+        r"\b(?:(server)|the (tool)) (?:(?:is|can|to|not|require|in|the|place) )*$", ahead
     )
-    return re.compile(rf"{lead}(?:{_whoever()})\b(?!')")
-
-
-def _group(person: re.Match[str]) -> Whose:
-    kinds: tuple[Whose, ...] = ("operator", "agent", "user")
-    return next(kind for kind in kinds if person[kind])
-
-
-def _whoever() -> str:
-    others = r"they|their|them|anyone|anybody|someone|somebody|person"
-    agent = r"(?P<agent>you(?! (?:user|human))|agents?|assistant|model|we|i)"
-    users = f"(?P<user>{others}|{alternatives(words().users)})"
-    return f"(?P<operator>{_operators()})|{users}|{agent}"
-
-
-def _operators() -> str:
-    groups = r"(?:\w+ )?(?:team|staff|department|helpdesk)"
-    unnamed = r"whoever (?:runs|operates|manages|maintains) \w+(?: \w+)?"
-    return f"{alternatives(words().operators)}|{groups}|{unnamed}"
+    return str(named[1] or named[2]) if named else ""

@@ -1,57 +1,30 @@
-"""English remediation texts made comparable: their words, their plain form, their clauses."""
+"""Canonical form of English remediation texts: each known word replaced by what it stands for."""
 
 import re
 import unicodedata
-from collections.abc import Iterable
-from functools import cache
+from collections.abc import Iterable, Iterator
+from functools import cache, lru_cache, partial
 
 import msgspec
 
 from mcp_proxy_conformance.catalogue.resources import fixtures_dir
 
 MASKED_NAME = "masked_name"
-"""What `mask` leaves where a tool or server name stood; reads as an identifier, says nothing."""
-
+"""What `mask` leaves where a tool or server name stood."""
+UNREAD = "~"
+"""Stands before a word of the canonical form that is not in the word lists."""
+TEXTS_KEPT = 500
 Phrases = tuple[str, ...]
 
 
 class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The word lists of `fixtures/remediation/words.json`; their meaning is in their schema."""
 
-    negators: Phrases
+    verbs: dict[str, Phrases]
+    words: dict[str, Phrases]
+    harmless: Phrases
     hedges: Phrases
     foreign: Phrases
-    policy: Phrases
-    operators: Phrases
-    policy_guard_stems: Phrases
-    policy_guard_words: Phrases
-    users: Phrases
-    asks: Phrases
-    contacts: Phrases
-    enable_verbs: Phrases
-    enable_participles: Phrases
-    enable_stems: Phrases
-    approve_verbs: Phrases
-    approve_participles: Phrases
-    approve_stems: Phrases
-    review_verbs: Phrases
-    review_participles: Phrases
-    review_stems: Phrases
-    lift_stems: Phrases
-    objects: Phrases
-    places: Phrases
-    undetermined: Phrases
-    pointers: Phrases
-    idioms: Phrases
-    fillers: Phrases
-    prepositions: Phrases
-    convicting_verbs: Phrases
-    edit_verbs: Phrases
-    config_names: Phrases
-    navigation: Phrases
-    acts: Phrases
-    acts_done: Phrases
-    acts_or_nouns: Phrases
 
 
 @cache
@@ -61,39 +34,46 @@ def words() -> Words:
     return msgspec.json.decode(path.read_bytes(), type=Words)
 
 
-def alternatives(phrases: Phrases) -> str:
-    """A pattern for any of the phrases, the longest tried first."""
-    return "|".join(sorted(map(re.escape, phrases), key=len, reverse=True))
-
-
 @cache
-def any_word(phrases: Phrases) -> re.Pattern[str]:
-    """Finds any of the phrases as whole words."""
-    return re.compile(rf"\b(?:{alternatives(phrases)})\b")
+def _canonical_words() -> dict[str, str]:
+    """Every known phrase and its canonical word; a harmless phrase has none."""
+    listed = words()
+    known = dict.fromkeys(listed.harmless, "")
+    for verb, entries in listed.verbs.items():
+        known |= {form: verb + ending for entry in entries for form, ending in _forms(entry)}
+    return known | {phrase: word for word, phrases in listed.words.items() for phrase in phrases}
 
 
-def all_found(wanted: re.Pattern[str], text: str) -> Phrases:
-    """Every match, in order of appearance."""
-    return tuple(found[0] for found in wanted.finditer(text))
-
-
-@cache
-def any_stem(stems: Phrases) -> re.Pattern[str]:
-    """Finds a word that holds any of the stems anywhere in it."""
-    return re.compile(rf"\b\w*(?:{alternatives(stems)})\w*\b")
+def _forms(entry: str) -> Iterator[tuple[str, str]]:
+    """The forms of a verb, each with its ending; `undo/undid/undone` lists irregular ones."""
+    base, *irregular = entry.split("/")
+    head, _, rest = base.partition(" ")
+    tail = rest and f" {rest}"
+    stem = head.removesuffix("e")
+    root = f"{head[:-1]}i" if re.search("[^aeiou]y$", head) else stem
+    sibilant = re.search("(?:s|sh|ch|x|o|[^aeiou]y)$", head)
+    yield base, ""
+    yield (f"{root}es" if sibilant else f"{head}s") + tail, ""
+    for doubled in ("", head[-1]):
+        yield stem + doubled + "ing" + tail, "/ing"
+        if not irregular:
+            yield root + doubled + "ed" + tail, "/ed"
+    for form in irregular:
+        yield form if " " in form else form + tail, "/ed"
 
 
 def mask(text: str, names: Iterable[str]) -> str:
     """The text with tool and server names replaced by one word that says nothing.
 
-    A name that is itself an operator word or a negator stays: taking it out could only make a
-    lawful text look unlawful. Any other plain word of the lists is taken out only where quoted.
+    A name that names an operator or denies stays: taking it out could only make a lawful text look
+    unlawful. Any other word of the lists is taken out only where it is quoted.
     """
     for name in sorted(filter(str.strip, names), key=len, reverse=True):
-        spelled = re.escape(name)
-        if name.isalpha() and _is_guard(name.lower()):
+        meaning = _canonical_words().get(name.lower())
+        if meaning in ("operator", "policy", "not"):
             continue
-        if name.isalpha() and any_stem(_vocabulary()).search(name.lower()):
+        spelled = re.escape(name)
+        if meaning is not None:
             pattern = rf"(?<=[\"'`‘“:]){spelled}(?=[\\\"'`’”])"  # noqa: RUF001
         else:
             pattern = rf"(?<!\w){spelled}(?!\w)"
@@ -101,94 +81,114 @@ def mask(text: str, names: Iterable[str]) -> str:
     return text
 
 
-def _is_guard(word: str) -> bool:
-    listed = words()
-    whole = listed.negators + listed.policy_guard_words + listed.policy
-    found = any_word(whole).search(word) or any_stem(listed.policy_guard_stems).search(word)
-    return found is not None
-
-
-@cache
-def _vocabulary() -> Phrases:
-    listed = words()
-    acts = listed.enable_stems + listed.approve_stems + listed.review_stems
-    return acts + listed.lift_stems + listed.users + listed.objects + listed.contacts
-
-
 _TYPOGRAPHY = str.maketrans(
     dict.fromkeys("‘’‚‛ʼ′`´＇", "'")  # noqa: RUF001
     | dict.fromkeys("“”„‟«»″＂", '"')  # noqa: RUF001
-    | dict.fromkeys("–—―", " - ")  # noqa: RUF001
+    | dict.fromkeys("–—―→›•", ".")  # noqa: RUF001
     | dict.fromkeys("‐‑\N{MINUS SIGN}", "-")  # noqa: RUF001
-    | dict.fromkeys("*#>•→", " ")
+    | dict.fromkeys("*#", " ")
 )
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|([nrt])|([\"'\\/]))")
 _CONTRACTIONS = (
     (re.compile(r"\bwon't\b"), "will not"),
-    (re.compile(r"\bshan't\b"), "shall not"),
     (re.compile(r"\b(?:can't|cannot)\b"), "can not"),
     (re.compile(r"(?<=[a-z])n't\b"), " not"),
     (re.compile(r"\b(can|don|won|isn|aren|doesn|mustn|shouldn)\W{1,3}t\b"), r"\1 not"),
+    (re.compile(r"\b(it|that|what|there|here|who|how|one|nothing)'s\b"), r"\1 is"),
+    (re.compile(r"(?<=\w)'re\b"), " are"),
+    (re.compile(r"(?<=\w)'ll\b"), " will"),
+    (re.compile(r"(?<=\w)'ve\b"), " have"),
+    (re.compile(r"(?<=\w)'d\b"), " would"),
+    (re.compile(r"\bi'm\b"), "i am"),
 )
-_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|([nrt])|([\"'\\/]))")
-_QUOTED_WORD = re.compile(r"""(?<!\w)(["'])(\w[\w.:/-]*)\1(?!\w)""")
-_QUOTED_PROSE = re.compile(r"""(?:(?<=[\w,)] )|^)"([^"\n]{1,200})"(?=$|[\s.,;!?)])""")
-_PLACEHOLDER = re.compile(r"\{[a-z_]+(?:[.:][a-z_]+)?\}")
-"""Where a name will stand, as a template has it."""
-_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_SEPARATOR = re.compile(r"[_/-]")
-_CLAUSE_END = re.compile(
-    r"[.!?…]+(?=[\s\"')\]]|$)|;|:(?=[\s\"']|$)|\n\s*\n|[()\[\]{}\"|\u2028\u2029]|\s-+\s"
-    r"|,?\s(?=(?:but|otherwise|yet|whereas)\s)|,\s(?=or\s)",
+_NAMES = (
+    (re.compile(r"\binclude_disabled\W{0,4}(?:is |set |to )*true\b"), " pointer "),
+    (re.compile(r"</?[a-z]+>|(?<=\s)-(?=\s)"), " . "),
+    (re.compile(r"https?://\S*[\w/]|\b[\w-]+[:.]\w[\w:.-]*\w"), " tool "),
+    (re.compile(r"\{(?:\w+[_.])?(tool|server)(?:[_.]\w+)?\}"), r" the \1 "),
+    (re.compile(r"\{\w+\}|\b[a-z0-9]+(?:_[a-z0-9]+)+\b|(?<=[\"'`])[\w-]+(?=[\"'`])"), " tool "),
 )
-
-
-def unescaped(text: str) -> str:
-    r"""The text with JSON escapes written out, as a document inside a text carries them."""
-
-    def written_out(found: re.Match[str]) -> str:
-        code, blank, sign = found.groups()
-        if code:
-            return chr(int(code, 16))
-        return {"n": "\n\n", "r": " ", "t": " "}[blank] if blank else str(sign)
-
-    return _ESCAPE.sub(written_out, text)
-
-
-_EMPHASIS = re.compile(r"(?<!\w)_([^\W_](?:[^_]*[^\W_])?)_(?!\w)")
-"""A word or phrase set off by underscores, as in `_approve_`."""
+"""Places, identifiers and placeholders; names of tools and servers say nothing."""
+_SPLIT_ON = re.compile(
+    r"\b(turn|switch|flip|flick|put|bring|toggle)(s|ed|ing|ting)? "
+    r"((?:(?!off\b|on\b|and\b|to\b)[\w'-]+ ){1,4}?)(back on|on|back)\b(?! (?:the|their|its|your)\b)"
+)
+_SPLIT_OFF = re.compile(
+    r"\b(turn|switch|shut|rul|keep|kept)(s|ed|ing)? ((?:(?!off\b|on\b)[\w'-]+ ){1,4}?)(off|out)\b"
+)
+_TOKEN = re.compile(r"[a-z][\w'/-]*\w|[a-z]|\d+|[^\s\w]|\w")
+_CLAUSE_END = frozenset('.!?;:()[]{}"|>…\n')
 
 
 def plain(text: str) -> str:
     """The text in lower case, compatibility-normalised, with contractions written out."""
-    text = unicodedata.normalize("NFKC", text.translate(_TYPOGRAPHY)).translate(_TYPOGRAPHY)
-    text = "".join(sign for sign in text if unicodedata.category(sign) != "Cf").lower()
-    text = _EMPHASIS.sub(r"\1", text)
-    for contraction, written_out in _CONTRACTIONS:
-        text = contraction.sub(written_out, text)
+
+    def written_out(found: re.Match[str]) -> str:
+        code, blank, sign = found.groups()
+        return chr(int(code, 16)) if code else (" . " if blank else str(sign))
+
+    text = unicodedata.normalize("NFKC", _ESCAPE.sub(written_out, text).translate(_TYPOGRAPHY))
+    text = "".join(sign for sign in text if unicodedata.category(sign) != "Cf")
+    text = text.translate(_TYPOGRAPHY).lower().replace("\n", " . ").replace("=", " is ")
+    for contraction, written in _CONTRACTIONS:
+        text = contraction.sub(written, text)
     return text
-
-
-def every_word(text: str) -> str:
-    """The plain form in which no guarding word can hide: identifiers split, escapes both ways."""
-    forms = (text, unescaped(text))
-    split = tuple(_CAMEL.sub(" ", form) for form in forms)
-    return " | ".join(_SEPARATOR.sub(" ", plain(form)) for form in forms + split)
-
-
-def clauses(text: str) -> tuple[str, ...]:
-    """The clauses of a text in their plain form, parted where a new statement starts."""
-    named = _PLACEHOLDER.sub(MASKED_NAME, plain(unescaped(text)))
-    dequoted = _QUOTED_WORD.sub(r" \2 ", named)
-    dequoted = _QUOTED_PROSE.sub(r"\1", dequoted)
-    dequoted = any_word(words().idioms).sub(" ", dequoted)
-    parts = (" ".join(part.split()).strip(" ,-'") for part in _CLAUSE_END.split(dequoted))
-    return tuple(part for part in parts if part)
 
 
 def is_english(text: str) -> bool:
     """Whether all letters are ASCII and no function word of another language is used."""
-    lowered = plain(unescaped(text))
-    return (
-        all(sign.isascii() for sign in lowered if sign.isalpha())
-        and any_word(words().foreign).search(lowered) is None
-    )
+    read = plain(text)
+    return all(sign.isascii() for sign in read if sign.isalpha()) and not has(words().foreign, read)
+
+
+def has(phrases: Phrases, text: str) -> bool:
+    """Whether any of the phrases stands in the text as whole words."""
+    return re.search(rf"\b(?:{'|'.join(map(re.escape, phrases))})\b", text) is not None
+
+
+@lru_cache(maxsize=TEXTS_KEPT)
+def canonical(text: str) -> str:
+    """The text in canonical words, clauses parted by ` . `; `~` before a word that is not known.
+
+    `You can't switch this on.` becomes `you can not enable tool .`; of a verb, `/ing` and `/ed`
+    tell its form.
+    """
+    read = plain(text)
+    for name, stand_in in _NAMES:
+        read = name.sub(partial(_without_name, stand_in), read)
+    read = _SPLIT_ON.sub(r"\1\2 \4 \3", read)
+    read = _SPLIT_OFF.sub(r"\1\2 \4 \3", read)
+    tokens = [sign.strip("'") for sign in _TOKEN.findall(read)]
+    return " ".join(filter(None, _canonical(tokens)))
+
+
+def _without_name(stand_in: str, found: re.Match[str]) -> str:
+    """What is read in the place of a name; one that is in the lists is read as that."""
+    meaning = _canonical_words().get(found[0])
+    if meaning is None:
+        return found.expand(stand_in)
+    return found[0] if found[0].isalpha() else f" {meaning} "
+
+
+def _canonical(tokens: list[str]) -> Iterator[str]:
+    known, at = _canonical_words(), 0
+    longest = _longest_phrase()
+    while at < len(tokens):
+        for size in range(min(longest, len(tokens) - at), 0, -1):
+            phrase = " ".join(tokens[at : at + size])
+            if phrase in known:
+                yield known[phrase]
+                break
+        else:
+            size, sign = 1, tokens[at]
+            if sign == "," or sign in _CLAUSE_END:
+                yield "," if sign == "," else "."
+            elif sign[:1].isalpha():
+                yield UNREAD + sign
+        at += size
+
+
+@cache
+def _longest_phrase() -> int:
+    """Words in the longest phrase."""
+    return max(phrase.count(" ") + 1 for phrase in _canonical_words())

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from typing import Any
 
 import pytest
 
 from mcp_proxy_conformance.catalogue.resources import fixtures_dir
-from mcp_proxy_conformance.discovery.remediation import judge
+from mcp_proxy_conformance.discovery.remediation import judge, mask
 
 CORPORA = ("second-corpus", "third-corpus", "fourth-corpus")
 CONVICTED = {"second-corpus": 6, "third-corpus": 21, "fourth-corpus": 5}
@@ -23,12 +24,17 @@ def texts(corpus: str) -> list[dict[str, Any]]:
     return rows
 
 
+def masked(text: str) -> str:
+    """The text as a check reads it: the names that it writes as `server:tool` say nothing."""
+    return mask(text, {name for pair in re.findall(r"([\w-]+):(\w+)", text) for name in pair})
+
+
 def outcomes(corpus: str, *, fair: bool) -> dict[str, list[str]]:
     """The texts by what they were taken for."""
     found: dict[str, list[str]] = {}
     for row in texts(corpus):
         if row["fair"] is fair:
-            outcome = judge(row["text"], row["status"]).outcome
+            outcome = judge(masked(row["text"]), row["status"])
             found.setdefault(outcome, []).append(row["text"])
     return found
 

@@ -32,11 +32,16 @@ def _document(name: str) -> Any:
 
 
 CORPUS: list[dict[str, str]] = _document("corpus.json")
-WORDS: dict[str, list[str]] = _document("words.json")
+WORDS: dict[str, Any] = _document("words.json")
 CONVICTED = [
     row["text"] for row in CORPUS if row["status"] == CONFIG and row["expect"] == "convicted"
 ]
-PIECES = [piece for phrases in WORDS.values() for piece in phrases]
+MEANINGS: dict[str, list[str]] = WORDS["words"]
+PIECES = [
+    *WORDS["harmless"],
+    *(phrase for phrases in MEANINGS.values() for phrase in phrases),
+    *(verb.partition("/")[0] for verbs in WORDS["verbs"].values() for verb in verbs),
+]
 SENTENCES = st.one_of(
     st.text(),
     st.sampled_from([row["text"] for row in CORPUS]),
@@ -49,7 +54,7 @@ def test_a_sentence_of_the_corpus_is_judged_as_written(row: dict[str, str]) -> N
     """Each hand-written sentence gets the outcome that was written beside it."""
     judged = judge(row["text"], row["status"])
 
-    assert judged.outcome == row["expect"]
+    assert judged == row["expect"]
 
 
 def test_the_corpus_covers_every_class_and_outcome() -> None:
@@ -71,20 +76,36 @@ def test_the_word_lists_are_as_their_schema_describes() -> None:
     jsonschema.Draft202012Validator(schema).validate(WORDS)
 
 
+def test_a_phrase_has_one_meaning() -> None:
+    """No phrase stands in two lists, so that their order decides nothing."""
+    every = [*WORDS["harmless"], *(p for phrases in MEANINGS.values() for p in phrases)]
+    every += [verb for verbs in WORDS["verbs"].values() for verb in verbs]
+
+    assert sorted(every) == sorted(set(every))
+
+
+@pytest.mark.parametrize("row", [row for row in CORPUS if row["expect"] != "unrecognised"][::7])
+def test_a_text_with_an_unknown_word_is_not_read(row: dict[str, str]) -> None:
+    """Nothing is guessed: one word that no list has leaves any text unread."""
+    assert judge(f"{row['text']} Zebras.", row["status"]) == "unrecognised"
+
+
 @given(text=SENTENCES, status=st.sampled_from([*STATUSES, "unheard_of"]))
 def test_any_text_gets_a_judgement(text: str, status: str) -> None:
     """Whatever the text, the answer is one of three outcomes and never an exception."""
     judged = judge(text, status)
 
-    assert judged.outcome in {"conveys", "convicted", "unrecognised"}
+    assert judged in {"conveys", "convicted", "unrecognised"}
 
 
 @given(
     text=st.one_of(SENTENCES, st.sampled_from(CONVICTED)),
-    word=st.sampled_from(WORDS["negators"] + WORDS["policy"] + WORDS["policy_guard_words"]),
+    word=st.sampled_from(
+        [*MEANINGS["not"], *MEANINGS["operator"], *MEANINGS["policy"], "whoever", "zebra"]
+    ),
     where=st.integers(min_value=0),
 )
-def test_a_config_text_with_a_negator_or_operator_word_is_never_convicted(
+def test_a_config_text_with_a_negator_an_operator_or_an_unknown_word_is_never_convicted(
     text: str, word: str, where: int
 ) -> None:
     """One such word, put between any two words, is enough to leave the text unaccused."""
@@ -93,7 +114,7 @@ def test_a_config_text_with_a_negator_or_operator_word_is_never_convicted(
 
     judged = judge(" ".join(pieces), CONFIG)
 
-    assert judged.outcome != "convicted"
+    assert judged != "convicted"
 
 
 @pytest.mark.parametrize("text", CONVICTED)
@@ -102,7 +123,7 @@ def test_a_text_that_is_not_plain_english_is_never_convicted(text: str, letter: 
     """A letter outside ASCII leaves even a convicted text unrecognised."""
     judged = judge(f"{text} {letter}", CONFIG)
 
-    assert judged.outcome == "unrecognised"
+    assert judged == "unrecognised"
 
 
 @pytest.mark.parametrize("name", ["enable_repo", "approve_policy", "not_allowed", "forge:toggle"])
@@ -115,7 +136,7 @@ def test_a_tool_name_does_not_sway_the_judgement(row: dict[str, str], name: str)
 
     judged = judge(mask(said, [name]), row["status"])
 
-    assert judged.outcome == row["expect"]
+    assert judged == row["expect"]
 
 
 def test_masking_keeps_words_that_could_acquit() -> None:
@@ -136,7 +157,7 @@ def test_a_pinned_text_is_taken_at_its_word(pinned: str, outcome: str) -> None:
 
     judged = judge(text, CONFIG, pins={text: frozenset({pinned})})
 
-    assert judged.outcome == outcome
+    assert judged == outcome
 
 
 @pytest.mark.parametrize(
@@ -175,4 +196,4 @@ def test_a_pin_acquits_no_text_that_is_plainly_wrong() -> None:
 
     judged = judge(text, CONFIG, pins={text: frozenset({CONFIG})})
 
-    assert judged.outcome == "convicted"
+    assert judged == "convicted"

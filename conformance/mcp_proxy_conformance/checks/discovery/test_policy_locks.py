@@ -219,8 +219,8 @@ def _wrong(bench: Bench, told: Iterable[Told], users: set[str]) -> dict[Told, st
 def _why(bench: Bench, text: str, users: set[str]) -> str:
     if any(_has_sentence(text, own) for own in users):
         return "the target's own text for a lock that the user lifts"
-    said = judge(text, POLICY, pins=bench.started.target.pins)
-    return f"{said.reason}: {said.found}" if said.outcome == "convicted" else ""
+    outcome = judge(text, POLICY, pins=bench.started.target.pins)
+    return "an act of the user or the agent" if outcome == "convicted" else ""
 
 
 def _has_sentence(text: str, own: str) -> bool:
@@ -233,7 +233,7 @@ def _has_sentence(text: str, own: str) -> bool:
 def _outcomes(bench: Bench, told: Iterable[Told]) -> dict[str, Judgement]:
     """How each text reads for a config lock (layer 4 of the clause table)."""
     pins, texts = bench.started.target.pins, sorted({text for _, text in told})
-    return {text: judge(text, POLICY, pins=pins).outcome for text in texts}
+    return {text: judge(text, POLICY, pins=pins) for text in texts}
 
 
 def _surplus(bench: Bench, entry: ServerEntry) -> dict[str, int]:

@@ -14,11 +14,12 @@ from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
 from mcp_proxy_conformance.discovery.locked import own_texts, repeated
 from mcp_proxy_conformance.discovery.oracle import remediation_keys
-from mcp_proxy_conformance.discovery.remediation import TextJudgement, expect_read, judge
+from mcp_proxy_conformance.discovery.remediation import Judgement, expect_read, judge
 
 MIXED = stage("mixed")
 CROWD = stage("crowd")
-BOTH = {"disabled_by_config", "disabled_by_user"}
+CONFIG = "disabled_by_config"
+BOTH = {CONFIG, "disabled_by_user"}
 
 
 @requirement("FR-005.keys")
@@ -126,15 +127,12 @@ def test_the_texts_of_any_two_statuses_differ(bench: Bench) -> None:
 def test_no_text_orders_the_act_that_lifts_another_kind_of_lock(bench: Bench) -> None:
     """Read with the strict core of words, no text names the remedy of another status."""
     told = _judged(bench, bench.armed.refused)
-    bench.require("disabled_by_config" in {status for status, _ in told}, "no config text was told")
+    bench.require(CONFIG in {status for status, _ in told}, "no config text was told")
 
-    wrong = {text: one for text, one in told.items() if one.outcome == "convicted"}
+    wrong = [text for text, outcome in told.items() if outcome == "convicted"]
 
-    assert wrong == {}
-    of_config = {
-        text: one for (status, text), one in told.items() if status == "disabled_by_config"
-    }
-    expect_read({text: one.outcome for text, one in of_config.items()})
+    assert wrong == []
+    expect_read({text: outcome for (status, text), outcome in told.items() if status == CONFIG})
 
 
 @requirement("FR-005.class~conveys")
@@ -142,12 +140,10 @@ def test_no_text_orders_the_act_that_lifts_another_kind_of_lock(bench: Bench) ->
 def test_every_text_names_the_act_that_lifts_its_lock(bench: Bench) -> None:
     """Read with the wider lists of words, or as pinned, each text conveys its own remedy."""
     told = _judged(bench, bench.armed.refused)
-    unread = [text for text, one in told.items() if one.outcome == "unrecognised"]
+    unread = [text for text, outcome in told.items() if outcome == "unrecognised"]
     bench.require(told and not unread, f"unrecognised, pin it: {unread}")
 
-    outcomes = {text: one.outcome for text, one in told.items()}
-
-    assert outcomes == dict.fromkeys(outcomes, "conveys")
+    assert told == dict.fromkeys(told, "conveys")
 
 
 def _sweep(bench: Bench) -> list[Answer]:
@@ -176,7 +172,7 @@ def _repeats_beside(bench: Bench, answer: Answer) -> tuple[str, ...]:
     return repeated((answer.remediation or {}).values(), beside)
 
 
-def _judged(bench: Bench, keys: Iterable[ToolKey]) -> dict[tuple[str, str], TextJudgement]:
+def _judged(bench: Bench, keys: Iterable[ToolKey]) -> dict[tuple[str, str], Judgement]:
     """Each (status, text) told for these tools, and what it was taken to say."""
     pins = bench.started.target.pins
     texts = own_texts(bench, keys)

@@ -232,4 +232,4 @@ def _refused_once_seen(bench: Bench, key: ToolKey) -> bool:
 
 def _convicted(bench: Bench, text: str) -> bool:
     pins = bench.started.target.pins
-    return judge(text, "disabled_unknown", pins=pins).outcome == "convicted"
+    return judge(text, "disabled_unknown", pins=pins) == "convicted"

@@ -150,7 +150,7 @@ def test_a_live_config_lock_is_never_the_users_to_lift(bench: LiveBench) -> None
     theirs = {text for status in (USER, "pending_approval") for text in texts.get(status, ())}
     pins = {mask(text, []): words for text, words in bench.endpoint.pins.items()}
 
-    read = {text: judge(text, CONFIG, pins=pins).outcome for text in texts[CONFIG]}
+    read = {text: judge(text, CONFIG, pins=pins) for text in texts[CONFIG]}
     wrong = {t: word for t, word in read.items() if word == "convicted" or t in theirs}
 
     assert wrong == {}

@@ -111,7 +111,7 @@ def test_a_named_call_of_a_locked_tool_is_rejected(bench: LiveBench) -> None:
         for key, one in judged.items()
         if not one.is_error
         and not _points_on(bench, one)
-        and judge(one.text, one.status, pins=bench.endpoint.pins).outcome != "conveys"
+        and judge(one.text, one.status, pins=bench.endpoint.pins) != "conveys"
     }
 
     assert done == {}
@@ -140,7 +140,7 @@ def test_a_named_call_of_a_config_denied_tool_is_not_told_to_be_enabled(bench: L
     if not texts:
         raise NotApplicable(f"none of the calls was of a {CONFIG} tool")
 
-    read = {k: judge(t, CONFIG, pins=bench.endpoint.pins).outcome for k, t in texts.items()}
+    read = {k: judge(t, CONFIG, pins=bench.endpoint.pins) for k, t in texts.items()}
 
     assert {key: texts[key] for key, word in read.items() if word == "convicted"} == {}
     expect_read({texts[key]: word for key, word in read.items()})

@@ -111,7 +111,7 @@ def remedies(look: Look, found: Findings) -> None:
 def _classed(look: Look, found: Findings, one: Told, status: str, text: str) -> None:
     """Layers 1 to 3 of reading a remedy: equality with the target's own, then the strict core."""
     plain = _plain(look, one, status, text)
-    outcome = judge(plain, status, pins=look.bench.started.target.pins).outcome
+    outcome = judge(plain, status, pins=look.bench.started.target.pins)
     policy = ["SC-003.discovery"] if status == POLICY else []
     found.truth(["FR-005.class", *policy], one.of, plain, holds=outcome != "convicted",
                 wanted=f"the remedy of {status}", counts=outcome == "conveys")  # fmt: skip

@@ -138,7 +138,7 @@ def undetermined(look: Look, found: Findings) -> None:
     if one is None or again is None or again.answer.status(key) not in PLACES:
         return  # another word than the six is for FR-004.enum
     text = str((again.answer.remediation or {}).get(UNKNOWN, ""))
-    outcome = judge(masked(bench, text, key), UNKNOWN, pins=bench.started.target.pins).outcome
+    outcome = judge(masked(bench, text, key), UNKNOWN, pins=bench.started.target.pins)
     told = {"refused": refused, "status": again.answer.status(key),
             "of another class": outcome == "convicted"}  # fmt: skip
     wanted = {"refused": True, "status": UNKNOWN, "of another class": False}

@@ -43,7 +43,7 @@ LOAD_CASE = Kind(
 )
 STAGE = Kind("stage", "stage", "stages/*.json", frozenset({"servers", "steps"}), World)
 WORDS = Kind(
-    "table of words", "remediation-words", "remediation/words.json", frozenset({"negators"})
+    "table of words", "remediation-words", "remediation/words.json", frozenset({"harmless"})
 )
 REQUIREMENTS = Kind(
     "catalogue", "requirement", "requirements/*.toml", frozenset({"requirement"}), Catalogue
