@@ -87,11 +87,16 @@ def _read(text: str, status: str) -> Judgement:
     if status not in _CONVEYS or len(text) > LONGEST_READ or not is_english(text):
         return "unrecognised"
     read = Reading(text)
-    if UNREAD in read.text or read.asks_for_acts():
+    if UNREAD in read.text or read.asks_for_acts() or read.says(_ANOTHER_WAY) or _goes_alone(read):
         return "unrecognised"
     if _CONVEYS[status](read):
         return "conveys"
     return "convicted" if _is_beyond_doubt(read) and _is_wrong(read, status) else "unrecognised"
+
+
+def _goes_alone(read: Reading) -> bool:
+    """Whether it speaks of what is done by itself, or by the reader alone, and does not deny it."""
+    return read.says(r"\bself\b") and not read.denies(ANY_ACT, "you")
 
 
 _CLAIMED = (
@@ -110,10 +115,19 @@ _LEFT_TO_OPERATOR = (
     r"|\bnot in user"
 )
 _LOOPHOLE = (
-    r"\buntil (?!operator|tool need|.*ask)|\bwhile\b|(?<!not )(?<!not user )(?<!not user can )"
+    r"\b(?:user|you|someone) (?:and|or|is|can be|need) (?:\S+ )?operator\b|\bunless (?!operator)"
+    rf"|\b(?:user|you|someone) can (?!not|ask|be|need|know|change|accept|approve|{ENABLE})"
+    r"|\buntil (?!operator|tool need|.*ask)|\bwhile\b|(?<!not )(?<!not user )(?<!not user can )"
     r"\bgo\b|\bif (?!(?:user |someone )?(?:ask|need|require)|you|tool|be|operator|policy|cause)"
     r"|(?<!not )(?<!not in )(?<!user )\bapproval\b|\buser approval (?!can not)"
 )
+_ANOTHER_WAY = (
+    r"\bor (?:to |can )?(?:ask (?!operator)|require|need|go|use|change)(?![\w/])"
+    rf"|\bunless (?!operator|(?:user|someone) (?:have |need to )?(?:{ENABLE}|{APPROVE}|{REVIEW})"
+    rf"|(?:server|tool) is )|\byou have (?:go|{ANY_ACT})/ed"
+    r"|\bnot (?:need )?exist|(?<!not )\bsuffice"
+)
+"""What opens a way beside the remedy, or says that there is none."""
 _SPARES_USER = (
     r"\bnot (?:[^\s.]+ ){0,3}?ask(?:/ing)? (?:in )?(?:user|someone)"
     r"|\b(?:user|someone) (?:\S+ )?not (?:\S+ ){0,2}be ask"
@@ -191,10 +205,9 @@ def _of_unknown(read: Reading) -> bool:
 
 
 def _is_not_policy(read: Reading) -> bool:
-    """Whether it names no policy but to deny it, and does not tell to go ahead without the user."""
+    """Whether it names no policy but to deny it, and does not spare the user."""
     spoken = re.sub(_NOT_THEIRS, "", read.bare)
-    alone = read.says(r"\bself\b") and not read.denies(ANY_ACT, "you")
-    return not alone and not read.says(_SPARES_USER) and re.search(r"\bpolicy\b", spoken) is None
+    return not read.says(_SPARES_USER) and re.search(r"\bpolicy\b", spoken) is None
 
 
 def _is_no_other(read: Reading) -> bool:

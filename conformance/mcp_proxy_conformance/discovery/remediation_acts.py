@@ -13,7 +13,7 @@ ANY_ACT = f"{ENABLE}|{APPROVE}|{REVIEW}|start|change|use|repeat"
 """The canonical verbs of acts; `repeat` (`do so`) is the act before it once more."""
 DOERS = "operator|user|someone|nobody"
 _CLAUSE = re.compile(r" ?\. ?")
-_STATEMENT = re.compile(r" ?,| (?=(?:because|if|until|while) )")
+_STATEMENT = re.compile(r" ?,| (?=(?:because|who|if|unless|until|while) )")
 _THING = "(?:(?:the|only|tool|server|is|quarantine) )*"
 _ACT = re.compile(
     rf"(?<![{UNREAD}\w/])(?:(?:be|have(?= (?:the )?(?:tool|server))|require|need)(?: can)? {_THING}"
@@ -25,23 +25,25 @@ _BY_PERSON = re.compile(
     r"(operator|user|someone|you)\b"
 )
 _BY_YOURSELF = re.compile(r"(?:(?! (?:and|operator|user|ask)\b) \S+){0,4} self\b")
-_GOES_ON = re.compile(rf" ?(?:(?:and|by|the) )*(?:(?:{ANY_ACT})\b|(?:can|have|need|is) )")
+_GOES_ON = re.compile(rf" ?(?:(?:and|or|by|the|who) )*(?:(?:{ANY_ACT})\b|(?:can|have|need|is) )")
 _OF_ALL = re.compile(
     r" (?:the )?(?:locked )?(?:tool|server)\b(?! (?:place|go|tool is|in server))"
-    r"| (?:in|and|by) | ?[,.]|$"
+    r"| (?:in|and|or|by) | ?[,.]|$"
 )
-_VAIN = re.compile(r"(?:(?:the|need|and|ask) )*\w+/ing\b(?:(?!\bnot\b).)*")
+_VAIN = re.compile(r"(?:(?:the|need|and|or|ask) )*\w+/ing\b(?:(?!\bnot\b).)*")
 _DENIED = re.compile(
-    r"\bnot (?:(?:can|be|is|to|the|someone|user|you|operator|and|way|in|tool|server|have|let|place"
-    rf"|ask|ask/ing|need|only|policy|require|know|(?:{ANY_ACT})(?:/ing|/ed)?) )*$"
+    r"\bnot (?:(?:can|be|is|to|the|someone|user|you|operator|and|or|way|in|tool|server|have|let"
+    rf"|place|ask|ask/ing|need|only|policy|require|know|(?:{ANY_ACT})(?:/ing|/ed)?) )*$"
 )
 _NOUN_BEFORE = re.compile(
     r"(?<!can )(?<!to )(?<!not )(?<!let )(?<!have )(?<!ask )\b(?:the|policy|operator|user|lock) $"
 )
 _NOUN_AFTER = re.compile(
-    r" (?:is|in|to|need|by|have|can|require|policy|place|and|because|until|lock\S*)\b| ?[,.]| ?$"
+    r" (?:is|in|to|need|by|have|can|require|policy|place|and|or|because|until|lock\S*)\b| ?[,.]| ?$"
 )
-_NOUN_FIRST = re.compile(r" (?:require|need|in|is|lock\S*)(?: |$)| to (?:the )?\w+ (?:is )?lock")
+_NOUN_FIRST = re.compile(
+    r" (?:require|need|in|is|lock\S*)(?: |$)| can be lock| to (?:the )?\w+ (?:is )?lock"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,8 @@ class Reading:
 
 def _points_to_discovery(clause: str) -> bool:
     """Whether it only says `see retrieve_tools with include_disabled`."""
-    return "pointer" in clause and all(act.verb in ("use", "change") for act in _acts(clause))
+    acts = [act.verb for act in _acts(clause)]
+    return "pointer" in clause and acts.count("use") <= 1 and {*acts} <= {"use", "change"}
 
 
 def _acts(text: str) -> Iterator[Act]:
@@ -108,7 +111,7 @@ def _acts(text: str) -> Iterator[Act]:
         doer = carried = "nobody"
         vain = _VAIN.match(clause) if len(re.findall(r"\bnot\b", clause)) == 1 else None
         at = 0
-        for statement in _STATEMENT.split(clause):
+        for statement in filter(None, _STATEMENT.split(clause)):
             at = clause.find(statement, at)
             doer = carried if _GOES_ON.match(statement) else "nobody"
             last = 0
@@ -148,9 +151,9 @@ def _doer(ahead: str, behind: str, before: str) -> str:
 
 def _is_noun(found: re.Match[str], ahead: str, behind: str) -> bool:
     """Whether it is a thing, as in `the change`, or done to the logs."""
-    if re.match(r" (?:(?:the|server|is|tool|in) )*logs", behind) or re.search(
-        r"\blogs (?:can )?$", ahead
-    ):
+    looks = (found["done"] or found["verb"]) in ("review", "inspect")
+    of_logs = re.match(r" (?:(?:the|server|is|tool|in) )*logs", behind)
+    if looks and (of_logs or re.search(r"\blogs (?:can )?$", ahead)):
         return True
     if found["done"] or "/" in found[0]:
         return False
@@ -171,9 +174,13 @@ def _is_denied(found: re.Match[str], ahead: str, behind: str) -> bool:
 def _comes_after(ahead: str, behind: str, *, remedied: bool) -> bool:
     if re.match(r" ?(?:only )?until\b(?! and)| ?to $", ahead):
         return True
-    joined = re.search(r"(?:\band|\bif\b.*) (?:you |to |can )*$", f" {ahead}") is not None
+    joined = re.search(
+        r"\band (?:you |to |can )*$"
+        r"|\bif (?:(?:the )?user |someone )?(?:can )?(?:need|require) (?:you |tool )?(?:to )?$",
+        ahead,
+    )
     later = re.match(r" (?:tool )?(?:the )?only until\b| (?:\S+ ){0,2}later\b", behind) is not None
-    return later or (joined and remedied)
+    return later or (joined is not None and remedied)
 
 
 def _object(found: re.Match[str], ahead: str, behind: str) -> str:
