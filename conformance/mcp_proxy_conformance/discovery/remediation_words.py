@@ -103,12 +103,14 @@ _CONTRACTIONS = (
 )
 _NAMES = (
     (re.compile(r"\binclude_disabled\W{0,4}(?:is |set |to )*true\b"), " pointer "),
+    (re.compile(r"(?<!\w)_([^\W_](?:[^_]*[^\W_])?)_(?!\w)"), r"\1"),
+    (re.compile(r"(?:^|(?<=\s))[2-9][.)]\s"), " . then "),
     (re.compile(r"</?[a-z]+>|(?<=\s)-(?=\s)"), " . "),
     (re.compile(r"https?://\S*[\w/]|\b[\w-]+[:.]\w[\w:.-]*\w"), " tool "),
     (re.compile(r"\{(?:\w+[_.])?(tool|server)(?:[_.]\w+)?\}"), r" the \1 "),
     (re.compile(r"\{\w+\}|\b[a-z0-9]+(?:_[a-z0-9]+)+\b|(?<=[\"'`])[\w-]+(?=[\"'`])"), " tool "),
 )
-"""Places, identifiers and placeholders; names of tools and servers say nothing."""
+"""Emphasis, numbers of steps, places, identifiers, placeholders; names say nothing."""
 _SPLIT_ON = re.compile(
     r"\b(turn|switch|flip|flick|put|bring|toggle)(s|ed|ing|ting)? "
     r"((?:(?!off\b|on\b|and\b|to\b)[\w'-]+ ){1,4}?)(back on|on|back)\b(?! (?:the|their|its|your)\b)"
