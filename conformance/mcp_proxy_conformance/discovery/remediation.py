@@ -129,7 +129,7 @@ _ANOTHER_WAY = (
 )
 """What opens a way beside the remedy, or says that there is none."""
 _SPARES_USER = (
-    r"\bnot (?:[^\s.]+ ){0,3}?ask(?:/ing)? (?:in )?(?:user|someone)"
+    r"\bnot (?:[^\s.]+ ){0,3}?ask(?:/ing\b|(?:/ing)? (?:in )?(?:user|someone))|\buntil later\b"
     r"|\b(?:user|someone) (?:\S+ )?not (?:\S+ ){0,2}be ask"
     r"|\bnot (?:require )?approval|\bapproval (?:is )?not"
 )

@@ -12,9 +12,18 @@ import pytest
 from mcp_proxy_conformance.catalogue.resources import fixtures_dir
 from mcp_proxy_conformance.discovery.remediation import judge, mask
 
-CORPORA = ("second-corpus", "third-corpus", "fourth-corpus")
-CONVICTED = {"second-corpus": 6, "third-corpus": 21, "fourth-corpus": 5}
-"""So many unfair texts are found without the help of whoever wrote them, at least."""
+CONVICTED = {
+    "second-corpus": 6,
+    "third-corpus": 21,
+    "fourth-corpus": 5,
+    "fifth-corpus": 8,
+    "sixth-corpus": 13,
+    "seventh-corpus": 8,
+    "eighth-corpus": 11,
+    "ninth-corpus": 8,
+}
+"""How many unfair texts of each corpus are convicted, at least."""
+CORPORA = tuple(CONVICTED)
 
 
 def texts(corpus: str) -> list[dict[str, Any]]:
