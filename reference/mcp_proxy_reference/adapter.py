@@ -30,6 +30,8 @@ class RefusedError(Exception):
 class Target:
     """One running proxy, its config file, and its operator API."""
 
+    program = (sys.executable, "-m", "mcp_proxy_reference", "serve")
+
     def __init__(self, folder: Path, world: Json) -> None:
         """Write the config, start the proxy, make a token for each agent."""
         self.folder = folder
@@ -43,9 +45,9 @@ class Target:
 
     def run(self) -> None:
         """Start the process; its first line is its address."""
-        command = ["-m", "mcp_proxy_reference", "serve", f"--config={self.folder / 'config.json'}"]
+        folders = [f"--config={self.folder / 'config.json'}", f"--data-dir={self.folder}"]
         self.process = subprocess.Popen(  # noqa: S603 - this very program
-            [sys.executable, *command, f"--data-dir={self.folder}", "--listen=127.0.0.1:0"],
+            [*self.program, *folders, "--listen=127.0.0.1:0"],
             stdout=subprocess.PIPE,
             stdin=subprocess.DEVNULL,
         )
@@ -151,7 +153,7 @@ def answer(target: Target, request: Json) -> Json:
     return {"unsupported": True}
 
 
-def main() -> None:
+def main(make: type[Target] = Target) -> None:
     """Answer each line of standard input with one line, until there are no more."""
     target: Target | None = None
     try:
@@ -159,7 +161,7 @@ def main() -> None:
             request = json.loads(line)
             try:
                 if request["op"] == "start":
-                    target = Target(Path(request["dir"]), request["world"])
+                    target = make(Path(request["dir"]), request["world"])
                     said: Json = {"ok": target.way_in()}
                 else:
                     assert target is not None, "nothing was started"

@@ -1,0 +1,51 @@
+"""Adapter of one mutant of the reference, so that a run can be seen to fail.
+
+`python -m mcp_proxy_mutants.adapter cap-lets-one-more` answers as `mcp_proxy_reference.adapter`
+does, for a proxy that is wrong in that way.
+"""
+
+import asyncio
+import json
+import signal
+import sys
+from pathlib import Path
+
+import click
+
+from mcp_proxy_mutants.proxy.mutants import mutants
+from mcp_proxy_mutants.proxy.variants import variants
+from mcp_proxy_reference.adapter import Target
+from mcp_proxy_reference.adapter import main as answer_lines
+
+CHANGED = {changed.id: changed for changed in (*mutants(), *variants())}
+
+
+@click.command()
+@click.argument("name", type=click.Choice(sorted(CHANGED), case_sensitive=False), metavar="MUTANT")
+@click.option("--config", type=click.Path(path_type=Path), help="Serve, with this file.")
+@click.option("--data-dir", type=click.Path(path_type=Path), help="Folder of its state.")
+@click.option("--listen", help="Accepted; the address is always a free one of the loopback.")
+def main(name: str, config: Path | None, data_dir: Path | None, listen: str | None) -> None:
+    """Answer the lines of an adapter for the proxy that is wrong in one way, MUTANT."""
+    del listen
+    if config is not None and data_dir is not None:
+        asyncio.run(_serve(name, config, data_dir))
+        return
+
+    class MutantTarget(Target):
+        program = (sys.executable, "-m", "mcp_proxy_mutants.adapter", name)
+
+    answer_lines(MutantTarget)
+
+
+async def _serve(name: str, config: Path, data_dir: Path) -> None:
+    ended = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
+    async with CHANGED[name].open(config, data_dir) as proxy:
+        sys.stdout.write(json.dumps({"url": proxy.url}) + "\n")
+        sys.stdout.flush()
+        await ended.wait()
+
+
+if __name__ == "__main__":
+    main()
