@@ -1,7 +1,8 @@
-"""What is expected against what was observed, as differences that name their path."""
+"""Differences between what is expected and what was observed, each with its path."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any
@@ -15,21 +16,21 @@ def difference(op: str, observed: Any, expected: Any) -> list[str]:
     """Lines that name each differing path of an equation; both sides of any other comparison."""
     left, right = _plain(observed), _plain(expected)
     relation = "" if op == "==" else f"{op} "
-    lines = [f"observed: {_short(left)}", f"expected: {relation}{_short(right)}"]
+    sides = [f"observed: {_short(left)}", f"expected: {relation}{_short(right)}"]
     if op != "==" or not isinstance(left, (list, dict)):
-        return lines
+        return sides
     try:
         tree = DeepDiff(right, left, ignore_order=False, view="tree", verbose_level=1)
         rows = [_row(change) for changes in tree.values() for change in changes]
     except Exception:  # noqa: BLE001 - a difference that cannot be shown is no fault of the target
-        return lines
+        return sides
     if len(rows) > MOST:
         rows = [*rows[:MOST], f"... and {len(rows) - MOST} more differences"]
-    return lines + rows
+    return rows or sides
 
 
 def _row(change: Any) -> str:
-    path = change.path(root="") or "the top"
+    path = " / ".join(map(str, change.path(output_format="list"))) or "the top"
     return f"at {path}: expected {_short(change.t1)}, observed {_short(change.t2)}"
 
 
@@ -49,5 +50,8 @@ def _plain(value: Any) -> Any:
 
 
 def _short(value: Any) -> str:
-    text = repr(value)
+    """The value as JSON; what is not there is absent."""
+    if value is ... or type(value).__name__ == "NotPresent":
+        return "absent"
+    text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= WIDTH else f"{text[:WIDTH]}... ({len(text)} characters)"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from collections.abc import Mapping
@@ -61,7 +60,11 @@ def read(result: Result) -> Evidence:
 
 
 def guilty(result: Result, messages: Mapping[str, Message]) -> tuple[Guilty, ...]:
-    """Of a failure the messages of the target that hold what was observed, else its last one."""
+    """Of a failure the messages of the target that hold what was observed, else its last answer.
+
+    The last answer is that to a call, where the check made any: what it asks beside its calls, as
+    for the list of tools, is not what it is about.
+    """
     if result.verdict not in ("fail", "waived"):
         return ()
     told = [place for place in result.messages if is_of_target(messages[place])]
@@ -74,7 +77,13 @@ def guilty(result: Result, messages: Mapping[str, Message]) -> tuple[Guilty, ...
     }
     if found:
         return tuple(Guilty(place, found[place]) for place in told if place in found)
-    return tuple(Guilty(place, "") for place in told[-1:])
+    asked = list(zip(["", *result.messages], result.messages, strict=False))
+    answers = [
+        place
+        for before, place in asked
+        if before and place in told and "tools/call" in messages[before].note
+    ]
+    return tuple(Guilty(place, "") for place in (answers or told)[-1:])
 
 
 def is_of_target(message: Message) -> bool:
@@ -85,8 +94,8 @@ def is_of_target(message: Message) -> bool:
 def _text(shown: str) -> str:
     """The text that an evidence line shows in quotes; empty where it is none or was cut."""
     try:
-        value = ast.literal_eval(shown)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        value = json.loads(shown)
+    except (ValueError, RecursionError):
         return ""
     return value if isinstance(value, str) and len(value) >= LEAST else ""
 

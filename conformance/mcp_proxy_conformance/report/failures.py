@@ -7,12 +7,13 @@ from pathlib import Path
 
 from mcp_proxy_conformance.report.colour import Line, indented, short
 from mcp_proxy_conformance.report.document import Message, Report
+from mcp_proxy_conformance.report.evidence import guilty
 from mcp_proxy_conformance.report.retelling import request, sentence
 from mcp_proxy_conformance.verdict.result import ClauseVerdict, Result
 
 SHOWN, NAMED = 3, 5
 """Failures of one clause that are told, and names of further ones."""
-EVIDENCE, REASON, MESSAGES, BODY = 8, 2, 4, 300
+EVIDENCE, REASON, MESSAGES, BODY = 8, 2, 2, 300
 """Lines of evidence and of the reason before it, messages, characters of a message's body."""
 LONGEST_REQUEST = 2000
 """Characters of a request that is told as a command."""
@@ -68,17 +69,25 @@ def _told(
 
 def _whole(result: Result, report: Report, path: Path) -> list[Line]:
     lines = [Line(f"  {result.name} on {result.stage}"), *_evidence(result, path)]
-    cited = result.messages
-    if len(cited) > MESSAGES:
-        lines.append(Line(f"    {len(cited) - MESSAGES} earlier messages are in {path}"))
-    for place in cited[-MESSAGES:]:
+    shown = _telling(result, report)
+    for place in shown:
         lines += _message(place, report.messages[place])
+    if len(result.messages) > len(shown):
+        rest = len(result.messages) - len(shown)
+        lines.append(Line(f"    {rest} other messages of this check are in {path}"))
     command = request(result, report)
     if len(command) > LONGEST_REQUEST:
         lines.append(Line(f"    Request: {len(command)} characters; report {path} --format html"))
     elif command:
         lines.append(Line(f"    Request, in that state: {command}", whole=True))
     return lines
+
+
+def _telling(result: Result, report: Report) -> tuple[str, ...]:
+    """The answer that the failure is about, and what was asked before it; else the last ones."""
+    about = [one.place for one in guilty(result, report.messages)]
+    end = result.messages.index(about[0]) + 1 if about else len(result.messages)
+    return result.messages[max(0, end - MESSAGES) : end]
 
 
 def _evidence(result: Result, path: Path) -> list[Line]:

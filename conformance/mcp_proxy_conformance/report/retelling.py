@@ -130,9 +130,9 @@ def again(result: Result) -> str:
 
 
 def request(result: Result, report: Report) -> str:
-    """The request that brought what was observed, else the last one; empty when there is none."""
+    """The request that brought what was observed, else the last call; empty when there is none."""
     messages, places = report.messages, result.messages
-    found = next((one.place for one in guilty(result, messages) if one.found), None)
+    found = next((one.place for one in guilty(result, messages)), None)
     until = len(places) if found is None else places.index(found)
     asked = [messages[place] for place in places[:until] if _is_request(messages[place])]
     return curl(asked[-1]) if asked else ""

@@ -251,8 +251,8 @@ def _first_line(error: Exception) -> str:
 
 
 def told(ending: Ending, evidence: Sequence[str]) -> str:
-    """The reason; the first difference says more than the comparison as it stands in the check."""
-    return "; ".join(evidence[2:3] or evidence[:2]) or ending.reason
+    """The reason; differences say more than the comparison as it stands in the check."""
+    return "; ".join(evidence[:2]) or ending.reason
 
 
 def with_log(ending: Ending, started: Started) -> Ending:

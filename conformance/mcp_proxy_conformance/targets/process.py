@@ -18,9 +18,7 @@ from mcp_proxy_conformance.wire.printed import Printed
 from mcp_proxy_conformance.wire.program import lacking
 
 LOG_TAIL = 4000
-PASSING = (
-    errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ETXTBSY, errno.EFAULT
-)
+PASSING = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ETXTBSY, errno.EFAULT)
 PAUSES_S = (0.1, 0.4, 1.5)
 """Reasons for which no program starts now and one may soon, and how long to wait in between."""
 NO_PROGRAM = "name an executable program"

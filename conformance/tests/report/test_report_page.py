@@ -129,12 +129,12 @@ def test_html_tells_a_failure_with_all_that_it_rests_on() -> None:
 
 def test_the_differing_path_is_told_apart() -> None:
     """A line that can be read in two ways is left as it is."""
-    plain = "at ['tools'][2]['status']: expected 'disabled_by_config', observed 'disabled_by_user'"
-    double = "at ['a']: expected 'x, observed 1', observed 'y'"
+    plain = 'at tools / 2 / status: expected "disabled_by_config", observed "disabled_by_user"'
+    double = 'at a: expected "x, observed 1", observed "y"'
     page = unescape(html.render(typed(told(said("received", "{}"), evidence=[plain, double]))))
 
-    assert "<dt>where</dt><dd><mark><code>['tools'][2]['status']</code></mark></dd>" in page
-    assert "<dt>expected</dt><dd><code>'disabled_by_config'</code></dd>" in page
+    assert "<dt>where</dt><dd><mark><code>tools / 2 / status</code></mark></dd>" in page
+    assert '<dt>expected</dt><dd><code>"disabled_by_config"</code></dd>' in page
     assert f"<pre>{double}</pre>" in page
 
 
@@ -142,7 +142,7 @@ def test_the_message_that_holds_what_was_observed_is_marked() -> None:
     """Also as JSON inside of JSON; its request is the one to copy."""
     inner = r'{"jsonrpc":"2.0","result":{"text":"{\"map\":\"ask the \\\"user\\\"\"}"}}'
     first, second = said("sent", '{"id":1}'), said("sent", '{"id":2}')
-    lines = ["at ['map']: expected 'none', observed 'ask the \"user\"'"]
+    lines = ['at map: expected "none", observed "ask the \\"user\\""']
     page = unescape(
         html.render(typed(told(first, said("received", inner), second, evidence=lines)))
     )
@@ -155,7 +155,7 @@ def test_the_message_that_holds_what_was_observed_is_marked() -> None:
 def test_what_was_observed_is_shown_wherever_it_is_in_a_body() -> None:
     """A little of what stands before it, and the rest after it."""
     body = "x" * 9000 + "ask the user" + "y" * 9000
-    lines = ["at ['map']: expected '', observed 'ask the user'"]
+    lines = ['at map: expected "", observed "ask the user"']
     page = html.render(typed(told(said("received", body), evidence=lines)))
 
     assert f"<pre>… {'x' * 300}<mark>ask the user</mark>yyy" in page
@@ -173,7 +173,7 @@ def test_a_call_that_reached_an_upstream_is_told_with_its_way() -> None:
 def test_of_many_messages_the_guilty_and_the_last_are_shown() -> None:
     """The others are counted."""
     many = [said("received", f'"word {number}"') for number in range(100)]
-    lines = ["at ['x']: expected '', observed 'word 7\"'"]
+    lines = ['at x: expected "", observed "word 7\\""']
     words = Page(html.render(typed(told(*many, evidence=lines)))).words
 
     assert "100 messages, in order; look at number 8 first" in words

@@ -158,9 +158,9 @@ def test_control_characters_are_shown_as_escapes(raw: str, shown: str) -> None:
 
 def test_a_difference_names_its_path() -> None:
     """Each differing place is told with what was expected and what was observed."""
-    lines = difference("==", {"a": [1, 2]}, {"a": [1, 3]})
+    lines = difference("==", {"a": [1, None]}, {"a": [1, "x"]})
 
-    assert lines[-1] == "at ['a'][1]: expected 3, observed 2"
+    assert lines == ['at a / 1: expected "x", observed null']
 
 
 COMMANDS = ["::error::x", "  ::set-output name=a::b", "##[error]x", "a ##vso[task.complete]x"]
