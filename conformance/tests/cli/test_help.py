@@ -1,4 +1,4 @@
-"""Help is true: it names what there is, README names nothing else, and it costs no import."""
+"""Help is true: it names what there is, README and pages name nothing else, it costs no import."""
 
 from __future__ import annotations
 
@@ -18,10 +18,19 @@ from click.testing import CliRunner
 from mcp_proxy_conformance.cli import COMMANDS, main
 from mcp_proxy_conformance.cli.run import KINDS, run
 
-README = Path(__file__).parents[3] / "README.md"
+ROOT = Path(__file__).parents[3]
+PAGES = [ROOT / "README.md", *sorted((ROOT / ".github").glob("*.md"))]
 HEAVY = {"pytest", "hypothesis", "uvicorn", "httpx2", "jsonschema", "jinja2", "deepdiff", "syrupy"}
-OTHERS = {"--target", "--extra-index-url", "--strict-markers", "--header", "--version"}
-"""Options in README that are pytest's, or the plugin's."""
+OTHERS = {
+    "--target",
+    "--extra-index-url",
+    "--strict-markers",
+    "--header",
+    "--version",
+    "--network",
+    "--help",
+}
+"""Options in the pages that are other programs', pytest's, or the plugin's."""
 
 
 def commands(group: click.Group, *names: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
@@ -44,8 +53,8 @@ def options(command: click.Command) -> set[str]:
 
 
 def spans() -> list[str]:
-    """The command lines in README: those of its blocks, and those in its sentences."""
-    text = README.read_text(encoding="utf-8")
+    """The command lines in README and the pages: those of blocks, and those in sentences."""
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
     blocks = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
     lines = [line.split(" #")[0] for block in blocks for line in block.splitlines()]
     rest = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
@@ -74,15 +83,16 @@ def test_the_examples_of_a_command_can_be_read(names: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("line", spans())
-def test_readme_names_only_what_there_is(line: str) -> None:
+def test_pages_name_only_what_there_is(line: str) -> None:
     """Every command line in it is one of ours, with options that it has."""
     assert unknown(line) == []
 
 
-def test_every_option_in_readme_exists() -> None:
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_option_in_a_page_exists(page: Path) -> None:
     """In sentences too, where the command is not named."""
     known = {word for one in EVERY.values() for word in options(one)}
-    text = README.read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
     told = {word for span in re.findall(r"`([^`\n]+)`", text) for word in shlex_of(span)}
     named = {word.partition("=")[0] for word in told if re.match(r"--[a-z]", word)}
 

@@ -1,0 +1,65 @@
+"""README and the pages: short, linked to what there is, and showing what a command prints."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+README = ROOT / "README.md"
+PAGES = [README, ROOT / "reference" / "README.md"]
+PAGES += [*sorted((ROOT / ".github").glob("*.md")), *sorted((ROOT / "schemas").glob("*.md"))]
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors that the headings of a page get."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", one.strip().lower()).replace(" ", "-") for one in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}-{page.stem}")
+def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
+    """To a file that exists, and to a heading in it."""
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    dead = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if target.startswith(("http://", "https://")):
+            continue
+        path, _, fragment = target.partition("#")
+        found = (page.parent / path).resolve() if path else page
+        if not found.exists() or (fragment and fragment not in anchors(found)):
+            dead.append(target)
+
+    assert dead == []
+
+
+def test_every_page_is_in_the_contents() -> None:
+    """Nothing is lost beside README."""
+    contents = (ROOT / ".github" / "CONTENTS.md").read_text(encoding="utf-8")
+    pages = {page.name for page in (ROOT / ".github").glob("*.md")} - {"CONTENTS.md"}
+
+    assert {page for page in pages if f"({page})" not in contents} == set()
+
+
+def test_readme_is_short() -> None:
+    """One page; all else is a page by task."""
+    assert len(README.read_text(encoding="utf-8").splitlines()) <= 150
+
+
+def test_the_failure_in_readme_is_what_its_command_prints(tmp_path: Path) -> None:
+    """Each line of the block is printed, in that order."""
+    section = README.read_text(encoding="utf-8").partition("## What a failure looks like")[2]
+    command, shown = re.findall(r"```(?:sh)?\n(.*?)```", section, re.DOTALL)[:2]
+    words = shlex.split(command)
+    words[0] = str(Path(sys.executable).with_name(words[0]))
+    words[words.index("python")] = sys.executable
+
+    ended = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    printed = iter(ended.stdout.splitlines())
+    missing = [line for line in shown.splitlines() if line and line not in printed]
+    assert missing == []
+    assert ended.returncode == 1
