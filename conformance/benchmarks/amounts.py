@@ -1,12 +1,12 @@
-"""Numbers that a benchmark is given."""
+"""Argument type of the benchmarks: whole numbers above 0."""
 
 from __future__ import annotations
 
 import argparse
 
 
-def positive(told: str) -> int:
-    """A whole number above 0; raises argparse.ArgumentTypeError."""
-    if not (told.isascii() and told.isdecimal() and int(told) > 0):
-        raise argparse.ArgumentTypeError(f"{told!r} is no whole number above 0")
-    return int(told)
+def positive(text: str) -> int:
+    """Parse a whole number above 0; raises argparse.ArgumentTypeError."""
+    if not (text.isascii() and text.isdecimal() and int(text) > 0):
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
+    return int(text)

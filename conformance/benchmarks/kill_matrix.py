@@ -1,4 +1,4 @@
-"""What the proof of the checks costs: the kill matrix of the selftest, row by row.
+"""Cost of the kill matrix of the selftest, row by row.
 
 `python kill_matrix.py --part 1/24` runs that part of `mcp-proxy-conformance selftest` at each
 number of `--jobs` at once, and prints one line of JSON for each: seconds, rows of each kind, what
@@ -24,18 +24,18 @@ WORST = 10
 
 
 def matrix(part: str, jobs: int, folder: Path) -> Any:
-    """The document of a selftest; its own words go to standard error."""
+    """Run a selftest and return its JSON document; its output goes to standard error."""
     report = folder / f"{jobs}.json"
     command = [sys.executable, "-m", "mcp_proxy_conformance", "selftest", "--part", part]
     command += ["--jobs", str(jobs), "--json", str(report)]
     done = subprocess.run(command, check=False, stdout=sys.stderr)  # noqa: S603 - our own
     if not report.exists():
-        sys.exit(done.returncode or 1)  # it has said why
+        sys.exit(done.returncode or 1)  # it has printed the reason
     return json.loads(report.read_text(encoding="utf-8"))
 
 
 def figures(document: Any, jobs: int) -> dict[str, object]:
-    """What the rows cost."""
+    """Return the cost of the rows: counts by kind and cell, median, slowest, rows a minute."""
     rows, seconds = document["rows"], document["timing"]["seconds"]
     slow = sorted(rows, key=lambda row: row["seconds"], reverse=True)[:WORST]
     return {
@@ -51,17 +51,17 @@ def figures(document: Any, jobs: int) -> dict[str, object]:
 
 
 def main() -> int:
-    """Run it for each number of jobs, and tell."""
+    """Run the matrix for each number of jobs and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("--part", default="1/1", help="every Nth row, as for the selftest")
     parser.add_argument("--jobs", type=positive, nargs="+", default=[2])
-    asked = parser.parse_args()
+    options = parser.parse_args()
     good = True
     with tempfile.TemporaryDirectory() as folder:
-        for jobs in asked.jobs:
-            told = figures(matrix(asked.part, jobs, Path(folder)), jobs)
-            good = good and bool(told["good"])
-            print(json.dumps(told), flush=True)
+        for jobs in options.jobs:
+            summary = figures(matrix(options.part, jobs, Path(folder)), jobs)
+            good = good and bool(summary["good"])
+            print(json.dumps(summary), flush=True)
     return int(not good)
 
 

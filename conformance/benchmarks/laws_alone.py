@@ -1,10 +1,10 @@
-"""What the laws of discovery find out with no other check beside them.
+"""Kill rate of the laws of discovery with no other check beside them.
 
-`python laws_alone.py` tries them on every counterexample of discovery, one process each, and on
-every fair variant, and prints one line of JSON: how many are killed, which survive (`unlisted`:
-those that laws_alone.toml gives no reason for), and which fair ones are accused. It ends with 1
-when fewer than 85 of 100 are killed, or a fair one is accused. `--only ID` tries those alone,
-`--examples N` generates more worlds, `--part I/N` tries every Nth.
+`python laws_alone.py` tries them on every mutant of discovery, one process each, and on every fair
+variant, and prints one line of JSON: how many are killed, which survive (`unlisted`: those that
+laws_alone.toml gives no reason for), and which fair ones are accused. It ends with 1 when fewer
+than 85 of 100 are killed, or a fair one is accused. `--only ID` tries those alone, `--examples N`
+generates more worlds, `--part I/N` tries every Nth.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ from mcp_proxy_conformance.selftest.warming import warm
 
 LEAST, LIMIT_S = 0.85, 240.0
 LISTED = Path(__file__).with_suffix(".toml")
-"""Those that were seen to survive, each with the reason."""
+"""Mutants known to survive, each with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What the laws said of one changed proxy: the clauses they accuse it by, and a path."""
+    """Verdict of the laws on one changed proxy: the clauses they accuse it by, and a path."""
 
     clauses: tuple[str, ...]
     path: str = ""
 
 
 def tried(trial: Trial, examples: int) -> Told:
-    """Play the worlds until a law convicts by a clause that is broken; all of them on fair ones.
+    """Play the worlds until a law convicts by a clause that is broken; all of them on fair proxies.
 
-    On a counterexample each law of its clauses is tried, on fair ones every law.
+    On a mutant each law of its clauses is tried, on fair proxies every law.
     """
     target, cited = trial.target(), set(trial.clauses)
     laws = [name for name, law in LAWS.items() if trial.kind == "variant" or cited & {*law.clauses}]
@@ -57,7 +57,7 @@ def tried(trial: Trial, examples: int) -> Told:
                 for law in played.broken:
                     for path, clauses in played.of(law):
                         firm = [c for c in clauses if catalogue().clause(c).judgement == "F"]
-                        accused |= {one: path for one in firm if one not in accused}
+                        accused |= {clause: path for clause in firm if clause not in accused}
                 if trial.kind == "fault" and accused.keys() & cited:
                     break
     finally:
@@ -69,30 +69,30 @@ def of_discovery(trial: Trial) -> bool:
     """Whether it breaks a clause of discovery that convicts in any run, or is a fair proxy."""
     if trial.kind == "variant":
         return not trial.loads
-    known = [catalogue().clause(one) for one in profile("discovery").clauses]
-    firm = {one.id for one in known if one.judgement == "F" and one.asked_by is None}
+    known = [catalogue().clause(clause) for clause in profile("discovery").clauses]
+    firm = {clause.id for clause in known if clause.judgement == "F" and clause.asked_by is None}
     return trial.kind == "fault" and bool(set(trial.clauses) & firm)
 
 
 def main() -> int:
-    """Try them, and print what came of it."""
+    """Try the chosen trials and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--examples", type=positive, default=6)
     parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--part", default="1/1")
     parser.add_argument("--jobs", type=positive, default=2)
     parser.add_argument("--kind", choices=["fault", "variant"])
-    given = parser.parse_args()
-    number, parts = map(int, given.part.split("/"))
-    chosen = [one for one in trials() if of_discovery(one)]
-    chosen = [one for one in chosen if given.kind in (None, one.kind)]
-    chosen = [one for one in chosen if not given.only or one.changed.id in given.only]
+    options = parser.parse_args()
+    number, parts = map(int, options.part.split("/"))
+    chosen = [trial for trial in trials() if of_discovery(trial)]
+    chosen = [trial for trial in chosen if options.kind in (None, trial.kind)]
+    chosen = [trial for trial in chosen if not options.only or trial.changed.id in options.only]
     chosen = chosen[number - 1 :: parts]
     warm(reference=True)
     killed, survived, accused, broken = 0, {}, {}, {}
     with tempfile.TemporaryDirectory() as folder:
-        work = partial(tried, examples=given.examples)
-        for done in forked(work, chosen, Path(folder), at_once=given.jobs, limit_s=LIMIT_S):
+        work = partial(tried, examples=options.examples)
+        for done in forked(work, chosen, Path(folder), at_once=options.jobs, limit_s=LIMIT_S):
             trial, name = done.job, done.job.changed.id
             if done.value is None:
                 broken[name] = done.failure
@@ -103,14 +103,14 @@ def main() -> int:
             elif trial.kind == "fault":
                 survived[name] = [*trial.clauses, "|", *done.value.clauses]
             sys.stderr.write(f"{name} {done.seconds:.1f} {done.value or done.failure}\n")
-    faults = sum(one.kind == "fault" for one in chosen)
+    faults = sum(trial.kind == "fault" for trial in chosen)
     listed = tomllib.loads(LISTED.read_text(encoding="utf-8"))["survivors"]
     unlisted = sorted(survived.keys() - listed.keys())
-    told = {
+    figures = {
         "faults": faults, "killed": killed, "survived": survived, "unlisted": unlisted,
         "accused": accused, "broken": broken,
     }  # fmt: skip
-    print(json.dumps(told))
+    print(json.dumps(figures))
     return int(bool(accused or broken) or killed < LEAST * faults)
 
 

@@ -1,4 +1,4 @@
-"""What a discovery request costs as locked tools grow: on the reference, and in the suite.
+"""Cost of a discovery request as locked tools grow: on the reference, and in the suite.
 
 `python locked_tools.py 10 100 1000 10000 100000` starts the reference with so many locked tools and
 a callable one, then asks for all of them in turn: the standard library's HTTP client, which throws
@@ -41,16 +41,16 @@ ASKED = {"query": WORD, "include_disabled": True}
 
 
 def crowd(count: int) -> World:
-    """One server: so many tools that the operator denies, and one that may be called."""
+    """Return a world of one server: `count` tools that the operator denies, and a callable one."""
     locked = tuple(Tool(name=f"delete_{n}", description=f"Delete {WORD}.") for n in range(count))
     free = Tool(name="list", description=f"List {WORD}.")
-    deny = tuple(one.name for one in locked)
+    deny = tuple(tool.name for tool in locked)
     server = Server(name="crowd", tools=(free, *locked), deny=deny, page_size=PAGE)
     return World(servers=(server,), id=f"crowd-{count}")
 
 
 class Bare:
-    """The plainest client there is: a handshake, then requests whose answers nobody looks at."""
+    """Minimal client: a handshake, then requests whose answers are discarded."""
 
     def __init__(self, url: str) -> None:
         place = urlsplit(url)
@@ -66,7 +66,7 @@ class Bare:
         self._headers |= {"mcp-session-id": session or "", "mcp-protocol-version": REVISION}
 
     def discover(self) -> None:
-        """One discovery request."""
+        """Send one discovery request."""
         self._post("tools/call", {"name": "retrieve_tools", "arguments": ASKED})
 
     def _post(self, method: str, params: Mapping[str, object]) -> http.client.HTTPResponse:
@@ -82,37 +82,37 @@ class Bare:
 
 
 def milliseconds(act: Callable[[], object]) -> float:
-    """How long an act takes."""
+    """Return the milliseconds that an act takes."""
     began = time.perf_counter()
     act()
     return 1e3 * (time.perf_counter() - began)
 
 
 def peak_mb() -> float:
-    """The most memory that this process ever had."""
+    """Return the peak memory of this process, in MB of 1024 * 1024 bytes."""
     unit = 1 if sys.platform == "darwin" else 1024
     return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / (1 << 20), 1)
 
 
 def measured(target: Target, count: int, scratch: Path) -> dict[str, object]:
-    """The figures of one size."""
+    """Start the reference with `count` locked tools and return the figures."""
     began = time.monotonic()
     started = Started(target, crowd(count), scratch)
     try:
         bench = Bench(started, Armed(states={}))
 
-        def seen() -> tuple[int, int]:
+        def observe() -> tuple[int, int]:
             try:
                 answer = bench.discover(WORD, include_disabled=True)
             except Unreachable:
-                return 0, 0  # it is busy with its tools still
+                return 0, 0  # still busy with its tools
             return len(answer.tools), len(answer.statuses())
 
         whole = (1, min(CAP, count))
-        right = poll(seen, lambda found: found == whole, READY_S) == whole
+        right = poll(observe, lambda sizes: sizes == whole, READY_S) == whole
         ready_s = time.monotonic() - began
         with closing(Bare(started.access.url)) as bare:
-            pairs = [(milliseconds(bare.discover), milliseconds(seen)) for _ in range(ROUNDS)]
+            pairs = [(milliseconds(bare.discover), milliseconds(observe)) for _ in range(ROUNDS)]
         received = started.transcript.since(0)[-1]
     finally:
         started.close()
@@ -120,7 +120,7 @@ def measured(target: Target, count: int, scratch: Path) -> dict[str, object]:
         "locked": count,
         "right": right,
         "listed_s": round(ready_s, 2),
-        "bare_ms": round(statistics.median(one for one, _ in pairs), 2),
+        "bare_ms": round(statistics.median(bare for bare, _ in pairs), 2),
         "suite_adds_ms": round(statistics.median(ours - bare for bare, ours in pairs), 2),
         "answer_bytes": len(received.raw),
         "peak_mb": peak_mb(),
@@ -128,14 +128,14 @@ def measured(target: Target, count: int, scratch: Path) -> dict[str, object]:
 
 
 def main() -> int:
-    """Measure each size, and tell."""
+    """Measure each size and print its figures."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("sizes", type=positive, nargs="*", default=SIZES)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     target = target_of(describe(kind="reference", file=None, given={}, environment={}))
     wrong = 0
     with closing(target), tempfile.TemporaryDirectory() as folder:
-        for count in asked.sizes:
+        for count in options.sizes:
             figures = measured(target, count, Path(folder))
             wrong += not figures["right"]
             print(json.dumps(figures), flush=True)

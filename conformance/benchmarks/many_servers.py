@@ -1,9 +1,9 @@
-"""Hundreds of servers of mixed faults in one load, over and over: time, memory, outcomes.
+"""Hundreds of servers of mixed faults in one load, repeatedly: time, memory, outcomes.
 
 `python many_servers.py --servers 200 --rounds 5` has the reference's own loader load them, after
 one load that does not count, and prints one line of JSON. It ends with 1 when a server gets in each
 round an outcome that the source text does not allow, a load does not end in time, or this process,
-which plays the servers, has grown by more than 20 MB. What is wrong in some rounds is told, too.
+which plays the servers, has grown by more than 20 MB. Faults of only some rounds are printed, too.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ from mcp_proxy_conformance.resilience.walk import Reads
 COMMAND = (sys.executable, "-m", "mcp_proxy_reference.load")
 MOST_BYTES, MOST_S, ATTEMPTS = 20 << 20, 60.0, 2
 SHORT_S, LONG_S = 1.0, 10.0
-"""Timeouts: what is waited for in vain, and what comes late where so many answer at once."""
+"""Timeouts of servers that never answer, and of those that are late when so many answer at once."""
 
 
 def mixed(count: int) -> LoadCase:
-    """So many servers, each with the next two behaviours, or one of a whole connection."""
-    exchanges = [one for group in GROUPS for one in group if one.do != "slow"]
+    """Return a load of `count` servers, each with two exchanges or with one whole connection."""
+    exchanges = [exchange for group in GROUPS for exchange in group if exchange.do != "slow"]
     pairs = list(zip(exchanges, [*exchanges[1:], exchanges[0]], strict=True))
-    scripts = [*pairs, *((one,) for one in connections())]
+    scripts = [*pairs, *((exchange,) for exchange in connections())]
     servers = [
         Server(
             server_id=f"s{number}",
             tools=("tool",),
-            timeout_s=SHORT_S if any(one.do in WAITED_FOR for one in script) else LONG_S,
+            timeout_s=SHORT_S if any(exchange.do in WAITED_FOR for exchange in script) else LONG_S,
             script=script,
         )
         for number, script in enumerate(islice(cycle(scripts[::-1]), count))
@@ -54,33 +54,33 @@ def mixed(count: int) -> LoadCase:
 
 
 def wrong(load: Load) -> dict[str, str]:
-    """The servers whose outcome is missing, or is not allowed, and what it was."""
-    found = {}
-    for one in load.case.given.servers:
-        outcome = load.loaded.outcome(one.server_id)
-        seen = load.seen[one.server_id]
-        if outcome is None or blamed(one, ATTEMPTS, outcome.status, seen, Reads()):
-            found[one.server_id] = f"{one.script[0].do}: {outcome}, {seen} attempts seen"
-    return found
+    """Return the servers whose outcome is missing or not allowed, with a description of it."""
+    faults = {}
+    for server in load.case.given.servers:
+        outcome = load.loaded.outcome(server.server_id)
+        attempts = load.seen[server.server_id]
+        if outcome is None or blamed(server, ATTEMPTS, outcome.status, attempts, Reads()):
+            faults[server.server_id] = f"{server.script[0].do}: {outcome}, {attempts} attempts seen"
+    return faults
 
 
 def peak() -> int:
-    """The most memory that this process ever had, in bytes."""
+    """Return the peak memory of this process in bytes."""
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def main() -> int:
-    """Load, and tell."""
+    """Load the servers in rounds and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("--servers", type=positive, default=200)
     parser.add_argument("--rounds", type=positive, default=5)
-    asked = parser.parse_args()
-    case, seconds, rounds, begun = mixed(asked.servers), [], [], 0
+    options = parser.parse_args()
+    case, seconds, rounds, begun = mixed(options.servers), [], [], 0
     statuses: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:
         loads = Loads(partial(LoaderProgram, COMMAND), Path(folder))
-        for number in range(asked.rounds + 1):
+        for number in range(options.rounds + 1):
             began = time.monotonic()
             load = loads.anew(case)
             if number == 0:
@@ -88,18 +88,22 @@ def main() -> int:
                 continue
             seconds.append(round(time.monotonic() - began, 2))
             rounds.append(wrong(load))
-            statuses.update(str(one.status) for one in load.loaded.told.outcomes)
+            statuses.update(str(outcome.status) for outcome in load.loaded.told.outcomes)
         loads.close()
     grown = peak() - begun
-    ever = {name: told for one in rounds for name, told in one.items()}
-    faults = {name: told for name, told in ever.items() if all(name in one for one in rounds)}
+    ever = {name: text for round_faults in rounds for name, text in round_faults.items()}
+    faults = {
+        name: text
+        for name, text in ever.items()
+        if all(name in round_faults for round_faults in rounds)
+    }
     figures = {
-        "servers": asked.servers,
+        "servers": options.servers,
         "seconds": seconds,
         "grown_mb": round(grown / (1 << 20), 1),
         "statuses": dict(statuses),
         "wrong": faults,
-        "wrong_at_times": {name: told for name, told in ever.items() if name not in faults},
+        "wrong_at_times": {name: text for name, text in ever.items() if name not in faults},
     }
     print(json.dumps(figures))
     return int(bool(faults) or grown > MOST_BYTES or max(seconds, default=0.0) > MOST_S)

@@ -1,4 +1,4 @@
-"""How many clauses are said to be broken that a mutant does not break.
+"""Number of clauses reported as broken that a mutant does not break.
 
 `python precision.py` runs every check on each mutant of two fixed samples, 100 proxies and 60
 loaders, and counts the F clauses that the report says are broken though neither precision.toml nor
@@ -30,7 +30,7 @@ from mcp_proxy_conformance.selftest.warming import warm
 SETTLED = Path(__file__).with_name("precision.toml")
 LIMIT_S = 600.0
 OPTIONAL = ("SC-001.baseline", "SC-005.baseline", "SUITE.changed", "FR-001.endures")
-"""Clauses that a run looks at only when an option asks for it: they count for no mean size."""
+"""Clauses that a run judges only when an option requests it; they count for no mean size."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,10 +43,10 @@ class Job:
 
 
 def jobs(part: str, only: Sequence[str]) -> list[Job]:
-    """The mutants of both samples, or those of one part."""
+    """Return the mutants of both samples, or those of one part."""
     settled = tomllib.loads(SETTLED.read_text(encoding="utf-8"))
     known = {trial.changed.id: trial for trial in trials()}
-    every = [
+    mutants_of_samples = [
         Job(
             sample=sample,
             trial=known[name],
@@ -56,25 +56,25 @@ def jobs(part: str, only: Sequence[str]) -> list[Job]:
         for name, breaks in mutants.items()
     ]
     number, _, parts = part.partition("/")
-    chosen = every[int(number) - 1 :: int(parts)]
-    return [one for one in chosen if not only or one.trial.changed.id in only]
+    chosen = mutants_of_samples[int(number) - 1 :: int(parts)]
+    return [job for job in chosen if not only or job.trial.changed.id in only]
 
 
 def broken(job: Job, folder: Path) -> list[str]:
-    """The F clauses that a whole run says the mutant breaks."""
+    """Run every check on the mutant and return the F clauses that are reported as broken."""
     place = folder / job.trial.changed.id
     job.trial.tried(place)
     report = json.loads((place / "report.json").read_text(encoding="utf-8"))
     return [
-        one["id"]
-        for one in report["clauses"]
-        if one["verdict"] == "fail" and one["judgement"] == "F"
+        clause["id"]
+        for clause in report["clauses"]
+        if clause["verdict"] == "fail" and clause["judgement"] == "F"
     ]
 
 
-def figures(sample: str, found: Mapping[str, tuple[Job, list[str]]]) -> dict[str, object]:
-    """The means of one sample."""
-    own = [(job, clauses) for job, clauses in found.values() if job.sample == sample]
+def figures(sample: str, results: Mapping[str, tuple[Job, list[str]]]) -> dict[str, object]:
+    """Return the means of one sample."""
+    own = [(job, clauses) for job, clauses in results.values() if job.sample == sample]
     beside = [len(set(clauses) - job.breaks) for job, clauses in own]
     sizes = [len(job.breaks.difference(OPTIONAL)) for job, _ in own]
     return {
@@ -89,35 +89,37 @@ def figures(sample: str, found: Mapping[str, tuple[Job, list[str]]]) -> dict[str
 
 
 def main() -> int:
-    """Run them and tell."""
+    """Run the mutants and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("--part", default="1/1", metavar="I/N")
     parser.add_argument("--only", action="append", default=[], metavar="ID")
     parser.add_argument("--jobs", type=positive, default=2)
     parser.add_argument("--most", type=float, default=0.1, help="clauses beside, of a mutant")
-    asked = parser.parse_args()
-    wanted = jobs(asked.part, asked.only)
+    options = parser.parse_args()
+    wanted = jobs(options.part, options.only)
     folder = Path(tempfile.mkdtemp(prefix="precision-"))
-    found: dict[str, tuple[Job, list[str]]] = {}
+    results: dict[str, tuple[Job, list[str]]] = {}
     warm(reference=True)
     try:
         for outcome in forked(
-            lambda job: broken(job, folder), wanted, folder, at_once=asked.jobs, limit_s=LIMIT_S
+            lambda job: broken(job, folder), wanted, folder, at_once=options.jobs, limit_s=LIMIT_S
         ):
             name = outcome.job.trial.changed.id
             if outcome.value is None:
                 print(json.dumps({"id": name, "failure": outcome.failure}), flush=True)
                 continue
-            found[name] = (outcome.job, outcome.value)
+            results[name] = (outcome.job, outcome.value)
             if beside := sorted(set(outcome.value) - outcome.job.breaks):
                 true = sorted(outcome.job.breaks & set(outcome.value))
                 print(json.dumps({"id": name, "beside": beside, "true": true}), flush=True)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    samples = dict.fromkeys(job.sample for job, _ in found.values())
-    every = [figures(sample, found) for sample in samples]
-    print("\n".join(map(json.dumps, every)))
-    return int(len(found) < len(wanted) or any(float(str(f["beside"])) > asked.most for f in every))
+    samples = dict.fromkeys(job.sample for job, _ in results.values())
+    summaries = [figures(sample, results) for sample in samples]
+    print("\n".join(map(json.dumps, summaries)))
+    return int(
+        len(results) < len(wanted) or any(float(str(f["beside"])) > options.most for f in summaries)
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Clause → verdict of every target there is, written to one file; two such files compared.
+"""Verdict of every clause on every available target, written to a file; two files compared.
 
 `python yardstick.py write now.json --binary ./mcpproxy` judges the reference (as a process, with
 two capabilities, and as a live endpoint), the JavaScript proxy, proxies of other authors, the
@@ -28,7 +28,7 @@ from typing import Any
 TESTS = Path(__file__).resolve().parent.parent / "tests"
 sys.path.insert(0, str(TESTS))
 
-import strangers  # noqa: E402 - it lies beside the tests that look at them
+import strangers  # noqa: E402 - a module of the tests that use it
 
 from mcp_proxy_conformance.selftest.live_trial import EXPECTED, seeded  # noqa: E402
 from mcp_proxy_conformance.targets.description import describe  # noqa: E402
@@ -43,20 +43,20 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A target: its name, and what stands behind `run` to judge it, while the block lasts."""
+    """A target: its name, and a context manager of the arguments of `run` that judge it."""
 
     name: str
     words: Callable[[Path], contextlib.AbstractContextManager[list[str]]]
 
 
 def plain(*words: str) -> Callable[[Path], contextlib.AbstractContextManager[list[str]]]:
-    """A target that the command starts by itself."""
+    """Return the arguments of a target that the command starts by itself."""
     return lambda _folder: contextlib.nullcontext(list(words))
 
 
 @contextmanager
 def stranger(name: str, folder: Path) -> Iterator[list[str]]:
-    """A proxy of another author in front of an upstream; its discovery tool is no such tool."""
+    """Start another author's proxy before an upstream; its search tool is not a discovery tool."""
     with strangers.installing(folder) as installing, Upstreams(Transcript()) as upstreams:
         installed = folder if name == "fastmcp" else installing.wait()
         upstream = upstreams.add(UpstreamServer("plain", strangers.TOOLS))
@@ -68,7 +68,7 @@ def stranger(name: str, folder: Path) -> Iterator[list[str]]:
 
 @contextmanager
 def live(folder: Path) -> Iterator[list[str]]:
-    """The reference as an endpoint whose operator has laid locks, with all that a user can say."""
+    """Start the reference as an endpoint with locks; yield every option that a user can pass."""
     target = target_of(describe(kind="reference", file=None, given={}, environment={}))
     locks, file = folder / "locks.toml", folder / "target.toml"
     locks.write_text("\n".join(f'"{key}" = "{word}"' for key, word in EXPECTED.items()))
@@ -85,30 +85,30 @@ def live(folder: Path) -> Iterator[list[str]]:
 
 
 def javascript(*options: str) -> list[str]:
-    """The second implementation, in another language."""
+    """Return the arguments of the second implementation, in another language."""
     node = TESTS / "node"
     target = ["--target-file", str(node / "second-proxy.toml")]
     return ["command", *options, *target, "--", str(strangers.NODE), str(node / "second-proxy.mjs")]
 
 
 def jobs(binary: str | None) -> list[Job]:
-    """Every target, the quick ones first."""
-    found = [
+    """Return every target, the quick ones first."""
+    targets = [
         Job("reference", plain("reference")),
         Job("reference, few", plain("reference", "--capabilities", "config,user")),
         Job("reference, live", live),
         Job("javascript", plain(*javascript())),
         Job("javascript, few", plain(*javascript("--capabilities", "config,user,inspect"))),
         Job("loader, reference", plain("loader")),
-        *(Job(f"loader, {one}", plain("loader", "--builtin", one)) for one in LOADERS),
-        *(Job(f"stranger, {one}", lambda folder, one=one: stranger(one, folder))  # type: ignore[misc]
-          for one in strangers.NAMES),
+        *(Job(f"loader, {name}", plain("loader", "--builtin", name)) for name in LOADERS),
+        *(Job(f"stranger, {name}", lambda folder, name=name: stranger(name, folder))  # type: ignore[misc]
+          for name in strangers.NAMES),
     ]  # fmt: skip
-    return [*found, *([Job("go", plain("mcpproxy", "--binary", binary))] if binary else [])]
+    return [*targets, *([Job("go", plain("mcpproxy", "--binary", binary))] if binary else [])]
 
 
 def judged(words: list[str], seed: int, out: Path) -> Json:
-    """What a run of the command comes to: exit code, headline, clauses with verdict and cause."""
+    """Run the command; return exit code, headline, and clauses with verdict and cause."""
     seeded = [] if words[0] == "endpoint" else ["--seed", str(seed)]
     at = words.index("--") if "--" in words else len(words)
     command = [sys.executable, "-m", "mcp_proxy_conformance", "run", *words[:at], *seeded]
@@ -116,20 +116,20 @@ def judged(words: list[str], seed: int, out: Path) -> Json:
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LIMIT_S)  # noqa: S603 - our own
     report = out / "report.json"
     if not report.exists():
-        told = (done.stderr or done.stdout).strip().splitlines()
-        return {"exit": done.returncode, "why": told[-1] if told else "", "clauses": {}}
-    found = json.loads(report.read_text(encoding="utf-8"))
+        lines = (done.stderr or done.stdout).strip().splitlines()
+        return {"exit": done.returncode, "why": lines[-1] if lines else "", "clauses": {}}
+    document = json.loads(report.read_text(encoding="utf-8"))
     clauses = {
-        one["id"]: {"judgement": one["judgement"], "verdict": one["verdict"]}
-        | ({"cause": one["cause"]} if one.get("cause") else {})
-        for one in found["clauses"]
+        clause["id"]: {"judgement": clause["judgement"], "verdict": clause["verdict"]}
+        | ({"cause": clause["cause"]} if clause.get("cause") else {})
+        for clause in document["clauses"]
     }
-    return {"exit": found["exit"], "headline": found["headline"], "clauses": clauses}
+    return {"exit": document["exit"], "headline": document["headline"], "clauses": clauses}
 
 
 def write(place: Path, binary: str | None, only: list[str], seed: int) -> int:
-    """Judge every target and write what came of it; returns the exit code."""
-    told: dict[str, Json] = {}
+    """Judge every target and write the results; returns the exit code."""
+    records: dict[str, Json] = {}
     for job in jobs(binary):
         if only and job.name not in only:
             continue
@@ -137,25 +137,25 @@ def write(place: Path, binary: str | None, only: list[str], seed: int) -> int:
         with tempfile.TemporaryDirectory() as folder:
             try:
                 with job.words(Path(folder)) as words:
-                    told[job.name] = judged(words, seed, Path(folder) / "out")
+                    records[job.name] = judged(words, seed, Path(folder) / "out")
             except (strangers.NotThere, subprocess.TimeoutExpired) as error:
-                told[job.name] = {"exit": None, "why": str(error), "clauses": {}}
-        print(f"{job.name}: {_summary(told[job.name])}, {time.monotonic() - began:.0f} s",
+                records[job.name] = {"exit": None, "why": str(error), "clauses": {}}
+        print(f"{job.name}: {_summary(records[job.name])}, {time.monotonic() - began:.0f} s",
               file=sys.stderr, flush=True)  # fmt: skip
-        place.write_text(json.dumps(told, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        place.write_text(json.dumps(records, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     return 0
 
 
-def _summary(one: Mapping[str, Any]) -> str:
+def _summary(record: Mapping[str, Any]) -> str:
     counts: dict[str, int] = {}
-    for clause in one["clauses"].values():
+    for clause in record["clauses"].values():
         counts[clause["verdict"]] = counts.get(clause["verdict"], 0) + 1
     numbers = ", ".join(f"{number} {word}" for word, number in sorted(counts.items()))
-    return f"exit {one['exit']}, {numbers or one.get('why', '')}"
+    return f"exit {record['exit']}, {numbers or record.get('why', '')}"
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
-    """A line for each thing that two files say otherwise."""
+    """Yield a line for each difference between two files."""
     for name in sorted(set(before) | set(now)):
         if name not in before or name not in now:
             yield f"{name}: only in the {'second' if name in now else 'first'} file"
@@ -164,12 +164,12 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[s
         if old["exit"] != new["exit"]:
             yield f"{name}: exit {old['exit']} → {new['exit']}"
         for clause in sorted(set(old["clauses"]) | set(new["clauses"])):
-            told = _told(old["clauses"].get(clause)), _told(new["clauses"].get(clause))
-            if told[0] != told[1]:
-                yield f"{name}: {clause}: {told[0]} → {told[1]}"
+            verdicts = _verdict(old["clauses"].get(clause)), _verdict(new["clauses"].get(clause))
+            if verdicts[0] != verdicts[1]:
+                yield f"{name}: {clause}: {verdicts[0]} → {verdicts[1]}"
 
 
-def _told(clause: Mapping[str, str] | None) -> str:
+def _verdict(clause: Mapping[str, str] | None) -> str:
     if clause is None:
         return "not there"
     return clause["verdict"] + (f" ({clause['cause']})" if clause.get("cause") else "")
@@ -187,10 +187,10 @@ def main() -> int:
     comparing = commands.add_parser("compare", help="say what two files say otherwise")
     comparing.add_argument("before", type=Path)
     comparing.add_argument("now", type=Path)
-    asked = parser.parse_args()
-    if asked.command == "write":
-        return write(asked.file, asked.binary, asked.only, asked.seed)
-    lines = list(differences(*(json.loads(p.read_bytes()) for p in (asked.before, asked.now))))
+    options = parser.parse_args()
+    if options.command == "write":
+        return write(options.file, options.binary, options.only, options.seed)
+    lines = list(differences(*(json.loads(p.read_bytes()) for p in (options.before, options.now))))
     print("\n".join(lines) or "no difference")
     return int(bool(lines))
 

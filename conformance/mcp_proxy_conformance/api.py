@@ -1,4 +1,4 @@
-"""What checks of one's own are written with; these names, and no others, are kept from now on."""
+"""Public API for your own checks. Only these names are stable."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ FAULTS: list[str] = []
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Our options; without a target the plugin does nothing."""
+    """Add our options; without a target the plugin does nothing."""
     add_options(parser)
 
 
@@ -81,7 +81,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A case of one's own stands in the place of those of its area."""
+    """Replace the cases of an area by the user's own case, if there is one."""
     run = metafunc.config.stash.get(RUN, None)
     if run is not None and run.subject.own_case is not None:
         run.subject.own_case.parametrise(metafunc)
@@ -89,7 +89,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Bring the checks of a stage together, and tell the pool what will be needed."""
+    """Group the checks by stage, and announce to the pool what will be needed."""
     run = config.stash.get(RUN, None)
     if run is None:
         return
@@ -105,7 +105,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
-    """No check is run on a target that cannot be reached or has no such feature."""
+    """Run no check on a target that cannot be reached or has no such feature."""
     run = session.config.stash.get(RUN, None)
     if run is None or session.config.option.collectonly or not session.items:
         return None
@@ -116,7 +116,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
 
 
 def _only_ours(session: pytest.Session) -> bool:
-    """Whether every test of the session stands in a file of the suite."""
+    """Whether every test of the session is in a file of the suite."""
     return all(item.path.is_relative_to(checks_dir()) for item in session.items)
 
 
@@ -141,14 +141,14 @@ def bench(request: pytest.FixtureRequest) -> Any:
     if lacking is not None:
         pytest.skip(f"not applicable: {lacking}")
     with heard(request.config, place):
-        found = run.subject.open(place)
+        opened = run.subject.open(place)
     request.node.stash[BEGAN] = time.monotonic()
-    return found
+    return opened
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object:
-    """Call a check through the judge; other tests are none of our business."""
+    """Call a check through the judge, and leave other tests to pytest."""
     run = pyfuncitem.config.stash.get(RUN, None)
     place = place_of(pyfuncitem)
     if run is None or place is None or "bench" not in pyfuncitem.funcargs:
@@ -157,11 +157,11 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object:
     arguments: dict[str, Any] = {name: pyfuncitem.funcargs[name] for name in names}
     call = partial(_call, pyfuncitem.obj, arguments)
     ending = run.subject.judge(call, arguments["bench"], place)
-    if not (cited := clauses_of(pyfuncitem)):  # a check of somebody's own
+    if not (cited := clauses_of(pyfuncitem)):  # a user's own check
         return tell_pytest(pyfuncitem, ending, run)
-    found = run.found(ending, cited)
-    pyfuncitem.stash[ENDING] = ending, found
-    return tell_pytest(pyfuncitem, as_found(ending, found), run)
+    conclusion = run.found(ending, cited)
+    pyfuncitem.stash[ENDING] = ending, conclusion
+    return tell_pytest(pyfuncitem, as_found(ending, conclusion), run)
 
 
 def _call(check: Callable[..., Any], arguments: dict[str, Any], bench: Any) -> None:
@@ -169,7 +169,7 @@ def _call(check: Callable[..., Any], arguments: dict[str, Any], bench: Any) -> N
 
 
 def pytest_assertrepr_compare(config: pytest.Config, op: str, left: object, right: object) -> None:
-    """Keep both sides of a failing comparison for the evidence; pytest explains as ever."""
+    """Keep both sides of a failing comparison for the evidence; pytest explains as usual."""
     if config.stash.get(RUN, None) is not None:
         compared(op, left, right)
 
@@ -187,7 +187,7 @@ def pytest_runtest_makereport(
     item.config.stash[INTERRUPTION].again()
     if call.when == "teardown" and run.subject.lacking(place) is None:
         run.subject.done_with(place)
-    if not clauses_of(item):  # a check of somebody's own, which pytest alone tells of
+    if not clauses_of(item):  # a user's own check, which only pytest reports
         return report
     seconds = time.monotonic() - item.stash.get(BEGAN, time.monotonic())
     if call.when == "setup" and call.excinfo is not None:
@@ -195,13 +195,13 @@ def pytest_runtest_makereport(
         run.record(item, place, ending, seconds=0.0)
         _stop_if_silent(item, ending, run)
     elif call.when == "call" and ENDING in item.stash:
-        ending, found = item.stash[ENDING]
-        del item.stash[ENDING]  # with its error it has all that the check was answered
-        result = run.record(item, place, ending, found, seconds=seconds)
+        ending, conclusion = item.stash[ENDING]
+        del item.stash[ENDING]  # its error holds every answer of the check
+        result = run.record(item, place, ending, conclusion, seconds=seconds)
         _stop_if_silent(item, ending, run)
         selection = run.request.selection
         if result.convicts(selection.until):
-            item.session.shouldfail = "convicted"  # pytest tells of an interruption at length
+            item.session.shouldfail = "convicted"  # pytest reports an interruption at length
         if selection.fail_fast and result.convicts(result.clauses):
             item.session.shouldfail = "--fail-fast ends a run at its first failure"
         report.user_properties.append(("requirements", " ".join(result.clauses)))
@@ -216,7 +216,7 @@ def pytest_runtest_makereport(
 
 @pytest.hookimpl(tryfirst=True, optionalhook=True)
 def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> bool | None:
-    """A check is interrupted in words of ours, unless the end of the run comes before."""
+    """Interrupt a check with our own message, unless the end of the run comes first."""
     run = item.config.stash.get(RUN, None)
     if run is None or settings.method != "signal":
         return None
@@ -229,14 +229,14 @@ def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> bool | None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
-    """To set a stage up ends with the run."""
+    """Bound the setup of a stage by the end of the run."""
     with _in_time(item):
         return (yield)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """And so does a check."""
+    """Bound a check by the end of the run."""
     with _in_time(item):
         return (yield)
 
@@ -247,29 +247,29 @@ def _in_time(item: pytest.Item) -> AbstractContextManager[None]:
 
 
 def _stop_if_silent(item: pytest.Item, ending: Ending, run: Session) -> None:
-    """No further check waits for a target that answers nobody; proofs of checks go on."""
-    found = item.config.stash[SILENCE].after(ending, advisory=is_advisory(item))
-    if found is not None and not run.request.trial:
-        run.state.stopped = found
+    """Stop the run if the target no longer answers, except in trials of the selftest."""
+    outcome = item.config.stash[SILENCE].after(ending, advisory=is_advisory(item))
+    if outcome is not None and not run.request.trial:
+        run.state.stopped = outcome
         item.session.shouldfail = "the target stopped answering"
 
 
 def pytest_keyboard_interrupt(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-    """From now on the run is ending: a second signal must not cost the report."""
+    """Ignore further signals, since the run is ending and a second one must not cost the report."""
     del excinfo
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
 
 
 def pytest_collectreport(report: pytest.CollectReport) -> None:
-    """Checks that cannot be imported are a fault of the suite."""
+    """Record checks that cannot be imported as faults of the suite."""
     if report.failed:
         FAULTS.append(f"{report.nodeid}: {str(report.longrepr).strip().rpartition(chr(10))[2]}")
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Say what the run has come to, whatever that is; then end every target."""
+    """Conclude the run, whatever its outcome; then end every target."""
     run = session.config.stash.get(RUN, None)
     if run is None or session.config.option.collectonly:
         return
@@ -280,28 +280,28 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         state.faults.append("pytest broke inside; its log says where")
     state.cut_short = str(session.shouldfail or session.shouldstop or "")
     try:
-        told = session.config.stash[ROLE].end()
+        report = session.config.stash[ROLE].end()
     except OSError as error:
         run.close()
         place = run.request.out / "report.json"
         raise pytest.UsageError(f"{place} cannot be written: {error.strerror}") from None
-    if told is None:
+    if report is None:
         return
-    session.config.stash[REPORT] = told
-    unjudged = state.stopped is not None  # no check has told pytest of it
-    if (unjudged or told.exit == STALE) and exitstatus == pytest.ExitCode.OK:
+    session.config.stash[REPORT] = report
+    unjudged = state.stopped is not None  # no check has reported it to pytest
+    if (unjudged or report.exit == STALE) and exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """Tell why nothing was judged, and what became of the known failures."""
-    told = config.stash.get(REPORT, None)
-    if told is None:
+    """Print why nothing was judged, and the state of the known failures."""
+    report = config.stash.get(REPORT, None)
+    if report is None:
         return
-    lines = known_failures(told)
+    lines = known_failures(report)
     if lines or config.stash[RUN].state.stopped is not None:
         terminalreporter.section("known failures" if lines else "mcp-proxy-conformance")
-        summary = f"{told.headline}: {told.why}"
+        summary = f"{report.headline}: {report.why}"
         terminalreporter.write_line(inert("\n".join([*lines, summary])))

@@ -1,1 +1,1 @@
-"""Proxies and loaders that are like the reference but for one thing: mutants, and fair variants."""
+"""Proxies and loaders that differ from the reference in one respect: mutants, and fair variants."""

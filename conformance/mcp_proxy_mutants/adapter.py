@@ -1,4 +1,4 @@
-"""Adapter of one mutant of the reference, so that a run can be seen to fail.
+"""Adapter of one mutant of the reference, to demonstrate a run that fails.
 
 `python -m mcp_proxy_mutants.adapter cap-lets-one-more` answers as `mcp_proxy_reference.adapter`
 does, for a proxy that is wrong in that way.
@@ -26,7 +26,7 @@ CHANGED = {changed.id: changed for changed in (*mutants(), *variants())}
 @click.option("--data-dir", type=click.Path(path_type=Path), help="Folder of its state.")
 @click.option("--listen", help="Accepted; the address is always a free one of the loopback.")
 def main(name: str, config: Path | None, data_dir: Path | None, listen: str | None) -> None:
-    """Answer the lines of an adapter for the proxy that is wrong in one way, MUTANT."""
+    """Answer the lines of an adapter for MUTANT, a proxy that is wrong in one way."""
     del listen
     if config is not None and data_dir is not None:
         asyncio.run(_serve(name, config, data_dir))

@@ -1,4 +1,4 @@
-"""Members that remember something, made anew for each start."""
+"""Replaced members with state of their own, created at each start."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -7,13 +7,13 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Fresh:
-    """A member that remembers something: it is made anew whenever a proxy or loader is started."""
+    """A member with state of its own, created whenever a proxy or loader is started."""
 
     make: Callable[[], Any]
 
 
 def fresh(change: Mapping[str, Any]) -> dict[str, Any]:
-    """The members to replace, those that remember something made anew."""
+    """Return the members to replace, with those of type `Fresh` created now."""
     return {
         name: value.make() if isinstance(value, Fresh) else value for name, value in change.items()
     }

@@ -1,4 +1,4 @@
-"""What the modules of a package hold under one name."""
+"""Collection of the members with one name from all modules of a package."""
 
 import importlib
 import pkgutil
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def gathered(package: str, path: Sequence[str], member: str) -> tuple[Any, ...]:
-    """The members of that name, in order of module."""
-    names = sorted(one.name for one in pkgutil.iter_modules(path))
+    """Return the members of that name, in order of module."""
+    names = sorted(info.name for info in pkgutil.iter_modules(path))
     modules = [importlib.import_module(f"{package}.{name}") for name in names]
-    return tuple(one for module in modules for one in getattr(module, member, ()))
+    return tuple(item for module in modules for item in getattr(module, member, ()))

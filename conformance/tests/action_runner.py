@@ -24,7 +24,7 @@ def action() -> dict[str, Any]:
 
 @dataclass(kw_only=True)
 class Job:
-    """One job: its workspace and temporary folder; what its last action said and left."""
+    """One job: its workspace and temporary folder; what its last action printed and wrote."""
 
     workspace: Path
     temporary: Path
@@ -33,18 +33,20 @@ class Job:
     code: int = 0
     outputs: dict[str, str] = field(default_factory=dict)
 
-    def uses(self, given: Mapping[str, str], *, only: str | None = None) -> Job:
+    def uses(self, values: Mapping[str, str], *, only: str | None = None) -> Job:
         """Run the action with these inputs, or one step of it; a failing step ends it."""
-        told = action()
-        inputs = {name: one.get("default", "") for name, one in told["inputs"].items()}
+        document = action()
+        inputs = {
+            name: declared.get("default", "") for name, declared in document["inputs"].items()
+        }
         self.printed = self.summary = ""
-        context = {f"inputs.{name}": value for name, value in (inputs | dict(given)).items()}
-        for step in told["runs"]["steps"]:
+        context = {f"inputs.{name}": value for name, value in (inputs | dict(values)).items()}
+        for step in document["runs"]["steps"]:
             if "run" in step and only in (None, step["id"]):
                 self.code = self._step(step, context)
                 if self.code:
                     break
-        named = {name: one["value"] for name, one in told["outputs"].items()}
+        named = {name: output["value"] for name, output in document["outputs"].items()}
         self.outputs = {name: _filled(value, context) for name, value in named.items()}
         return self
 
@@ -67,8 +69,8 @@ class Job:
         )
         self.printed += done.stdout + done.stderr
         self.summary += files["summary"].read_text(encoding="utf-8")
-        told = parsed(files["output"].read_text(encoding="utf-8"))
-        context.update({f"steps.{step['id']}.outputs.{name}": v for name, v in told.items()})
+        outputs = parsed(files["output"].read_text(encoding="utf-8"))
+        context.update({f"steps.{step['id']}.outputs.{name}": v for name, v in outputs.items()})
         return done.returncode
 
     def _environment(self, files: Mapping[str, Path]) -> dict[str, str]:
@@ -101,20 +103,20 @@ def parsed(text: str) -> dict[str, str]:
 
 
 def commands(text: str) -> list[tuple[str, dict[str, str], str]]:
-    """The workflow commands that the runner takes from what was printed: name, properties, text."""
-    found, stopped = [], ""
+    """Return the workflow commands that the runner reads in the text: name, properties, text."""
+    result, stopped = [], ""
     for line in text.splitlines():
-        told = re.fullmatch(r"\s*::([^ :]+)(?: ([^:]*))?::(.*)", line)
-        if told is None or (stopped and told[1] != stopped):
+        match = re.fullmatch(r"\s*::([^ :]+)(?: ([^:]*))?::(.*)", line)
+        if match is None or (stopped and match[1] != stopped):
             continue
-        if told[1] == stopped:
+        if match[1] == stopped:
             stopped = ""
-        elif told[1] == "stop-commands":
-            stopped = told[3]
+        elif match[1] == "stop-commands":
+            stopped = match[3]
         else:
-            pairs = [one.partition("=")[::2] for one in (told[2] or "").split(",") if one]
-            found.append((told[1], {k: _read(v) for k, v in pairs}, _read(told[3])))
-    return found
+            pairs = [pair.partition("=")[::2] for pair in (match[2] or "").split(",") if pair]
+            result.append((match[1], {k: _read(v) for k, v in pairs}, _read(match[3])))
+    return result
 
 
 def _read(text: str) -> str:
@@ -124,4 +126,4 @@ def _read(text: str) -> str:
 
 
 def _filled(text: str, context: Mapping[str, str]) -> str:
-    return _EXPRESSION.sub(lambda found: context.get(found[1], ""), text)
+    return _EXPRESSION.sub(lambda match: context.get(match[1], ""), text)

@@ -1,4 +1,4 @@
-"""`python bent.py FAULT DOCUMENT ID…`: tries faults of the wire on a reference that has a fault."""
+"""`python bent.py FAULT DOCUMENT ID…`: wire trials in front of a reference that has a fault."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from mcp_proxy_mutants.proxy.mutants import mutants
 
 
 def bent(fault: str) -> Target:
-    """The reference with that fault, said to be capable of the least."""
-    (changed,) = (one for one in mutants() if one.id == fault)
+    """Return the reference with that fault, declared with the fewest capabilities."""
+    (changed,) = (mutant for mutant in mutants() if mutant.id == fault)
     target = embedded(changed, settle_s=0.1)
     return replace(target, capabilities=frozenset({"config", "user"}))
 
 
 def main(fault: str, document: str, *chosen: str) -> None:
-    """Write the document of the selftest."""
-    wanted = [one for one in wire_trials() if one.changed.id in chosen]
+    """Write the selftest's document of the chosen trials."""
+    wanted = [trial for trial in wire_trials() if trial.changed.id in chosen]
     with tempfile.TemporaryDirectory() as folder:
-        found = in_front_of(
+        result = in_front_of(
             lambda: bent(fault), wanted, Path(folder), lambda *_: None, full=False, jobs=2
         )
-    Path(document).write_text(json.dumps(found), encoding="utf-8")
+    Path(document).write_text(json.dumps(result), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ exec chroot /mnt "$@"
 
 
 def bridge(*command: str) -> None:
-    """Make the network of the host; then become the command."""
+    """Make the network of the host, then exec the command."""
     for words in (
         "link set lo up",
         "link add docker0 type bridge",
@@ -50,9 +50,9 @@ def bridge(*command: str) -> None:
 
 
 def run(*words: str) -> str:
-    """Start a box; its name."""
-    options = dict(one[2:].partition("=")[::2] for one in words if one.startswith("--"))
-    rest = [one for one in words[1:] if one not in _options(words)]
+    """Start a box and return its name."""
+    options = dict(word[2:].partition("=")[::2] for word in words if word.startswith("--"))
+    rest = [word for word in words[1:] if word not in _options(words)]
     number = next(n for n in range(2, 250) if _taken(n))
     name, _, gateway = options["add-host"].partition(":")
     assert (options["publish"], gateway, rest[0]) == ("127.0.0.1::8080", "host-gateway", "proxy")
@@ -69,17 +69,17 @@ def run(*words: str) -> str:
     _ip(f"link add v{number} type veth peer name c{number}")
     _ip(f"link set v{number} master docker0 up")
     _ip(f"link set c{number} netns {box}")
-    told = BOXES / f"{number}.port"
-    relayed = ["relay", "127.0.0.1:0", f"172.17.0.{number}:8080", str(told)]
+    port_file = BOXES / f"{number}.port"
+    relayed = ["relay", "127.0.0.1:0", f"172.17.0.{number}:8080", str(port_file)]
     mapped = _spawned([sys.executable, __file__, *relayed])
-    while not told.exists():
+    while not port_file.exists():
         time.sleep(0.01)
     (BOXES / f"{number}.json").write_text(json.dumps([box, mapped]), encoding="utf-8")
     return str(number)
 
 
 def port(name: str, inner: str) -> str:
-    """Where the box is reached on the host."""
+    """Return the host's address at which the box is reached."""
     assert inner == "8080/tcp"
     return f"127.0.0.1:{(BOXES / f'{name}.port').read_text(encoding='utf-8')}"
 
@@ -92,8 +92,8 @@ def rm(force: str, name: str) -> str:
     return name
 
 
-async def relay(bind: str, address: str, told: str = "") -> None:
-    """Hand each connection to one place on to another; a free port is told in a file."""
+async def relay(bind: str, address: str, port_file: str = "") -> None:
+    """Relay each connection to another address; the port that was bound is written to a file."""
     host, _, number = address.partition(":")
 
     async def hand_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -112,27 +112,27 @@ async def relay(bind: str, address: str, told: str = "") -> None:
 
     own, _, free = bind.partition(":")
     server = await asyncio.start_server(accept, own, int(free))
-    if told:
-        _tell(Path(told), server.sockets[0].getsockname()[1])
+    if port_file:
+        _tell(Path(port_file), server.sockets[0].getsockname()[1])
     await server.serve_forever()
 
 
 def proxy(*words: str) -> None:
-    """What the image starts: the reference, which keeps to the loopback, behind all addresses."""
+    """Entry point of the image: the reference on the loopback, relayed from all addresses."""
     listens = [word.replace("0.0.0.0:8080", "127.0.0.1:8081") for word in words]
     _spawned([sys.executable, "-m", "mcp_proxy_reference", *listens])
     asyncio.run(relay("0.0.0.0:8080", "127.0.0.1:8081"))
 
 
 def _tell(place: Path, number: int) -> None:
-    """Write a port down, in one move."""
+    """Write a port to a file atomically."""
     fresh = place.with_suffix(".new")
     fresh.write_text(str(number), encoding="utf-8")
     fresh.replace(place)
 
 
 def _options(words: tuple[str, ...]) -> set[str]:
-    """The options before the image."""
+    """The options that come before the image."""
     image = words.index("proxy")
     return set(words[:image])
 
@@ -146,7 +146,7 @@ def _taken(number: int) -> bool:
 
 
 def _spawned(command: list[str], **environment: str) -> int:
-    """A process that outlives this one, with its output in a file."""
+    """Start a process that outlives this one, with its output in a file; return its id."""
     with (BOXES / "log").open("ab") as log:
         return subprocess.Popen(
             command,
@@ -163,11 +163,11 @@ def _ip(words: str) -> None:
 
 
 if __name__ == "__main__":
-    doing, *given = sys.argv[1:]
+    doing, *operands = sys.argv[1:]
     if doing in ("bridge", "proxy"):
-        {"bridge": bridge, "proxy": proxy}[doing](*given)
+        {"bridge": bridge, "proxy": proxy}[doing](*operands)
     elif doing == "relay":
-        asyncio.run(relay(*given))
+        asyncio.run(relay(*operands))
     else:
         docker: dict[str, Callable[..., str]] = {"run": run, "port": port, "rm": rm}
-        sys.stdout.write(docker[doing](*given) + "\n")
+        sys.stdout.write(docker[doing](*operands) + "\n")

@@ -1,4 +1,4 @@
-"""A real browser for tests of pages: what it must not do, and what is measured in it."""
+"""A real browser for tests of pages: what a page must not do, and measurements made in it."""
 
 from __future__ import annotations
 
@@ -42,30 +42,30 @@ CONTRASTS = """() => {
   }
   return found;
 }"""
-"""Of each kind of element with text of its own, the least contrast of the two colours."""
+"""The least contrast of the two colours of each kind of element with text of its own."""
 
 TOO_WIDE = """() => {
   document.querySelectorAll("details").forEach((one) => { one.open = true; });
   const page = document.documentElement;
   return page.scrollWidth - page.clientWidth;
 }"""
-"""By how many pixels the page is wider than the window when all of it is unfolded."""
+"""The number of pixels by which the unfolded page is wider than the window."""
 
 FOCUS = """() => {
   const at = document.activeElement, style = getComputedStyle(at);
   return { tag: at.tagName, text: at.textContent.trim(), id: at.id,
     ring: style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2 };
 }"""
-"""What has the focus, and whether that can be seen."""
+"""The element with the focus, and whether the focus can be seen."""
 
 
 def program() -> str:
-    """The browser; where there is none and none was named, its tests are skipped."""
+    """Return the path of the browser; skip the test if there is none and none was named."""
     named = os.environ.get(BROWSER)
-    found = named or shutil.which("chromium")
-    if not found:
+    path = named or shutil.which("chromium")
+    if not path:
         pytest.skip("there is no browser; Debian's package is `chromium`")
-    return found
+    return path
 
 
 @contextmanager
@@ -80,23 +80,23 @@ def browser() -> Iterator[Browser]:
 
 @dataclass(slots=True)
 class Looking:
-    """Opens pages, and remembers all that a page has no business to do."""
+    """Opens pages and records everything that a page must not do."""
 
     browser: Browser
     folder: Path
     seen: list[str] = field(default_factory=list)
 
     def at(self, text: str, **options: Any) -> Page:
-        """The page of that text, in a window and colours of these options."""
+        """Return the page of that text, in a window and colours of these options."""
         path = self.folder / "page.html"
         path.write_text(text, encoding="utf-8")
         context = self.browser.new_context(**options)
         context.set_default_timeout(10_000)
         page = context.new_page()
-        page.on("console", lambda told: self.seen.append(f"console: {told.text}"))
-        page.on("pageerror", lambda told: self.seen.append(f"error: {told}"))
-        page.on("dialog", lambda told: self.seen.append(f"dialog: {told.message}"))
-        page.on("request", lambda told: self._note(told.url, path.as_uri()))
+        page.on("console", lambda message: self.seen.append(f"console: {message.text}"))
+        page.on("pageerror", lambda error: self.seen.append(f"error: {error}"))
+        page.on("dialog", lambda dialog: self.seen.append(f"dialog: {dialog.message}"))
+        page.on("request", lambda request: self._note(request.url, path.as_uri()))
         page.goto(path.as_uri())
         return page
 

@@ -1,4 +1,4 @@
-"""Secrets that are put somewhere, and every trace of them in what is printed or written."""
+"""Secrets planted somewhere, and every trace of them in output and files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PIECE = 12
 
 
 def forms(secret: str) -> list[str]:
-    """How a secret may look in somebody's answer."""
+    """Return the forms that a secret may have in an answer."""
     return [*_alone(secret), *(base64.b64encode(b"u:"[:n] + secret.encode()).decode()
                                for n in range(3))]  # fmt: skip
 
@@ -29,33 +29,38 @@ def _alone(secret: str) -> list[str]:
 
 
 def pieces(secret: str) -> set[str]:
-    """What must stand in no text: of base64, what does not depend on what is beside it."""
+    """Return pieces that no text may hold; of base64, those that do not depend on neighbours."""
     shifted = [base64.b64encode(b"u:"[:n] + secret.encode()).decode()[4:-4] for n in range(3)]
-    every = [*_alone(secret), *shifted]
-    windows = {one[at : at + PIECE] for one in every for at in range(len(one) - PIECE + 1)}
-    return windows | {one for one in every if len(one) < PIECE}
+    alternatives = [*_alone(secret), *shifted]
+    windows = {
+        form[at : at + PIECE] for form in alternatives for at in range(len(form) - PIECE + 1)
+    }
+    return windows | {form for form in alternatives if len(form) < PIECE}
 
 
 def cut(secret: str) -> list[str]:
-    """Every form as an excerpt would hold it: its beginning, its middle, its end."""
+    """Return every form as an excerpt would hold it: its beginning, its middle, its end."""
     return [
         piece
-        for one in forms(secret)
-        for piece in (one[: PIECE + 3], one[len(one) // 3 :][:PIECE], one[-PIECE - 1 :])
+        for form in forms(secret)
+        for piece in (form[: PIECE + 3], form[len(form) // 3 :][:PIECE], form[-PIECE - 1 :])
     ]
 
 
 def told_in(folder: Path, canaries: Sequence[str], *printed: str) -> dict[str, list[str]]:
-    """The pieces of canaries that stand in what was printed, written, or rendered of a report."""
+    """Return the pieces of canaries in the output, the files, and the renderings of a report."""
     texts = {f"printed {number}": text for number, text in enumerate(printed)}
     for path in folder.rglob("*"):
         if path.is_file():
             texts[path.name] = path.read_text(encoding="utf-8", errors="replace")
     report = folder / "report.json"
     for form in FORMATS if report.exists() else ():
-        told = CliRunner().invoke(main, ["report", str(report), "--format", form])
-        assert told.exit_code == 0
-        texts[f"report as {form}"] = told.output
-    every = {one for secret in canaries for one in pieces(secret)}
-    found = {name: [one for one in every if one in text] for name, text in texts.items()}
-    return {name: told for name, told in found.items() if told}
+        result = CliRunner().invoke(main, ["report", str(report), "--format", form])
+        assert result.exit_code == 0
+        texts[f"report as {form}"] = result.output
+    fragments = {fragment for secret in canaries for fragment in pieces(secret)}
+    leaks = {
+        name: [fragment for fragment in fragments if fragment in text]
+        for name, text in texts.items()
+    }
+    return {name: fragments for name, fragments in leaks.items() if fragments}

@@ -1,4 +1,4 @@
-"""What all tests share: recordings of the reference, a browser, failures that can be sent."""
+"""Fixtures of all tests: recordings of the reference, a browser, failures that can be sent."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ Recorded = Callable[[Changed], Recording]
 
 @pytest.hookimpl(wrapper=True)
 def pytest_report_to_serializable() -> Generator[None, Any, Any]:
-    """A failure that quotes a hostile target must not break the worker that tells of it."""
+    """A failure that quotes a hostile target must not break the worker that reports it."""
     return encodable((yield))
 
 
 @pytest.fixture(autouse=True)
 def _signals() -> Iterator[None]:
-    """A run that was interrupted ignores signals from then on; the tests after it must not."""
+    """An interrupted run ignores signals from then on; the tests after it must not."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     yield
     for number, handler in before.items():
@@ -39,7 +39,7 @@ def _signals() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def recorded() -> Recorded:
-    """Records the reference, changed in a way."""
+    """Return a function that records the reference, changed in a way."""
     return _recorded
 
 
@@ -58,18 +58,18 @@ def after() -> Recording:
 @pytest.fixture(scope="module")
 def opened() -> Iterator[Browser]:
     """The browser of one file of tests."""
-    with browser() as found:
-        yield found
+    with browser() as opened_browser:
+        yield opened_browser
 
 
 @pytest.fixture
 def looking(opened: Browser, tmp_path: Path) -> Iterator[Looking]:
-    """Opens pages; what a page has no business to do fails the test."""
-    found = Looking(opened, tmp_path)
-    yield found
+    """Opens pages; the test fails if a page did anything that it must not do."""
+    viewer = Looking(opened, tmp_path)
+    yield viewer
     for context in opened.contexts:
         context.close()
-    assert found.seen == []
+    assert viewer.seen == []
 
 
 def _recorded(changed: Changed) -> Recording:

@@ -1,4 +1,4 @@
-"""An adapter or a loader that repeats whatever it was handed, in every form, wherever it can."""
+"""An adapter or loader that echoes everything it was handed, in every form and place."""
 
 from __future__ import annotations
 
@@ -13,53 +13,55 @@ HOW = {"error": "error", "refused": "refused"}
 
 
 def handed() -> list[str]:
-    """Words of the command and values of the environment, whole and cut."""
+    """Return words of the command and values of the environment, whole and cut."""
     values = [value for name, value in os.environ.items() if name.startswith("CANARY_")]
-    words = [one for word in sys.argv[2:] for one in (word, word.partition("=")[2]) if len(one) > 7]
+    words = [
+        part for word in sys.argv[2:] for part in (word, word.partition("=")[2]) if len(part) > 7
+    ]
     known = [*words, *values]
-    return [one for value in known for one in (*forms(value), *cut(value))]
+    return [form for value in known for form in (*forms(value), *cut(value))]
 
 
-def outcome(server: dict[str, Any], told: str) -> dict[str, Any]:
-    """It says of each server that it has a tool, and what it knows."""
+def outcome(server: dict[str, Any], text: str) -> dict[str, Any]:
+    """Return an outcome that echoes the text as a tool and as an error."""
     return {
         "server_id": server["server_id"],
         "status": "available",
-        "tools": [told, told[:40]],
-        "error": told,
+        "tools": [text, text[:40]],
+        "error": text,
         "attempts": 1,
     }
 
 
-def answer(how: str, asked: dict[str, Any], told: str) -> dict[str, Any]:
-    """One line."""
+def answer(how: str, query: dict[str, Any], text: str) -> dict[str, Any]:
+    """Return the members of one answer."""
     if how == "strange":
-        return {"ok": {"outcomes": [outcome(server, told) | {"status": told}
-                                    for server in asked["servers"]], "warnings": told}}  # fmt: skip
+        return {"ok": {"outcomes": [outcome(server, text) | {"status": text}
+                                    for server in query["servers"]], "warnings": text}}  # fmt: skip
     if how == "loads":
-        outcomes = [outcome(server, told) for server in asked["servers"]]
-        warnings: dict[str, list[str]] = {"transient": [], "permanent": [told], "denied": []}
+        outcomes = [outcome(server, text) for server in query["servers"]]
+        warnings: dict[str, list[str]] = {"transient": [], "permanent": [text], "denied": []}
         return {"ok": {"outcomes": outcomes, "warnings": warnings}}
     if how == "url":
-        return {"ok": {"url": f"http://127.0.0.1:1/{told}", "headers": {"X-Told": told}}}
-    return {HOW.get(how, how): told}
+        return {"ok": {"url": f"http://127.0.0.1:1/{text}", "headers": {"X-Told": text}}}
+    return {HOW.get(how, how): text}
 
 
 def main() -> None:
-    """Answer as the first word says; everything goes to standard error first."""
-    how, every = sys.argv[1], handed()
+    """Answer in the way that the first word names; echo everything to standard error first."""
+    how, echoes = sys.argv[1], handed()
     for number, line in enumerate(sys.stdin):
-        text = " ".join(every)
-        sys.stderr.write("\n".join([text, *every, ""]))
+        text = " ".join(echoes)
+        sys.stderr.write("\n".join([text, *echoes, ""]))
         sys.stderr.flush()
         if how == "dies":
             sys.exit(text)
         if how == "line":
-            told = every[number % len(every)]
+            answer_line = echoes[number % len(echoes)]
         else:
-            asked = json.loads(line)
-            told = json.dumps({"id": asked["id"]} | answer(how, asked, text))
-        sys.stdout.write(told + "\n")
+            request = json.loads(line)
+            answer_line = json.dumps({"id": request["id"]} | answer(how, request, text))
+        sys.stdout.write(answer_line + "\n")
         sys.stdout.flush()
 
 

@@ -25,7 +25,9 @@ UNCHANGED = Changed(id="unchanged", text="The reference itself.")
 
 def _reference() -> Target:
     fault = os.environ.get("BENT")
-    return embedded(next((one for one in mutants() if one.id == fault), UNCHANGED), settle_s=0.1)
+    return embedded(
+        next((mutant for mutant in mutants() if mutant.id == fault), UNCHANGED), settle_s=0.1
+    )
 
 
 kinds._reference = _reference
@@ -33,7 +35,7 @@ kinds._reference = _reference
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_call(item: pytest.Item) -> None:
-    """Nobody can be told of such an end."""
+    """End the process, or lose an interruption, in the check that the environment names."""
     name = getattr(item, "originalname", "")
     if name == os.environ.get("DEAF"):
         with contextlib.suppress(KeyboardInterrupt):

@@ -1,4 +1,4 @@
-"""`python faulty.py FAULT… -- serve …`: the reference as a process, with faults of its replies."""
+"""`python faulty.py FAULT… -- serve …`: the reference as a process, with faults in its replies."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from mcp_proxy_reference.protocol import Protocol
 
 
 def with_faults(*names: str) -> Launch:
-    """How to start it, in the place of the reference as it is."""
+    """Return the launch of the faulty reference, in place of the unchanged one."""
     return replace(REFERENCE, command=(sys.executable, __file__, *names, "--"), host=())
 
 
 def main(arguments: Sequence[str]) -> None:
     """Serve with every fault that is named before `--`."""
     at = arguments.index("--")
-    chosen = [one for one in mutants() if one.id in arguments[:at]]
-    replies = [fresh(one.change)["reply"] for one in chosen]
+    chosen = [mutant for mutant in mutants() if mutant.id in arguments[:at]]
+    replies = [fresh(mutant.change)["reply"] for mutant in chosen]
 
     class Faulty(Protocol):
-        """Each fault is asked about each answer."""
+        """Passes each answer through each fault."""
 
         async def answer(
             self, agent: Any, endpoint: str, session: str, message: Any, **era: Any
         ) -> Any:
             respond = partial(super().answer, agent, endpoint, session, message, **era)
-            for one in replies:
-                respond = partial(one, agent, session, message, respond)
+            for reply in replies:
+                respond = partial(reply, agent, session, message, respond)
             return await respond()
 
     program.__dict__["Protocol"] = Faulty

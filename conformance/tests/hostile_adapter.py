@@ -1,4 +1,4 @@
-"""An adapter whose target is a hostile one: `python hostile_adapter.py KIND`."""
+"""An adapter whose target is hostile: `python hostile_adapter.py KIND`."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from hostile_target import serving
 
 
 def main(kind: str) -> None:
-    """Take every operation, and do none of them."""
+    """Accept every operation, and perform none but the start."""
     with serving(KINDS[kind]()) as url:
         for line in sys.stdin:
-            asked = json.loads(line)
-            told = {}
-            if asked["op"] == "start":
-                agents = {name: {"X-Agent": name} for name in asked["world"]["agents"]}
-                told = {"url": url, "agents": agents}
-            sys.stdout.write(json.dumps({"id": asked["id"], "ok": told}) + "\n")
+            request = json.loads(line)
+            answer = {}
+            if request["op"] == "start":
+                agents = {name: {"X-Agent": name} for name in request["world"]["agents"]}
+                answer = {"url": url, "agents": agents}
+            sys.stdout.write(json.dumps({"id": request["id"], "ok": answer}) + "\n")
             sys.stdout.flush()
 
 

@@ -1,16 +1,17 @@
-"""The kinds of hostile targets: each a target that is well-behaved but for one way of answering."""
+"""Kinds of hostile targets: each is well-behaved but for one way of answering."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from hostile_target import Hostile, Way, entry, found, listed, locked, texted, welcome
+from hostile_target import Hostile, Way, discovered, entry, listed, locked, texted, welcome
 from hostile_ways import (
     BLOCK,
     ESCAPES,
     INJECTION,
     MANY,
     PAST,
+    answering,
     asks_the_client,
     bomb,
     bytes_only,
@@ -30,7 +31,6 @@ from hostile_ways import (
     raw,
     silent,
     streamed,
-    told,
 )
 
 CALL, LIST, FIRST, ANY = "tools/call", "tools/list", "initialize", "any"
@@ -41,7 +41,7 @@ KINDS: dict[str, Callable[[], Hostile]] = {}
 def kind(name: str, **ways: Way) -> None:
     """Register a kind by the method where it shows: `call`, `list`, `first`, `any`, `connect`."""
     names = {"call": CALL, "list": LIST, "first": FIRST}
-    KINDS[name] = lambda: Hostile({names.get(one, one): way for one, way in ways.items()})
+    KINDS[name] = lambda: Hostile({names.get(method, method): way for method, way in ways.items()})
 
 
 kind("silent from the start", any=silent)
@@ -53,27 +53,29 @@ kind("an endless stream of remarks", call=endless_events(b": here\n\n"))
 kind("an endless stream of notifications", call=endless_events(b"data: " + CHANGED + b"\n\n"))
 kind("an endless event", call=endless_events(b"data: " + b"x" * BLOCK + b"\n"))
 kind("100 MB", call=huge)
-kind("100 000 tools in the list", list=told(lambda _: {"tools": [*listed(), *many(MANY)]}))
-kind("100 000 tools found", call=told(lambda _: texted({"tools": many(MANY)})))
-kind("20 000 tools found", call=told(lambda _: texted({"tools": many(MANY // 5)})))
+kind("100 000 tools in the list", list=answering(lambda _: {"tools": [*listed(), *many(MANY)]}))
+kind("100 000 tools found", call=answering(lambda _: texted({"tools": many(MANY)})))
+kind("20 000 tools found", call=answering(lambda _: texted({"tools": many(MANY // 5)})))
 kind("200 000 deep", call=raw(nested))
 kind("invalid UTF-8", call=raw(lambda a: own_id(a) + b'{"x":"\xff\xfe"}}'))
-kind("a byte order mark", call=raw(lambda a: b"\xef\xbb\xbf" + a.envelope(texted(found(a)))))
+kind("a byte order mark", call=raw(lambda a: b"\xef\xbb\xbf" + a.envelope(texted(discovered(a)))))
 kind("NaN", call=raw(lambda a: own_id(a) + b'{"x":NaN}}'))
 kind("a number of 100 000 digits", call=raw(lambda a: own_id(a) + b'{"x":%s}}' % (b"9" * MANY)))
 kind("1e999", call=document(total=float("inf")))
 kind("members twice", call=raw(lambda a: own_id(a) + b'{"content":[],"content":[]}}'))
 kind("half a pair of surrogates", call=document(tools=[entry("forge:\ud800")]))
-kind("another id", call=raw(lambda a: a.envelope(texted(found(a)), id=a.message["id"] + 1)))
-kind("the id as text", call=raw(lambda a: a.envelope(texted(found(a)), id=str(a.message["id"]))))
-kind("no id", call=raw(lambda a: a.envelope(texted(found(a)), id=None)))
-kind("another version", call=raw(lambda a: a.envelope(texted(found(a)), jsonrpc="1.0")))
-kind("a result that is null", call=told(None))
-kind("a result that is a list", call=told([]))
+kind("another id", call=raw(lambda a: a.envelope(texted(discovered(a)), id=a.message["id"] + 1)))
+kind(
+    "the id as text", call=raw(lambda a: a.envelope(texted(discovered(a)), id=str(a.message["id"])))
+)
+kind("no id", call=raw(lambda a: a.envelope(texted(discovered(a)), id=None)))
+kind("another version", call=raw(lambda a: a.envelope(texted(discovered(a)), jsonrpc="1.0")))
+kind("a result that is null", call=answering(None))
+kind("a result that is a list", call=answering([]))
 kind("an error that is text", call=raw(b'{"jsonrpc":"2.0","id":1,"error":"no"}'))
-kind("content that is an object", call=told({"content": {}}))
-kind("text that is a number", call=told({"content": [{"type": "text", "text": 7}]}))
-kind("text that is no JSON", call=told({"content": [{"type": "text", "text": "Tools: none"}]}))
+kind("content that is an object", call=answering({"content": {}}))
+kind("text that is a number", call=answering({"content": [{"type": "text", "text": 7}]}))
+kind("text that is no JSON", call=answering({"content": [{"type": "text", "text": "Tools: none"}]}))
 kind("tools that are a number", call=document(tools=7))
 kind("entries that are null", call=document(tools=[None], disabled=[None]))
 kind("names that are numbers", call=document(tools=[entry() | {"name": 7}]))
@@ -82,15 +84,15 @@ kind("servers that are lists", call=document(disabled=[locked(server=["forge"])]
 kind("descriptions that are lists", call=document(tools=[entry(description=["x"])]))
 kind("remediation that is a list", call=document(disabled=[locked()], remediation=["x"]))
 kind("a note that is an object", call=document(notice={"locked": 1}))
-kind("listed tools that are text", list=told({"tools": "none"}))
-kind("listed names that are null", list=told({"tools": [{"name": None}]}))
-kind("a schema that is a number", list=told({"tools": listed(inputSchema=7)}))
-kind("a cursor that never ends", list=told({"tools": listed(), "nextCursor": "again"}))
+kind("listed tools that are text", list=answering({"tools": "none"}))
+kind("listed names that are null", list=answering({"tools": [{"name": None}]}))
+kind("a schema that is a number", list=answering({"tools": listed(inputSchema=7)}))
+kind("a cursor that never ends", list=answering({"tools": listed(), "nextCursor": "again"}))
 kind("pages without an end", list=pages)
-kind("two answers in a body", call=raw(lambda a: a.envelope(texted(found(a))) * 2))
+kind("two answers in a body", call=raw(lambda a: a.envelope(texted(discovered(a))) * 2))
 kind(
     "two answers in a stream",
-    call=streamed(lambda a: a.envelope(texted({})), lambda a: a.envelope(texted(found(a)))),
+    call=streamed(lambda a: a.envelope(texted({})), lambda a: a.envelope(texted(discovered(a)))),
 )
 kind(
     "an answer after the end",
@@ -133,11 +135,11 @@ kind("429 for a day", call=raw(b"", "Retry-After: 86400", status="429 Too Many R
 kind("503 from the start", any=raw(b"", status="503 Service Unavailable"))
 kind(
     "1 000 notifications before the answer",
-    call=streamed(*[CHANGED] * 1000, lambda a: a.envelope(texted(found(a)))),
+    call=streamed(*[CHANGED] * 1000, lambda a: a.envelope(texted(discovered(a)))),
 )
 kind("requests to the client", call=asks_the_client)
-kind("a version nobody knows", first=told(welcome(protocolVersion="\x1b[2J9999")))
-kind("capabilities that are a list", first=told(welcome(capabilities=[])))
+kind("a version nobody knows", first=answering(welcome(protocolVersion="\x1b[2J9999")))
+kind("capabilities that are a list", first=answering(welcome(capabilities=[])))
 kind("a session id with blanks", first=raw(lambda a: a.envelope(welcome()), "Mcp-Session-Id: a b"))
 KINDS["TLS to a plain port"] = lambda: Hostile({}, scheme="https")
 KINDS["a certificate that nobody trusts"] = lambda: Hostile({}, scheme="https", tls=True)

@@ -1,4 +1,4 @@
-"""Runs of the command against hostile targets: what they print, write, take and come to."""
+"""Runs of the command against hostile targets: output, files, resources and exit code."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _, status, used = os.wait4(child, 0)
 told = {"exit": os.waitstatus_to_exitcode(status), "kib": used.ru_maxrss}
 open(sys.argv[1], "w").write(json.dumps(told))
 """
-"""A small program between: what a process takes counts the pages of the one that started it."""
+"""A small program in between, since a process's memory counts the pages of its parent."""
 PRINTABLE = frozenset({0x09, 0x0A, *range(0x20, 0x7F), *range(0xA0, 0x110000)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Came:
-    """What a run came to: `files` are those that it wrote, by their paths."""
+    """The result of a run: `files` are those that it wrote, by path."""
 
     exit: int
     seconds: float
@@ -47,17 +47,17 @@ class Came:
 
     @property
     def why(self) -> str:
-        """Its reason in one sentence."""
+        """The run's reason, in one sentence."""
         return str(self.document["why"])
 
     @property
     def active(self) -> set[str]:
-        """Characters that a terminal would obey."""
+        """Characters in the output that a terminal would obey."""
         return {letter for letter in self.told if ord(letter) not in PRINTABLE}
 
 
 def came(folder: Path, *words: str, within_s: float) -> Came:
-    """Run the command in a process of its own, and see what comes of it."""
+    """Run the command in a process of its own, and measure it."""
     folder.mkdir(parents=True)
     measured, out = folder / "measured.json", folder / "out"
     command = ["-m", "mcp_proxy_conformance", *words[:2], "--out", str(out), *words[2:]]
@@ -70,20 +70,22 @@ def came(folder: Path, *words: str, within_s: float) -> Came:
         process_group=0,
     )
     try:
-        told, _ = child.communicate(timeout=within_s)
+        printed, _ = child.communicate(timeout=within_s)
     except subprocess.TimeoutExpired:
         os.killpg(child.pid, signal.SIGKILL)
-        told, _ = child.communicate()
+        printed, _ = child.communicate()
     seconds = time.monotonic() - began
     ended = measured.exists()
-    found: dict[str, int] = json.loads(measured.read_text()) if ended else {"exit": -1, "kib": 0}
-    written = [one for one in out.rglob("*") if one.is_file()]
+    measurement: dict[str, int] = (
+        json.loads(measured.read_text()) if ended else {"exit": -1, "kib": 0}
+    )
+    written = [path for path in out.rglob("*") if path.is_file()]
     return Came(
-        exit=found["exit"],
+        exit=measurement["exit"],
         seconds=seconds,
-        mib=found["kib"] >> 10,
-        told=told.decode("utf-8", "surrogateescape"),
-        files={str(one.relative_to(out)): one.read_bytes() for one in written},
+        mib=measurement["kib"] >> 10,
+        told=printed.decode("utf-8", "surrogateescape"),
+        files={str(path.relative_to(out)): path.read_bytes() for path in written},
     )
 
 
@@ -94,10 +96,10 @@ def runs_asked_for(
     folder: Path,
     at_once: int,
 ) -> dict[str, T]:
-    """A run on each known kind of target that some test of the session asks for, some at once."""
+    """Run on each known kind of target that some test of the session needs, several at once."""
     items = request.session.items
-    asked = {item.callspec.params.get("kind") for item in items if hasattr(item, "callspec")}
-    names = [name for name in known if name in asked]
+    kinds = {item.callspec.params.get("kind") for item in items if hasattr(item, "callspec")}
+    names = [name for name in known if name in kinds]
     with ThreadPoolExecutor(at_once) as crew:
-        found = crew.map(lambda name: run(name, folder / str(names.index(name))), names)
-        return dict(zip(names, found, strict=True))
+        results = crew.map(lambda name: run(name, folder / str(names.index(name))), names)
+        return dict(zip(names, results, strict=True))

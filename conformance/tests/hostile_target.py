@@ -1,4 +1,4 @@
-"""Targets that answer so as to hurt their client: each a way of answering, on a real socket."""
+"""Targets that harm their client by their answers, on a real socket."""
 
 from __future__ import annotations
 
@@ -34,33 +34,33 @@ class Asked:
         return str(self.message.get("method", "")) if isinstance(self.message, dict) else ""
 
     async def send(self, raw: bytes) -> None:
-        """Bytes as they are."""
+        """Send bytes unchanged."""
         self.writer.write(raw)
         await self.writer.drain()
 
     async def http(
         self, body: bytes, *more: str, status: str = "200 OK", media: str = "application/json"
     ) -> None:
-        """A whole response."""
+        """Send a whole response."""
         head = [f"HTTP/1.1 {status}", f"Content-Type: {media}", f"Content-Length: {len(body)}"]
         await self.send("\r\n".join([*head, *more, "", ""]).encode("utf-8") + body)
 
     async def result(self, result: Json) -> None:
-        """A JSON-RPC answer."""
+        """Send a JSON-RPC answer."""
         await self.http(self.envelope(result))
 
     def envelope(self, result: Json, **members: Json) -> bytes:
-        """The bytes of one."""
-        told = {"jsonrpc": "2.0", "id": self.message.get("id"), "result": result} | members
-        return json.dumps(told).encode()
+        """Return the bytes of a JSON-RPC answer."""
+        response = {"jsonrpc": "2.0", "id": self.message.get("id"), "result": result} | members
+        return json.dumps(response).encode()
 
     async def begin(self, media: str = "text/event-stream", *more: str) -> None:
-        """The head of a response in chunks."""
+        """Send the head of a chunked response."""
         head = ["HTTP/1.1 200 OK", f"Content-Type: {media}", "Transfer-Encoding: chunked", *more]
         await self.send("\r\n".join([*head, "", ""]).encode())
 
     async def chunk(self, data: bytes) -> None:
-        """One chunk of it."""
+        """Send one chunk."""
         await self.send(b"%x\r\n%s\r\n" % (len(data), data))
 
     def cut(self) -> None:
@@ -75,9 +75,9 @@ Way = Callable[[Asked], Awaitable[None]]
 
 @dataclass
 class Hostile:
-    """A target that is well-behaved but where `ways` says otherwise, by method or for `any`.
+    """A target that is well-behaved except where `ways` says otherwise, by method or for `any`.
 
-    It is told to speak `scheme` in its URL, and speaks TLS itself where `tls` says so.
+    Its URL has the scheme `scheme`; it speaks TLS itself if `tls` is set.
     """
 
     ways: Mapping[str, Way]
@@ -88,7 +88,7 @@ class Hostile:
     port: int = 0
 
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection."""
+        """Serve one connection."""
         with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
             if (way := self.ways.get("connect")) is not None:
                 await way(Asked("", "", {}, {}, writer))
@@ -96,26 +96,26 @@ class Hostile:
                 await self.respond(await _request(reader, writer))
         writer.close()
 
-    async def respond(self, asked: Asked) -> None:
-        """One request."""
-        self.seen.append((asked.path, asked.headers))
-        way = self.ways.get(asked.method) or self.ways.get("any")
-        if way is not None and asked.verb == "POST":
-            await way(asked)
-        elif asked.verb != "POST":
-            await asked.http(b"", status="405 Method Not Allowed")
-        elif asked.method == "initialize":
-            await asked.result(welcome())
-        elif asked.method == "tools/list":
-            await asked.result({"tools": self.tools or listed()})
-        elif asked.method == "tools/call":
-            await asked.result(texted(found(asked)))
-        elif "id" in asked.message:
+    async def respond(self, request: Asked) -> None:
+        """Answer one request."""
+        self.seen.append((request.path, request.headers))
+        way = self.ways.get(request.method) or self.ways.get("any")
+        if way is not None and request.verb == "POST":
+            await way(request)
+        elif request.verb != "POST":
+            await request.http(b"", status="405 Method Not Allowed")
+        elif request.method == "initialize":
+            await request.result(welcome())
+        elif request.method == "tools/list":
+            await request.result({"tools": self.tools or listed()})
+        elif request.method == "tools/call":
+            await request.result(texted(discovered(request)))
+        elif "id" in request.message:
             error = {"code": -32601, "message": "Method not found"}
-            told = {"jsonrpc": "2.0", "id": asked.message["id"], "error": error}
-            await asked.http(json.dumps(told).encode())
+            response = {"jsonrpc": "2.0", "id": request.message["id"], "error": error}
+            await request.http(json.dumps(response).encode())
         else:
-            await asked.http(b"", status="202 Accepted")
+            await request.http(b"", status="202 Accepted")
 
 
 async def _request(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Asked:
@@ -130,7 +130,7 @@ async def _request(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -
 
 @contextlib.contextmanager
 def serving(target: Hostile) -> Iterator[str]:
-    """The target on a port of its own; yields its URL."""
+    """Serve the target on a port of its own; yield its URL."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
@@ -163,7 +163,7 @@ async def _end(server: asyncio.Server) -> None:
 
 
 def welcome(**members: Json) -> Json:
-    """The result of initialize."""
+    """Return the result of initialize."""
     info = {"name": "hostile", "version": "1"}
     return {
         "protocolVersion": "2025-11-25",
@@ -173,38 +173,38 @@ def welcome(**members: Json) -> Json:
 
 
 def listed(**members: Json) -> Json:
-    """The tools of tools/list."""
+    """Return the tools of tools/list."""
     properties = {
         "query": {"type": "string"},
         "limit": {"type": "integer"},
         "include_disabled": {"type": "boolean"},
     }
     schema = {"type": "object", "properties": properties, "required": ["query"]}
-    one = {"name": "retrieve_tools", "description": DESCRIPTION, "inputSchema": schema}
-    return [one | members]
+    discovery_tool = {"name": "retrieve_tools", "description": DESCRIPTION, "inputSchema": schema}
+    return [discovery_tool | members]
 
 
 def entry(name: str = "forge:list_repos", **members: Json) -> Json:
-    """One callable tool."""
+    """Return one callable tool."""
     return {"name": name, "server": "forge", "description": "List repos.", "score": 1.0} | members
 
 
 def locked(name: str = "forge:delete_repo", **members: Json) -> Json:
-    """One locked tool."""
-    told = {"name": name, "server": "forge", "description": "Delete a repo."}
-    return told | {"status": "disabled_by_config"} | members
+    """Return one locked tool."""
+    tool = {"name": name, "server": "forge", "description": "Delete a repo."}
+    return tool | {"status": "disabled_by_config"} | members
 
 
-def found(asked: Asked) -> Json:
-    """The document of a discovery call."""
-    arguments = asked.message.get("params", {}).get("arguments", {})
-    told = {"query": arguments.get("query"), "tools": [entry()], "total": 1}
+def discovered(request: Asked) -> Json:
+    """Return the document of a discovery call."""
+    arguments = request.message.get("params", {}).get("arguments", {})
+    document = {"query": arguments.get("query"), "tools": [entry()], "total": 1}
     if arguments.get("include_disabled") is True:
-        told["disabled"] = [locked()]
-        told["remediation"] = {"disabled_by_config": "The operator's config locks it: edit it."}
-    return told
+        document["disabled"] = [locked()]
+        document["remediation"] = {"disabled_by_config": "The operator's config locks it: edit it."}
+    return document
 
 
 def texted(document: Json) -> Json:
-    """A document as the result of a tool."""
+    """Return the document as the result of a tool."""
     return {"content": [{"type": "text", "text": json.dumps(document)}]}

@@ -15,8 +15,8 @@ from hostile_target import (
     Asked,
     Json,
     Way,
+    discovered,
     entry,
-    found,
     listed,
     locked,
     texted,
@@ -32,185 +32,185 @@ PAST = "Thu, 01 Jan 1970 00:00:00 GMT"
 
 
 def raw(text: bytes | Callable[[Asked], bytes], *more: str, **members: Any) -> Way:
-    """A whole response with that body."""
+    """Send a whole response with that body."""
 
-    async def way(asked: Asked) -> None:
-        await asked.http(text(asked) if callable(text) else text, *more, **members)
+    async def way(request: Asked) -> None:
+        await request.http(text(request) if callable(text) else text, *more, **members)
 
     return way
 
 
-def told(result: Json | Callable[[Asked], Json]) -> Way:
-    """A JSON-RPC answer with that result."""
+def answering(result: Json | Callable[[Asked], Json]) -> Way:
+    """Send a JSON-RPC answer with that result."""
 
-    async def way(asked: Asked) -> None:
-        await asked.result(result(asked) if callable(result) else result)
+    async def way(request: Asked) -> None:
+        await request.result(result(request) if callable(result) else result)
 
     return way
 
 
 def document(**members: Json) -> Way:
-    """A discovery answer with those members, flag or not."""
-    return told(lambda asked: texted(found(asked) | members))
+    """Send a discovery answer with those members, flag or not."""
+    return answering(lambda request: texted(discovered(request) | members))
 
 
 async def silent(_: Asked) -> None:
-    """Nothing, for ever."""
+    """Send nothing, for ever."""
     await asyncio.Event().wait()
 
 
-async def drip(asked: Asked) -> None:
-    """A byte now and then."""
+async def drip(request: Asked) -> None:
+    """Send a byte now and then."""
     head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 9999\r\n\r\n"
-    await asked.send(head)
+    await request.send(head)
     while True:
-        await asked.send(b" ")
+        await request.send(b" ")
         await asyncio.sleep(DRIP_S)
 
 
-async def endless_body(asked: Asked) -> None:
-    """Chunks of blanks without an end."""
-    await asked.begin("application/json")
+async def endless_body(request: Asked) -> None:
+    """Send chunks of blanks without an end."""
+    await request.begin("application/json")
     while True:
-        await asked.chunk(b" " * BLOCK)
+        await request.chunk(b" " * BLOCK)
         await asyncio.sleep(0.001)
 
 
 def endless_events(event: bytes, every_s: float = 0.001) -> Way:
-    """The same event without an end."""
+    """Send the same event without an end."""
 
-    async def way(asked: Asked) -> None:
-        await asked.begin()
+    async def way(request: Asked) -> None:
+        await request.begin()
         while True:
-            await asked.chunk(event)
+            await request.chunk(event)
             await asyncio.sleep(every_s)
 
     return way
 
 
-async def huge(asked: Asked) -> None:
-    """A body of 100 MB."""
-    await asked.begin("application/json")
-    await asked.chunk(b'{"jsonrpc":"2.0","id":1,"result":{"x":"')
+async def huge(request: Asked) -> None:
+    """Send a body of 100 MB."""
+    await request.begin("application/json")
+    await request.chunk(b'{"jsonrpc":"2.0","id":1,"result":{"x":"')
     for _ in range(HUGE // BLOCK):
-        await asked.chunk(b"x" * BLOCK)
-    await asked.chunk(b'"}}')
-    await asked.send(b"0\r\n\r\n")
+        await request.chunk(b"x" * BLOCK)
+    await request.chunk(b'"}}')
+    await request.send(b"0\r\n\r\n")
 
 
 def streamed(*events: bytes | Callable[[Asked], bytes]) -> Way:
-    """Events, then the end."""
+    """Send these events, then the end."""
 
-    async def way(asked: Asked) -> None:
-        await asked.begin()
-        for one in events:
-            data = one(asked) if callable(one) else one
-            await asked.chunk(b"event: message\ndata: " + data + b"\n\n")
-        await asked.send(b"0\r\n\r\n")
+    async def way(request: Asked) -> None:
+        await request.begin()
+        for event in events:
+            data = event(request) if callable(event) else event
+            await request.chunk(b"event: message\ndata: " + data + b"\n\n")
+        await request.send(b"0\r\n\r\n")
 
     return way
 
 
 def bytes_only(text: bytes) -> Way:
-    """Bytes, then the end of the connection."""
+    """Send bytes, then close the connection."""
 
-    async def way(asked: Asked) -> None:
-        await asked.send(text)
-        asked.writer.close()
+    async def way(request: Asked) -> None:
+        await request.send(text)
+        request.writer.close()
 
     return way
 
 
 def cut_after(text: bytes) -> Way:
-    """Bytes, then a reset."""
+    """Send bytes, then a reset."""
 
-    async def way(asked: Asked) -> None:
+    async def way(request: Asked) -> None:
         if text:
-            await asked.send(text)
+            await request.send(text)
             await asyncio.sleep(DRIP_S)
-        asked.cut()
+        request.cut()
 
     return way
 
 
 def every_third(status: str, *more: str) -> Way:
-    """Each third request is refused by HTTP."""
+    """Refuse each third request by HTTP."""
     number = count(1)
 
-    async def way(asked: Asked) -> None:
+    async def way(request: Asked) -> None:
         if next(number) % THIRD == 0:
-            await asked.http(b"no", *more, status=status, media="text/plain")
+            await request.http(b"no", *more, status=status, media="text/plain")
         else:
-            await asked.result(texted(found(asked)))
+            await request.result(texted(discovered(request)))
 
     return way
 
 
 def cut_now_and_then() -> Way:
-    """Each second answer to the flag ends inside its body."""
+    """End each second answer to the flag inside its body."""
     number = count(1)
 
-    async def way(asked: Asked) -> None:
-        arguments = asked.message["params"].get("arguments", {})
+    async def way(request: Asked) -> None:
+        arguments = request.message["params"].get("arguments", {})
         if arguments.get("include_disabled") is True and next(number) % 2 == 0:
-            await asked.send(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{")
-            asked.writer.close()
+            await request.send(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{")
+            request.writer.close()
         else:
-            await asked.result(texted(found(asked)))
+            await request.result(texted(discovered(request)))
 
     return way
 
 
-async def asks_the_client(asked: Asked) -> None:
-    """Requests to the client before the answer."""
+async def asks_the_client(request: Asked) -> None:
+    """Send requests to the client before the answer."""
     wanted = ("sampling/createMessage", "roots/list", "elicitation/create", "ping", "no/such")
     events = [
         json.dumps({"jsonrpc": "2.0", "id": n, "method": name, "params": {}}).encode()
         for n, name in enumerate(wanted)
     ]
-    await streamed(*events, asked.envelope(texted(found(asked))))(asked)
+    await streamed(*events, request.envelope(texted(discovered(request))))(request)
 
 
 @cache
 def bomb() -> bytes:
-    """100 MB of blanks as 100 kB."""
+    """Return 100 MB of blanks, compressed to 100 kB."""
     return gzip.compress(b" " * HUGE, 1)
 
 
-def nested(asked: Asked) -> bytes:
-    """A result 200 000 arrays deep."""
+def nested(request: Asked) -> bytes:
+    """Return a result 200 000 arrays deep."""
     deep = b"[" * (2 * MANY) + b"]" * (2 * MANY)
-    return b'{"jsonrpc":"2.0","id":%d,"result":{"x":%s}}' % (asked.message["id"], deep)
+    return b'{"jsonrpc":"2.0","id":%d,"result":{"x":%s}}' % (request.message["id"], deep)
 
 
 def everywhere(text: str) -> Mapping[str, Way]:
-    """That text in every string that a target chooses."""
+    """Return ways that put the text into every string that a target chooses."""
     info = {"name": text, "version": text}
     tool = listed(description=DESCRIPTION + text, title=text)
 
     def discovery(_: Asked) -> Json:
-        told = {"query": text, "tools": [entry(f"forge:{text}", description=text, server=text)]}
+        answer = {"query": text, "tools": [entry(f"forge:{text}", description=text, server=text)]}
         disabled = [locked(f"forge:{text}", description=text, server=text, status=text)]
-        return texted(told | {"disabled": disabled, "remediation": {text: text}, "notice": text})
+        return texted(answer | {"disabled": disabled, "remediation": {text: text}, "notice": text})
 
     return {
-        "initialize": told(welcome(serverInfo=info, instructions=text)),
-        "tools/list": told({"tools": tool}),
-        "tools/call": told(discovery),
+        "initialize": answering(welcome(serverInfo=info, instructions=text)),
+        "tools/list": answering({"tools": tool}),
+        "tools/call": answering(discovery),
     }
 
 
-async def pages(asked: Asked) -> None:
-    """A page of many tools and a new cursor, each time."""
-    told = {"tools": [*listed(), *many(MANY // 10)], "nextCursor": str(asked.message["id"])}
-    await asked.result(told)
+async def pages(request: Asked) -> None:
+    """Send a page of many tools and a new cursor, each time."""
+    page = {"tools": [*listed(), *many(MANY // 10)], "nextCursor": str(request.message["id"])}
+    await request.result(page)
 
 
 def many(number: int) -> Json:
-    """So many callable tools."""
+    """Return that many callable tools."""
     return [entry(f"forge:tool_{n}", inputSchema={"type": "object"}) for n in range(number)]
 
 
-def own_id(asked: Asked) -> bytes:
-    """The beginning of an answer, up to its result."""
-    return b'{"jsonrpc":"2.0","id":%d,"result":' % asked.message["id"]
+def own_id(request: Asked) -> bytes:
+    """Return the beginning of an answer, up to its result."""
+    return b'{"jsonrpc":"2.0","id":%d,"result":' % request.message["id"]

@@ -1,4 +1,4 @@
-"""Files of known failures as tests write them, commands of theirs, and the report of a run."""
+"""Files of known failures for tests, the commands on them, and the report of a run."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ FLAG, QUERY = "listed-flag-breaks", "quote-ends-the-search"
 
 
 def write(*ids: str, name: str = FILE, expires: str = "2999-01-02") -> None:
-    """Write the file of known failures into the working folder, an entry of five lines an id."""
+    """Write a file of known failures to the working folder, with one entry of five lines per id."""
     entries = [
-        f'[[deviation]]\nid = "{one}"\nreason = "Known since the rewrite."\n'
+        f'[[deviation]]\nid = "{failure_id}"\nreason = "Known since the rewrite."\n'
         f'issue = "https://example.com/1"\nexpires = {expires}\n'
-        for one in ids
+        for failure_id in ids
     ]
     Path(name).write_text("".join(entries), encoding="utf-8")
 
 
 def command(*words: str) -> Result:
-    """A command in this process."""
+    """Run a command in this process."""
     return CliRunner().invoke(main, words)
 
 
 def reported(path: Path) -> dict[str, Any]:
-    """The report if there is one, valid under its schema."""
+    """Return the report if there is one, after validation."""
     if not path.exists():
         return {}
     report: dict[str, Any] = json.loads(path.read_bytes())

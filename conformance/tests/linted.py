@@ -1,4 +1,4 @@
-"""What the tests of `lint` share: a sound case, and the command."""
+"""Shared by the tests of `lint`: a sound case, and the command."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SOUND = {
 }
 
 
-def told(*arguments: object) -> tuple[int, str]:
-    """The exit code of `lint`, and all that it prints."""
+def lint_output(*arguments: object) -> tuple[int, str]:
+    """Return the exit code of `lint`, and everything that it prints."""
     done = CliRunner().invoke(main, ["lint", *map(str, arguments)], catch_exceptions=False)
     return done.exit_code, done.output

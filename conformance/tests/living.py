@@ -7,13 +7,13 @@ from pathlib import Path
 
 
 def naming(folder: Path) -> list[str]:
-    """The command lines of living processes, this one left out, that name the folder."""
-    found = []
+    """Return the command lines of living processes but this one that name the folder."""
+    commands = []
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             words = entry.read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
         except OSError:
             continue
         if str(folder) in words and entry.parent.name != str(os.getpid()):
-            found.append(words)
-    return found
+            commands.append(words)
+    return commands

@@ -1,4 +1,4 @@
-"""Reports written by hand for pages: forty failures, words without end, deviations."""
+"""Hand-written reports for pages: forty failures, words without end, deviations."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ PAGES = {
 }
 
 
-def told(*messages: Json, **members: object) -> Json:
-    """A report with one failure that rests on these messages."""
-    places = {f"crowd/{number}": one for number, one in enumerate(messages, 1)}
+def failing_report(*messages: Json, **members: object) -> Json:
+    """Return a report with one failure that rests on these messages."""
+    places = {f"crowd/{number}": sent for number, sent in enumerate(messages, 1)}
     failed = result("fail") | {"messages": list(places)} | members
     return report(failed) | {"messages": places}
 
 
-def said(direction: str, body: str, edge: str = "client") -> Json:
-    """One message with that body."""
+def message_of(direction: str, body: str, edge: str = "client") -> Json:
+    """Return one message with that body."""
     return message(direction, "") | {"body": body, "edge": edge}

@@ -1,4 +1,4 @@
-"""The fenced blocks of a page for readers, as files of their language."""
+"""The fenced blocks of a documentation page, as files of their language."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ _BLOCK = re.compile(r"^( *)```(\w+)\n(.*?)^\1```$", re.DOTALL | re.MULTILINE)
 
 def blocks(page: str, language: str) -> list[str]:
     """Every block of that language on a page of `.github`, in order."""
-    found = _BLOCK.findall((GITHUB / page).read_text(encoding="utf-8"))
-    return [textwrap.dedent(text) for _, told, text in found if told == language]
+    matches = _BLOCK.findall((GITHUB / page).read_text(encoding="utf-8"))
+    return [textwrap.dedent(text) for _, name, text in matches if name == language]

@@ -1,4 +1,4 @@
-"""Proxies of other authors as published: how each is installed and started here."""
+"""Published proxies of other authors: how each is installed and started here."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class NotThere(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """One proxy that runs: its URL without a path, and the options that let a client in."""
+    """A running proxy: its URL without a path, and the options that admit a client."""
 
     origin: str
     options: tuple[str, ...] = ()
@@ -56,13 +56,13 @@ class Running:
 
 @dataclass(frozen=True, slots=True)
 class Installing:
-    """Installers that run, by name, and the folder that they fill."""
+    """Running installers, by name, and the folder that they fill."""
 
     folder: Path
     running: dict[str, subprocess.Popen[bytes]]
 
     def wait(self) -> Path:
-        """The folder once it is filled.
+        """Return the folder once it is filled.
 
         Raises:
             NotThere: An installer failed, or took longer than its time.
@@ -79,7 +79,7 @@ class Installing:
 
 @contextmanager
 def installing(folder: Path) -> Iterator[Installing]:
-    """Begin to install what cannot live beside the suite's own packages."""
+    """Begin to install proxies that conflict with the suite's own packages."""
     venv.create(folder / "venv")
     pip = [sys.executable, "-m", "pip", "--python", str(_python(folder))]
     npm = [str(NODE), str(NPM), "install", "--prefix", str(folder), *NPM_OPTIONS]
@@ -101,9 +101,9 @@ def installing(folder: Path) -> Iterator[Installing]:
 
 @contextmanager
 def started(name: str, upstream: UpstreamServer, folder: Path, log: Path) -> Iterator[Running]:
-    """The proxy of that name in front of the upstream, until the block ends.
+    """Run the proxy of that name in front of the upstream, until the block ends.
 
-    `folder` is where the installers put it; FastMCP needs none.
+    `folder` holds the installed proxies; FastMCP needs none.
     """
     port = _free_port()
     environment = {**os.environ, "FASTMCP_CHECK_FOR_UPDATES": "off"}
@@ -149,7 +149,7 @@ def _python(place: Path) -> Path:
 
 
 def _free_port() -> int:
-    """One of those that no system hands out by itself: nobody takes it before the program does."""
+    """Return a port that no system hands out by itself, so none takes it before the program."""
     while True:
         port = 20_000 + secrets.randbelow(12_000)
         with socket.socket() as probe, contextlib.suppress(OSError):

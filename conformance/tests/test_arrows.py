@@ -1,4 +1,4 @@
-"""The house: each room imports from the rooms before it alone, and no two modules each other."""
+"""Layers: each package imports only from those before it, and no two modules import each other."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ ROOMS = (
 )  # fmt: skip
 """Bottom up: a room may import from those before it."""
 ROOM_OF = {"api": "plugin", "__main__": "cli"}
-"""The rooms of the modules that stand in no folder."""
+"""The rooms of the modules outside of folders."""
 Imports = Mapping[str, AbstractSet[str]]
 
 
 def imports() -> dict[str, set[str]]:
-    """By module of the package, the modules that it imports anywhere in its text."""
+    """Return the modules that each module of the package imports anywhere in its text."""
     paths = {_name(path): path for path in PACKAGE.rglob("*.py")}
     return {
         name: {target for target in _targets(path, paths.keys()) if target != name}
@@ -41,9 +41,9 @@ def _name(path: Path) -> str:
 
 def _targets(path: Path, known: AbstractSet[str]) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        names = [one.name for one in node.names] if isinstance(node, ast.Import) else []
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom) and node.module:
-            names = [f"{node.module}.{one.name}" for one in node.names]
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
         for name in names:
             package, _, inside = name.partition(".")
             if package == PACKAGE.name:
@@ -53,45 +53,46 @@ def _targets(path: Path, known: AbstractSet[str]) -> Iterator[str]:
 
 
 def room(module: str) -> str:
-    """The room that a module belongs to."""
+    """Return the room that a module belongs to."""
     first = module.partition(".")[0]
     return first if first in ROOMS else ROOM_OF[first]
 
 
-def offences(found: Imports) -> set[str]:
-    """The arrows between rooms that point upwards, and one of each circle of modules."""
+def offences(modules: Imports) -> set[str]:
+    """Return the arrows between rooms that point upwards, and one of each cycle of modules."""
     upwards = {
         f"{name} -> {target}"
-        for name, targets in found.items()
+        for name, targets in modules.items()
         for target in targets
         if ROOMS.index(room(target)) > ROOMS.index(room(name))
     }
     return upwards | _closing(
         {
             name: {target for target in targets if f"{name} -> {target}" not in upwards}
-            for name, targets in found.items()
+            for name, targets in modules.items()
         }
     )
 
 
-def _closing(found: Imports) -> set[str]:
+def _closing(modules: Imports) -> set[str]:
     try:
-        TopologicalSorter(found).prepare()
+        TopologicalSorter(modules).prepare()
     except CycleError as error:
         target, name, *_ = error.args[1]
         rest = {
-            one: targets - ({target} if one == name else set()) for one, targets in found.items()
+            module: targets - ({target} if module == name else set())
+            for module, targets in modules.items()
         }
         return {f"{name} -> {target}"} | _closing(rest)
     return set()
 
 
 def test_no_arrow_points_upwards() -> None:
-    """Nor do two modules import each other, directly or over others."""
-    found = sorted(offences(imports()))
+    """No two modules import each other either, directly or through others."""
+    upward = sorted(offences(imports()))
 
-    assert found == [], (
-        f"{found[0]}: a lower room may not import from a higher one ({', '.join(ROOMS)}), nor two "
+    assert upward == [], (
+        f"{upward[0]}: a lower room may not import from a higher one ({', '.join(ROOMS)}), nor two "
         "modules from each other; pass what is needed as a value, or move it down"
     )
 
@@ -105,9 +106,9 @@ def test_the_page_names_what_is_there() -> None:
     own = (top / "conformance", top / "reference")
 
     lost = sorted(
-        one
-        for one in named
-        if not any(top.glob(one)) and not any(any(folder.rglob(one)) for folder in own)
+        entry
+        for entry in named
+        if not any(top.glob(entry)) and not any(any(folder.rglob(entry)) for folder in own)
     )
 
     assert lost == []
@@ -118,7 +119,7 @@ IN_FULL = {
     "mcp_proxy_reference": {"mcp_proxy_reference"},
     "mcp_proxy_mutants": {"mcp_proxy_reference", "mcp_proxy_mutants"},
 }
-"""What a package may import of ours while it is imported itself."""
+"""The packages of ours that each package may import, directly or not."""
 
 
 @pytest.mark.parametrize("package", IN_FULL)
@@ -126,13 +127,13 @@ def test_the_reference_knows_nothing_of_who_changes_and_who_judges_it(package: s
     """Mutants import the reference, never the reverse, and neither the suite."""
     top = PACKAGE.parents[1]
     folder = next(
-        one for one in (top / "reference", top / "conformance") if (one / package).exists()
+        root for root in (top / "reference", top / "conformance") if (root / package).exists()
     )
-    texts = [one.read_text(encoding="utf-8") for one in (folder / package).rglob("*.py")]
+    texts = [path.read_text(encoding="utf-8") for path in (folder / package).rglob("*.py")]
     named = {
-        one
+        import_name
         for text in texts
-        for one in re.findall(r"^\s*(?:from|import) (\w+)", text, re.MULTILINE)
+        for import_name in re.findall(r"^\s*(?:from|import) (\w+)", text, re.MULTILINE)
     }
 
     assert texts
@@ -140,10 +141,10 @@ def test_the_reference_knows_nothing_of_who_changes_and_who_judges_it(package: s
 
 
 def test_every_module_has_a_room() -> None:
-    """And the list of those that stand elsewhere names nothing that is gone."""
-    standing = {one.partition(".")[0] for one in imports()}
+    """The list of those outside of rooms names no module that is gone."""
+    standing = {module.partition(".")[0] for module in imports()}
 
-    assert {one for one in standing if one not in ROOMS} == ROOM_OF.keys()
+    assert {name for name in standing if name not in ROOMS} == ROOM_OF.keys()
 
 
 @pytest.mark.parametrize(
@@ -155,12 +156,12 @@ def test_every_module_has_a_room() -> None:
     ],
 )
 def test_a_planted_arrow_is_seen(planted: Imports, arrow: str) -> None:
-    """Whatever the rooms."""
+    """That holds for any two rooms."""
     assert offences(planted) == {arrow}
 
 
 def test_a_planted_circle_is_seen() -> None:
-    """Inside of one room, and over a third module."""
+    """It is seen inside of one room, and through a third module."""
     circle = {"wire.a": {"wire.b"}, "wire.b": {"wire.c"}, "wire.c": {"wire.a"}}
 
     assert len(offences(circle)) == 1

@@ -1,7 +1,7 @@
-"""What users depend on changes only on purpose: today's public names are those of pinned.json.
+"""Public names change only on purpose: today's are those of pinned.json.
 
 Every name may neither vanish nor appear unnoticed; members and words of JSON schemas may appear.
-After a change that is meant, rewrite the file with what today's names are:
+After an intended change, rewrite the file with today's names:
 
     python conformance/tests/test_pinned.py > pinned.new
     mv pinned.new conformance/tests/pinned.json
@@ -33,7 +33,7 @@ from mcp_proxy_conformance.verdict import outcome
 PINNED = Path(__file__).with_name("pinned.json")
 MEANT = "if that is meant, change conformance/tests/pinned.json"
 GROWS = ".schema.json"
-"""How the title of a section ends to which names may be added."""
+"""The endings of titles of sections to which names may be added."""
 PROTOCOLS = ("adapter", "loader-protocol")
 
 Names = Mapping[str, Sequence[str]]
@@ -42,26 +42,26 @@ Json = Any
 
 
 def today() -> Names:
-    """The names that there are now."""
-    found = _of_data() | _of_runs() | _of_commands() | _of_reports()
+    """Return the present names."""
+    sections = _of_data() | _of_runs() | _of_commands() | _of_reports()
     for name in PROTOCOLS:
-        found |= _of_protocol(name)
-    return {title: sorted(set(names)) for title, names in found.items()}
+        sections |= _of_protocol(name)
+    return {title: sorted(set(names)) for title, names in sections.items()}
 
 
 def _of_data() -> dict[str, list[str]]:
-    """What is known of requirements, checks and cases."""
+    """Return the names of requirements, checks and cases."""
     return {
-        "clauses": [f"{one.id} {one.judgement}" for one in catalogue().clauses.values()],
-        "profiles": [one.name for one in versions()],
-        "checks": [one.name for one in checks()],
-        "cases": [*(one.id for one in cases()), *(one.id for one in load_cases())],
-        "interpretations": [one.id for one in interpretations()],
+        "clauses": [f"{clause.id} {clause.judgement}" for clause in catalogue().clauses.values()],
+        "profiles": [version.name for version in versions()],
+        "checks": [check.name for check in checks()],
+        "cases": [*(case.id for case in cases()), *(case.id for case in load_cases())],
+        "interpretations": [reading.id for reading in interpretations()],
     }
 
 
 def _of_runs() -> dict[str, list[str]]:
-    """The plugin, what it is asked with, and what a run comes to."""
+    """Return the plugin, its options, and the exit codes of runs."""
     codes = [
         f"{name} {code}"
         for name, code in vars(outcome).items()
@@ -73,21 +73,21 @@ def _of_runs() -> dict[str, list[str]]:
     return {
         "plugin": [plugin.__name__],
         "options of the plugin": [
-            word for g in groups for one in g.options for word in one.names()
+            word for g in groups for option in g.options for word in option.names()
         ],
         "exit codes": codes,
     }
 
 
 def _of_commands() -> dict[str, list[str]]:
-    """Every command, and the options of each that its help tells of, --help itself left out."""
-    every = dict(_commands(main, PROGRAM))
-    told = {f"options of {path}": _options(command) for path, command in every.items()}
-    return {"commands": list(every), **told}
+    """Return every command, and the options of each that its help lists, except --help."""
+    commands = dict(_commands(main, PROGRAM))
+    sections = {f"options of {path}": _options(command) for path, command in commands.items()}
+    return {"commands": list(commands), **sections}
 
 
 def _commands(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:
-    """A command and all below it, each with the words that name it."""
+    """Yield a command and all below it, each with the words that name it."""
     yield path, command
     if isinstance(command, click.Group):
         context = click.Context(command)
@@ -98,13 +98,17 @@ def _commands(command: click.Command, path: str) -> Iterator[tuple[str, click.Co
 
 
 def _options(command: click.Command) -> list[str]:
-    """The options of a command that are not hidden, as they are typed."""
-    shown = [one for one in command.params if isinstance(one, click.Option) and not one.hidden]
-    return [word for one in shown for word in (*one.opts, *one.secondary_opts)]
+    """Return the options of a command that are not hidden, as they are typed."""
+    shown = [
+        parameter
+        for parameter in command.params
+        if isinstance(parameter, click.Option) and not parameter.hidden
+    ]
+    return [word for parameter in shown for word in (*parameter.opts, *parameter.secondary_opts)]
 
 
 def _of_reports() -> dict[str, list[str]]:
-    """The format of a report, and its members."""
+    """Return the format of a report, and its members."""
     members = _schema("report")["properties"]
     return {
         "format of report.json": [FORMAT],
@@ -119,12 +123,12 @@ def _of_reports() -> dict[str, list[str]]:
 
 
 def _of_protocol(name: str) -> dict[str, list[str]]:
-    """The members of all messages of a protocol, and the words that stand in them."""
+    """Return the members of all messages of a protocol, and the words in them."""
     nodes = list(_nodes(_schema(name)))
-    words = [word for one in nodes for word in (one.get("const"), *one.get("enum", ()))]
+    words = [word for node in nodes for word in (node.get("const"), *node.get("enum", ()))]
     return {
         f"members of {name}.schema.json": [
-            key for one in nodes for key in one.get("properties", ())
+            key for node in nodes for key in node.get("properties", ())
         ],
         f"words of {name}.schema.json": [word for word in words if isinstance(word, str)],
     }
@@ -136,7 +140,7 @@ def _schema(name: str) -> Json:
 
 
 def _nodes(node: Json) -> Iterator[dict[str, Json]]:
-    """Every object in a JSON document, itself included."""
+    """Yield every object in a JSON document, itself included."""
     if isinstance(node, dict):
         yield node
     parts = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
@@ -144,34 +148,34 @@ def _nodes(node: Json) -> Iterator[dict[str, Json]]:
         yield from _nodes(part)
 
 
-def differences(pinned: Names, found: Names) -> list[str]:
-    """One sentence for each name that is missing, or new where nothing may be added."""
-    told = []
-    for title in sorted({*pinned, *found}):
-        before, after = set(pinned.get(title, ())), set(found.get(title, ()))
-        told += [f"{title}: {name} is missing; {MEANT}" for name in sorted(before - after)]
+def differences(pinned: Names, current: Names) -> list[str]:
+    """Return a sentence for each name that is missing, or new where nothing may be added."""
+    sentences = []
+    for title in sorted({*pinned, *current}):
+        before, after = set(pinned.get(title, ())), set(current.get(title, ()))
+        sentences += [f"{title}: {name} is missing; {MEANT}" for name in sorted(before - after)]
         if not title.endswith(GROWS):
-            told += [f"{title}: {name} is new; {MEANT}" for name in sorted(after - before)]
-    return told
+            sentences += [f"{title}: {name} is new; {MEANT}" for name in sorted(after - before)]
+    return sentences
 
 
 def written(names: Names) -> str:
-    """The text of the file: sections by title, their names in order, one a line."""
+    """Return the text of the file: sections by title, their names in order, one per line."""
     ordered = {title: sorted(set(names[title])) for title in sorted(names)}
     return json.dumps(ordered, indent=2) + "\n"
 
 
 def pinned_names() -> Names:
-    """The names that the file has."""
-    found: Names = json.loads(PINNED.read_text(encoding="utf-8"))
-    return found
+    """Return the names in the file."""
+    names: Names = json.loads(PINNED.read_text(encoding="utf-8"))
+    return names
 
 
 def test_no_public_name_changes_unnoticed() -> None:
-    """Nothing that users depend on has vanished, and nothing new stands beside it."""
-    found = differences(pinned_names(), today())
-    if found:
-        pytest.fail("\n".join(found), pytrace=False)
+    """No name that users depend on has vanished, and none was added."""
+    changes = differences(pinned_names(), today())
+    if changes:
+        pytest.fail("\n".join(changes), pytrace=False)
 
 
 def test_the_file_is_in_order() -> None:
@@ -180,7 +184,7 @@ def test_the_file_is_in_order() -> None:
 
 
 def test_no_section_of_today_is_empty_by_mistake() -> None:
-    """Only a command may have nothing to pin: the groups, and what takes arguments alone."""
+    """Only a command may have nothing to pin: groups, and commands with arguments only."""
     empty = [title for title, names in today().items() if not names]
 
     assert [title for title in empty if not title.startswith(f"options of {PROGRAM} ")] == []
@@ -209,17 +213,17 @@ PLANTED: Names = {"clauses": ["FR-001.a F", "FR-001.b F"], "words of x.schema.js
     ],
 )
 def test_a_planted_change_is_told(changed: Names, told: list[str]) -> None:
-    """What is missing or new is named in a sentence that says what to do, and nothing else is."""
-    found = differences(PLANTED, {**PLANTED, **changed})
+    """Each missing or new name has a sentence with the repair, and no other name has one."""
+    changes = differences(PLANTED, {**PLANTED, **changed})
 
-    assert found == [f"{one}; {MEANT}" for one in told]
+    assert changes == [f"{sentence}; {MEANT}" for sentence in told]
 
 
 def test_a_section_that_vanishes_takes_no_name_with_it_unnoticed() -> None:
     """Each of its names is missing, those of a schema too."""
-    found = differences(PLANTED, {})
+    changes = differences(PLANTED, {})
 
-    assert [one.partition(" is ")[0] for one in found] == [
+    assert [change.partition(" is ")[0] for change in changes] == [
         "clauses: FR-001.a F",
         "clauses: FR-001.b F",
         "words of x.schema.json: lock",
@@ -227,7 +231,7 @@ def test_a_section_that_vanishes_takes_no_name_with_it_unnoticed() -> None:
 
 
 def test_each_name_of_today_is_missed() -> None:
-    """A name taken out of any section is told, and of those that do not grow one more name too."""
+    """Any name removed from a section is reported, and a new one in those that do not grow."""
     now = today()
     for title in (title for title, names in now.items() if names):
         fewer = {**now, title: now[title][1:]}

@@ -1,4 +1,4 @@
-"""No decision rests on the words of a reason: they are made for people, and read by nobody else."""
+"""No decision depends on the words of a reason: they are for people, and no code reads them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import mcp_proxy_conformance
 
 PACKAGE = Path(mcp_proxy_conformance.__file__).parent
 RENDERERS = ("report/", "cli/", "verdict/headline.py", "verdict/deviations/writing.py")
-"""Where sentences are made for people, and may be cut and wrapped."""
+"""Modules that make sentences for people, and may cut and wrap them."""
 WORDS = ("reason", "why")
 READS = frozenset({
     "startswith", "endswith", "partition", "rpartition", "split", "splitlines", "find", "index",
@@ -34,34 +34,34 @@ def is_reason(node: ast.AST) -> bool:
 
 
 def readings(tree: ast.AST) -> Iterator[int]:
-    """The lines in which the words of a reason are read: by a method, a pattern or a comparison."""
+    """Yield the lines that read the words of a reason: by a method, a pattern or a comparison."""
     for node in ast.walk(tree):
         match node:
             case ast.Call(func=ast.Attribute(value=value, attr=name), args=args):
                 if name in READS and any(map(is_reason, (value, *args))):
                     yield node.lineno
             case ast.Compare(left=left, ops=ops, comparators=others):
-                sides = [one for one in (left, *others) if not _is_nothing(one)]
-                identity = all(isinstance(one, ast.Is | ast.IsNot) for one in ops)
+                sides = [side for side in (left, *others) if not _is_nothing(side)]
+                identity = all(isinstance(operator, ast.Is | ast.IsNot) for operator in ops)
                 if not identity and len(sides) == len(others) + 1 and any(map(is_reason, sides)):
                     yield node.lineno
 
 
 def _is_nothing(node: ast.AST) -> bool:
-    """Whether it is the empty text: that there is no reason at all may be asked."""
+    """Whether it is the empty text: asking if there is a reason at all is allowed."""
     return isinstance(node, ast.Constant) and node.value in ("", None)
 
 
 def test_nothing_but_a_renderer_reads_a_reason() -> None:
-    """Each place is named; decisions rest on `cause`."""
-    found = [
+    """Each place is named; decisions use `cause`."""
+    places = [
         f"{path.relative_to(PACKAGE)}:{line}"
         for path in sorted(PACKAGE.rglob("*.py"))
         if not str(path.relative_to(PACKAGE)).startswith(RENDERERS)
         for line in readings(ast.parse(path.read_text(encoding="utf-8")))
     ]
 
-    assert found == []
+    assert places == []
 
 
 @pytest.mark.parametrize(
@@ -82,5 +82,5 @@ def test_each_way_of_reading_is_found(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["one.reason or 1", 'reason == ""', "reason is None", "f(reason)"])
 def test_what_reads_no_words_is_none(text: str) -> None:
-    """To pass a reason on, or to ask whether there is one."""
+    """Passing a reason on, or asking whether there is one, is allowed."""
     assert list(readings(ast.parse(text))) == []

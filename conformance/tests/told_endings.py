@@ -1,4 +1,4 @@
-"""Reports written by hand, one for each way in which a run can end."""
+"""Hand-written reports, one for each way in which a run can end."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ UNSTEADY = {"reason": DISAGREES, "cause": "disagrees", "hint": HINTS["disagrees"
 
 
 def of(check: str, clauses: list[str], **members: object) -> Json:
-    """A result of a check without cases and messages on these clauses."""
+    """Return a result of a check without cases and messages on these clauses."""
     return result("fail") | {
         "check": check, "case": None, "clauses": clauses, "messages": [], **members,
     }  # fmt: skip
 
 
 def ended(headline: str, code: int, why: str, *clauses: Json, **members: object) -> Json:
-    """A report of a run that ended so, with clauses beside those that every one has."""
-    told = {one["id"]: one for one in (*CLEAN["clauses"], *clauses)}
-    own = {"headline": headline, "exit": code, "why": why, "clauses": list(told.values())}
+    """Return a report of a run with that ending, and clauses beside those of every report."""
+    by_id = {row["id"]: row for row in (*CLEAN["clauses"], *clauses)}
+    own = {"headline": headline, "exit": code, "why": why, "clauses": list(by_id.values())}
     return CLEAN | own | members
 
 

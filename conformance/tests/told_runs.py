@@ -1,4 +1,4 @@
-"""Reports written by hand: without a failure, with one, with many, and with hostile words."""
+"""Hand-written reports: without a failure, with one, with many, and with hostile words."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ HOSTILE = (
     "![i](http://127.0.0.1/i) https://evil.invalid/ &amp; \"q\" 'q' ]]> --> \\"
     "\n# heading\n~~~\n````\n\x00\x1b[2J\u202e\ufffe\x85\u2028\t{{ 7*7 }} {% raw %}"
 )
-"""What a target can put into whatever is told of it."""
+"""Hostile words that a target can put into any text of a report."""
 
 
 def typed(document: Json) -> Report:
-    """The report that a file of this content holds."""
+    """Return the report that a file of this content holds."""
     return msgspec.convert(document, Report)
 
 
 def outside_code(text: str) -> str:
-    """Markdown without its fenced blocks and code spans, read as CommonMark reads them."""
+    """Return Markdown without its fenced blocks and code spans, as CommonMark reads them."""
     lines, fence = [], ""
     for line in text.split("\n"):
         if fence:
@@ -40,12 +40,12 @@ def outside_code(text: str) -> str:
 
 
 def several(documents: Sequence[tuple[str, Json]]) -> list[tuple[str, Report]]:
-    """The reports of several files, by their names."""
-    return [(name, typed(one)) for name, one in documents]
+    """Return the reports of several files, by their names."""
+    return [(name, typed(document)) for name, document in documents]
 
 
 def clause(name: str, judgement: str, verdict: str, reason: str = "") -> Json:
-    """One clause of a report."""
+    """Return one clause of a report."""
     return {
         "id": name,
         "judgement": judgement,
@@ -57,7 +57,7 @@ def clause(name: str, judgement: str, verdict: str, reason: str = "") -> Json:
 
 
 def result(verdict: str, *, judgement: str = "F", text: str = "assert 11 <= 10") -> Json:
-    """One result on FR-006.cap, or beside it when advisory."""
+    """Return one result on FR-006.cap, or beside it when advisory."""
     return {
         "check": "test_cap",
         "case": "11" if text == "assert 11 <= 10" else text,
@@ -75,7 +75,7 @@ def result(verdict: str, *, judgement: str = "F", text: str = "assert 11 <= 10")
 
 
 def message(direction: str, text: str) -> Json:
-    """One message on the client's edge."""
+    """Return one message on the client's edge."""
     return {
         "edge": "client",
         "direction": direction,
@@ -88,8 +88,8 @@ def message(direction: str, text: str) -> Json:
 
 
 def report(*results: Json, text: str = "plain") -> Json:
-    """A report of these results, in which the target says `text` wherever it can."""
-    failed = any(one["verdict"] == "fail" and one["judgement"] == "F" for one in results)
+    """Return a report of these results, in which the target's words are `text` everywhere."""
+    failed = any(row["verdict"] == "fail" and row["judgement"] == "F" for row in results)
     return {
         "format": "mcp-proxy-conformance-report/1",
         "suite": {"name": "mcp-proxy-conformance", "version": "0"},
@@ -118,7 +118,7 @@ CLEAN = report(result("pass"))
 ONE = report(result("fail"))
 MANY = report(*(ALL * 30), result("fail", judgement="A"))
 BAD = report(
-    *(result(one["verdict"], text=HOSTILE) for one in ALL),
+    *(result(row["verdict"], text=HOSTILE) for row in ALL),
     result("fail", judgement="A", text=HOSTILE),
     text=HOSTILE,
 )

@@ -1,8 +1,8 @@
-"""A Python that has lost what only POSIX systems have; then the command line, or every import.
+"""A Python without the POSIX parts of its library; then the command line, or every import.
 
-What the standard library and other packages import has been imported before, since they are right
-to look. For imports `sys.platform` tells Windows, too, and there are no local sockets; at run time
-the standard library of this system would miss them.
+Modules that the standard library and other packages import are imported first, since these may
+look for POSIX. For imports `sys.platform` names Windows, too, and there are no local sockets; at
+run time the standard library of this system would miss them.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ LOST: dict[types.ModuleType, str] = {
 
 
 def lose() -> None:
-    """Take it away."""
+    """Remove the POSIX parts of the standard library."""
     for name in MODULES:
         sys.modules[name] = None  # type: ignore[assignment]
     for module, names in LOST.items():
@@ -85,19 +85,19 @@ def lose() -> None:
 
 
 def broken() -> dict[str, str]:
-    """Import every module of both packages; those that cannot be, with the reason."""
+    """Import every module of both packages; return those that fail, with the reason."""
     sys.platform = "win32"
     del socket.AF_UNIX
-    found: dict[str, str] = {}
+    failures: dict[str, str] = {}
     for package in (mcp_proxy_conformance, mcp_proxy_reference):
         for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if info.name.endswith("__main__"):
                 continue
             try:
                 importlib.import_module(info.name)
-            except Exception:  # noqa: BLE001 - whatever it is, it is told
-                found[info.name] = traceback.format_exc(limit=-1)
-    return found
+            except Exception:  # noqa: BLE001 - any error is reported
+                failures[info.name] = traceback.format_exc(limit=-1)
+    return failures
 
 
 if __name__ == "__main__":

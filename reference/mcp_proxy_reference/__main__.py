@@ -37,7 +37,7 @@ def main() -> None:
 @click.option("--log-level", default="warn")
 @click.option("--answers", type=click.Choice(["json", "sse"]), default="json")
 def serve(config: Path, data_dir: Path | None, listen: str | None, **options: Any) -> None:
-    """Serve until told to stop; 2 when the configuration or the command line is not usable."""
+    """Serve until SIGTERM or SIGINT; exit with 2 on an unusable configuration or command line."""
     level = logging.getLevelNamesMapping().get(options["log_level"].upper(), logging.WARNING)
     logging.basicConfig(level=level, format="%(levelname)s %(message)s")
     logging.getLogger("httpx2").setLevel(logging.WARNING)

@@ -1,4 +1,4 @@
-"""A worked adapter: it starts this proxy and drives its operator side, in lines of JSON.
+"""Worked example of an adapter: starts this proxy and drives its operator API, in lines of JSON.
 
 Standard library only, to be read and copied. `python -m mcp_proxy_reference.adapter`
 """
@@ -24,7 +24,7 @@ SWITCHES = {
 
 
 class RefusedError(Exception):
-    """The operator side lawfully refuses what was asked."""
+    """The operator API refused the request, as it may."""
 
 
 class Target:
@@ -36,7 +36,7 @@ class Target:
         """Write the config, start the proxy, make a token for each agent."""
         self.folder = folder
         self.key = secrets.token_hex(16)
-        self.servers = {one["name"]: _entry(one) for one in world["servers"]}
+        self.servers = {server["name"]: _entry(server) for server in world["servers"]}
         self.write_config()
         self.run()
         self.agents = {
@@ -44,7 +44,7 @@ class Target:
         }
 
     def run(self) -> None:
-        """Start the process; its first line is its address."""
+        """Start the process and read its URL from the first line that it prints."""
         folders = [f"--config={self.folder / 'config.json'}", f"--data-dir={self.folder}"]
         self.process = subprocess.Popen(  # noqa: S603 - this very program
             [*self.program, *folders, "--listen=127.0.0.1:0"],
@@ -58,19 +58,19 @@ class Target:
         self.url = str(json.loads(line)["url"])
 
     def end(self) -> None:
-        """Ask the process to end, and wait until it has."""
+        """Send SIGTERM to the process and wait until it has ended."""
         self.process.send_signal(signal.SIGTERM)
         self.process.wait()
 
     def write_config(self) -> None:
-        """Replace the config file in one move; the proxy looks at it by itself."""
+        """Replace the config file atomically; the proxy notices the change by itself."""
         fresh = self.folder / "config.new"
         servers = list(self.servers.values())
         fresh.write_text(json.dumps({"api_key": self.key, "mcpServers": servers}))
         fresh.replace(self.folder / "config.json")
 
     def api(self, method: str, path: str, body: Json | None = None) -> Json:
-        """One call of the operator API; 409 is a refusal."""
+        """Call the operator API and return its answer; 409 raises RefusedError."""
         request = urllib.request.Request(  # noqa: S310 - our own loopback URL
             self.url.removesuffix("/mcp") + "/api/v1" + path,
             data=json.dumps(body or {}).encode() if method == "POST" else None,
@@ -87,13 +87,13 @@ class Target:
             raise RuntimeError(f"{method} {path}: {error.code} {text}") from None
 
     def token(self, agent: str, servers: list[str]) -> dict[str, str]:
-        """The headers of an agent that sees these servers."""
+        """Create a token for an agent that sees these servers and return its headers."""
         wanted = {"name": agent, "allowed_servers": servers, "permissions": ["read"]}
         answer = self.api("POST", "/tokens", wanted)
         return {"Authorization": f"Bearer {answer['data']['token']}"}
 
     def switch(self, request: Json, *, locked: bool) -> None:
-        """Lay or lift a lock."""
+        """Set or lift a lock."""
         kind, server, tools = request["kind"], request["server"], request["tools"]
         place = f"/servers/{quote(server, safe='')}"
         if kind == "config":
@@ -111,7 +111,7 @@ class Target:
             self.servers[server][member] = locked if kind == "quarantine" else not locked
 
     def deny(self, entry: Json, tools: list[str], *, locked: bool) -> None:
-        """Onto the deny list or off the allow list, and back."""
+        """Add tools to the deny list or remove them from the allow list, or the reverse."""
         member = "enabled_tools" if "enabled_tools" in entry else "disabled_tools"
         named = set(tools)
         kept = [tool for tool in entry.get(member, []) if tool not in named]
@@ -119,7 +119,7 @@ class Target:
         self.write_config()
 
     def way_in(self) -> Json:
-        """How the proxy is reached."""
+        """Return the proxy's URL and the headers of its agents."""
         return {"url": self.url, "agents": self.agents}
 
 
@@ -136,7 +136,7 @@ def _entry(server: Json) -> Json:
 
 
 def answer(target: Target, request: Json) -> Json:
-    """The answer to any request but `start`."""
+    """Return the answer to any request but `start`."""
     op = request["op"]
     if op in ("lock", "unlock"):
         target.switch(request, locked=op == "lock")
@@ -162,15 +162,15 @@ def main(make: type[Target] = Target) -> None:
             try:
                 if request["op"] == "start":
                     target = make(Path(request["dir"]), request["world"])
-                    said: Json = {"ok": target.way_in()}
+                    reply: Json = {"ok": target.way_in()}
                 else:
                     assert target is not None, "nothing was started"
-                    said = answer(target, request)
+                    reply = answer(target, request)
             except RefusedError as refusal:
-                said = {"refused": str(refusal)}
-            except Exception as error:  # noqa: BLE001 - whatever broke is told, and the loop goes on
-                said = {"error": f"{type(error).__name__}: {error}"}
-            print(json.dumps({"id": request["id"]} | said), flush=True)  # noqa: T201
+                reply = {"refused": str(refusal)}
+            except Exception as error:  # noqa: BLE001 - report any failure and go on
+                reply = {"error": f"{type(error).__name__}: {error}"}
+            print(json.dumps({"id": request["id"]} | reply), flush=True)  # noqa: T201
     finally:
         if target is not None:
             target.end()

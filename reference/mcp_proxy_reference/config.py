@@ -17,7 +17,7 @@ class ConfigError(Exception):
 
 
 class Server(msgspec.Struct, frozen=True, kw_only=True):
-    """One upstream server; an empty `enabled_tools` allows nothing, None is no allow list."""
+    """An upstream server; an empty `enabled_tools` allows nothing, None means no allow list."""
 
     name: Annotated[str, msgspec.Meta(pattern=r"\A[^:]+\Z")]
     url: str | None = None
@@ -40,7 +40,7 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Settings(msgspec.Struct, kw_only=True):
-    """What the file says; the keys that this proxy has no use for are accepted and ignored."""
+    """Contents of the configuration file; keys that this proxy does not use are ignored."""
 
     listen: str = ""
     data_dir: str = ""
@@ -62,12 +62,12 @@ class Config(NamedTuple):
     servers: Mapping[str, Server]
 
     def trusts(self, server: Server) -> bool:
-        """Whether whatever the server offers counts as approved."""
+        """Whether every tool that the server offers counts as approved."""
         return server.skip_quarantine or not self.settings.quarantine_enabled
 
 
 def read(path: Path) -> Config:
-    """Read and check the file."""
+    """Read and check the configuration file; raises ConfigError."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
         settings = msgspec.convert(_without_nulls(document), Settings)
@@ -89,7 +89,7 @@ def read(path: Path) -> Config:
 
 
 def rewrite(path: Path, config: Config, server: str, **changes: bool) -> Config:
-    """The configuration with members of one server changed, in the file as well."""
+    """Change members of one server in the file, and return the new configuration."""
     document = copy.deepcopy(config.document)
     for entry in document["mcpServers"]:
         if entry["name"] == server:

@@ -1,4 +1,4 @@
-"""What is known of a tool and of the agent that asks when a decision is taken."""
+"""Facts about a tool and the requesting agent, on which every decision is based."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,13 +30,13 @@ class Tool:
 
     @cached_property
     def key(self) -> str:
-        """The tool's address: server and name."""
+        """Return the tool's address, `server:name`."""
         return f"{self.server}:{self.name}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """All that bears on whether a tool may be called; `approval` is None when it cannot be read."""
+    """All facts that decide whether a tool may be called; `approval` is None if unreadable."""
 
     tool: Tool
     enabled: bool
@@ -49,7 +49,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agent:
-    """Who asks; `servers` None means every server, as for the administrator."""
+    """The requesting agent; `servers` None means every server, as for the administrator."""
 
     name: str
     servers: frozenset[str] | None
@@ -63,7 +63,7 @@ ADMINISTRATOR = Agent(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Match:
-    """One tool that matches a query; `score` is None outside the search index."""
+    """A tool that matches a query; `score` is None outside the search index."""
 
     facts: Facts
     score: float | None

@@ -26,7 +26,7 @@ log = logging.getLogger("mcp_proxy_reference")
 
 
 class Request(NamedTuple):
-    """One HTTP request, its body still to be read."""
+    """An HTTP request whose body has not been read yet."""
 
     method: str
     path: str
@@ -35,7 +35,7 @@ class Request(NamedTuple):
     receive: Receive
 
     async def body(self) -> bytes:
-        """The whole body, within bounds."""
+        """Return the whole body; HttpError if it is longer than MAX_BODY or ends early."""
         body, more = b"", True
         while more:
             event = await self.receive()
@@ -49,7 +49,7 @@ class Request(NamedTuple):
 
 
 class Front:
-    """Routes requests; keeps the sessions of the revisions that have them."""
+    """ASGI application that routes requests and keeps the sessions of revisions that have them."""
 
     def __init__(self, own: Protocol, answers: Literal["json", "sse"] = "json") -> None:
         self._protocol = own
@@ -90,8 +90,8 @@ class Front:
             return await self._mcp(request)
         if not path.startswith(operator_api.PREFIX):
             raise HttpError(404, "Not found.")
-        key, given = self._gateway.config.settings.api_key, request.headers.get("x-api-key", "")
-        if not key or not secrets.compare_digest(given.encode(), key.encode()):
+        key, sent_key = self._gateway.config.settings.api_key, request.headers.get("x-api-key", "")
+        if not key or not secrets.compare_digest(sent_key.encode(), key.encode()):
             raise HttpError(401, "Invalid or missing API key")
         body = await request.body()
         return _json(
@@ -159,7 +159,7 @@ class Front:
         return agent
 
     def open_session(self) -> dict[str, str]:
-        """The headers that hand out a session."""
+        """Open a session, dropping the oldest at the limit, and return the header with its id."""
         if len(self._sessions) >= MAX_SESSIONS:
             del self._sessions[next(iter(self._sessions))]
         session = f"mcp-session-{secrets.token_hex(16)}"

@@ -23,7 +23,7 @@ log = logging.getLogger("mcp_proxy_reference")
 
 
 class Gateway:
-    """What every front and every built-in tool works on; loading goes on in the background."""
+    """State shared by every front and built-in tool; upstreams load in the background."""
 
     def __init__(self, path: Path, data_dir: Path, policy: Policy) -> None:
         self._path = path
@@ -43,7 +43,7 @@ class Gateway:
         self._apply(self.config)
 
     async def settled(self) -> None:
-        """Wait until every first load has ended, one way or another."""
+        """Wait until every first load has ended, successfully or not."""
         await asyncio.gather(*(upstream.loaded.wait() for upstream in self.upstreams.values()))
 
     async def aclose(self) -> None:
@@ -53,7 +53,7 @@ class Gateway:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def follow(self) -> None:
-        """Take up what has changed since the last request: the file, and a store now mended."""
+        """Apply changes since the last request: a new configuration file, a repaired store."""
         try:
             stat = self._path.stat()
             signature = stat.st_mtime_ns, stat.st_size, stat.st_ino
@@ -70,15 +70,15 @@ class Gateway:
         self._apply(configuration.rewrite(self._path, self.config, server, **changes))
 
     def upstream(self, name: str) -> Upstream:
-        """The way to a server."""
+        """Return the upstream of a server, attaching it if there is none yet."""
         return self.upstreams.get(name) or self._attach(self.config.servers[name])
 
     def tools(self, server: str) -> Mapping[str, Tool]:
-        """The tools that a server offers, or last offered."""
+        """Return a server's tools by name, as it offers or last offered them."""
         return self._tools.get(server, {})
 
     def records(self) -> Records | None:
-        """Every approval record, read from the file; None when that is not possible."""
+        """Read every approval record from the file; None if that is not possible."""
         try:
             self._vouched = self.store.records()
         except StoreError as error:
@@ -87,7 +87,7 @@ class Gateway:
         return self._vouched
 
     def known(self) -> Mapping[str, Sequence[Facts]]:
-        """The tools of each server with all that bears on whether they may be called, as of now."""
+        """Return the current facts about every tool, by server."""
         config, records = self.config, self.records()
         if records is None or self._facts[0] is not config or self._facts[1] is not records:
             known = {
@@ -98,12 +98,14 @@ class Gateway:
         return self._facts[2]
 
     def shown(self) -> Mapping[str, Sequence[Facts]]:
-        """The same as discovery and the listing see it: at once."""
+        """Return the facts that discovery and the listing use: the current ones."""
         return self.known()
 
     def facts(self, server: str, name: str) -> Facts | None:
-        """All that bears on one tool; None when there is no such tool."""
-        return next((one for one in self.known().get(server, ()) if one.tool.name == name), None)
+        """Return the facts about one tool; None if there is no such tool."""
+        return next(
+            (facts for facts in self.known().get(server, ()) if facts.tool.name == name), None
+        )
 
     def _bearing(self, tool: Tool, records: Records | None) -> Facts:
         server = self.config.servers[tool.server]
@@ -119,7 +121,7 @@ class Gateway:
         )
 
     def searchable(self, facts: Facts) -> bool:
-        """Whether a tool is in the search index; without records nothing new gets in."""
+        """Whether a tool is in the search index; if records are unreadable, the last ones count."""
         if facts.approval is None:
             tool = facts.tool
             record = self._vouched.get((tool.server, tool.name))
@@ -127,7 +129,7 @@ class Gateway:
         return self.policy.indexed(facts)
 
     async def refresh(self, name: str) -> Outcome:
-        """Fetch one server's tools again."""
+        """Fetch one server's tools again and return the outcome."""
         return await self.upstreams[name].load()
 
     def _apply(self, config: configuration.Config) -> None:
@@ -201,5 +203,5 @@ def _tool(server: str, listed: Json) -> Tool:
 
 
 def _text(value: str) -> str:
-    """The text as far as UTF-8 can carry it: JSON may hold half a surrogate pair."""
+    """Replace what UTF-8 cannot encode: JSON may hold half a surrogate pair."""
     return value.encode("utf-8", "replace").decode()

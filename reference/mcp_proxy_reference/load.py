@@ -1,4 +1,4 @@
-"""The proxy's own loader on its own: `python -m mcp_proxy_reference.load`, one load a line.
+"""Stand-alone loader: `python -m mcp_proxy_reference.load` performs one load for each line.
 
 A line on standard input is `{"id": 1, "op": "load", "servers": [...], "max_attempts": 3,
 "base_backoff_s": 0.05}`; the answer is one line with an outcome for each server, and the lines that
@@ -24,45 +24,45 @@ WARNINGS = {
 
 
 def answered(line: str) -> dict[str, Any]:
-    """The answer to one line; what cannot be done is an `error`, with the line's id if any."""
+    """Return the answer to one line; a failure is an `error`, with the line's id if any."""
     number = None
     try:
-        asked = json.loads(line)
-        number = asked.get("id")
-        if asked["op"] != "load":
+        request = json.loads(line)
+        number = request.get("id")
+        if request["op"] != "load":
             return {"id": number, "unsupported": True}
-        return {"id": number, "ok": asyncio.run(loaded(asked))}
+        return {"id": number, "ok": asyncio.run(loaded(request))}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         return {"id": number, "error": f"{type(error).__name__}: {error}"}
 
 
-async def loaded(asked: Mapping[str, Any], policy: LoadPolicy | None = None) -> dict[str, Any]:
-    """What came of the load that was asked for."""
+async def loaded(request: Mapping[str, Any], policy: LoadPolicy | None = None) -> dict[str, Any]:
+    """Perform the requested load and return its outcomes and warnings."""
     outcomes = await load_all(
-        [connection(one) for one in asked["servers"]],
-        max_attempts=int(asked.get("max_attempts", 3)),
-        base_backoff=float(asked.get("base_backoff_s", 0.25)),
+        [connection(server) for server in request["servers"]],
+        max_attempts=int(request.get("max_attempts", 3)),
+        base_backoff=float(request.get("base_backoff_s", 0.25)),
         policy=policy,
     )
-    return {"outcomes": [*map(told, outcomes)], "warnings": warned(outcomes)}
+    return {"outcomes": [*map(as_json, outcomes)], "warnings": warned(outcomes)}
 
 
-def connection(one: Mapping[str, Any]) -> Connection:
-    """A server of the request as the loader takes it; an unknown transport leaves it unusable."""
-    known = one.get("transport") in TRANSPORTS
+def connection(server: Mapping[str, Any]) -> Connection:
+    """Return a server of the request as a connection; an unknown transport leaves it unusable."""
+    known = server.get("transport") in TRANSPORTS
     return Connection(
-        server_id=one["server_id"],
-        url=one.get("url") if known else None,
-        command=one.get("command") if known else None,
-        args=one.get("args") or (),
-        env=one.get("env") or {},
-        headers=one.get("headers") or {},
-        timeout=float(one.get("timeout_s") or 5.0),
+        server_id=server["server_id"],
+        url=server.get("url") if known else None,
+        command=server.get("command") if known else None,
+        args=server.get("args") or (),
+        env=server.get("env") or {},
+        headers=server.get("headers") or {},
+        timeout=float(server.get("timeout_s") or 5.0),
     )
 
 
-def told(outcome: Outcome) -> dict[str, Any]:
-    """An outcome as the answer tells it: of tools the names."""
+def as_json(outcome: Outcome) -> dict[str, Any]:
+    """Return an outcome as it appears in the answer, with the names of its tools."""
     return {
         "server_id": outcome.server_id,
         "status": outcome.status,
@@ -73,8 +73,11 @@ def told(outcome: Outcome) -> dict[str, Any]:
 
 
 def warned(outcomes: Sequence[Outcome]) -> dict[str, list[str]]:
-    """One line for each class that some server is in, with their ids."""
-    ids = {word: [one.server_id for one in outcomes if one.status == word] for word in WARNINGS}
+    """Return one line for each class that some server is in, with the ids of its servers."""
+    ids = {
+        word: [outcome.server_id for outcome in outcomes if outcome.status == word]
+        for word in WARNINGS
+    }
     return {
         word: [f"{WARNINGS[word]}: {', '.join(own)}."] if own else [] for word, own in ids.items()
     }

@@ -1,4 +1,4 @@
-"""Loads the tools of one upstream MCP server and classifies how that ended.
+"""Loading of one upstream MCP server's tools, and classification of the outcome.
 
 Errors become typed signals first; one table turns a signal into a status. Nothing is classified
 by a URL, a server name or an exception's text, and no outcome carries a secret.
@@ -45,7 +45,7 @@ MEANING: Mapping[str, tuple[Status, str]] = {
 
 
 class Signal(Exception):
-    """What was observed on the wire: a key of `MEANING`, and the HTTP status if any."""
+    """An observation on the wire: a key of `MEANING`, and the HTTP status if any."""
 
     def __init__(
         self, kind: str, code: int | None = None, detail: str = "", body: bytes = b""
@@ -59,7 +59,7 @@ class Signal(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connection:
-    """How to reach one server: a URL (streamable HTTP) or a command (stdio)."""
+    """Address of one server: a URL (streamable HTTP) or a command (stdio)."""
 
     server_id: str
     url: str | None = None
@@ -71,13 +71,13 @@ class Connection:
     call_timeout: float = 60.0
 
     def allows(self, method: str) -> float:
-        """How many seconds one request may take."""
+        """Return the timeout of a request in seconds."""
         return self.call_timeout if method == "tools/call" else self.timeout
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """How a load ended: tools only when available, an error text in every other case."""
+    """Result of a load: tools only when available, an error text in every other case."""
 
     server_id: str
     status: Status
@@ -90,7 +90,7 @@ class Session(Protocol):
     """A connection to one server: JSON-RPC calls that raise `Signal`, and an end."""
 
     async def request(self, method: str, params: Json) -> Json:
-        """The result of one JSON-RPC call."""
+        """Send one JSON-RPC request and return its result."""
         ...
 
     async def notify(self, method: str) -> None:
@@ -106,7 +106,7 @@ Connect = Callable[[Connection], Awaitable[Session]]
 
 
 def by_status(code: int, body: bytes) -> Signal:
-    """The signal of an HTTP error; the only place that reads an upstream's words."""
+    """Return the signal of an HTTP error; nothing else reads an upstream's text."""
     authorization = any(word in body for word in AUTHORIZATION)
     if code == httpx2.codes.FORBIDDEN and authorization and any(word in body for word in SLOW):
         return Signal("authz_timeout", code, body=body)
@@ -117,7 +117,7 @@ def by_status(code: int, body: bytes) -> Signal:
 
 
 def by_error(error: BaseException) -> Signal:
-    """The signal of a transport error; the client hides the operating system's error in a chain."""
+    """Return the signal of a transport error; the client chains the operating system's error."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, (httpx2.TimeoutException, TimeoutError)):
@@ -142,11 +142,11 @@ async def handshake(session: Session) -> list[Json]:
 
 
 async def list_tools(session: Session) -> list[Json]:
-    """Every page of an open session's tools; one ill-formed tool makes the list malformed."""
+    """Fetch every page of an open session's tools; one ill-formed tool makes the list malformed."""
     tools: list[Json] = []
-    seen: set[str] = set()
+    cursors: set[str] = set()
     cursor: str | None = None
-    while len(seen) <= MAX_PAGES:
+    while len(cursors) <= MAX_PAGES:
         page = await session.request("tools/list", {} if cursor is None else {"cursor": cursor})
         listed, cursor = page.get("tools"), page.get("nextCursor")
         if not isinstance(listed, list) or not all(map(_is_tool, listed)):
@@ -154,9 +154,9 @@ async def list_tools(session: Session) -> list[Json]:
         tools += listed
         if cursor is None:  # an empty string is a cursor, not the end
             return tools
-        if not isinstance(cursor, str) or cursor in seen:
+        if not isinstance(cursor, str) or cursor in cursors:
             break
-        seen.add(cursor)
+        cursors.add(cursor)
     raise Signal("malformed")
 
 
@@ -170,7 +170,7 @@ def _is_tool(tool: object) -> bool:
 
 
 async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """One connection within a deadline of its own: a drip outlives every timeout of a read."""
+    """Connect and list the tools within one deadline: a slow drip outlives every read timeout."""
     async with asyncio.timeout(REQUESTS_PER_ATTEMPT * connection.timeout):
         session = await connect(connection)
         try:
@@ -181,7 +181,7 @@ async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json],
 
 
 def usable(connection: Connection) -> bool:
-    """Whether anything can be tried: a URL with a host, or a command."""
+    """Whether the connection can be tried: it has a URL with a host, or a command."""
     if not connection.url:
         return bool(connection.command)
     try:
@@ -192,22 +192,22 @@ def usable(connection: Connection) -> bool:
 
 
 def pause(attempts: int, base: float) -> float:
-    """Seconds before the next attempt, after so many."""
+    """Return the seconds to wait after `attempts` attempts: doubled each time, with 20 % jitter."""
     return base * (1 << attempts - 1) * random.uniform(0.8, 1.2)  # noqa: S311 - jitter
 
 
 async def side_by_side(loads: Sequence[Callable[[], Awaitable[Outcome]]]) -> list[Outcome]:
-    """The outcome of each load, in order; all are under way at once."""
-    return list(await asyncio.gather(*(one() for one in loads)))
+    """Run all loads concurrently and return their outcomes in order."""
+    return list(await asyncio.gather(*(run() for run in loads)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadPolicy:
-    """What is decided in a load; one with other decisions is another loader.
+    """The decisions of a load; another loader is this policy with some of them replaced.
 
-    `heard` is what an attempt's signal is taken for, `again` whether there is another attempt
-    after one of that signal and status, so many and of so many; `says` is the error that is told
-    of a signal, from the text that is due.
+    `heard` returns the signal that an attempt's signal counts as; `again` is whether to try again
+    after a signal and its status, given the attempts made and their maximum; `says` returns the
+    error of a signal, from the default text.
     """
 
     usable: Callable[[Connection], bool] = usable
@@ -232,7 +232,7 @@ async def load(
     base_backoff: float = 0.25,
     policy: LoadPolicy | None = None,
 ) -> tuple[Outcome, Session | None]:
-    """Try until available, not transient or out of attempts; an open session comes with success."""
+    """Try until available, not transient or out of attempts; success includes the open session."""
     policy = policy or LoadPolicy()
     name, signal, attempts = connection.server_id, Signal("configuration"), 0
     goes_on = policy.usable(connection)
@@ -240,8 +240,8 @@ async def load(
         attempts += 1
         try:
             tools, session = await policy.attempt(connection, connect)
-        except Signal as seen:
-            signal = policy.heard(seen, connection, attempts)
+        except Signal as observed:
+            signal = policy.heard(observed, connection, attempts)
         except TimeoutError:
             signal = policy.heard(Signal("timeout"), connection, attempts)
         else:

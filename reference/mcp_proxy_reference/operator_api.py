@@ -23,7 +23,7 @@ Answer = tuple[int, Json]
 
 
 class HttpError(Exception):
-    """A request that is not carried out: HTTP status and one sentence."""
+    """A rejected request: HTTP status and one sentence."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -31,20 +31,20 @@ class HttpError(Exception):
 
 
 class Lock(msgspec.Struct):
-    """The user's lock on a tool, set or lifted."""
+    """Request to set or lift the user's lock on a tool."""
 
     enabled: bool
 
 
 class Approval(msgspec.Struct):
-    """The tools that somebody vouches for as they are now."""
+    """Request to approve tools as they are now."""
 
     tools: list[str] = []
     approve_all: bool = False
 
 
 class Token(msgspec.Struct):
-    """An agent token to be made; `expires_in` is a number with its unit."""
+    """Request for an agent token; `expires_in` is a number with its unit (s, m, h or d)."""
 
     name: Annotated[str, msgspec.Meta(min_length=1)]
     allowed_servers: frozenset[str] = frozenset({"*"})
@@ -53,7 +53,7 @@ class Token(msgspec.Struct):
 
 
 def failed(message: str) -> Json:
-    """The body of an answer that reports an error."""
+    """Return the body of an answer that reports an error."""
     return {"success": False, "error": message}
 
 
@@ -88,10 +88,10 @@ async def _route(gateway: Gateway, request: list[str], body: bytes) -> Answer:
             return _approve(gateway, name, msgspec.json.decode(body, type=Approval))
         case ["POST", "servers", name, "tools", tool, "enabled"]:
             enabled = msgspec.json.decode(body, type=Lock).enabled
-            found = _tool(gateway, name, tool)
+            offered = _tool(gateway, name, tool)
             if enabled and gateway.config.servers[name].denies(tool):
                 raise HttpError(409, "The tool is denied by the configuration.")
-            gateway.store.lock(found, locked=not enabled)
+            gateway.store.lock(offered, locked=not enabled)
             return _done(enabled=enabled, server_name=name, tool_name=tool)
         case ["POST", "servers", name, "discover-tools"]:
             if name not in gateway.upstreams:
@@ -124,7 +124,7 @@ def _server(gateway: Gateway, server: Server) -> Json:
 
 
 def _tools(gateway: Gateway, server: str) -> list[Json]:
-    gateway.store.records()  # a store that cannot be read is said to the operator
+    gateway.store.records()  # an unreadable store is reported to the operator
     return [
         {
             "name": facts.tool.name,

@@ -55,7 +55,7 @@ def may_call(facts: Facts, _surface: str) -> bool:
 
 
 def classify(facts: Facts) -> Status:
-    """The single reason why a tool is not callable; the first match wins."""
+    """Return the single reason why a tool is not callable; the first match wins."""
     if not facts.enabled:
         return "server_disabled"
     if facts.denied:
@@ -70,7 +70,7 @@ def classify(facts: Facts) -> Status:
 
 
 def indexed(facts: Facts) -> bool:
-    """Whether the tool's text may be searched: only what somebody has vouched for."""
+    """Whether the tool's text may be searched: only if it is approved and not in quarantine."""
     return not facts.quarantined and facts.approval == "approved"
 
 
@@ -84,26 +84,26 @@ def withheld_status(facts: Facts) -> Status | None:
 
 
 def matches(query: str, facts: Facts) -> float:
-    """How well a tool outside the search index answers the query, by its name alone; 0: not."""
+    """Return how well a tool outside the search index matches the query, by name only; 0: not."""
     name = facts.tool.name
     if query.strip().casefold() in {name.casefold(), facts.tool.key.casefold()}:
         return EXACT
     return len(set(terms(query)) & set(terms(name)))
 
 
-def window(found: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
-    """The callable hits up to the limit, and all locked ones: these never take up its places."""
-    callables = [hit for hit in found if hit.may_call]
-    return callables[:limit], [hit for hit in found if not hit.may_call]
+def window(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
+    """Return callable hits up to the limit, and all locked ones, which use none of its places."""
+    callables = [hit for hit in hits if hit.may_call]
+    return callables[:limit], [hit for hit in hits if not hit.may_call]
 
 
 def cap(limit: int) -> int:
-    """How many locked entries one answer may hold."""
+    """Return the maximum number of locked entries in one answer."""
     return min(limit, LOCKED_CAP)
 
 
 def callable_entry(hit: Match) -> Json:
-    """How a callable tool is listed."""
+    """Return the entry of a callable tool."""
     tool = hit.facts.tool
     return {
         "call_with": f"call_tool_{permission(tool.annotations)}",
@@ -116,7 +116,7 @@ def callable_entry(hit: Match) -> Json:
 
 
 def locked_entry(facts: Facts, status: Status, withheld: bool) -> Json:
-    """How a locked tool is listed; withheld ones without the server's own text."""
+    """Return the entry of a locked tool; a withheld one lacks the server's own text."""
     tool = facts.tool
     entry: Json = {"name": tool.key, "server": tool.server}
     if not withheld:
@@ -125,7 +125,7 @@ def locked_entry(facts: Facts, status: Status, withheld: bool) -> Json:
 
 
 def permission(annotations: Mapping[str, Any]) -> Literal["read", "write", "destructive"]:
-    """Which kind of call the tool's annotations ask for; without any it is reading."""
+    """Return the kind of call that the tool's annotations require; "read" without any."""
     if annotations.get("destructiveHint") is True:
         return "destructive"
     return "write" if annotations.get("readOnlyHint") is False else "read"
@@ -134,26 +134,26 @@ def permission(annotations: Mapping[str, Any]) -> Literal["read", "write", "dest
 def remediation_map(
     shown: Sequence[Status], _matched: Sequence[Status], texts: Mapping[Status, str]
 ) -> Json:
-    """One text for each status among the entries shown, that is, after the cap."""
+    """Return one text for each status among the entries shown, that is, after the cap."""
     return {status: texts[status] for status in sorted(set(shown))}
 
 
 def sections(entries: Sequence[Json], remediation: Mapping[str, str]) -> Json:
-    """The members that join an answer under the flag: none when nothing is locked."""
+    """Return the members that join an answer under the flag; none if nothing is locked."""
     return {"disabled": list(entries), "remediation": dict(remediation)} if entries else {}
 
 
 def note(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
-    """The one-line hint of an answer that would otherwise say that nothing exists."""
+    """Return the one-line hint of an answer that would otherwise suggest that nothing exists."""
     if flag or callables or not locked:
         return None
     count = len(locked)
-    found = "1 matching tool exists" if count == 1 else f"{count} matching tools exist"
-    return f"{found} but cannot be called; search again with include_disabled=true to see why."
+    subject = "1 matching tool exists" if count == 1 else f"{count} matching tools exist"
+    return f"{subject} but cannot be called; search again with include_disabled=true to see why."
 
 
 def counts(tools: Sequence[tuple[Facts, Status | None]]) -> Json | None:
-    """Tools of a server by reason, None standing for callable; absent when all are callable."""
+    """Count a server's tools by reason, None meaning callable; None if all are callable."""
     tally: Counter[str] = Counter(status for _, status in tools if status is not None)
     if not tally:
         return None
@@ -166,17 +166,17 @@ def scope(agent: Agent, server: str, _surface: Surface) -> bool:
 
 
 def rejection(facts: Facts, texts: Mapping[Status, str]) -> str:
-    """Why a locked tool was not called, what can be done, and where the full picture is."""
+    """Return why a locked tool was not called, its remediation, and a pointer to discovery."""
     return f"The tool {facts.tool.key} was not called. {texts[classify(facts)]} {POINTER}"
 
 
 def unknown(name: str) -> str:
-    """The answer to a call of a tool that does not exist, or not for this agent."""
+    """Return the answer to a call of a tool that does not exist, or not for this agent."""
     return f"There is no tool {name}. Call retrieve_tools to find the tools that exist."
 
 
 def flag(arguments: Mapping[str, Any]) -> bool:
-    """The opt-in flag of a discovery request."""
+    """Return the opt-in flag of a discovery request; ArgumentError unless boolean or null."""
     value = arguments.get("include_disabled")
     if value is not None and not isinstance(value, bool):
         raise ArgumentError("include_disabled must be true or false.")
@@ -184,7 +184,7 @@ def flag(arguments: Mapping[str, Any]) -> bool:
 
 
 def limit(arguments: Mapping[str, Any], default: int) -> int:
-    """The result limit of a discovery request, kept within 1 and 100."""
+    """Return the result limit of a discovery request, kept within 1 and 100."""
     value = arguments.get("limit")
     if value is None:
         return default
@@ -194,18 +194,18 @@ def limit(arguments: Mapping[str, Any], default: int) -> int:
 
 
 def description(_endpoint: str) -> str:
-    """The sentence about the flag in the discovery tool's own description."""
+    """Return the sentence about the flag in the discovery tool's own description."""
     return "Set include_disabled to true to also list matching tools that are locked, and why."
 
 
 def opted_in(flagged: bool) -> int:
-    """By how much one discovery request moves the opt-in counter."""
+    """Return by how much one discovery request increases the opt-in counter."""
     return int(flagged)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """The decisions a proxy is given; the defaults are the conforming ones."""
+    """The decisions of a proxy; the defaults conform."""
 
     may_call: Callable[[Facts, str], bool] = may_call
     classify: Callable[[Facts], Status] = classify

@@ -29,7 +29,7 @@ class RpcError(Exception):
 
 
 def parse(body: bytes) -> Json:
-    """One JSON-RPC message; batches are not part of this proxy."""
+    """Parse one JSON-RPC message; RpcError if it is invalid, or a batch."""
     try:
         message = json.loads(body, parse_constant=_refuse)
     except (ValueError, RecursionError):
@@ -45,17 +45,17 @@ def parse(body: bytes) -> Json:
 
 
 def is_request(message: Json) -> bool:
-    """Whether an answer is owed."""
+    """Whether the message is a request, which is owed an answer."""
     return "id" in message and "method" in message
 
 
 def encode(answer: Json) -> bytes:
-    """The bytes of an answer; half a surrogate pair becomes a question mark."""
+    """Encode an answer; half a surrogate pair becomes a question mark."""
     return _ENCODER.encode(answer).encode("utf-8", "replace")
 
 
 def failure(error: RpcError, message: Json | None = None) -> Json:
-    """The JSON-RPC answer that reports an error."""
+    """Return the JSON-RPC answer that reports an error."""
     return {"jsonrpc": "2.0", "id": message and message.get("id"), "error": error.error}
 
 
@@ -74,7 +74,7 @@ class Protocol:
         stateless: bool,
         headers: Mapping[str, str] | None = None,
     ) -> Json:
-        """The JSON-RPC answer to a request; whatever goes wrong, one without inner details."""
+        """Return the JSON-RPC answer to a request; an error reveals no internal details."""
         try:
             if stateless:
                 _check_envelope(message, headers)
@@ -89,7 +89,7 @@ class Protocol:
     async def answer(
         self, agent: Agent, endpoint: str, session: str, message: Json, *, stateless: bool
     ) -> Json:
-        """The JSON-RPC answer to a request that is whole; `session` is empty where none is."""
+        """Return the JSON-RPC answer to a valid request; `session` is empty if there is none."""
         del session
         result = await self._result(agent, endpoint, message, stateless=stateless)
         return {"jsonrpc": "2.0", "id": message["id"], "result": result}
@@ -133,7 +133,7 @@ def check_revision(revision: object) -> None:
 
 
 def _check_envelope(message: Json, headers: Mapping[str, str] | None) -> None:
-    """Check what a stateless request must carry, in its body and in headers if there are any."""
+    """Check the required members of a stateless request, in its body and in headers if any."""
     params = message.get("params")
     meta = params.get("_meta") if isinstance(params, dict) else None
     if not isinstance(params, dict) or not isinstance(meta, dict):

@@ -1,4 +1,4 @@
-"""A running proxy: made, reachable and ended in milliseconds, many to a process."""
+"""Running proxies: started and stopped in milliseconds, many to a process."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -27,7 +27,7 @@ class Proxy:
     gateway: Gateway
 
     async def settled(self) -> None:
-        """Wait until every upstream's first load has ended, one way or another."""
+        """Wait until every upstream's first load has ended, successfully or not."""
         await self.gateway.settled()
 
     @staticmethod
@@ -40,9 +40,9 @@ class Proxy:
         front: Callable[[Gateway], Front] = lambda gateway: Front(Protocol(Tools(gateway))),
         listen: tuple[str, int] = ("127.0.0.1", 0),
     ) -> AsyncIterator["Proxy"]:
-        """A proxy listening on a loopback address; its upstreams load in the background.
+        """Run a proxy on a loopback address; its upstreams load in the background.
 
-        `front` makes what requests are answered with.
+        `front` creates the application that answers requests.
 
         Raises:
             ConfigError: the configuration cannot be used.

@@ -18,30 +18,30 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 @lru_cache(maxsize=4096)
 def terms(text: str) -> tuple[str, ...]:
-    """The searchable terms of a text; one tokeniser for the index and for queries."""
-    found: list[str] = []
+    """Return the searchable terms of a text; the index and queries share this tokeniser."""
+    tokens: list[str] = []
     for word in _WORD.findall(text):
         if _IS_CJK.match(word):
-            found += [*word, *(a + b for a, b in pairwise(word))]
+            tokens += [*word, *(a + b for a, b in pairwise(word))]
             continue
         parts = _CAMEL.sub(" ", word).lower().split()
-        found += parts if len(parts) == 1 else [word.lower(), *parts]
-    return tuple(found)
+        tokens += parts if len(parts) == 1 else [word.lower(), *parts]
+    return tuple(tokens)
 
 
 class Index:
-    """The tools one scope can see; nothing outside that scope moves a score in it."""
+    """Search index of the tools in one scope; tools outside of it do not affect its scores."""
 
     def __init__(self, tools: Sequence[Tool]) -> None:
         self._rows = sqlite3.connect(":memory:", check_same_thread=False)
         weakref.finalize(self, self._rows.close)
         self._rows.execute("create virtual table t using fts5(key unindexed, name, description)")
-        texts = [(one.key, " ".join(terms(one.name)), terms(one.description)) for one in tools]
+        texts = [(tool.key, " ".join(terms(tool.name)), terms(tool.description)) for tool in tools]
         rows = [(key, name, " ".join(description)) for key, name, description in texts]
         self._rows.executemany("insert into t values (?, ?, ?)", rows)
 
     def find(self, query: str) -> list[tuple[str, float]]:
-        """The matching tools' keys with their scores, best first, ties by key."""
+        """Return the keys of matching tools with their scores, best first, ties by key."""
         wanted = list(dict.fromkeys(terms(query)))[:MAX_TERMS]
         if not wanted:
             return []

@@ -17,14 +17,14 @@ CHANGED = "notifications/tools/list_changed"
 
 
 class RpcSession:
-    """Numbers requests, bounds them in time and takes the results out of the answers."""
+    """Base session: numbers requests, limits their time and extracts results from answers."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._sent = 0
 
     async def request(self, method: str, params: Json) -> Json:
-        """The result of one JSON-RPC call."""
+        """Send one JSON-RPC request and return its result."""
         self._sent += 1
         message = {"jsonrpc": "2.0", "id": self._sent, "method": method, "params": params}
         try:
@@ -50,12 +50,12 @@ class RpcSession:
         raise NotImplementedError
 
     async def _exchange(self, message: Json) -> Json:
-        """Send a message; the answer to it if it has an id."""
+        """Send a message; return the answer to it if it has an id."""
         raise NotImplementedError
 
 
 class HttpSession(RpcSession):
-    """Posts with a client of its own, so that cookies never cross between servers."""
+    """Session over HTTP with its own client, so that cookies never cross between servers."""
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
@@ -70,7 +70,7 @@ class HttpSession(RpcSession):
         self._http = httpx2.AsyncClient(verify=secure, trust_env=False, timeout=None)
 
     async def request(self, method: str, params: Json) -> Json:
-        """The result of one JSON-RPC call, taken from a JSON or an SSE answer."""
+        """Send one JSON-RPC request and return its result, from a JSON or an SSE answer."""
         result = await super().request(method, params)
         if method == "initialize":
             revision = result.get("protocolVersion")
@@ -128,13 +128,13 @@ def _message(raw: bytes) -> Json:
     return message if isinstance(message, dict) else {"malformed": True}
 
 
-def _seen(answer: asyncio.Future[Json]) -> None:
+def _retrieve(answer: asyncio.Future[Json]) -> None:
     if not answer.cancelled():
         answer.exception()
 
 
 class StdioSession(RpcSession):
-    """Reads answers as they come and tells when the server's list has changed."""
+    """Session over a child's JSON lines; calls `changed` when the server's tool list changes."""
 
     def __init__(
         self, connection: Connection, process: Process, changed: Callable[[], None]
@@ -159,7 +159,7 @@ class StdioSession(RpcSession):
             await self._write(message)
             return {}
         answer: asyncio.Future[Json] = asyncio.get_running_loop().create_future()
-        answer.add_done_callback(_seen)  # the process may end before the answer is waited for
+        answer.add_done_callback(_retrieve)  # the process may end before the answer is waited for
         self._waiting[message["id"]] = answer
         try:
             await self._write(message)
@@ -210,7 +210,7 @@ class StdioSession(RpcSession):
 
 
 async def connect(connection: Connection, changed: Callable[[], None] = lambda: None) -> RpcSession:
-    """A session that has not sent anything yet; a child leads a process group of its own."""
+    """Return a session that has not sent anything yet; a child leads its own process group."""
     if connection.url:
         return HttpSession(connection)
     environment = {key: value for key, value in os.environ.items() if key != "MCPPROXY_API_KEY"}

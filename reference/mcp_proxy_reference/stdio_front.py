@@ -12,7 +12,7 @@ MAX_LINE = 8 << 20
 
 
 async def serve(own: Protocol) -> None:
-    """Answer lines until standard input ends; requests are carried out side by side."""
+    """Answer lines until standard input ends; requests are carried out concurrently."""
     lines = asyncio.StreamReader(limit=MAX_LINE)
     pipe = asyncio.get_running_loop().connect_read_pipe
     await pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)

@@ -28,7 +28,7 @@ class StoreError(Exception):
 
 
 class Record(NamedTuple):
-    """What was decided on a tool: digest and text that were approved (or none), the user's lock."""
+    """Decisions on a tool: the approved digest and text (or None), and the user's lock."""
 
     digest: str | None
     description: str | None
@@ -36,7 +36,7 @@ class Record(NamedTuple):
 
 
 class Store:
-    """The proxy's memory across restarts, at `path`; the file is opened anew for each use."""
+    """Persistent memory of the proxy at `path`; the file is opened again for each use."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -45,7 +45,7 @@ class Store:
             rows.executescript(TABLES)
 
     def records(self) -> dict[tuple[str, str], Record]:
-        """Every tool's record, by server and tool: one and the same dict until the file changes."""
+        """Return every tool's record by server and tool; the same dict until the file changes."""
         try:
             stat = self.path.stat()
         except OSError as error:
@@ -53,14 +53,14 @@ class Store:
         signature = stat.st_mtime_ns, stat.st_size, stat.st_ino
         if self._read is None or self._read[0] != signature:
             with self._open() as rows:
-                found = rows.execute(
+                approvals = rows.execute(
                     "select server, tool, digest, description, disabled from approvals"
                 )
-                self._read = signature, {row[:2]: Record(*row[2:]) for row in found}
+                self._read = signature, {row[:2]: Record(*row[2:]) for row in approvals}
         return self._read[1]
 
     def contact(self, server: str, tools: Iterable[Tool], *, trusted: bool) -> None:
-        """Take note of what a server offers: all approved at first contact and when trusted."""
+        """Note a server's tools: all are approved at first contact and if the server is trusted."""
         with self._open() as rows:
             met = rows.execute("insert or ignore into contacts values (?)", (server,)).rowcount
             if met or trusted:
@@ -81,7 +81,7 @@ class Store:
             )
 
     def issue(self, agent: Agent, lifetime: float) -> str | None:
-        """A new agent token, valid for `lifetime` seconds; None when the name is taken."""
+        """Create an agent token, valid for `lifetime` seconds; None if the name is taken."""
         token = f"mcp_agt_{secrets.token_hex(32)}"
         row = (_hash(token), agent.name, time.time() + lifetime, msgspec.json.encode(agent))
         with self._open() as rows:
@@ -89,7 +89,7 @@ class Store:
         return token if added else None
 
     def agent(self, token: str) -> Agent | None:
-        """The agent that holds a token, unless the token is unknown or has expired."""
+        """Return the agent that holds a token; None if the token is unknown or has expired."""
         with self._open() as rows:
             row = rows.execute(
                 "select agent from tokens where hash = ? and expires > ?",
@@ -99,11 +99,11 @@ class Store:
 
     @contextlib.contextmanager
     def _open(self, mode: str = "rw") -> Iterator[sqlite3.Connection]:
-        """A transaction on the file that is at the path now; only `rwc` creates one."""
+        """Open a transaction on the file that is at the path now; only `rwc` creates one."""
         uri = f"{self.path.absolute().as_uri()}?mode={mode}"
         try:
             with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=0.05)) as rows, rows:
-                # Outlives a killed process; a power cut is not this program's subject.
+                # Survives a killed process; surviving a power cut is out of scope.
                 rows.execute("pragma synchronous = off")
                 before = rows.total_changes
                 yield rows

@@ -1,4 +1,4 @@
-"""The proxy's own tools: how they are published, and what each of them answers."""
+"""The proxy's own tools: their published definitions and their answers."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys
 
 
 def published(policy: Policy, endpoint: str) -> list[Json]:
-    """The tools as tools/list shows them at an endpoint."""
+    """Return the tools as tools/list shows them at an endpoint."""
     search: Json = {
         "query": {"type": "string", "description": "What the tool should do, or its name."},
         "limit": {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": 15},
@@ -58,7 +58,7 @@ def published(policy: Policy, endpoint: str) -> list[Json]:
 
 
 class Asked(NamedTuple):
-    """One discovery request: `flag` asks for locked tools, too."""
+    """A checked discovery request; `flag` requests locked tools, too."""
 
     query: str
     limit: int
@@ -72,7 +72,7 @@ class Tools:
         self.gateway = gateway
 
     async def call(self, agent: Agent, name: str, arguments: Arguments) -> Json:
-        """The result of one of these tools; `name` is one of `NAMES`."""
+        """Call one of these tools and return its result; `name` is one of `NAMES`."""
         try:
             if name in CALLS:
                 return await _call_tool(self.gateway, agent, name, arguments)
@@ -82,7 +82,7 @@ class Tools:
             return _text(str(error), is_error=True)
 
     def render(self, document: Json) -> str:
-        """An answer as text."""
+        """Return an answer as text."""
         return render(document)
 
     def retrieve_tools(self, agent: Agent, arguments: Arguments) -> Json:
@@ -90,30 +90,30 @@ class Tools:
         return self.discover(agent, self.asked(arguments))
 
     def asked(self, arguments: Arguments) -> Asked:
-        """The request, checked."""
+        """Return the checked request; raises ArgumentError."""
         policy, query = self.gateway.policy, arguments.get("query")
         if not isinstance(query, str):
             raise ArgumentError("query must be a string.")
         limit = policy.limit(arguments, self.gateway.config.settings.tools_limit)
         return Asked(query, limit, policy.flag(arguments))
 
-    def discover(self, agent: Agent, asked: Asked) -> Json:
-        """The tools that match, and the locked ones where they are asked for.
+    def discover(self, agent: Agent, request: Asked) -> Json:
+        """Return the tools that match, and the locked ones if they are requested.
 
         The members of the feature (`disabled`, `remediation`, `notice`) follow those that any
         answer has, so that without the flag nothing but the note of an empty answer is added.
         """
         gateway, policy = self.gateway, self.gateway.policy
-        query, limit, flag = asked
+        query, limit, flag = request
         gateway.opt_ins += policy.opted_in(flag)
         known = _known(gateway)
 
-        def seen(surface: Surface, *, searchable: bool) -> list[Facts]:
+        def visible_facts(surface: Surface, *, searchable: bool) -> list[Facts]:
             visible = [name for name in known if policy.scope(agent, name, surface)]
             return [facts for name in visible for facts in known[name][searchable]]
 
-        found = _found(gateway, query, seen("search", searchable=True))
-        callables, rest = policy.window(found, limit)
+        matched = _search_hits(gateway, query, visible_facts("search", searchable=True))
+        callables, rest = policy.window(matched, limit)
         document: Json = {
             "query": query,
             "tools": [policy.callable_entry(hit) for hit in callables],
@@ -121,17 +121,19 @@ class Tools:
             "usage_instructions": USAGE,
         }
         if flag:
-            locked = _locked(policy, query, rest, seen("quarantine", searchable=False))
+            locked = _locked(policy, query, rest, visible_facts("quarantine", searchable=False))
             shown = locked[: policy.cap(limit)]
             statuses = [status for _, status, _ in locked]
             remediation = policy.remediation_map(
                 statuses[: len(shown)], statuses, policy.remediation
             )
-            document |= policy.sections([policy.locked_entry(*one) for one in shown], remediation)
+            document |= policy.sections(
+                [policy.locked_entry(*entry) for entry in shown], remediation
+            )
         if not callables:
-            hits = _found(gateway, query, seen("note", searchable=True))
+            hits = _search_hits(gateway, query, visible_facts("note", searchable=True))
             rest = [hit for hit in hits if not hit.may_call]
-            locked = _locked(policy, query, rest, seen("note", searchable=False))
+            locked = _locked(policy, query, rest, visible_facts("note", searchable=False))
             if notice := policy.note(flag, len(callables), [facts for facts, *_ in locked]):
                 document["notice"] = notice
         return document
@@ -141,9 +143,11 @@ class Tools:
         gateway, scope = self.gateway, self.gateway.policy.scope
         known = gateway.shown()
         servers = [
-            one for one in gateway.config.servers.values() if scope(agent, one.name, "listing")
+            server
+            for server in gateway.config.servers.values()
+            if scope(agent, server.name, "listing")
         ]
-        entries = {one.name: self.listed(one, known[one.name]) for one in servers}
+        entries = {server.name: self.listed(server, known[server.name]) for server in servers}
         operation, wanted = arguments.get("operation", "list"), arguments.get("name")
         if operation == "list":
             return {"servers": list(entries.values()), "total": len(entries)}
@@ -154,7 +158,7 @@ class Tools:
         return {"server": entries[wanted]}
 
     def listed(self, server: Server, tools: Sequence[Facts]) -> Json:
-        """A server as the listing shows it: with counts where a tool of it is locked."""
+        """Return a server's entry in the listing, with counts if one of its tools is locked."""
         policy = self.gateway.policy
         tallied = [
             (facts, None if policy.may_call(facts, "listing") else policy.classify(facts))
@@ -165,7 +169,7 @@ class Tools:
 
 
 def render(document: Json) -> str:
-    """An answer as text: its members in the order given, everything inside them sorted."""
+    """Return an answer as text: its members in their order, everything inside them sorted."""
     members = (f"{_dump(name)}:{_dump(value)}" for name, value in document.items())
     return "{" + ",".join(members) + "}"
 
@@ -175,7 +179,7 @@ def _dump(value: object) -> str:
 
 
 def state(gateway: Gateway, server: Server) -> Json:
-    """A server as both of its listings show it; `state` is one word on the connection."""
+    """Return a server's entry for both listings; `state` is one word on the connection."""
     upstream = gateway.upstreams.get(server.name)
     outcome = upstream.outcome if upstream else None
     word = "error" if outcome else "connecting"
@@ -199,7 +203,7 @@ def state(gateway: Gateway, server: Server) -> Json:
 
 
 def _known(gateway: Gateway) -> dict[str, tuple[list[Facts], list[Facts]]]:
-    """The tools of each server: those that are kept out of the search index, and those in it."""
+    """Return the tools of each server: those outside the search index, and those in it."""
     known: dict[str, tuple[list[Facts], list[Facts]]] = {}
     for server, tools in gateway.shown().items():
         apart, within = known[server] = ([], [])
@@ -208,37 +212,38 @@ def _known(gateway: Gateway) -> dict[str, tuple[list[Facts], list[Facts]]]:
     return known
 
 
-def _found(gateway: Gateway, query: str, searchable: Sequence[Facts]) -> list[Match]:
-    """The hits of the search index, best first."""
+def _search_hits(gateway: Gateway, query: str, searchable: Sequence[Facts]) -> list[Match]:
+    """Return the hits of the search index, best first."""
     by_key = {facts.tool.key: facts for facts in searchable}
     index = gateway.index(tuple(facts.tool for facts in searchable))
-    found = [(by_key[key], score) for key, score in index.find(query)]
+    ranked = [(by_key[key], score) for key, score in index.find(query)]
     may_call = gateway.policy.may_call
     return [
-        Match(facts=one, score=score, may_call=may_call(one, "discovery")) for one, score in found
+        Match(facts=facts, score=score, may_call=may_call(facts, "discovery"))
+        for facts, score in ranked
     ]
 
 
 def _locked(
     policy: Policy, query: str, hits: Sequence[Match], withheld: Sequence[Facts]
 ) -> list[Locked]:
-    """The locked hits, then the matching tools that the search index does not hold, best first.
+    """Return the locked hits, then the matching tools outside the search index, best first.
 
-    A tool that is asked for by its name comes before all others: the cap must not hide it.
+    A tool that is requested by its exact name precedes all others: the cap must not hide it.
     """
     named: list[tuple[float, Locked]] = []
     for facts in withheld:
         relevance = policy.matches(query, facts)
         if relevance and (status := policy.withheld_status(facts)):
             named.append((relevance, (facts, status, True)))
-    named.sort(key=lambda one: -one[0])
-    found: list[Locked] = [(hit.facts, policy.classify(hit.facts), False) for hit in hits]
-    exact = [one for relevance, one in named if relevance == EXACT]
-    return exact + found + [one for relevance, one in named if relevance != EXACT]
+    named.sort(key=lambda entry: -entry[0])
+    indexed: list[Locked] = [(hit.facts, policy.classify(hit.facts), False) for hit in hits]
+    exact = [entry for relevance, entry in named if relevance == EXACT]
+    return exact + indexed + [entry for relevance, entry in named if relevance != EXACT]
 
 
 async def _call_tool(gateway: Gateway, agent: Agent, surface: str, arguments: Arguments) -> Json:
-    """The upstream's own result, or why nothing was sent: the lock is decided here."""
+    """Return the upstream's own result, or why nothing was sent: the lock is decided here."""
     policy, name = gateway.policy, arguments.get("name")
     if not isinstance(name, str):
         raise ArgumentError("name must be the address of a tool, server:tool.")
@@ -268,6 +273,6 @@ async def _call_tool(gateway: Gateway, agent: Agent, surface: str, arguments: Ar
 
 
 def _text(text: str, *, is_error: bool = False) -> Json:
-    """A tool result of one text item; the error mark is absent when there is none."""
+    """Return a tool result of one text item; `isError` is absent unless it is true."""
     result: Json = {"content": [{"type": "text", "text": text}]}
     return result | {"isError": True} if is_error else result

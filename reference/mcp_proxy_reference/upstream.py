@@ -32,10 +32,10 @@ async def load_all(
     base_backoff: float = 0.25,
     policy: LoadPolicy | None = None,
 ) -> list[Outcome]:
-    """One outcome for each server, in order; all are loaded at once and closed again."""
+    """Load all servers concurrently, close them again, and return one outcome each, in order."""
     policy = policy or LoadPolicy()
 
-    async def one(connection: Connection) -> Outcome:
+    async def load_one(connection: Connection) -> Outcome:
         outcome, session = await load(
             connection,
             connect,
@@ -47,21 +47,21 @@ async def load_all(
             await session.close()
         return outcome
 
-    return await policy.together([partial(one, connection) for connection in connections])
+    return await policy.together([partial(load_one, connection) for connection in connections])
 
 
 def in_a_line(outcome: Outcome) -> str:
-    """An outcome for the log: nothing that a server sent, and no credentials."""
-    told = outcome.error or f"{len(outcome.tools)} tools."
-    return f"{outcome.server_id}: {outcome.status} at attempt {outcome.attempts}. {told}"
+    """Return an outcome as a log line, without text from the server and without credentials."""
+    detail = outcome.error or f"{len(outcome.tools)} tools."
+    return f"{outcome.server_id}: {outcome.status} at attempt {outcome.attempts}. {detail}"
 
 
 class UpstreamError(Exception):
-    """A call did not come back with a result; the message is one sentence for the caller."""
+    """A call returned no result; the message is one sentence for the caller."""
 
 
 class Upstream:
-    """Holds at most one open session; `take` is given the outcome of every load."""
+    """One upstream with at most one open session; `take` receives the outcome of every load."""
 
     def __init__(self, connection: Connection, take: Callable[[Outcome], None]) -> None:
         self.connection = connection
@@ -75,7 +75,7 @@ class Upstream:
         self.task = asyncio.create_task(self._follow())
 
     async def load(self, max_attempts: int = 3) -> Outcome:
-        """The server's tools as they are now, over the open session or over a new one."""
+        """Fetch the server's current tools over the open session or a new one."""
         async with self._lock:
             if self._session is not None:
                 try:
@@ -97,7 +97,7 @@ class Upstream:
         return outcome
 
     async def call(self, tool: str, arguments: Json, *, again: bool = True) -> Json:
-        """The server's result, as it is; a lost session is opened again once."""
+        """Return the server's result unchanged; a lost session is reopened once."""
         if (session := self._session) is None:
             outcome = await self.load(max_attempts=1)
             if (session := self._session) is None:
@@ -114,7 +114,7 @@ class Upstream:
             raise UpstreamError(refused or MEANING[signal.kind][1]) from None
 
     async def _follow(self) -> None:
-        """Load, again after news from the server or a transient failure, until cancelled."""
+        """Load, and again after news from the server or a transient failure, until cancelled."""
         try:
             while True:
                 outcome = await self.load()

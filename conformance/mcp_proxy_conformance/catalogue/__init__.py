@@ -1,1 +1,1 @@
-"""What is demanded, as data: requirements, clauses, profiles, worlds, stages, cases."""
+"""Requirements, clauses, profiles, worlds, stages and cases as data."""

@@ -1,4 +1,4 @@
-"""Cases: JSON fixtures of one request and what the source text allows as its answer."""
+"""Cases: JSON fixtures of one request and the answers that the source text allows."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class When(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class Members(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the callable part of an answer has, lacks, or is made of."""
+    """Names that the callable part of an answer must have, must lack, or must consist of."""
 
     has: tuple[str, ...] | None = None
     lacks: tuple[str, ...] | None = None
@@ -55,14 +55,14 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     equals: int | None = None
 
     def holds(self, number: int) -> bool:
-        """Whether the number lies inside."""
+        """Whether the number is within the bounds."""
         if self.equals is not None:
             return number == self.equals
         return self.min <= number and (self.max is None or number <= self.max)
 
 
 class Rejection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the refusal of a call must and must not say and do."""
+    """Required and forbidden properties of the rejection of a call."""
 
     reaches_upstream: bool | None = None
     is_class: str | None = msgspec.field(name="class", default=None)
@@ -106,11 +106,11 @@ class Cited(Protocol):
 
     @property
     def id(self) -> str:
-        """Its id."""
+        """The id of the case."""
 
     @property
     def area(self) -> str:
-        """The checks that it is for."""
+        """The area of the check that it is a case of."""
 
     @property
     def clauses(self) -> tuple[str, ...]:
@@ -119,21 +119,21 @@ class Cited(Protocol):
 
 @cache
 def cases() -> tuple[Case, ...]:
-    """Every discovery case, in order of file name."""
-    found = []
+    """Return every discovery case, in order of file name."""
+    decoded = []
     for path in case_files("discovery"):
         try:
-            found.append(msgspec.json.decode(path.read_bytes(), type=Case))
+            decoded.append(msgspec.json.decode(path.read_bytes(), type=Case))
         except msgspec.ValidationError as error:
             raise BadCase(f"{path.name}: {error}; see schemas/case.schema.json") from None
-    return tuple(found)
+    return tuple(decoded)
 
 
 def read_own(path: Path) -> tuple[Case, World]:
-    """Read a case of one's own and its stage, which lies beside it or is a known one.
+    """Read a user's case and its stage, which is a file beside it or a shipped stage.
 
     Raises:
-        BadCase: One of them cannot be read, or the case is of an area that has no check.
+        BadCase: One of them cannot be read, or the case names an unknown area or clause.
     """
     try:
         case = msgspec.json.decode(read_bytes(path), type=Case)
@@ -147,23 +147,23 @@ def read_own(path: Path) -> tuple[Case, World]:
         raise BadCase(f"cannot read {path}: {error.strerror}; name another file") from None
     except (msgspec.MsgspecError, BadStage) as error:
         raise BadCase(f"{path.name}: {error}; see schemas/case.schema.json") from None
-    areas = sorted({one.area for one in cases()})
+    areas = sorted({shipped.area for shipped in cases()})
     if case.area not in areas:
         raise BadCase(f"{path.name}: no check is of area {case.area!r}; {', '.join(areas)} are")
-    unknown = [one for one in case.clauses if one not in catalogue().clauses]
+    unknown = [clause for clause in case.clauses if clause not in catalogue().clauses]
     if unknown:
         raise BadCase(f"{path.name}: there is no clause {unknown[0]}; see the catalogue")
     return case, world
 
 
 class OwnCase(NamedTuple):
-    """A case of the user's own, and the world it is tried in: it stands for those of its area."""
+    """A user's case and its world; it replaces the shipped cases of its area."""
 
     case: Cited
     world: World
 
     def parametrise(self, metafunc: pytest.Metafunc) -> None:
-        """Try the check of its area with it alone, in place of the cases that are shipped."""
+        """Parametrise the check of its area with this case alone, instead of the shipped cases."""
         import pytest  # noqa: PLC0415 - as in each_case
 
         marks = metafunc.definition.own_markers
@@ -175,16 +175,16 @@ class OwnCase(NamedTuple):
 
 
 def each_case(area: str) -> pytest.MarkDecorator:
-    """Parametrise a check with the cases of an area; each brings its clauses and its stage."""
+    """Parametrise a check with the cases of an area, each with its clauses and its stage."""
     import pytest  # noqa: PLC0415 - checks alone are marked; readers of cases go without
 
-    chosen = [one for one in cases() if one.area == area]
-    worlds = [stage(one.given.stage) for one in chosen]
+    chosen = [case for case in cases() if case.area == area]
+    worlds = [stage(case.given.stage) for case in chosen]
     return pytest.mark.parametrize("case", list(map(parameter, chosen, worlds)))
 
 
 def parameter(case: Cited, world: World) -> Any:
-    """A case as a parameter of its check: its clauses, its world, and the capabilities it needs."""
+    """Return a case as a pytest parameter, with its clauses, world and required capabilities."""
     import pytest  # noqa: PLC0415 - as above
 
     needs = tuple(sorted({word for c in case.clauses for word in catalogue().clause(c).capability}))

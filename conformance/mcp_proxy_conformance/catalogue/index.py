@@ -1,4 +1,4 @@
-"""What checks and cases there are, read from the check modules without running them."""
+"""Index of the checks and cases, read from the check modules without running them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _Areas = Mapping[str, Sequence[Case | LoadCase]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One check function: where it stands, what it cites, its one sentence, its areas of cases."""
+    """One check function: its module, the clauses it cites, its sentence, its areas of cases."""
 
     module: str
     name: str
@@ -31,30 +31,30 @@ class Check:
 
 @cache
 def checks() -> tuple[Check, ...]:
-    """Every shipped check, in order of module and line."""
+    """Return every shipped check, in order of module and line."""
     return checks_of(cases(), load_cases())
 
 
 def checks_of(discovery: Sequence[Case], loads: Sequence[LoadCase]) -> tuple[Check, ...]:
-    """The shipped checks as they would be with these cases in their areas."""
+    """Return the shipped checks as they would be with these cases in their areas."""
     areas: _Areas = {"each_case": discovery, "each_load": loads}
-    return tuple(_check(module, one, areas) for module, one in _functions())
+    return tuple(_check(module, function, areas) for module, function in _functions())
 
 
 @cache
 def _functions() -> tuple[tuple[str, ast.FunctionDef], ...]:
-    found: list[tuple[str, ast.FunctionDef]] = []
+    tests: list[tuple[str, ast.FunctionDef]] = []
     for path in sorted(checks_dir().rglob("test_*.py")):
         module = str(path.relative_to(checks_dir()))
         nodes = ast.parse(path.read_text(encoding="utf-8")).body
         functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
-        found += [(module, one) for one in functions if one.name.startswith("test_")]
-    return tuple(found)
+        tests += [(module, function) for function in functions if function.name.startswith("test_")]
+    return tuple(tests)
 
 
 def checks_in(folder: str) -> tuple[Check, ...]:
-    """The checks of one folder, such as `discovery`."""
-    return tuple(one for one in checks() if one.module.startswith(f"{folder}/"))
+    """Return the checks of one folder, such as `discovery`."""
+    return tuple(check for check in checks() if check.module.startswith(f"{folder}/"))
 
 
 def _check(module: str, node: ast.FunctionDef, areas: _Areas) -> Check:
@@ -69,30 +69,30 @@ def _check(module: str, node: ast.FunctionDef, areas: _Areas) -> Check:
 
 
 def _cited(node: ast.FunctionDef, areas: _Areas) -> list[str]:
-    found: list[str] = []
+    clauses: list[str] = []
     for name, words in _decorated(node):
         if name == "requirement":
-            found += words
-        found += [c for case in areas.get(name, ()) if case.area in words for c in case.clauses]
-    return list(dict.fromkeys(found))
+            clauses += words
+        clauses += [c for case in areas.get(name, ()) if case.area in words for c in case.clauses]
+    return list(dict.fromkeys(clauses))
 
 
 @cache
 def cited_by_case() -> dict[str, tuple[str, ...]]:
-    """The clauses that each case cites, those of proxies before those of loaders."""
-    found = {case.id: case.clauses for case in cases()}
-    return found | {load.id: load.clauses for load in load_cases()}
+    """Return the clauses that each case cites, cases of proxies before those of loaders."""
+    cited = {case.id: case.clauses for case in cases()}
+    return cited | {load.id: load.clauses for load in load_cases()}
 
 
 def _areas(node: ast.FunctionDef) -> list[tuple[str, str]]:
-    """The areas whose cases it is given, each with the decorator that says so."""
+    """Return (decorator, area) for each area whose cases the check runs."""
     return [(name, word) for name, words in _decorated(node) for word in words if name in _GIVING]
 
 
 def _decorated(node: ast.FunctionDef) -> Iterator[tuple[str, list[str]]]:
     for call in node.decorator_list:
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name):
-            words = [one.value for one in call.args if isinstance(one, ast.Constant)]
+            words = [argument.value for argument in call.args if isinstance(argument, ast.Constant)]
             yield call.func.id, [str(word) for word in words]
 
 
@@ -105,12 +105,12 @@ def split(name: str) -> tuple[str, str]:
 
 
 def names() -> tuple[str, ...]:
-    """Every check and every case."""
+    """Return the name of every check and of every case."""
     return (*(check.name for check in checks()), *cited_by_case())
 
 
 def names_like(name: str) -> tuple[bool, str]:
-    """Whether there is a check or case of that name, and the nearest name that there is."""
+    """Whether a check or case has that name, and the nearest name that exists."""
     known = names()
     check, case = split(name)
     if (wanted := check or case) in known:

@@ -1,4 +1,4 @@
-"""The interpretation register: sentences that can be read in more ways than one, and rulings."""
+"""The interpretation register: ambiguous sentences of the sources and the meanings chosen."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mcp_proxy_conformance.catalogue.resources import fixtures_dir
 
 
 class Interpretation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A ruling on a sentence that can be read in more than one way.
+    """The interpretation chosen for a sentence that can be read in more than one way.
 
     `no_variant` says why no variant of the reference takes the other reading; `later` holds only
     while its clauses have no checks.

@@ -14,7 +14,7 @@ from mcp_proxy_conformance.catalogue.requirement import Catalogue, catalogue
 from mcp_proxy_conformance.catalogue.resources import case_files
 
 Status = Literal["available", "transient", "permanent", "denied"]
-"""How the load of one server ended."""
+"""Outcome of the load of one server."""
 
 Request = Literal["initialize", "notifications/initialized", "tools/list", "any"]
 """The request of an attempt that a behaviour concerns; the first one is `initialize` in any era."""
@@ -23,13 +23,13 @@ ExchangeWord = Literal[
     "healthy", "stream", "set_cookie", "session", "slow", "status", "redirect", "silence", "reset",
     "close", "cut_json", "cut_sse", "html", "broken_json", "empty", "jsonrpc_error", "banner",
 ]  # fmt: skip
-"""What a server does in one attempt; the words are explained in schemas/load-case.schema.json."""
+"""Behaviour of a server in one attempt; schemas/load-case.schema.json explains the words."""
 
 ConnectionWord = Literal[
     "refused", "backlog", "unresolvable", "plain_for_tls", "malformed",
     "stdio_missing", "stdio_exits", "stdio_garbage",
 ]  # fmt: skip
-"""What holds for every attempt; it stands alone in a script."""
+"""Condition that holds for every attempt; it must be the only behaviour of a script."""
 
 CONNECTION_WORDS: frozenset[str] = frozenset(ConnectionWord.__args__)  # type: ignore[attr-defined]
 HEALTHY_PATH = "healthy path"
@@ -47,7 +47,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
 }
 MAY_HAVE: dict[str, tuple[str, ...]] = {"status": ("body", "headers", "by")}
 HEALABLE: frozenset[str] = frozenset({*ExchangeWord.__args__, "backlog", "refused"})  # type: ignore[attr-defined]
-"""What can clear while a loader keeps the connection that it was handed."""
+"""Behaviours that can clear while a loader keeps the connection that it was handed."""
 
 
 class BadLoadCase(ValueError):
@@ -55,9 +55,9 @@ class BadLoadCase(ValueError):
 
 
 class Behaviour(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a server does in one attempt, or as a connection; `NEEDS` tells the members of a word.
+    """A server's behaviour in one attempt, or its connection; `NEEDS` lists each word's members.
 
-    `seconds` is a delay, `code` a code of HTTP or JSON-RPC, `connection` what is handed over.
+    `seconds` is a delay, `code` a code of HTTP or JSON-RPC, `connection` the one handed over.
     """
 
     do: ExchangeWord | ConnectionWord
@@ -74,7 +74,7 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     @property
     def is_of_connection(self) -> bool:
-        """Whether it holds for every attempt and no request comes to be answered."""
+        """Whether it holds for every attempt, so that no request is ever answered."""
         return self.do in CONNECTION_WORDS
 
 
@@ -93,7 +93,7 @@ class Server(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     headers: dict[str, str] = {}
 
     def behaviour(self, attempt: int) -> Behaviour:
-        """What it does in that attempt; the first is 1."""
+        """Return its behaviour in that attempt; the first attempt is 1."""
         return self.script[min(attempt, len(self.script)) - 1]
 
     @property
@@ -103,7 +103,7 @@ class Server(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 def healed(server: Server) -> Server:
-    """The server when whatever can clear has cleared."""
+    """Return the server with its fault cleared, if the fault can clear."""
     return (
         msgspec.structs.replace(server, script=(Behaviour(do="healthy"),))
         if server.heals
@@ -112,7 +112,7 @@ def healed(server: Server) -> Server:
 
 
 class Given(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The load; `secrets` are texts that must show nowhere."""
+    """The load; `secrets` are texts that must appear nowhere."""
 
     max_attempts: int
     servers: tuple[Server, ...]
@@ -121,14 +121,14 @@ class Given(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Attempts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How many attempts a server saw, both ends included."""
+    """The allowed number of attempts at a server, both ends included."""
 
     min: int
     max: int
 
 
 class Expected(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is allowed for one server; None is not judged, `tools` hold when it is available."""
+    """The allowed outcome of one server; None is not judged, `tools` apply when it is available."""
 
     status: tuple[Status, ...]
     attempts: Attempts | None = None
@@ -136,9 +136,9 @@ class Expected(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class LoadCase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One fixture: a load and what is allowed, `again` for a second load of the same servers.
+    """One fixture: a load and its allowed outcomes, `again` for a second load of the same servers.
 
-    `heals`: whatever can clear has cleared before the second load.
+    `heals`: every fault that can clear has cleared before the second load.
     """
 
     id: str
@@ -169,12 +169,12 @@ CONTROLS: dict[str, Expected] = {
     ),
     "control-down": Expected(status=("permanent",), attempts=Attempts(min=1, max=1), tools=()),
 }
-"""The healthy and the must-fail server of every load, and what is expected of them."""
+"""The controls of a load, one healthy and one that must fail, with their expected outcomes."""
 
 
 @cache
 def load_cases() -> tuple[LoadCase, ...]:
-    """Every case in fixtures/resilience, in order of file name."""
+    """Return every case in fixtures/resilience, in order of file name."""
     return tuple(map(read, case_files("resilience")))
 
 
@@ -182,7 +182,7 @@ def read(path: Path) -> LoadCase:
     """Read one case.
 
     Raises:
-        BadLoadCase: It is no case, or its parts do not fit together.
+        BadLoadCase: It is not a valid case, or its parts do not fit together.
     """
     try:
         case = msgspec.json.decode(read_bytes(path), type=LoadCase)
@@ -194,55 +194,57 @@ def read(path: Path) -> LoadCase:
 
 
 def read_own(path: Path) -> LoadCase:
-    """Read a case of one's own, which stands in an area that has a check.
+    """Read a user's case; its area must be one that has a check.
 
     Raises:
-        BadLoadCase: It cannot be read, is no case, or is of another area.
+        BadLoadCase: It cannot be read, is not a valid case, or is of another area.
     """
     try:
         case = read(path)
     except OSError as error:
         raise BadLoadCase(f"cannot read {path}: {error.strerror}; name another file") from None
-    areas = sorted({one.area for one in load_cases()})
+    areas = sorted({shipped.area for shipped in load_cases()})
     if case.area not in areas:
         raise BadLoadCase(f"{path.name}: no check is of area {case.area!r}; {', '.join(areas)} are")
     return case
 
 
 def faults(case: LoadCase, requirements: Catalogue) -> Iterator[str]:
-    """What does not fit together in a case, each in a sentence with the repair."""
-    ids = [one.server_id for one in case.given.servers]
+    """Yield each inconsistency of a case as a sentence with its repair."""
+    ids = [server.server_id for server in case.given.servers]
     if len(set(ids)) < len(ids) or set(ids) & set(CONTROLS):
         yield "two servers have one id, or that of a control; rename one"
-    for place, told in (("then", case.then), ("again", case.again)):
-        if told is not None and set(told) != set(ids):
-            strays = ", ".join(sorted(set(told) ^ set(ids)))
+    for place, expected in (("then", case.then), ("again", case.again)):
+        if expected is not None and set(expected) != set(ids):
+            strays = ", ".join(sorted(set(expected) ^ set(ids)))
             yield f"{place} and the servers differ in {strays}; name each server once in both"
     if case.heals and case.again is None:
         yield "heals is about a second load; say again what is expected then"
     known = requirements.clauses
-    if unknown := [one for one in case.clauses if one not in known]:
+    if unknown := [clause for clause in case.clauses if clause not in known]:
         yield f"no catalogue has {', '.join(unknown)}; see `list clauses`"
-    elif len({known[one].judgement for one in case.clauses}) > 1:
+    elif len({known[clause].judgement for clause in case.clauses}) > 1:
         yield "its clauses convict and advise; split it"
     for server in case.given.servers:
         if not server.script:
             yield f"{server.server_id} has an empty script; leave it out"
         if server.same_origin_as not in {None, *ids} - {server.server_id}:
             yield f"{server.server_id} shares the origin of {server.same_origin_as}; name another"
-        for number, one in enumerate(server.script):
-            for fault in _faults_of(one, len(server.script), ids):
+        for number, behaviour in enumerate(server.script):
+            for fault in _faults_of(behaviour, len(server.script), ids):
                 yield f"{server.server_id}, behaviour {number}: {fault}"
 
 
-def _faults_of(one: Behaviour, length: int, ids: list[str]) -> Iterator[str]:
-    needs, may = NEEDS.get(one.do, ()), MAY_HAVE.get(one.do, ())
-    has = {name for name in one.__struct_fields__[2:] if getattr(one, name) is not None}
+def _faults_of(behaviour: Behaviour, length: int, ids: list[str]) -> Iterator[str]:
+    needs, may = NEEDS.get(behaviour.do, ()), MAY_HAVE.get(behaviour.do, ())
+    has = {name for name in behaviour.__struct_fields__[2:] if getattr(behaviour, name) is not None}
     if lacking := set(needs) - has:
-        yield f"{one.do} needs {', '.join(sorted(lacking))}"
+        yield f"{behaviour.do} needs {', '.join(sorted(lacking))}"
     if more := has - {*needs, *may}:
-        yield f"{one.do} takes no {', '.join(sorted(more))}"
-    if one.is_of_connection and length > 1:
-        yield f"{one.do} stands alone in a script; take the others out"
-    if one.to not in {None, HEALTHY_PATH, *ids}:
-        yield f"{one.do} leads to {one.to!r}; say {HEALTHY_PATH!r} or the id of a server"
+        yield f"{behaviour.do} takes no {', '.join(sorted(more))}"
+    if behaviour.is_of_connection and length > 1:
+        yield f"{behaviour.do} stands alone in a script; take the others out"
+    if behaviour.to not in {None, HEALTHY_PATH, *ids}:
+        yield (
+            f"{behaviour.do} leads to {behaviour.to!r}; say {HEALTHY_PATH!r} or the id of a server"
+        )

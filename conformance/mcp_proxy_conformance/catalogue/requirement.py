@@ -1,4 +1,4 @@
-"""The requirement catalogue and the profiles, and how a check cites them."""
+"""The requirement catalogue, the profiles, and the decorator by which checks cite clauses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Capability = Literal[
     "inspect", "counter", "state", "indeterminate", "restart",
     "classifies", "attempts", "warnings", "retries",
 ]  # fmt: skip
-"""What a target declares that can be set up or looked at on it; the last four are of loaders."""
+"""Features that a target declares can be set up or inspected; the last four are of loaders."""
 
 _Check = TypeVar("_Check", bound=Callable[..., object])
 
@@ -30,7 +30,7 @@ class UnknownClause(LookupError):
 
 
 class UnknownProfile(LookupError):
-    """There is no profile of this id."""
+    """No profile has this id."""
 
 
 class MixedJudgement(ValueError):
@@ -38,7 +38,7 @@ class MixedJudgement(ValueError):
 
 
 class _Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A table of one of the data files; an unknown key is a mistake of ours."""
+    """A table of one of the data files; an unknown key is an error."""
 
 
 class Source(_Row, frozen=True, kw_only=True):
@@ -49,7 +49,7 @@ class Source(_Row, frozen=True, kw_only=True):
 
 
 class Clause(_Row, frozen=True, kw_only=True):
-    """One observable sentence about a target; without a `source`, its requirement's holds."""
+    """One observable sentence about a target; without a `source`, its requirement's applies."""
 
     id: str
     judgement: Judgement
@@ -63,7 +63,7 @@ class Clause(_Row, frozen=True, kw_only=True):
 
 
 class Requirement(_Row, frozen=True, kw_only=True, rename={"clauses": "clause"}):
-    """One requirement of a source text, and what proves it."""
+    """One requirement of a source text and its proof."""
 
     id: str
     keyword: Literal["MUST", "MUST NOT", "SHOULD", "SHOULD NOT", "MAY", "—"]
@@ -75,7 +75,7 @@ class Requirement(_Row, frozen=True, kw_only=True, rename={"clauses": "clause"})
 
 
 class Catalogue(_Row, frozen=True, kw_only=True, dict=True, rename={"requirements": "requirement"}):
-    """Requirements of one file, or of all of them."""
+    """The requirements of one file, or of all files."""
 
     requirements: tuple[Requirement, ...]
 
@@ -103,47 +103,47 @@ class Catalogue(_Row, frozen=True, kw_only=True, dict=True, rename={"requirement
         clause = self.clause(clause_id)
         return next(row for row in self.requirements if clause in row.clauses)
 
-    def meant(self, asked: str) -> tuple[str, ...]:
+    def meant(self, wanted: str) -> tuple[str, ...]:
         """Return the ids of the clauses of a requirement, or the one clause of that id.
 
         Raises:
             UnknownClause: It is neither; the message names the nearest id.
         """
         for row in self.requirements:
-            if row.id == asked and row.clauses:
+            if row.id == wanted and row.clauses:
                 return tuple(clause.id for clause in row.clauses)
-        if asked in self.clauses:
-            return (asked,)
+        if wanted in self.clauses:
+            return (wanted,)
         known = [*(row.id for row in self.requirements if row.clauses), *self.clauses]
-        raise UnknownClause(unknown("requirement or clause", asked, known))
+        raise UnknownClause(unknown("requirement or clause", wanted, known))
 
 
 class Floor(_Row, frozen=True, kw_only=True):
-    """What a conformant target must declare, and the clauses that must really pass on it."""
+    """Minimum for conformance: capabilities to declare, and clauses that must really pass."""
 
     capabilities: tuple[Capability, ...] = ()
     passes: tuple[str, ...] = ()
 
 
 BESIDE = "+"
-"""Between the ids of profiles that are judged together."""
+"""Separator between the ids of profiles that are judged together."""
 OF_PROXIES = "discovery+robustness"
-"""What a proxy is judged by that the suite drives."""
+"""Profile by which a proxy that the suite drives is judged."""
 OF_ONES_OWN = "A check that asks for something of your own cites nothing: leave @requirement out."
 FOLDERS = {"discovery-live": "live", "resilience-basic": "resilience"}
-"""The folders of the checks of profiles that have not their own name for it."""
+"""Folders of checks whose name is not the id of their profile."""
 
 
 def folders_of(profile_id: str) -> tuple[str, ...]:
-    """The folders of a profile's checks, its version left out."""
-    ids = [one.partition("@")[0] for one in profile_id.split(BESIDE)]
-    return tuple(dict.fromkeys(FOLDERS.get(one, one) for one in ids))
+    """Return the folders of a profile's checks; the version is ignored."""
+    ids = [part.partition("@")[0] for part in profile_id.split(BESIDE)]
+    return tuple(dict.fromkeys(FOLDERS.get(name, name) for name in ids))
 
 
 class Profile(_Row, frozen=True, kw_only=True):
     """A frozen, versioned set of clauses; `rulings` are the interpretations that it rests on.
 
-    `versions` are those of several that are judged as one, and stand in no file.
+    `versions` are those of several profiles judged as one; no file contains them.
     """
 
     id: str
@@ -162,7 +162,7 @@ class Profile(_Row, frozen=True, kw_only=True):
 
     @property
     def holds(self) -> frozenset[str]:
-        """Its clauses, to look one up in."""
+        """Its clauses as a set, for membership tests."""
         return frozenset(self.clauses)
 
     @property
@@ -171,7 +171,7 @@ class Profile(_Row, frozen=True, kw_only=True):
         return folders_of(self.id)
 
     def beside(self, other: Profile) -> Profile:
-        """Both as one; its `version` is that of this one."""
+        """Combine both profiles into one; its `version` is that of this one."""
         return Profile(
             id=f"{self.id}{BESIDE}{other.id}",
             version=self.version,
@@ -201,24 +201,26 @@ def profile(wanted: str) -> Profile:
     The newest version of each is meant, unless one is named: `discovery@1`.
 
     Raises:
-        UnknownProfile: There is none, or none of that version; the message names what there is.
+        UnknownProfile: No profile has the id, or none the version; the message names known ones.
     """
-    chosen = tuple(dict.fromkeys(_version(one) for one in wanted.split(BESIDE)))
-    twice = [name for name, count in Counter(one.id for one in chosen).items() if count > 1]
+    chosen = tuple(dict.fromkeys(_version(part) for part in wanted.split(BESIDE)))
+    twice = [
+        name for name, count in Counter(candidate.id for candidate in chosen).items() if count > 1
+    ]
     if twice:
         raise UnknownProfile(f"{wanted} names the profile {twice[0]} in two versions; keep one.")
     return reduce(Profile.beside, chosen)
 
 
 def _version(wanted: str) -> Profile:
-    """The profile of an id, in the version that stands behind an `@`, else in the newest."""
+    """Return the profile of an id, in the version after its `@`, else in the newest."""
     profile_id, at, version = wanted.partition("@")
-    known = {one.id: one for one in profiles()}
+    known = {candidate.id: candidate for candidate in profiles()}
     if profile_id not in known:
         raise UnknownProfile(unknown("profile", profile_id, known))
     if not at:
         return known[profile_id]
-    there = {one.name: one for one in versions() if one.id == profile_id}
+    there = {candidate.name: candidate for candidate in versions() if candidate.id == profile_id}
     if wanted not in there:
         names = ", ".join(there)
         raise UnknownProfile(f"There is no version {version!r} of {profile_id}; there is {names}.")
@@ -228,7 +230,7 @@ def _version(wanted: str) -> Profile:
 @cache
 def profiles() -> tuple[Profile, ...]:
     """Return every profile in its newest version, in order of id."""
-    return tuple({one.id: one for one in versions()}.values())
+    return tuple({version.id: version for version in versions()}.values())
 
 
 @cache
@@ -236,7 +238,7 @@ def versions() -> tuple[Profile, ...]:
     """Return every profile in every version that is kept, in order of id and version."""
     files = sorted((fixtures_dir() / "profiles").glob("*.toml"))
     rows = [msgspec.toml.decode(file.read_bytes(), type=Profile) for file in files]
-    return tuple(sorted(rows, key=lambda one: (one.id, one.version)))
+    return tuple(sorted(rows, key=lambda row: (row.id, row.version)))
 
 
 def requirement(*ids: str) -> Callable[[_Check], _Check]:
@@ -247,9 +249,9 @@ def requirement(*ids: str) -> Callable[[_Check], _Check]:
         MixedJudgement: Some clauses convict and others do not.
     """
     known = catalogue().clauses
-    for one in ids:
-        if one not in known:
-            raise UnknownClause(f"{unknown('clause', one, known)} {OF_ONES_OWN}")
+    for clause_id in ids:
+        if clause_id not in known:
+            raise UnknownClause(f"{unknown('clause', clause_id, known)} {OF_ONES_OWN}")
     judgements = {clause_id: known[clause_id].judgement for clause_id in ids}
     if len(set(judgements.values())) != 1:
         cited = ", ".join(f"{name} ({kind})" for name, kind in judgements.items()) or "nothing"
@@ -267,7 +269,7 @@ def requirement(*ids: str) -> Callable[[_Check], _Check]:
 
 
 def unknown(noun: str, wanted: str, known: Iterable[str]) -> str:
-    """The sentence that refuses an id, with the nearest one that there is."""
+    """Return the sentence that refuses an id and names the nearest known one."""
     nearest = get_close_matches(wanted, list(known), n=1, cutoff=0.0)
     hint = f"the nearest is {nearest[0]!r}" if nearest else "there are none"
     return f"There is no {noun} {wanted!r}; {hint}."

@@ -1,4 +1,4 @@
-"""Where fixtures and schemas lie: beside the package when installed, at the top of a checkout."""
+"""Locations of fixtures and schemas: inside the installed package, or at the top of a checkout."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1]
 LOGS = "logs"
-"""The folder beside the report that keeps what targets printed."""
+"""Folder beside the report for the output of targets."""
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Surface names: what a target calls the tools, arguments and members that the checks need."""
+"""Surface names: a target's names for the tools, arguments and members that the checks need."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from mcp_proxy_conformance.catalogue.world import ToolKey
 
 
 class ToolTemplate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A tool call with holes: `{server}`, `{tool}` and `{arguments}` stand anywhere in a string.
+    """A tool call with holes: `{server}`, `{tool}`, `{arguments}` may occur anywhere in a string.
 
     `{arguments}` becomes JSON text; a value that is exactly `{arguments:object}` becomes the
-    object itself, and may stand for all the arguments. `endpoint` is a path on the target's host;
+    object itself, and may replace all the arguments. `endpoint` is a path on the target's host;
     empty means the target's own URL.
     """
 
@@ -47,12 +47,12 @@ class ToolTemplate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     @property
     def names_the_tool(self) -> bool:
         """Whether calls by this template differ by the tool that is called."""
-        one, other = (self.filled(ToolKey("", name), {}) for name in ("a", "b"))
-        return one != other
+        first, second = (self.filled(ToolKey("", name), {}) for name in ("a", "b"))
+        return first != second
 
 
 class Members(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where the answers hold what the checks look at; each is one member name."""
+    """The member names under which the answers hold what the checks need."""
 
     tools: str = "tools"
     disabled: str = "disabled"

@@ -1,4 +1,4 @@
-"""Lines of a TOML document: on which of them its tables and their members begin."""
+"""Line numbers of a TOML document: where its tables and their members begin."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _MEMBER = re.compile(rf"\s*({_DOTTED})\s*=")
 
 
 class TomlLines:
-    """The lines of a text that is TOML, the first being 1."""
+    """The lines of a TOML text, counted from 1."""
 
     def __init__(self, text: str) -> None:
-        """Nothing is looked up yet."""
+        """Keep the text; its lines are looked up on demand."""
         self._text = text
 
     def line(self, place: Sequence[str | int], value: object = None) -> int:
-        """The line of the place, or of what is nearest around it; of a text in it, its own."""
+        """The line of `place` or of its nearest ancestor; if `value` is quoted below, that line."""
         known, at = self.places, tuple(place)
         while at not in known and at:
             at = at[:-1]
@@ -41,8 +41,8 @@ class TomlLines:
 
     @cached_property
     def places(self) -> dict[Place, int]:
-        """The lines of all tables and members by their places, in their order."""
-        found: dict[Place, int] = {}
+        """The lines of all tables and members by their places, in document order."""
+        lines: dict[Place, int] = {}
         counts: dict[Place, int] = {}
         table: Place = ()
         for number, line in enumerate(_bare(self._text).split("\n"), 1):
@@ -50,7 +50,9 @@ class TomlLines:
                 names = tuple(_names(header[2]))
                 if header[1] == "[[":
                     counts[names] = counts.get(names, -1) + 1
-                    for below in [one for one in counts if one[: len(names)] == names != one]:
+                    for below in [
+                        place for place in counts if place[: len(names)] == names != place
+                    ]:
                         del counts[below]
                 table = _numbered(names, counts)
                 begun = table
@@ -59,18 +61,18 @@ class TomlLines:
             else:
                 continue
             for length in range(1, len(begun) + 1):
-                found.setdefault(begun[:length], number)
-        return found
+                lines.setdefault(begun[:length], number)
+        return lines
 
 
 def _names(dotted: str) -> Iterator[str]:
-    """The parts of a key, without their quotes."""
+    """The parts of a dotted key, without their quotes."""
     for name in re.findall(_NAME, dotted):
         yield name[1:-1] if name[0] in "\"'" else name
 
 
 def _numbered(names: tuple[str, ...], counts: dict[Place, int]) -> Place:
-    """The place of a table, with the numbers of those that it lies in."""
+    """The place of a table, with its index in each array of tables that contains it."""
     place: list[str | int] = []
     for depth, name in enumerate(names, 1):
         place.append(name)
@@ -80,8 +82,8 @@ def _numbered(names: tuple[str, ...], counts: dict[Place, int]) -> Place:
 
 
 def _bare(text: str) -> str:
-    """The text without comments and without what texts of several lines hold, line by line."""
-    return _NOT_MEANT.sub(lambda found: _emptied(found.group()), text)
+    """The text without comments and the content of multi-line strings, line breaks kept."""
+    return _NOT_MEANT.sub(lambda match: _emptied(match.group()), text)
 
 
 def _emptied(token: str) -> str:

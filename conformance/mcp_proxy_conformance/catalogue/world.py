@@ -1,4 +1,4 @@
-"""Worlds: the servers, tools, agents and locks of a check, and what their steps make of them."""
+"""Worlds: the servers, tools, agents and locks of a check, and the effect of its steps."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 LockKind = Literal["config", "user", "approval", "quarantine", "server"]
-"""How a tool is locked; approval is only ever unlocked, quarantine and server take no tools."""
+"""Kind of a lock; approval is only ever unlocked, quarantine and server take no tools."""
 
 VERBS = ("lock", "unlock", "add", "change", "refresh", "ask", "call", "restart")
 CONFIG: LockKind = "config"
@@ -17,7 +17,7 @@ USER: LockKind = "user"
 
 
 class ToolKey(NamedTuple):
-    """The owning server and the bare tool name: what a tool is called everywhere in the suite."""
+    """The owning server and the bare tool name: a tool's identity throughout the suite."""
 
     server: str
     tool: str
@@ -36,8 +36,8 @@ def key(text: str) -> ToolKey:
 class Tool(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One upstream tool; `word` and `groups` are the made-up query words that its text holds.
 
-    `word` belongs to this tool alone and stands in its name and its description; `groups` are
-    words shared with other tools, or words that stand in the description only.
+    `word` belongs to this tool alone and occurs in its name and its description; `groups` are
+    words shared with other tools, or words that occur in the description only.
     """
 
     name: str
@@ -70,9 +70,9 @@ class Server(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One thing done after start: exactly one of lock, unlock, add, change, refresh and so on.
+    """One action after start: exactly one of lock, unlock, add, change, refresh and so on.
 
-    `ask` is a query, sent with what else is given of a request; `call` is a tool of `server`;
+    `ask` is a query, sent with the other members of a request; `call` is a tool of `server`;
     neither of the two is judged.
     """
 
@@ -120,22 +120,22 @@ class World(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     def server(self, name: str) -> Server:
         """The server of that name; KeyError when the world has none."""
-        for one in self.servers:
-            if one.name == name:
-                return one
+        for server in self.servers:
+            if server.name == name:
+                return server
         raise KeyError(name)
 
     def tools(self) -> dict[ToolKey, Tool]:
         """Every tool that ever exists in this world, those of `add` steps included."""
-        found = {ToolKey(s.name, t.name): t for s in self.servers for t in s.tools}
-        found |= {ToolKey(s.server, s.add.name): s.add for s in self.steps if s.add is not None}
-        return found
+        tools = {ToolKey(s.name, t.name): t for s in self.servers for t in s.tools}
+        tools |= {ToolKey(s.server, s.add.name): s.add for s in self.steps if s.add is not None}
+        return tools
 
     def queries(self) -> tuple[str, ...]:
         """Every declared one-word query: each tool's word, its groups, and the extra words."""
         declared: dict[str, None] = {}
-        for one in self.tools().values():
-            declared |= dict.fromkeys([*([one.word] if one.word else []), *one.groups])
+        for tool in self.tools().values():
+            declared |= dict.fromkeys([*([tool.word] if tool.word else []), *tool.groups])
         return tuple(declared | dict.fromkeys(self.words))
 
 
@@ -147,7 +147,7 @@ def tool(
     groups: tuple[str, ...] = (),
     locked: Any = (),
 ) -> tuple[Tool, tuple[LockKind, ...]]:
-    """A tool of a literal world and the locks laid on it; its word is its name's first part."""
+    """A tool of a literal world and its locks; its word is its name's first part."""
     word = word or name.partition("_")[0]
     text = description or " ".join([*name.split("_"), *groups]).capitalize()
     kinds = (locked,) if isinstance(locked, str) else tuple(locked)
@@ -172,7 +172,7 @@ def server(
 def world(
     *servers: tuple[Server, tuple[Step, ...]], agents: dict[str, tuple[str, ...]] | None = None
 ) -> World:
-    """A literal world, laid in a check: `world(server("forge", tool("list_repos")))`."""
+    """A world written in a check: `world(server("forge", tool("list_repos")))`."""
     return World(
         servers=tuple(s for s, _ in servers),
         steps=tuple(step for _, steps in servers for step in steps),
@@ -192,30 +192,30 @@ class ToolState:
 
     @property
     def callable(self) -> bool:
-        """No lock at all lies on the tool."""
+        """Whether no lock applies to the tool."""
         return self == ToolState()
 
 
 def initial(world: World) -> dict[ToolKey, ToolState]:
-    """The state at start: only the operator's lists lock anything."""
-    found = {}
+    """The state at start, when only the operator's lists lock tools."""
+    states = {}
     for server in world.servers:
         deny, allow = set(server.deny), set(server.allow or ())
         for tool in server.tools:
             off_list = server.allow is not None and tool.name not in allow
             denied = tool.name in deny or off_list
-            found[ToolKey(server.name, tool.name)] = ToolState(config=denied)
-    return found
+            states[ToolKey(server.name, tool.name)] = ToolState(config=denied)
+    return states
 
 
 def after(
     world: World, steps: Iterable[Step], states: dict[ToolKey, ToolState]
 ) -> dict[ToolKey, ToolState]:
     """The states once these steps have been taken from `states`."""
-    found = dict(states)
+    current = dict(states)
     for step in steps:
-        found |= _step(world, step, found)
-    return found
+        current |= _step(world, step, current)
+    return current
 
 
 def final(world: World) -> dict[ToolKey, ToolState]:

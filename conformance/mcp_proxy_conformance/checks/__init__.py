@@ -1,1 +1,1 @@
-"""The checks, one folder a profile; shipped with the package and run by pytest."""
+"""The checks, one folder per profile, shipped with the package and run by pytest."""

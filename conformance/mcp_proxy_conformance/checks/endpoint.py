@@ -19,13 +19,13 @@ pytest_plugins = ("mcp_proxy_conformance.plugin",)
 
 def _checks(file: Path) -> dict[str, Callable[..., object]]:
     module = import_module(f"mcp_proxy_conformance.checks.live.{file.stem}")
-    return {name: one for name, one in vars(module).items() if name.startswith("test_")}
+    return {name: value for name, value in vars(module).items() if name.startswith("test_")}
 
 
 with warnings.catch_warnings():
     # The plugin, which registers the marks, is only loaded once this module is there.
     warnings.simplefilter("ignore", pytest.PytestUnknownMarkWarning)
     _files = sorted((checks_dir() / "live").glob("test_*.py"))
-    _found = {name: one for file in _files for name, one in _checks(file).items()}
-globals().update(_found)
-__all__ = ["pytest_plugins", *_found]  # noqa: PLE0604 - the names of checks are strings
+    _tests = {name: check for file in _files for name, check in _checks(file).items()}
+globals().update(_tests)
+__all__ = ["pytest_plugins", *_tests]  # noqa: PLE0604 - the names of checks are strings

@@ -1,4 +1,4 @@
-"""The command line: one module a command."""
+"""The command line: one module per command."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ Examples:
 
 
 def _version(context: click.Context, parameter: click.Parameter, value: bool) -> None:
-    """Tell the versions of the suite, of Python and of each profile, and end."""
+    """Print the versions of the suite, of Python and of each profile, and end."""
     del parameter
     if not value or context.resilient_parsing:
         return
@@ -56,7 +56,7 @@ def _version(context: click.Context, parameter: click.Parameter, value: bool) ->
     click.echo(
         f"mcp-proxy-conformance {version('mcp-proxy-conformance')}\n"
         f"Python {platform.python_version()}\n"
-        f"profiles: {', '.join(f'{one.id}@{one.version}' for one in profiles())}"
+        f"profiles: {', '.join(f'{profile.id}@{profile.version}' for profile in profiles())}"
     )
     context.exit()
 

@@ -1,4 +1,4 @@
-"""The command line that was given, told again so that one check of it can be run alone."""
+"""The command line of a run, rebuilt with `--check NAME` to reproduce one failure."""
 
 from __future__ import annotations
 
@@ -12,41 +12,42 @@ from click.core import ParameterSource
 from mcp_proxy_conformance.cli.groups import PROGRAM
 
 TOP = "main"
-"""The name of the whole; `gate` begins one command below."""
+"""The name of the root command; `gate` begins one command below."""
 CHOICES = frozenset({"check", "only", "fail_fast", "processes", "quiet", "shard", "verbose"})
-"""What chooses or shows less or more, and says nothing of the target."""
+"""Parameters that select, or show less or more, and do not describe the target."""
 
 
 def again(
     context: click.Context, hidden: Callable[[str], str] = lambda word: word
 ) -> Callable[[str], str]:
-    """What tells the command with `--check` and a name; `hidden` takes credentials out of words.
+    """Return a function that rebuilds the command with `--check` and a name.
 
-    What is no check, such as the first look at a target, is seen again by any run.
+    `hidden` takes credentials out of words. A name that is not a check, such as that of the first
+    look at a target, adds no option, since any run repeats it.
     """
     before, after = [PROGRAM], list[str]()
-    for one in _from_the_top(context):
-        before += [name] if (name := one.command.name or "") != TOP else []
-        for parameter, value in _given(one):
+    for level in _from_the_top(context):
+        before += [name] if (name := level.command.name or "") != TOP else []
+        for parameter, value in _from_command_line(level):
             if isinstance(parameter, click.Argument):
                 after += ["--", *map(str, value)]
             else:
                 before += _option(parameter, value)
     first, last = shlex.join(map(hidden, before)), shlex.join(map(hidden, after))
 
-    def told(name: str) -> str:
+    def command(name: str) -> str:
         check = f"--check {shlex.quote(name)}" if name.startswith("test_") else ""
         return " ".join(filter(None, (first, check, last)))
 
-    return told
+    return command
 
 
 def _from_the_top(context: click.Context) -> list[click.Context]:
     return [*(_from_the_top(context.parent) if context.parent is not None else []), context]
 
 
-def _given(context: click.Context) -> Iterator[tuple[click.Parameter, Any]]:
-    """What stood on the command line, by parameter."""
+def _from_command_line(context: click.Context) -> Iterator[tuple[click.Parameter, Any]]:
+    """Yield each parameter from the command line that describes the target, with its value."""
     for parameter in context.command.params:
         source = context.get_parameter_source(parameter.name or "")
         value = context.params.get(parameter.name or "")
@@ -60,4 +61,4 @@ def _option(parameter: click.Parameter, value: Any) -> list[str]:
     if value is True:
         return [name]
     several = value if parameter.multiple and isinstance(value, tuple) else (value,)
-    return [word for one in several for word in (name, str(one))]
+    return [word for item in several for word in (name, str(item))]

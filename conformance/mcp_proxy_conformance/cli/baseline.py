@@ -77,8 +77,8 @@ def record_(
 ) -> None:
     """Record a build: `baseline record --out FOLDER --target command -- PROGRAM ARGUMENTS`.
 
-    The frozen requests of the plain stage are asked before and after its locks, without the
-    flag, several times of two fresh targets; what moves between equal requests is noted.
+    The frozen requests of the plain stage are sent before and after its locks, without the
+    flag, several times to two fresh targets; members that differ between equal requests are noted.
     """
     options["command"] = command or None
     scratch = Path(tempfile.mkdtemp(prefix="baseline-"))
@@ -95,10 +95,10 @@ def record_(
         _stop(INCOMPLETE, f"not recorded: {error}")
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    asked = len(recording.bodies) * PASSES * TARGETS
+    requests = len(recording.bodies) * PASSES * TARGETS
     moving = sum(bool(body.moving) for body in recording.bodies)
     click.echo(
-        f"{out}: {len(recording.bodies)} answers of {asked}, kind {of};"
+        f"{out}: {len(recording.bodies)} answers of {requests}, kind {of};"
         f" {moving} have members that move by themselves"
     )
 
@@ -121,7 +121,7 @@ def _recorded(kind: str | None, options: dict[str, Any], scratch: Path, of: Kind
 def diff(old: Path, new: Path) -> None:
     """Show where two recordings differ: exit 1 if they do."""
     changed = _compared(_read(old), _read(new))
-    click.echo(_told(changed))
+    click.echo(_listing(changed))
     sys.exit(VIOLATED if changed else CONFORMANT)
 
 
@@ -130,15 +130,15 @@ def diff(old: Path, new: Path) -> None:
 @click.argument("new", type=_FOLDER)
 @click.option("--reason", required=True, help="Why the difference is wanted; it is kept.")
 def accept(old: Path, new: Path, reason: str) -> None:
-    """Take the answers of NEW over into OLD, and keep the reason there.
+    """Copy the answers of NEW into OLD, and keep the reason there.
 
-    A recording that was changed in this way measures SC-001 no longer: its kind is `previous`.
+    A recording that was changed in this way no longer measures SC-001: its kind is `previous`.
     """
     if not reason.strip():
         _stop(DECLARATION, "--reason is blank; say why the difference is wanted")
     before, after = _read(old), _read(new)
     changed = _compared(before, after)
-    click.echo(_told(changed))
+    click.echo(_listing(changed))
     if not changed:
         return
     taken = (*before.accepted, Accepted(reason=reason.strip(), changed=len(changed)))
@@ -157,17 +157,17 @@ def _read(folder: Path) -> Recording:
 
 
 def _compared(old: Recording, new: Recording) -> dict[str, str]:
-    """By request, what differs or is missing."""
-    found: Differences = answers_changed(old.bodies, new.bodies, new.members)
-    found |= entries_changed(old.bodies, new.bodies, new.members)
-    told = {key: repr(one) for key, one in found.items()}
+    """Map each request that differs or is missing to the difference."""
+    differences: Differences = answers_changed(old.bodies, new.bodies, new.members)
+    differences |= entries_changed(old.bodies, new.bodies, new.members)
+    texts = {key: repr(difference) for key, difference in differences.items()}
     lost = dict.fromkeys(missing(old.bodies, new.bodies), "not asked in the new recording")
     added = dict.fromkeys(missing(new.bodies, old.bodies), "not asked in the old recording")
-    return told | lost | added
+    return texts | lost | added
 
 
-def _told(changed: dict[str, str]) -> str:
-    lines = [f"{key}\n  {inert(one)}" for key, one in list(changed.items())[:SHOWN]]
+def _listing(changed: dict[str, str]) -> str:
+    lines = [f"{key}\n  {inert(text)}" for key, text in list(changed.items())[:SHOWN]]
     if len(changed) > SHOWN:
         lines.append(f"… and {len(changed) - SHOWN} more")
     lines.append(f"{len(changed)} answers differ" if changed else "0 bytes differ")

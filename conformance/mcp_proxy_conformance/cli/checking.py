@@ -1,4 +1,4 @@
-"""What the command line does around a run: known failures, processes, exit code."""
+"""Set-up and exit code of a run: known failures, lock of its folder, processes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mcp_proxy_conformance.verdict.redaction import inert
 
 
 def known(file: Path | None) -> tuple[Deviation, ...] | int:
-    """The known failures of a run; when they cannot be used, the exit code after saying why."""
+    """Return the known failures of a run; if unusable, print why and return the exit code."""
     try:
         return read_named(file)
     except BadDeviations as error:
@@ -30,24 +30,29 @@ def known(file: Path | None) -> tuple[Deviation, ...] | int:
 
 
 def softened(report: Report, fail_on: str) -> int:
-    """The exit code that --fail-on makes of the report's own.
+    """Return the exit code that --fail-on makes of the report's own.
 
-    What judged nothing never passes, nor a run that was cut short, by its time or by its target.
+    A run that judged nothing never passes, nor one that was cut short by its time or its target.
     """
     code: int = report.exit
     ended = report.headline == "incomplete" and not report.complete
-    seen = any(one.judgement == "F" and one.verdict in ("pass", "waived") for one in report.clauses)
+    judged = any(
+        clause.judgement == "F" and clause.verdict in ("pass", "waived")
+        for clause in report.clauses
+    )
     return (
-        CONFORMANT if code == INCOMPLETE and fail_on == "violated" and seen and not ended else code
+        CONFORMANT
+        if code == INCOMPLETE and fail_on == "violated" and judged and not ended
+        else code
     )
 
 
 @contextmanager
 def alone_in(out: Path) -> Iterator[None]:
-    """No other run writes into that folder meanwhile.
+    """Lock the folder against other runs.
 
     Raises:
-        BadTarget: One does.
+        BadTarget: Another run writes into it.
     """
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -69,10 +74,10 @@ def alone_in(out: Path) -> Iterator[None]:
 
 
 def in_processes(number: str | None) -> str | None:
-    """The number of processes, where several are asked for and can be had.
+    """Return the number of processes, if several are asked for.
 
     Raises:
-        BadTarget: What starts them is not installed.
+        BadTarget: pytest-xdist, which starts them, is not installed.
     """
     if number is not None and find_spec("xdist") is None:
         extra = "pip install 'mcp-proxy-conformance[parallel]'"

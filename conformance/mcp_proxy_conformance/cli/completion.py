@@ -8,7 +8,7 @@ from click.shell_completion import get_completion_class
 from mcp_proxy_conformance.cli.groups import PROGRAM
 
 VARIABLE = "_MCP_PROXY_CONFORMANCE_COMPLETE"
-"""Where click looks for the shell that asks; the program's name makes it."""
+"""The variable from which click reads the shell; it is derived from the program's name."""
 
 
 @click.command(
@@ -21,6 +21,6 @@ VARIABLE = "_MCP_PROXY_CONFORMANCE_COMPLETE"
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
     """Print the script that completes words in SHELL: commands, options, ids and names."""
-    found = get_completion_class(shell)
-    assert found is not None
-    click.echo(found(context.find_root().command, {}, PROGRAM, VARIABLE).source())
+    shell_class = get_completion_class(shell)
+    assert shell_class is not None
+    click.echo(shell_class(context.find_root().command, {}, PROGRAM, VARIABLE).source())

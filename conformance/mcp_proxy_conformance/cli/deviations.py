@@ -1,4 +1,4 @@
-"""`deviations`: begin a file of known failures from a report, and look over one without a run."""
+"""`deviations`: create a file of known failures from a report, or validate one."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def init(report: Path, out: Path, expires: datetime | None) -> None:
     """Write an entry for each clause that fails in REPORT, the report.json of a run.
 
     The reason and the issue of each are left to be filled in; a run refuses the file until they
-    are. A file that is there is never written over.
+    are. An existing file is never overwritten.
     """
     try:
-        told = read_report(report)
+        document = read_report(report)
     except BadReport as error:
         _stop(str(error))
-    clauses = broken(told.clauses, told.results)
+    clauses = broken(document.clauses, document.results)
     if not clauses:
         _stop(f"{report} has no failure that can be waived; no file is needed")
     text = begun(clauses, _last_day(expires))
@@ -68,11 +68,11 @@ def init(report: Path, out: Path, expires: datetime | None) -> None:
 @deviations.command(epilog=examples("deviations check known.toml"))
 @click.argument("file", type=_PATH, default=FILE)
 def check(file: Path) -> None:
-    """Look over FILE without a run: 2 when it is malformed, 5 when an entry is of no use."""
+    """Validate FILE without a run: exit 2 if it is malformed, 5 if an entry is of no use."""
     entries = known(file)
     if isinstance(entries, int):
         sys.exit(entries)
-    first = min((one.expires for one in entries), default=None)
+    first = min((entry.expires for entry in entries), default=None)
     until = f", the first until {first}" if first else ""
     click.echo(f"{file}: deviations: {len(entries)}{until}")
 

@@ -1,4 +1,4 @@
-"""`run endpoint`: judge what runs somewhere by what it says, without setting anything up."""
+"""`run endpoint`: judge a live endpoint by its answers, without setting anything up."""
 
 from __future__ import annotations
 
@@ -87,24 +87,24 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--use-proxy", is_flag=True, help="Go through http_proxy or https_proxy.")
 @live_options
 @click.pass_obj
-def endpoint(outer: dict[str, Any], /, **given: Any) -> None:
+def endpoint(outer: dict[str, Any], /, **inner: Any) -> None:
     """Look at a live endpoint, and judge what it says of locked tools.
 
     Passive: it shakes hands, reads tools/list, and calls the discovery tool, the tools named by
     --listing and --inspect, and no other tool unless --call names one that is listed as locked.
     The plan is printed before the first request. Exit 0 means consistent with the profile.
     """
-    _refuse(outer | {name: given[name] for name in ONE_BUDGET if given[name] is not None})
-    options = {n: given.get(n) if given.get(n) is not None else outer.get(n) for n in TAKEN}
-    url, words = given["url"] or "", _words(given["stdio"])
-    lines = [one.partition("=")[2] for one in given["agents"]]
-    raw = [{"": one} for one in (*given["header"], *given["agents"], *lines)]
-    raw += [{"": one.partition(":")[2].strip()} for one in (*given["header"], *lines)]
-    found = frozenset(credentials(words=words, url=url, headers=raw))
-    redactor = Redactor(found)
+    _refuse(outer | {name: inner[name] for name in ONE_BUDGET if inner[name] is not None})
+    options = {n: inner.get(n) if inner.get(n) is not None else outer.get(n) for n in TAKEN}
+    url, words = inner["url"] or "", _words(inner["stdio"])
+    lines = [agent.partition("=")[2] for agent in inner["agents"]]
+    raw = [{"": line} for line in (*inner["header"], *inner["agents"], *lines)]
+    raw += [{"": line.partition(":")[2].strip()} for line in (*inner["header"], *lines)]
+    secrets = frozenset(credentials(words=words, url=url, headers=raw))
+    redactor = Redactor(secrets)
     try:
         within_s = options["timeout"] or DEFAULTS["timeout"]
-        target = _endpoint(given, words, within_s, found, options["target_file"])
+        target = _endpoint(inner, words, within_s, secrets, options["target_file"])
         code = judge_live(target, {n: v for n, v in options.items() if v is not None})
     except (BadEndpoint, BadTarget) as error:
         click.echo(redactor.text(" ".join(inert(str(error)).split())), err=True)
@@ -134,22 +134,22 @@ def _words(command: str | None) -> tuple[str, ...]:
 
 
 def _endpoint(
-    given: dict[str, Any],
+    inner: dict[str, Any],
     words: tuple[str, ...],
     within_s: float,
-    found: frozenset[str],
+    secrets: frozenset[str],
     file: Path | None,
 ) -> Endpoint:
-    """The endpoint of the options; raises BadEndpoint or BadTarget."""
-    if bool(given["url"]) == bool(words):
+    """Build the endpoint from the options; raises BadEndpoint or BadTarget."""
+    if bool(inner["url"]) == bool(words):
         raise BadEndpoint("`run endpoint` looks at one place; give --url URL or --stdio CMD")
-    url, own = place_named(given["url"]) if given["url"] else ("", {})
-    surface, pins, told = surface_in(file)
-    headers = own | headers_of(given["header"], "--header")
-    agents = agents_of(given["agents"])
+    url, own = place_named(inner["url"]) if inner["url"] else ("", {})
+    surface, pins, described = surface_in(file)
+    headers = own | headers_of(inner["header"], "--header")
+    agents = agents_of(inner["agents"])
     if words and (headers or agents):
         raise BadEndpoint("a program on its standard streams takes no --header and no --as")
-    ca = given["ca"]
+    ca = inner["ca"]
     try:
         ssl.create_default_context(cafile=ca)
     except OSError as error:
@@ -160,42 +160,42 @@ def _endpoint(
         stdio=words,
         headers=headers,
         agents=agents,
-        surface=_surface(surface, given),
-        listing=told or given["listing"] is not None,
-        calls=told,
+        surface=_surface(surface, inner),
+        listing=described or inner["listing"] is not None,
+        calls=described,
         pins=pins,
         file=file,
-        queries=given["query"],
-        expect=read_locks(given["expect"]) if given["expect"] is not None else {},
-        call=tuple(tool_key(one, "--call") for one in given["call"]),
-        max_requests=given["max_requests"],
-        rate=given["rate"],
+        queries=inner["query"],
+        expect=read_locks(inner["expect"]) if inner["expect"] is not None else {},
+        call=tuple(tool_key(name, "--call") for name in inner["call"]),
+        max_requests=inner["max_requests"],
+        rate=inner["rate"],
         within_s=within_s,
-        answer_s=given["answer_timeout"],
-        wire=cast("Literal['auto', 'handshake', 'stateless']", given["wire"]),
-        dialing=Dialing(insecure=given["insecure"], ca=ca, proxied=given["use_proxy"], redirects=3),
-        secrets=found | frozenset(credentials(headers=[headers, *agents.values()])),
+        answer_s=inner["answer_timeout"],
+        wire=cast("Literal['auto', 'handshake', 'stateless']", inner["wire"]),
+        dialing=Dialing(insecure=inner["insecure"], ca=ca, proxied=inner["use_proxy"], redirects=3),
+        secrets=secrets | frozenset(credentials(headers=[headers, *agents.values()])),
     )
 
 
-def _surface(surface: Surface, given: dict[str, Any]) -> Surface:
+def _surface(surface: Surface, inner: dict[str, Any]) -> Surface:
     names: dict[str, Any] = {}
-    if given["tool"] is not None:
-        names["discovery_tool"] = given["tool"]
+    if inner["tool"] is not None:
+        names["discovery_tool"] = inner["tool"]
     for option in ("listing", "inspect"):
-        if given[option] is not None:
-            names[option] = _template(given[option], option)
+        if inner[option] is not None:
+            names[option] = _template(inner[option], option)
     fields = {name: getattr(surface, name) for name in surface.__struct_fields__}
     return Surface(**(fields | names))
 
 
-def _template(told: str, option: str) -> ToolTemplate:
-    tool, _, arguments = told.partition("=")
+def _template(text: str, option: str) -> ToolTemplate:
+    tool, _, arguments = text.partition("=")
     try:
         read = json.loads(arguments or "{}")
     except ValueError:
         read = None
     if not tool.strip() or not isinstance(read, dict):
         example = '\'upstream_servers={"operation":"list"}\''
-        raise BadEndpoint(f"--{option} {told!r} is no tool with arguments; write e.g. {example}")
+        raise BadEndpoint(f"--{option} {text!r} is no tool with arguments; write e.g. {example}")
     return ToolTemplate(tool=tool.strip(), arguments=read)

@@ -1,4 +1,4 @@
-"""`explain`: requirements and clauses, where they come from, and what proves them."""
+"""`explain`: requirements and clauses, their sources, and what proves them."""
 
 from __future__ import annotations
 
@@ -62,25 +62,25 @@ _PATH = click.Path(dir_okay=False, path_type=Path)
 def explain(*, wanted: str, every: bool, named: str | None, form: str, out: Path | None) -> None:
     """Explain a clause, e.g. FR-006.cap, or a requirement, e.g. FR-006; or --all of them.
 
-    With the id of a case: what it asks, and of its world the servers, tools and locks that it
-    touches. With `adapter` or `loader` in place of an id: how one is driven.
+    With the id of a case: its request, and the servers, tools and locks of its world that it
+    touches. With `adapter` or `loader` in place of an id: the protocol that drives one.
     """
     if every == bool(wanted) or (named and not every):
         _stop("name one clause, requirement or case, or say --all, which --profile goes with")
     try:
-        told = _told(wanted, profile(named) if named else None, form)
+        text = _explanation(wanted, profile(named) if named else None, form)
     except (UnknownClause, UnknownProfile) as error:
         _stop(str(error))
     if out is None:
-        click.echo(told, nl=False)
+        click.echo(text, nl=False)
         return
     try:
-        out.write_text(told, encoding="utf-8", newline="\n")
+        out.write_text(text, encoding="utf-8", newline="\n")
     except OSError as error:
         _stop(f"{out} cannot be written: {error.strerror}; name another --out")
 
 
-def _told(wanted: str, within: Profile | None, form: str) -> str:
+def _explanation(wanted: str, within: Profile | None, form: str) -> str:
     if wanted in PAGES:
         return (schemas_dir() / PAGES[wanted]).read_text(encoding="utf-8")
     data = shipped()
@@ -104,30 +104,30 @@ def _text(data: Shipped, wanted: str, within: Profile | None) -> Iterator[str]:
             yield from _clause(explained(clause.id, data))
 
 
-def _clause(one: Explained) -> Iterator[str]:
-    clause = one.clause
+def _clause(facts: Explained) -> Iterator[str]:
+    clause = facts.clause
     yield f"{clause.id}  ({MEANING[clause.judgement].partition(':')[0]})\n  {clause.text}"
-    yield f"\nsource: {one.source.text}, {one.source.at}\nobserved: {clause.observed}"
+    yield f"\nsource: {facts.source.text}, {facts.source.at}\nobserved: {clause.observed}"
     for label, words in (
         ("only for targets declaring", ", ".join(clause.capability)),
         ("only when asked for by", f"--{clause.asked_by}" if clause.asked_by else ""),
         ("advisory because", clause.advisory),
         ("not part of this version", clause.untested),
-        ("profiles", ", ".join(held.name for held in one.profiles)),
+        ("profiles", ", ".join(held.name for held in facts.profiles)),
     ):
         if words:
             yield f"{label}: {words}"
-    for check in one.checks:
+    for check in facts.checks:
         yield f"\ncheck: {check.module}::{check.name}\n  {check.sentence}"
-    for row in one.rulings:
+    for row in facts.rulings:
         yield f"\ninterpretation: {row.id}\n  {row.question}"
         yield from (f"  - {reading}" for reading in row.readings)
         yield f"  ruling: {row.ruling}\n  here: {row.suite}"
-    for broken in one.broken:
+    for broken in facts.broken:
         yield f"\ncounterexample: {broken.id}, killed by {', '.join(broken.killers)}"
         yield f"  {broken.text}"
-    if one.cases:
-        yield f"\n{len(one.cases)} cases: {', '.join(case.id for case in one.cases)}"
+    if facts.cases:
+        yield f"\n{len(facts.cases)} cases: {', '.join(case.id for case in facts.cases)}"
 
 
 def _stop(sentence: str) -> NoReturn:

@@ -1,4 +1,4 @@
-"""`gate`: one run as a CI wants it, with every report and what its job shows."""
+"""`gate`: one run for a CI, with every report, annotations, a summary and outputs."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ def _inputs(command: F) -> F:
     show_default=True,
     help="Folder of the reports.",
 )
-def gate(*, out: Path, **given: str) -> None:
+def gate(*, out: Path, **values: str) -> None:
     """Judge a target in a CI: run, write every report, end with the exit code of the run.
 
-    Each option can stand in the environment instead, as MCP_PROXY_CONFORMANCE_GATE_URL and the
+    Each option can be set in the environment instead, as MCP_PROXY_CONFORMANCE_GATE_URL and the
     like. Beside report.json there are junit.xml, report.html, report.sarif and report.md; on
     GitHub the step also gets annotations, a summary and outputs.
     """
@@ -68,7 +68,7 @@ def gate(*, out: Path, **given: str) -> None:
         os.environ.pop(PREFIX + name.upper(), None)  # no target needs them, and one is a secret
     job, folder = Job.of(os.environ, Path.cwd()), out.resolve()
     try:
-        code = _judged(Inputs(**given), folder, job)
+        code = _judged(Inputs(**values), folder, job)
         report = read_report(folder / REPORT) if (folder / REPORT).exists() else None
         if report is not None:
             files_of(report, folder)
@@ -83,7 +83,7 @@ def gate(*, out: Path, **given: str) -> None:
 
 
 def _judged(inputs: Inputs, out: Path, job: Job) -> int:
-    """The exit code of the run that the inputs mean; without a report it is never 0."""
+    """Run what the inputs describe and return its exit code; without a report it is never 0."""
     cleared(out)
     try:
         words = with_out(run_words(inputs, described=Path(FILE).exists()), str(out))
@@ -103,7 +103,7 @@ def _judged(inputs: Inputs, out: Path, job: Job) -> int:
 
 @contextmanager
 def _quiet(job: Job) -> Iterator[None]:
-    """Meanwhile the job takes no line for a command: a target's words are among them."""
+    """Suspend the job's workflow commands in this block, which prints words of the target."""
     mark = secrets.token_hex(16)
     if job.annotated:
         click.echo(f"::stop-commands::{mark}")

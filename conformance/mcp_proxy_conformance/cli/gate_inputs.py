@@ -1,4 +1,4 @@
-"""What a CI names, and the words of the `run` that it means."""
+"""Inputs of a CI, and the arguments of the `run` that they describe."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from difflib import get_close_matches
 
 KINDS = ("reference", "mcpproxy", "command", "loader", "endpoint")
 COMMANDED = ("command", "loader", "endpoint")
-"""Kinds that a program can be given for."""
+"""Kinds for which a program can be given."""
 
 
 class BadInput(Exception):
@@ -36,11 +36,11 @@ class Inputs:
 
 
 def run_words(inputs: Inputs, *, described: bool) -> list[str]:
-    """The arguments of `run`; each input stays one word, whatever is in it.
+    """Return the arguments of `run`; each input stays one word, whatever is in it.
 
     Args:
-        inputs: What was given.
-        described: Whether a target file lies in the working folder.
+        inputs: The inputs of the gate.
+        described: Whether a target file is in the working folder.
 
     Raises:
         BadInput: They name no target, or more than one, or cannot be read.
@@ -68,13 +68,13 @@ def run_words(inputs: Inputs, *, described: bool) -> list[str]:
 
 
 def with_out(words: list[str], out: str) -> list[str]:
-    """The words with the folder of the report, which comes after whatever the options say."""
+    """Return the words with the folder of the report, which overrides that of the options."""
     at = words.index("--") if "--" in words else len(words)
     return [*words[:at], f"--out={out}", *words[at:]]
 
 
 def _kind(inputs: Inputs) -> str | None:
-    """The kind that is named, else the one that the other inputs mean, if any does."""
+    """Return the named kind, else the one that the other inputs imply, if any."""
     if inputs.target and inputs.target not in KINDS:
         near = get_close_matches(inputs.target, KINDS, 1)
         repair = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(KINDS)}"
@@ -82,14 +82,14 @@ def _kind(inputs: Inputs) -> str | None:
     if inputs.target:
         return inputs.target
     meant = {"url": "endpoint", "binary": "mcpproxy", "command": "command"}
-    given = [name for name in meant if getattr(inputs, name)]
-    if len(given) > 1:
-        raise BadInput(f"{' and '.join(given)} name a target each; give one of them")
-    return meant[given[0]] if given else None
+    named = [name for name in meant if getattr(inputs, name)]
+    if len(named) > 1:
+        raise BadInput(f"{' and '.join(named)} name a target each; give one of them")
+    return meant[named[0]] if named else None
 
 
 def _agree(inputs: Inputs, kind: str | None) -> None:
-    """Raise for an input that this kind of target has no use for."""
+    """Raise BadInput for an input that this kind of target does not take."""
     allowed = {
         "url": ("endpoint",),
         "headers": ("endpoint",),
@@ -98,12 +98,12 @@ def _agree(inputs: Inputs, kind: str | None) -> None:
     }
     for name, kinds in allowed.items():
         if getattr(inputs, name) and kind not in kinds:
-            told = kind or "the target file"
-            raise BadInput(f"{name} is not for {told}; leave it out, or say target: {kinds[0]}")
+            source = kind or "the target file"
+            raise BadInput(f"{name} is not for {source}; leave it out, or say target: {kinds[0]}")
 
 
 def _words(name: str, line: str) -> list[str]:
-    """The words of a line; those of options hold no end of options."""
+    """Split a line into words; `command` must hold one, `options` must not hold `--`."""
     try:
         words = shlex.split(line)
     except ValueError as error:

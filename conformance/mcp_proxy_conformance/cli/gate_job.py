@@ -1,4 +1,4 @@
-"""What a CI job is told of a run: files beside its report, outputs, a summary, annotations."""
+"""Outputs of a run for a CI job: files beside its report, outputs, summary, annotations."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SUMMARY_MOST = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """The job that the environment tells of; on other CIs than GitHub's there is none to tell."""
+    """The CI job that the environment describes; outside of GitHub it has no files and no marks."""
 
     annotated: bool
     output: Path | None
@@ -36,7 +36,7 @@ class Job:
 
     @classmethod
     def of(cls, environment: Mapping[str, str], working: Path) -> Job:
-        """The job in whose step this process runs, with its working folder in the repository."""
+        """Return the job of this process, with the working folder relative to the repository."""
         output, summary = (environment.get(f"GITHUB_{n}") for n in ("OUTPUT", "STEP_SUMMARY"))
         top = Path(environment.get("GITHUB_WORKSPACE") or working)
         inside = working.is_relative_to(top)
@@ -48,14 +48,14 @@ class Job:
         )
 
     def tell(self, code: int, report: Report | None, out: Path) -> str:
-        """Append outputs and summary; what is left to print are the annotations.
+        """Append outputs and summary; returns the annotations, which are left to print.
 
         Raises:
             OSError: A file of the job cannot be written.
         """
         if self.summary is not None:
             _append(self.summary, summary_of(code, report))
-        if self.output is not None:  # at last: an exit code is told when nothing can change it
+        if self.output is not None:  # last, when nothing can change the exit code
             _append(self.output, as_outputs(outputs_of(code, report, out)))
         if not self.annotated:
             return ""
@@ -69,20 +69,20 @@ def files_of(report: Report, out: Path) -> None:
 
 
 def cleared(out: Path) -> None:
-    """Take away what an earlier run left, so that nobody takes it for this one's; OSError."""
+    """Remove an earlier run's files, so that nobody takes them for new; raises OSError."""
     for file in (REPORT, *(file for file, _ in RENDERED.values())):
         (out / file).unlink(missing_ok=True)
 
 
 def outputs_of(code: int, report: Report | None, out: Path) -> dict[str, str]:
-    """The outputs of the step; without a report those that are paths are empty."""
+    """Return the outputs of the step; without a report, those that are paths are empty."""
     places = {"report": REPORT} | {name: file for name, (file, _) in RENDERED.items()}
-    told = {"verdict": report.headline if report else NO_REPORT, "exit-code": str(code)}
-    return told | {name: str(out / file) if report else "" for name, file in places.items()}
+    values = {"verdict": report.headline if report else NO_REPORT, "exit-code": str(code)}
+    return values | {name: str(out / file) if report else "" for name, file in places.items()}
 
 
 def as_outputs(outputs: Mapping[str, str]) -> str:
-    """The outputs as lines of the job's file, each value between marks that nobody can guess."""
+    """Format the outputs as lines of the job's file, each value between unguessable marks."""
     lines = []
     for name, value in outputs.items():
         mark = f"end-{secrets.token_hex(16)}"
@@ -91,12 +91,12 @@ def as_outputs(outputs: Mapping[str, str]) -> str:
 
 
 def summary_of(code: int, report: Report | None) -> str:
-    """The Markdown of the report; of one that no job takes, the part before its results."""
+    """Render the report as Markdown; without its results if it is too long for a job."""
     if report is None:
         return f"# `{NO_REPORT}`: exit {code}\n\nThe job's log says what was wrong.\n"
-    told = markdown.render(report)
-    if len(told.encode()) <= SUMMARY_MOST:
-        return told
+    summary = markdown.render(report)
+    if len(summary.encode()) <= SUMMARY_MOST:
+        return summary
     return (
         markdown.render(msgspec.structs.replace(report, results=[]))
         + "\nThe results are in the report.\n"
@@ -104,8 +104,8 @@ def summary_of(code: int, report: Report | None) -> str:
 
 
 def _unreported(code: int) -> str:
-    told = f"The run ended with exit {code} before it wrote a report; the job's log says why."
-    return github.annotation("error", told, title=NO_REPORT) + "\n"
+    message = f"The run ended with exit {code} before it wrote a report; the job's log says why."
+    return github.annotation("error", message, title=NO_REPORT) + "\n"
 
 
 def _append(path: Path, text: str) -> None:

@@ -1,4 +1,4 @@
-"""Groups of commands: imported when they are run, refused in one sentence, with examples."""
+"""Command groups: imported on use, with examples, and usage errors in one sentence."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from mcp_proxy_conformance.verdict.redaction import inert
 
 
 class LazyGroup(click.Group):
-    """A group that knows of each command its module and one sentence, so that --help is quick.
+    """A group that imports a command only when it is used, so that --help is quick.
 
-    `lazily` is the sentence of each command by name. A command `x` is the `x` of the module
-    `mcp_proxy_conformance.cli.x`, or `x_` where the name is taken.
+    `lazily` maps each command's name to its sentence. A command `x` is the `x` of the module
+    `mcp_proxy_conformance.cli.x`, or `x_` if the name is taken.
     """
 
     def __init__(self, *args: Any, lazily: Mapping[str, str] | None = None, **kwargs: Any) -> None:
@@ -32,27 +32,27 @@ class LazyGroup(click.Group):
         self.lazily: dict[str, str] = dict(lazily or {})
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names, those that are not imported yet included."""
+        """Return all names, those that are not imported yet included."""
         return sorted({*super().list_commands(ctx), *self.lazily})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command; its module is imported the first time."""
+        """Return the command; its module is imported the first time."""
         if cmd_name in self.lazily and cmd_name not in self.commands:
             module = import_module(f"mcp_proxy_conformance.cli.{cmd_name}")
-            found = vars(module).get(f"{cmd_name}_") or vars(module)[cmd_name]
-            self.add_command(found, cmd_name)
+            command = vars(module).get(f"{cmd_name}_") or vars(module)[cmd_name]
+            self.add_command(command, cmd_name)
         return super().get_command(ctx, cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The commands and their sentences, without an import."""
+        """Write the commands and their sentences, without an import."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, self._sentence(name)) for name in self.list_commands(ctx)])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Commands that begin so, and the options of the group."""
+        """Return the commands with this prefix, and the options of the group."""
         names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
-        found = [CompletionItem(name, help=self._sentence(name)) for name in names]
-        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
+        items = [CompletionItem(name, help=self._sentence(name)) for name in names]
+        return [*items, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def _sentence(self, name: str) -> str:
         if name in self.lazily:
@@ -64,7 +64,7 @@ PROGRAM = "mcp-proxy-conformance"
 
 
 class Complaint(click.ClickException):
-    """What is wrong with the words that were given, and where to look."""
+    """A usage error in one sentence, with the help page to look at."""
 
     exit_code = DECLARATION
 
@@ -74,25 +74,25 @@ class Complaint(click.ClickException):
 
 
 class Complaining(LazyGroup):
-    """A group that refuses words with one sentence, wherever below it they stand."""
+    """A group that refuses wrong words with one sentence, those of its subcommands included."""
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Run, and end with a code that is true: 130 for an interruption, 2 for a full disk."""
+        """Run, and end with a true exit code: 130 for an interruption, 2 for a full disk."""
         kwargs["standalone_mode"] = False
         for name in ("stdout", "stderr"):
-            if getattr(sys, name) is None:  # closed by who started this
+            if getattr(sys, name) is None:  # closed by the parent
                 setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
         with _interruptible():
             code = _flushed(_code(lambda: super(Complaining, self).main(*args, **kwargs)))
         sys.exit(code)
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
-        """Read the group's own words."""
+        """Parse the group's own words."""
         with _in_one_sentence():
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Read the words of the command, and run it."""
+        """Parse the words of the command, and run it."""
         with _in_one_sentence():
             try:
                 return super().invoke(ctx)
@@ -109,16 +109,16 @@ def _in_one_sentence() -> Iterator[None]:
     except click.UsageError as error:
         if type(error).__name__ == "NoArgsIsHelpError":  # from click 8.2 on: all it says is help
             raise
-        told = " ".join(inert(error.format_message()).split()).rstrip(".?")
-        told = told.replace(". Did you mean", "; did you mean")
+        sentence = " ".join(inert(error.format_message()).split()).rstrip(".?")
+        sentence = sentence.replace(". Did you mean", "; did you mean")
         command = error.ctx.command_path if error.ctx is not None else PROGRAM
-        raise Complaint(f"{told}; see `{command} --help`") from None
+        raise Complaint(f"{sentence}; see `{command} --help`") from None
 
 
 FULL = frozenset(
     {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EPIPE, errno.EIO, errno.EBADF}
 )
-"""Why something cannot be written, whatever it is."""
+"""Errors of a write that fails whatever the file."""
 
 
 NUMBERS = (signal.SIGINT, signal.SIGTERM)
@@ -127,12 +127,12 @@ ALARM = getattr(signal, "SIGALRM", None)
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """SIGTERM interrupts as Ctrl-C does, from the first word to the last."""
+    """Make SIGTERM interrupt as Ctrl-C does, in the whole block."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     before = {number: signal.signal(number, signal.default_int_handler) for number in NUMBERS}
-    if ALARM is not None:  # one that nobody has set would end this process
+    if ALARM is not None:  # without a handler it would end this process
         before[ALARM] = signal.signal(ALARM, lambda *_: None)
     try:
         yield
@@ -143,14 +143,14 @@ def _interruptible() -> Iterator[None]:
 
 
 def _code(command: Callable[[], Any]) -> int:
-    """What a command ends with; what it complains of is said."""
+    """Run a command and return its exit code; its error is printed."""
     try:
         done = command()
     except click.ClickException as error:
         error.show()
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
-        for number in NUMBERS:  # it ends now, and a second signal tells nothing new
+        for number in NUMBERS:  # it ends now; a second signal changes nothing
             signal.signal(number, signal.SIG_IGN)
         return INTERRUPTED
     except SystemExit as end:
@@ -166,7 +166,7 @@ def _unwritten(error: OSError) -> int:
 
 
 def _flushed(code: int) -> int:
-    """The code, or that of an output which cannot be written to its end."""
+    """Flush the output; returns the code, or that of an output that cannot be fully written."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -180,6 +180,6 @@ def _flushed(code: int) -> int:
 
 
 def examples(*lines: str) -> str:
-    """An epilog of these commands, each without the program's name, which click does not wrap."""
-    told = "\n".join(f"  mcp-proxy-conformance {line}" for line in lines)
-    return f"\b\nExamples:\n{told}"
+    """Return an unwrapped epilog of these commands, which lack the name of the program."""
+    commands = "\n".join(f"  mcp-proxy-conformance {line}" for line in lines)
+    return f"\b\nExamples:\n{commands}"

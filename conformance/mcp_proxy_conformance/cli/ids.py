@@ -12,13 +12,13 @@ Completer = Callable[[click.Context, click.Parameter, str], list[str]]
 def _completing(known: Callable[[], Iterable[str]]) -> Completer:
     def complete(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
         del context, parameter
-        return [one for one in dict.fromkeys(known()) if one.startswith(begun)]
+        return [name for name in dict.fromkeys(known()) if name.startswith(begun)]
 
     return complete
 
 
 # The catalogue and the checks are read when a shell asks, not whenever a command is built.
-def _asked() -> list[str]:
+def _clause_ids() -> list[str]:
     from mcp_proxy_conformance.catalogue.requirement import catalogue  # noqa: PLC0415
 
     owners = [row.id for row in catalogue().requirements if row.clauses]
@@ -28,7 +28,7 @@ def _asked() -> list[str]:
 def _profiles() -> list[str]:
     from mcp_proxy_conformance.catalogue.requirement import profiles  # noqa: PLC0415
 
-    return [one.id for one in profiles()]
+    return [profile.id for profile in profiles()]
 
 
 def _names() -> list[str]:
@@ -41,12 +41,12 @@ def _explained() -> list[str]:
     from mcp_proxy_conformance.catalogue.case import cases  # noqa: PLC0415
     from mcp_proxy_conformance.catalogue.load_case import load_cases  # noqa: PLC0415
 
-    return [*_asked(), *(one.id for one in cases()), *(one.id for one in load_cases())]
+    return [*_clause_ids(), *(case.id for case in cases()), *(case.id for case in load_cases())]
 
 
 explained_ids = _completing(_explained)
 """Ids of clauses, of whole requirements, and of cases."""
-asked_ids = _completing(_asked)
+asked_ids = _completing(_clause_ids)
 """Ids of clauses and of whole requirements, as --only takes them."""
 profile_ids = _completing(_profiles)
 """Ids of profiles."""

@@ -29,9 +29,9 @@ TABLE = re.compile(r"^\[+ *(.*?) *\]", re.MULTILINE)
     help="Add the texts that this report.json says were not read, as comments to choose from.",
 )  # fmt: skip
 def init(path: Path, report: Path | None) -> None:
-    """Write a commented target file; never over one that is there.
+    """Write a commented target file; an existing one is never overwritten.
 
-    With --from a file that is there keeps all it has, and the texts are added at its end.
+    With --from, an existing file keeps all it has, and the texts are added at its end.
     """
     there = report is not None and path.exists()
     try:
@@ -60,10 +60,10 @@ def init(path: Path, report: Path | None) -> None:
 
 
 def _to_choose(report: Path, before: str) -> str:
-    """The texts as comments for the end of a target file; empty if it ends with them already."""
+    """Return the texts as comments for the end of a target file; empty if it ends with them."""
     lines = pins(read_report(report))
     if TABLE.findall(before)[-1:] == ["pins"]:
-        lines = lines[1:]  # it goes on to the end
+        lines = lines[1:]  # that table lasts to the end
     if not lines:
         return ""
     added = "".join(f"# {line}\n" for line in (*TO_CHOOSE, *lines))

@@ -1,4 +1,4 @@
-"""A run of the installed checks from the command line, and what it came to."""
+"""A run of the installed checks from the command line, and its printed outcome."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from mcp_proxy_conformance.verdict.redaction import Redactor, first_line, inert
 
 USAGE_ERROR, LONGEST = 4, 1200
 JUDGING_S = 8
-"""Seconds to judge what was seen at an endpoint, after the last request."""
+"""Seconds to judge the answers of an endpoint, after the last request."""
 
 
 def judge(kind: str | None, options: dict[str, Any]) -> int:
@@ -81,7 +81,7 @@ def _judged(kind: str | None, options: dict[str, Any], out: Path) -> int:
         within_s=options["timeout"],
         keep=options["keep"],
     )
-    # Nearly all that a run makes is kept to its end, so looking for garbage finds none.
+    # A run keeps nearly all of its objects to its end, so garbage collection would find none.
     gc.freeze()
     gc.set_threshold(500_000, 50, 100)
     with Progress(log, sys.stderr, redactor, detail) as progress:
@@ -104,7 +104,7 @@ def _resolved(path: Path | None) -> Path | None:
 
 
 def selection_of(options: dict[str, Any]) -> Selection:
-    """The checks that the options ask for."""
+    """Return the checks that the options ask for."""
     return Selection(
         checks=tuple(options["check"]),
         only=tuple(options["only"]),
@@ -113,7 +113,7 @@ def selection_of(options: dict[str, Any]) -> Selection:
 
 
 def judge_live(endpoint: Endpoint, options: dict[str, Any]) -> int:
-    """Print the plan, run the checks, print what they came to; returns the exit code."""
+    """Print the plan, run the checks, print their outcome; returns the exit code."""
     options = DEFAULTS | {"profile": LIVE} | options
     out = options["out"].resolve()
     with alone_in(out), reaped():
@@ -151,10 +151,12 @@ def _judged_live(endpoint: Endpoint, options: dict[str, Any], out: Path) -> int:
         used = document.timing["requests"]
         click.echo(f"{used} of {endpoint.max_requests} requests were used", err=True)
     code = softened(document, options["fail_on"])
-    if all(one.check == "presence" for one in document.results):
-        told = cut(" ".join(inert(document.why).split()), LONGEST)
+    if all(result.check == "presence" for result in document.results):
+        reason = cut(" ".join(inert(document.why).split()), LONGEST)
         click.echo(
-            redactor.text(told if code == document.exit else f"{told}; {ending(document, code)}")
+            redactor.text(
+                reason if code == document.exit else f"{reason}; {ending(document, code)}"
+            )
         )
     else:
         repeated = again(click.get_current_context(), redactor.text)

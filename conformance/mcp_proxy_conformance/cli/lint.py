@@ -24,22 +24,22 @@ def lint_(*, paths: tuple[Path, ...], as_json: bool) -> None:
     """Look for faults in files of authors; without PATHS in those that are shipped.
 
     Cases, stages, requirements, profiles, interpretations and lists of proofs, each judged among
-    the shipped ones, in the place of the one of its kind and name. Exit 0 when nothing is found, 1
-    when something is, 2 when a path cannot be read.
+    the shipped ones, in place of the one of its kind and name. Exit 0 if nothing is found, 1 if
+    something is, 2 if a path cannot be read.
     """
     try:
-        told = lint(paths)
+        linted = lint(paths)
     except Unreadable as error:
         click.echo(inert(str(error)), err=True)
         sys.exit(DECLARATION)
     if as_json:
-        over = [shown(path) for path in told.passed_over]
-        document = {"files": told.files, "findings": told.findings, "passed_over": over}
+        over = [shown(path) for path in linted.passed_over]
+        document = {"files": linted.files, "findings": linted.findings, "passed_over": over}
         click.echo(msgspec.json.format(msgspec.json.encode(document), indent=1))
     else:
-        for one in told.findings:
-            click.echo(one.told())
-        for path in told.passed_over:
+        for finding in linted.findings:
+            click.echo(finding.told())
+        for path in linted.passed_over:
             click.echo(inert(f"not looked at, of no known kind: {shown(path)}"), err=True)
-        click.echo(f"files: {told.files}; findings: {len(told.findings)}", err=True)
-    sys.exit(VIOLATED if told.findings else 0)
+        click.echo(f"files: {linted.files}; findings: {len(linted.findings)}", err=True)
+    sys.exit(VIOLATED if linted.findings else 0)

@@ -26,8 +26,8 @@ def list_(*, what: str, as_json: bool) -> None:
     """List the clauses (default), checks, cases, profiles or interpretations."""
     rows = WHAT[what]()
     if as_json:
-        told = {"format": listing.FORMAT, what: [row.members for row in rows]}
-        click.echo(json.dumps(told, indent=1, ensure_ascii=False))
+        document = {"format": listing.FORMAT, what: [row.members for row in rows]}
+        click.echo(json.dumps(document, indent=1, ensure_ascii=False))
     else:
         for row in rows:
             click.echo(row.text)

@@ -1,7 +1,6 @@
-"""The options that every kind of target takes, before or after the kind.
+"""Options of every kind of target, before or after the kind.
 
-Commands are built of these for --help alone, so whatever reads target files is imported by those
-who read one.
+--help alone builds all commands, so readers of target files are imported only where one is read.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ _NUMBER = re.compile("[1-9][0-9]{0,3}")
 
 
 class Finite(click.FloatRange):
-    """A number within bounds; not what compares as within any."""
+    """A number within bounds; not NaN, which is outside of none."""
 
     name = "number"
 
@@ -59,8 +58,8 @@ class Finite(click.FloatRange):
 def _processes(context: click.Context, param: click.Parameter, value: str | None) -> str | None:
     if value is None or value == AUTO or _NUMBER.fullmatch(value):
         return value
-    told = f"{value[:SHOWN]!r} is neither a number from 1 to 9999 nor {AUTO}"
-    raise click.BadParameter(told, context, param)
+    problem = f"{value[:SHOWN]!r} is neither a number from 1 to 9999 nor {AUTO}"
+    raise click.BadParameter(problem, context, param)
 
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -69,7 +68,7 @@ _SECONDS = Finite(0, 600)
 
 
 def _some(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
-    """None where an option that may be given several times is not given at all."""
+    """Return None for a repeatable option that is not given at all."""
     del context, parameter
     return value or None
 
@@ -189,17 +188,17 @@ _ABOUT_TARGET = (
 
 
 def run_options(command: F) -> F:
-    """Give a command all of these options; what is not given is None."""
+    """Add all of these options to a command; one that is not given is None."""
     return _with(command, (*_OF_A_RUN, *_ABOUT_TARGET))
 
 
 def live_options(command: F) -> F:
-    """Give a command those of them that a live endpoint takes, or refuses with a sentence."""
+    """Add the options that a live endpoint takes, or refuses with a sentence."""
     return _with(command, (*_OF_ANY_RUN, _TARGET_FILE, *_NOT_LIVE))
 
 
 def described_options(command: F) -> F:
-    """Give a command those of them that describe the target."""
+    """Add the options that describe the target."""
     return _with(command, _ABOUT_TARGET)
 
 
@@ -210,43 +209,43 @@ def _with(command: F, options: Sequence[Callable[[F], F]]) -> F:
 
 
 def merged(outer: dict[str, Any], inner: dict[str, Any]) -> dict[str, Any]:
-    """What was given after the kind, else before it, else the default."""
-    given = {name: value for name, value in inner.items() if value is not None}
-    return DEFAULTS | {n: v for n, v in outer.items() if v is not None} | given
+    """Merge the options after the kind, else before it, with the defaults."""
+    after_kind = {name: value for name, value in inner.items() if value is not None}
+    return DEFAULTS | {n: v for n, v in outer.items() if v is not None} | after_kind
 
 
 def target_options(options: dict[str, Any]) -> dict[str, Any]:
-    """Of the merged options those that describe the target, by their names in the target file."""
+    """Return the merged options that describe the target, by their names in the target file."""
     from mcp_proxy_conformance.targets.description import OPTIONS  # noqa: PLC0415
 
-    told = {name: options.get(name.replace(".", "_")) for name in OPTIONS}
-    words = told.get("capabilities")
+    values = {name: options.get(name.replace(".", "_")) for name in OPTIONS}
+    words = values.get("capabilities")
     if words is not None:
-        told["capabilities"] = words.replace(",", " ").split()
-    return {name: value for name, value in told.items() if value is not None}
+        values["capabilities"] = words.replace(",", " ").split()
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def target_meant(kind: str | None, file: Path | None) -> tuple[str | None, Path | None]:
-    """The kind and the target file that are meant; of a file that lies here one is told.
+    """Return the kind and the target file to use; a file found in the working folder is announced.
 
     Args:
         kind: The kind named on the command line, None if none is.
-        file: The target file named there, None if none is: then one that lies here is used,
-            unless it describes another kind.
+        file: The target file named there; None means one in the working folder, if there is one
+            and it does not describe another kind.
     """
     from mcp_proxy_conformance.targets.description import FILE  # noqa: PLC0415
 
     if file is None and Path(FILE).exists():
-        file = _found(kind, FILE)
+        file = _file_here(kind, FILE)
     return ("reference" if kind is None and file is None else kind), file
 
 
-def _found(kind: str | None, here: str) -> Path | None:
+def _file_here(kind: str | None, here: str) -> Path | None:
     from mcp_proxy_conformance.targets.description import kind_in  # noqa: PLC0415
 
-    told = kind_in(Path(here)) if kind is not None else None
-    if told is not None and told != kind:
-        click.echo(f"{here} describes a target of kind {told!r}; not used", err=True)
+    described = kind_in(Path(here)) if kind is not None else None
+    if described is not None and described != kind:
+        click.echo(f"{here} describes a target of kind {described!r}; not used", err=True)
         return None
     if kind == "reference":
         return None

@@ -1,4 +1,4 @@
-"""`report`: a run told again in another format, from its one JSON report; or several as one."""
+"""`report`: a saved report in another format, several compared, or parts merged."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _PATH = click.Path(path_type=Path)
 
 
 class _Telling(click.Group):
-    """A command with files and options of its own, and others beneath it by their names."""
+    """A command with files and options of its own, and with subcommands."""
 
     allow_extra_args = False
     allow_interspersed_args = True
@@ -45,18 +45,18 @@ class _Telling(click.Group):
         parent: click.Context | None = None,
         **more: Any,
     ) -> click.Context:
-        """Read the words of a command beneath it, else its own."""
+        """Parse the words of a subcommand, else its own."""
         if args and args[0] in self.commands:
-            beneath = click.Group(self.name, commands=self.commands)
-            return beneath.make_context(info_name, args, parent, **more)
+            group = click.Group(self.name, commands=self.commands)
+            return group.make_context(info_name, args, parent, **more)
         return super().make_context(info_name, args, parent, **more)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As a command does that has none beneath it."""
+        """Parse as a command without subcommands."""
         return click.Command.parse_args(self, ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """As such a command."""
+        """Run as a command without subcommands."""
         return click.Command.invoke(self, ctx)
 
 
@@ -78,27 +78,27 @@ class _Telling(click.Group):
 )
 @click.option("--out", type=_PATH, help="The file to write.  [default: standard output]")
 def report(*, files: tuple[Path, ...], compare: bool, wanted: str | None, out: Path | None) -> None:
-    """Tell a run again from FILE, the report.json that it wrote.
+    """Render FILE, the report.json of a run, in another format.
 
     With --compare, several: a row for each clause, a column for each report. `report merge` makes
     one report of the parts of a run.
 
-    The same files make the same bytes. Exit 0 when it was made, whatever the verdicts in them; 2
-    when a file is no report or --out cannot be written.
+    The same files make the same bytes. Exit 0 if it was made, whatever the verdicts in them; 2
+    if a file is not a report or --out cannot be written.
     """
     try:
-        told = _compared(files, wanted or "html") if compare else _told(files, wanted)
+        text = _compared(files, wanted or "html") if compare else _rendered(files, wanted)
         if out is None:
-            click.echo(told.encode(), nl=False)
+            click.echo(text.encode(), nl=False)
         else:
-            out.write_bytes(told.encode())
+            out.write_bytes(text.encode())
     except BadReport as error:
         _stop(str(error))
     except OSError as error:
         _stop(f"{out or 'standard output'} cannot be written: {error.strerror}; name another --out")
 
 
-def _told(files: tuple[Path, ...], wanted: str | None) -> str:
+def _rendered(files: tuple[Path, ...], wanted: str | None) -> str:
     if len(files) != 1:
         _stop("`report` tells one FILE, the report.json of a run; name one, or add --compare")
     if wanted is None:
@@ -121,34 +121,34 @@ def merge(*, files: tuple[Path, ...], out: Path) -> None:
     """Make one report of the parts of a run: `run --shard 1/3`, `2/3`, `3/3`.
 
     They must be parts of one run: of one target and version, one profile, and this version of the
-    suite. With every part there, the report is that of one run; with some it is partial and says
-    which are missing. Runs on other platforms or by other profiles are no parts, and stay apart.
-    Exit: that of the run.
+    suite. With every part, the report is that of one run; with some it is partial and says
+    which are missing. Runs on other platforms or by other profiles are not parts, and stay apart.
+    Exit code: that of the run.
     """
-    # Merging judges anew, and imports all that a run does; telling a report does not.
+    # Merging judges again, and imports all that a run does; rendering a report does not.
     from mcp_proxy_conformance.run.merging import merged  # noqa: PLC0415
 
     try:
         _expect_each_once(files)
-        told = merged({str(file): read_report(file) for file in files})
+        merged_report = merged({str(file): read_report(file) for file in files})
         out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_bytes(written(plain(told)))
+        out.write_bytes(written(plain(merged_report)))
     except BadReport as error:
         _stop(str(error))
     except OSError as error:
         _stop(f"{out} cannot be written: {error.strerror}; name another --out")
     tell(
-        told,
+        merged_report,
         out,
         again=lambda name: f"the command of any part without --shard, with --check {quoted(name)}",
         detail="usual",
-        code=told.exit,
+        code=merged_report.exit,
     )
-    sys.exit(told.exit)
+    sys.exit(merged_report.exit)
 
 
 def _expect_each_once(files: tuple[Path, ...]) -> None:
-    twice = next((one for one in files if files.count(one) > 1), None)
+    twice = next((file for file in files if files.count(file) > 1), None)
     if twice is not None:
         raise BadReport(f"{twice} is given twice; give it once")
 

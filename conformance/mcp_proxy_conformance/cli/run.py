@@ -1,4 +1,4 @@
-"""`run`: judge a target; one command a kind."""
+"""`run`: judge a target; one command per kind."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mcp_proxy_conformance.cli.options import merged, run_options
 from mcp_proxy_conformance.verdict.outcome import BROKEN, DECLARATION
 
 KINDS = {"endpoint": "Look at a live endpoint, and judge what it says of locked tools."}
-"""Those of a module of their own."""
+"""Kinds with a module of their own."""
 
 
 @click.group(
@@ -25,7 +25,7 @@ KINDS = {"endpoint": "Look at a live endpoint, and judge what it says of locked 
 @run_options
 @click.pass_context
 def run(context: click.Context, /, **options: Any) -> None:
-    """Judge a target. Options may stand before or after the kind.
+    """Judge a target. Options may come before or after the kind.
 
     Without a kind: the target that ./mcp-proxy-conformance.toml or --target-file describes, else
     the bundled reference proxy.
@@ -91,22 +91,22 @@ def loader(
 ) -> None:
     """Judge a loader of many MCP servers; without --command the reference's own.
 
-    The program is told to load in lines of JSON: `mcp-proxy-conformance explain loader`. Its
+    The program receives its loads as lines of JSON: `mcp-proxy-conformance explain loader`. Its
     --capabilities are attempts, classifies, retries, warnings unless fewer are named. A builtin
     has none of them, and is judged by the profile resilience-basic. A target file of kind `loader`
-    that is named or lies here is read before the options.
+    that is named, or is in the working folder, is read before the options.
     """
     options["timeout_signatures"] = options["timeout_signatures"] or None
-    given = merged(outer, options)
+    values = merged(outer, options)
     if builtin is not None:
-        given["profile"] = given["profile"] or "resilience-basic"
-        sys.exit(judge("loader", given | {"command": _installed(builtin), "capabilities": ""}))
+        values["profile"] = values["profile"] or "resilience-basic"
+        sys.exit(judge("loader", values | {"command": _installed(builtin), "capabilities": ""}))
     try:
         words = shlex.split(program) if program else None
     except ValueError as error:
         click.echo(f"--command {program!r} cannot be read: {error}", err=True)
         sys.exit(DECLARATION)
-    sys.exit(judge("loader", given | {"command": words}))
+    sys.exit(judge("loader", values | {"command": words}))
 
 
 def judge(kind: str | None, options: dict[str, Any]) -> int:
@@ -118,8 +118,8 @@ def judge(kind: str | None, options: dict[str, Any]) -> int:
 
 
 def _installed(name: str) -> list[str]:
-    """The command of a builtin loader, installed if it is not there yet; ends when it cannot be."""
-    # What installs loaders is of no use to any other kind.
+    """Return the command of a builtin loader, installed if it is missing; exits if it cannot be."""
+    # Only this kind needs the installer of loaders.
     from mcp_proxy_conformance.resilience import builtin as builtins  # noqa: PLC0415
     from mcp_proxy_conformance.targets.adapter import AdapterError  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""`selftest`: the suite proves that its checks can fail, and that they accuse nobody wrongly."""
+"""`selftest`: proof that the checks can fail, and that they accuse nobody wrongly."""
 
 from __future__ import annotations
 
@@ -72,17 +72,18 @@ def selftest(
     """Try the checks on proxies that are each wrong in one way, and on fair ones.
 
     With --target or --target-file: on that target, as it is and with each fault of the wire in
-    front of it. What the target itself violates is told and is no fault of the suite: only checks
-    that pass without a fault can kill it, and it is unseeable where they do not and others of its
-    clauses fail or do not apply. `selftest --target command -- PROGRAM ARGUMENTS` names an adapter.
+    front of it. Clauses that the target itself violates are listed, and are not a fault of the
+    suite: only checks that pass without a fault can kill it, and it is unseeable if none does and
+    other checks of its clauses fail or do not apply. `selftest --target command -- PROGRAM
+    ARGUMENTS` names an adapter.
 
-    With --full every check is tried on every counterexample, and those are told that none needs.
-    The checks also run in reverse order, and each alone, on the unchanged reference, and must say
-    the same; --only order-backwards and --only order-alone do only that.
+    With --full every check is tried on every counterexample, and checks that none needs are listed.
+    The checks also run in reverse order, and each alone, on the unchanged reference, and must reach
+    the same verdicts; --only order-backwards and --only order-alone do only that.
 
-    Exit 0 when every counterexample is killed by a check of a clause it breaks, no variant is
+    Exit 0 if every counterexample is killed by a check of a clause it breaks, no variant is
     accused, every check kills what fixtures/proofs.toml lists it with, and the controls behave; 4
-    when none of the counterexamples could be seen; 3 when the target cannot be tried; else 1.
+    if none of the counterexamples could be seen; 3 if the target cannot be tried; else 1.
     """
     if why := lacking("the selftest"):
         click.echo(why, err=True)
@@ -95,17 +96,17 @@ def selftest(
     everything = gather.trials() if described is None else gather.wire_trials()
     number, parts = _part(part)
     _refuse_unknown(only, everything, tuple(order.WAYS) if described is None else ("unchanged",))
-    wanted = [one for one in everything if one.changed.id in only]
+    wanted = [trial for trial in everything if trial.changed.id in only]
     wanted = wanted if only else gather.part_of(everything, number, parts)
     folder = Path(tempfile.mkdtemp(prefix="selftest-"))
     began = time.monotonic()
     warm(reference=described is None)
     try:
         if described is None:
-            found = document.on_the_reference(
+            result = document.on_the_reference(
                 wanted,
                 folder,
-                _heard,
+                _progress,
                 full=full,
                 jobs=jobs,
                 whole=not only and parts == 1,
@@ -113,8 +114,8 @@ def selftest(
                 alone=gather.every(number, parts),
             )
         else:
-            found = document.in_front_of(
-                lambda: target_of(described), wanted, folder, _heard, full=full, jobs=jobs
+            result = document.in_front_of(
+                lambda: target_of(described), wanted, folder, _progress, full=full, jobs=jobs
             )
     except (standing.NotTried, recordings.NotRecorded) as error:
         click.echo(str(error), err=True)
@@ -124,27 +125,27 @@ def selftest(
     finally:
         if not keep:
             shutil.rmtree(folder, ignore_errors=True)
-    found["timing"] = {"seconds": round(time.monotonic() - began, 1)}
+    result["timing"] = {"seconds": round(time.monotonic() - began, 1)}
     if report is not None:
-        report.write_text(json.dumps(found, indent=1), encoding="utf-8")
-    click.echo("\n".join(lines(found)))
+        report.write_text(json.dumps(result, indent=1), encoding="utf-8")
+    click.echo("\n".join(lines(result)))
     if keep:
         click.echo(f"reports: {folder}")
-    sys.exit(_exit(found))
+    sys.exit(_exit(result))
 
 
 def _described(kind: str | None, options: dict[str, Any]) -> Description | None:
-    """The target that is named, None when none is; ends with 2 when it cannot be used."""
+    """Return the named target, None if none is named; exits with 2 if it cannot be used."""
     file: Path | None = options["target_file"]
-    given = target_options(options)
+    values = target_options(options)
     if kind is None and file is None:
-        if given:
+        if values:
             click.echo("these options describe a target; name its --target too", err=True)
             sys.exit(DECLARATION)
         return None
     kind, file = target_meant(kind, file)
     try:
-        described = describe(kind=kind, file=file, given=given, environment=os.environ)
+        described = describe(kind=kind, file=file, given=values, environment=os.environ)
         target_of(described)
     except BadTarget as error:
         click.echo(str(error), err=True)
@@ -161,21 +162,21 @@ def _part(part: str) -> tuple[int, int]:
 
 
 def _refuse_unknown(only: Sequence[str], everything: Sequence[Any], known: Sequence[str]) -> None:
-    unknown = sorted(set(only) - {one.changed.id for one in everything} - set(known))
+    unknown = sorted(set(only) - {trial.changed.id for trial in everything} - set(known))
     if unknown:
         click.echo(f"there is no counterexample, variant or control {unknown[0]!r}", err=True)
         sys.exit(DECLARATION)
 
 
-def _exit(found: dict[str, Any]) -> int:
-    if not found["good"]:
+def _exit(result: dict[str, Any]) -> int:
+    if not result["good"]:
         return VIOLATED
-    cells = {row["cell"] for row in found["rows"] if row["kind"] != "target"}
+    cells = {row["cell"] for row in result["rows"] if row["kind"] != "target"}
     if cells == {"unseeable"}:
-        broke = found["target"]["exit"]
+        broke = result["target"]["exit"]
         return broke if broke in (DECLARATION, BROKEN, FAULT) else INCOMPLETE
     return CONFORMANT
 
 
-def _heard(row: Any, number: int, many: int) -> None:
+def _progress(row: Any, number: int, many: int) -> None:
     click.echo(f"{number}/{many} {row.cell}: {row.id}", err=True)

@@ -1,4 +1,4 @@
-"""Processes that have left the group of the program that started them, found and ended on Linux."""
+"""Processes that have left the group of the program that started them, ended on Linux."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 SET_SUBREAPER = 36
-"""What prctl(2) calls it: orphans below this process become its children."""
+"""Option of prctl(2): orphans below this process become its children."""
 ROUNDS, PAUSE_S = 20, 0.05
-"""What a stray has started itself becomes ours when it has ended: looked for as often."""
+"""Searches for strays, and the pause between: a stray's own children become ours when it ends."""
 
 
 @contextmanager
 def reaped() -> Iterator[None]:
-    """Whatever is started in this block, and left by who started it, ends with it."""
+    """End every process that is started in this block and orphaned."""
     if sys.platform != "linux" or not _set(1):
         yield
         return
@@ -48,11 +48,11 @@ def _set(on: int) -> bool:
 
 
 def _children() -> set[int]:
-    """The processes whose parent this one is."""
-    found = set()
+    """Return the ids of the processes whose parent this one is."""
+    children = set()
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError, ValueError):
-            _, _, told = path.read_text(encoding="utf-8", errors="replace").rpartition(") ")
-            if int(told.split()[1]) == os.getpid():
-                found.add(int(path.parent.name))
-    return found
+            _, _, fields = path.read_text(encoding="utf-8", errors="replace").rpartition(") ")
+            if int(fields.split()[1]) == os.getpid():
+                children.add(int(path.parent.name))
+    return children

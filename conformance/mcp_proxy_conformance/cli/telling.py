@@ -1,4 +1,4 @@
-"""How much of a run the command line tells, and in which colours."""
+"""Printing of a report: level of detail, and colours."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mcp_proxy_conformance.verdict.outcome import DECLARATION
 
 
 def detail_of(options: dict[str, Any]) -> Detail:
-    """What --quiet and --verbose ask for; ends the program when both are given."""
+    """Return the level that --quiet and --verbose ask for; exits if both are given."""
     if options["quiet"] and options["verbose"]:
         click.echo("--quiet and --verbose contradict each other; leave one out", err=True)
         sys.exit(DECLARATION)
@@ -34,7 +34,7 @@ def tell(
     code: int,
     hidden: Callable[[str], str] = lambda text: text,
 ) -> None:
-    """Print what a run came to, and ends with; `hidden` takes credentials out of it."""
+    """Print the outcome of a run and its exit code; `hidden` takes credentials out of the text."""
     colour = wanted(sys.stdout)
     text = render(report, path, again=again, detail=detail, colour=colour, code=code)
     click.echo(hidden(text), color=colour)

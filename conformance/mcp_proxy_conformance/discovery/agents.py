@@ -1,4 +1,4 @@
-"""What lies within and beyond the scope of an agent, and all who look at a target."""
+"""Views of a target by its agents, and the servers within and beyond each agent's scope."""
 
 from __future__ import annotations
 
@@ -11,50 +11,50 @@ from mcp_proxy_conformance.verdict.result import Inconclusive
 
 
 def scoped(bench: Bench, agent: str) -> Bench:
-    """The agent's view, once it has shown a callable tool of its own (section 0, control)."""
+    """Return the agent's view once it shows a callable tool of its own (section 0, control)."""
     view = bench.as_agent(agent)
     own = [k for k in sorted(bench.armed.called) if k.server in bench.world.agents[agent]]
     free = [k for k in own if bench.states[k].callable]
-    seen = any(k in view.discover(bench.tools[k].word or k.tool).callables() for k in free)
-    bench.require(seen, "the agent was not shown a callable tool of its own")
+    shown = any(k in view.discover(bench.tools[k].word or k.tool).callables() for k in free)
+    bench.require(shown, "the agent was not shown a callable tool of its own")
     return view
 
 
 def everywhere(bench: Bench) -> list[Bench]:
-    """The views of agents whose scope is every server, once they were shown a callable tool."""
+    """Return the views of agents that may see every server and were shown a callable tool."""
     place = ("agents of every server",)
-    found = bench.started.answers.get(place)
-    if found is None:
-        names = [one for one in bench.world.agents if not beyond(bench.world, one)]
-        found = bench.started.answers[place] = [v for one in names if (v := _proven(bench, one))]
-    return list(found)
+    views = bench.started.answers.get(place)
+    if views is None:
+        names = [name for name in bench.world.agents if not beyond(bench.world, name)]
+        views = bench.started.answers[place] = [v for name in names if (v := _proven(bench, name))]
+    return list(views)
 
 
 def beyond(world: World, agent: str) -> tuple[str, ...]:
-    """The servers outside the agent's scope."""
-    return tuple(one.name for one in world.servers if one.name not in world.agents[agent])
+    """Return the names of the servers outside the agent's scope."""
+    return tuple(server.name for server in world.servers if server.name not in world.agents[agent])
 
 
 def statuses_beyond(bench: Bench, agent: str, query: str) -> set[str]:
-    """The statuses that one who sees everything is told of tools beyond the agent's scope."""
-    told = bench.revealed(query, limit=100)
-    return {str(told[key]) for key in told if key.server in beyond(bench.world, agent)}
+    """Return the statuses that an unscoped caller sees on tools beyond the agent's scope."""
+    revealed = bench.revealed(query, limit=100)
+    return {str(revealed[key]) for key in revealed if key.server in beyond(bench.world, agent)}
 
 
 def telling_queries(bench: Bench, agent: str) -> list[str]:
-    """The queries that reveal a tool beyond the agent's scope to one who sees everything."""
+    """Return the queries that reveal a tool beyond the agent's scope to an unscoped caller."""
     outside = beyond(bench.world, agent)
     hidden = {bench.states[key]: key for key in bench.states if key.server in outside}
-    words = [group for one in bench.tools.values() for group in one.groups]
+    words = [group for tool in bench.tools.values() for group in tool.groups]
     words += [bench.tools[key].word for key in hidden.values()]
     queries = dict.fromkeys([*words, *(key.tool for key in hidden.values())])
-    found = [query for query in queries if statuses_beyond(bench, agent, query)]
-    bench.require(found, "the flag revealed no tool beyond the scope to anybody")
-    return found
+    revealing = [query for query in queries if statuses_beyond(bench, agent, query)]
+    bench.require(revealing, "the flag revealed no tool beyond the scope to anybody")
+    return revealing
 
 
 def names_beyond(world: World, agent: str, text: str, query: str = "") -> list[str]:
-    """Names, words and canaries beyond the scope that stand in a text, less those asked for."""
+    """Return the names, words and canaries from beyond the scope in a text, except the query's."""
     wanted = [*beyond(world, agent)]
     for key, tool in world.tools().items():
         if key.server in beyond(world, agent):
@@ -69,9 +69,9 @@ def _proven(bench: Bench, agent: str) -> Bench | None:
 
 
 def onlookers(bench: Bench, tool: str = "") -> dict[str, Bench]:
-    """The views from the other endpoints that offer discovery, and of agents of every server.
+    """Return the views from other endpoints that offer discovery, and of agents of every server.
 
-    By a name for reports; `tool`: the endpoints that offer that one of the target's own tools.
+    Keys are names for reports. With `tool`, only endpoints that offer that built-in tool count.
     """
-    found = {f"at {endpoint}": bench.at(endpoint) for endpoint in elsewhere(bench, tool)}
-    return found | {f"as agent {view.agent}": view for view in everywhere(bench)}
+    views = {f"at {endpoint}": bench.at(endpoint) for endpoint in elsewhere(bench, tool)}
+    return views | {f"as agent {view.agent}": view for view in everywhere(bench)}

@@ -18,12 +18,12 @@ from mcp_proxy_conformance.wire.reply import ToolReply
 SHOWN = 200
 LONGEST_NAME = 10_000
 DEEPEST = 200
-"""Levels of an answer that are read; its schemas may be the deepest part of it."""
+"""Maximum nesting depth of an answer; its schemas may be the deepest part."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One entry of `tools` or `disabled`: its canonical key, and its members as told."""
+    """One entry of `tools` or `disabled`: its canonical key, and its members as sent."""
 
     key: ToolKey
     name: str
@@ -31,15 +31,15 @@ class Entry:
 
     @property
     def description(self) -> str | None:
-        """The description told, None when the member is absent."""
-        told = self.members.get("description")
-        return told if told is None or isinstance(told, str) else json.dumps(told)
+        """The description as sent, None when the member is absent."""
+        text = self.members.get("description")
+        return text if text is None or isinstance(text, str) else json.dumps(text)
 
     @property
     def status(self) -> str:
-        """The status told; whatever is no string, as JSON, so that it equals no status word."""
-        told = self.members.get("status")
-        return told if isinstance(told, str) else json.dumps(told)
+        """The status as sent; a non-string is given as JSON, so that it equals no status word."""
+        status = self.members.get("status")
+        return status if isinstance(status, str) else json.dumps(status)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,35 +60,35 @@ class Answer:
     has_disabled: bool = False
 
     def callables(self) -> tuple[ToolKey, ...]:
-        """The callable tools, in the order told."""
+        """Return the callable tools in the order of the answer."""
         return tuple(entry.key for entry in self.tools)
 
     def statuses(self) -> dict[ToolKey, Any]:
-        """The status of each locked entry."""
+        """Return the status of each locked entry."""
         return {entry.key: entry.status for entry in self.disabled}
 
     def status(self, key: ToolKey) -> str:
-        """Where the answer puts a tool: its status word, else `callable` or `absent`.
+        """Return the tool's status word in the answer, else `callable` or `absent`.
 
-        That it stands among the callable ones too is another matter (FR-004.once).
+        A locked tool that is also listed as callable is a matter of FR-004.once.
         """
         usual = "callable" if key in self.callables() else "absent"
         return str(self.statuses().get(key, usual))
 
     def text_without_echo(self) -> str:
-        """Everything told, as text, less the request's own query wherever it stands alone."""
-        told = self.reply.result.decode("utf-8", "replace") + "\n" + self.reply.text
+        """Return the whole answer as text, without the request's query where it is a whole word."""
+        text = self.reply.result.decode("utf-8", "replace") + "\n" + self.reply.text
         if not self.query:
-            return told
-        kept, done, at = list[str](), 0, told.find(self.query)
+            return text
+        kept, done, at = list[str](), 0, text.find(self.query)
         while at >= 0:  # a regular expression would look at each character of a long answer
             end = at + len(self.query)
-            if _is_of_word(told[at - 1 : at]) or _is_of_word(told[end : end + 1]):
-                at = told.find(self.query, at + 1)
+            if _is_of_word(text[at - 1 : at]) or _is_of_word(text[end : end + 1]):
+                at = text.find(self.query, at + 1)
                 continue
-            kept.append(told[done:at])
-            done, at = end, told.find(self.query, end)
-        return "".join([*kept, told[done:]])
+            kept.append(text[done:at])
+            done, at = end, text.find(self.query, end)
+        return "".join([*kept, text[done:]])
 
 
 def _is_of_word(letter: str) -> bool:
@@ -113,19 +113,19 @@ class Listing:
     servers: Mapping[str, ServerEntry]
 
     def server(self, name: str) -> ServerEntry:
-        """A server's entry; Inconclusive when the listing leaves it out."""
+        """Return a server's entry; raises Inconclusive when the listing leaves it out."""
         if name not in self.servers:
             raise Inconclusive(f"the listing does not show the server {name}", cause="not_listed")
         return self.servers[name]
 
     def counts(self, server: str) -> Any:
-        """The counts block of a listed server, None when absent."""
+        """Return the counts block of a listed server, None when absent."""
         entry = self.servers.get(server)
         return entry.counts if entry else None
 
 
 def read_answer(reply: ToolReply, query: str, members: Members, known: Known) -> Answer:
-    """The answer in normal form; raises Misshapen when it has not the shape that was named."""
+    """Return the answer in normal form; raises Misshapen when it lacks the declared shape."""
     body = _body(reply)
     if body is None:
         return Answer(reply=reply, query=query, error=_error_text(reply), body={})
@@ -152,69 +152,69 @@ def read_answer(reply: ToolReply, query: str, members: Members, known: Known) ->
 
 
 def read_listing(reply: ToolReply, members: Members) -> Listing:
-    """The listing in normal form; raises Misshapen."""
+    """Return the listing in normal form; raises Misshapen."""
     body = read_body(reply)
-    told = body.get(members.servers)
-    if not isinstance(told, list):
+    listed = body.get(members.servers)
+    if not isinstance(listed, list):
         raise Misshapen(f"the server listing has no list {members.servers!r}: {body!r:.{SHOWN}}")
-    entries = [server_entry(one, members) for one in told]
+    entries = [server_entry(server, members) for server in listed]
     return Listing(reply=reply, servers={entry.name: entry for entry in entries})
 
 
 def read_inspected(reply: ToolReply, members: Members) -> ServerEntry:
-    """The view of one server, told by itself or as a list of one; raises Misshapen."""
+    """Return the view of one server, sent by itself or as a list of one; raises Misshapen."""
     body = read_body(reply)
-    told = body.get(members.inspected)
-    if isinstance(told, list) and len(told) == 1:
-        told = told[0]
-    if told is None or isinstance(told, list):
+    inspected = body.get(members.inspected)
+    if isinstance(inspected, list) and len(inspected) == 1:
+        inspected = inspected[0]
+    if inspected is None or isinstance(inspected, list):
         raise Misshapen(f"inspecting a server tells no {members.inspected!r}: {body!r:.{SHOWN}}")
-    return server_entry(told, members)
+    return server_entry(inspected, members)
 
 
 def read_body(reply: ToolReply) -> dict[str, Any]:
-    """The JSON object that a built-in tool answered; raises Misshapen for an error too."""
+    """Return the JSON object that a built-in tool answered; raises Misshapen, on an error too."""
     body = _body(reply)
     if body is None:
         raise Misshapen(f"a built-in tool answered an error: {_error_text(reply):.{SHOWN}}")
     return body
 
 
-def server_entry(told: Any, members: Members) -> ServerEntry:
-    """One server as listed or inspected; raises Misshapen."""
-    if not isinstance(told, dict) or not isinstance(told.get(members.server_name), str):
-        raise Misshapen(f"a listed server has no name: {told!r:.{SHOWN}}")
-    _expect_short(told[members.server_name])
+def server_entry(entry: Any, members: Members) -> ServerEntry:
+    """Return one server as listed or inspected; raises Misshapen."""
+    if not isinstance(entry, dict) or not isinstance(entry.get(members.server_name), str):
+        raise Misshapen(f"a listed server has no name: {entry!r:.{SHOWN}}")
+    _expect_short(entry[members.server_name])
     return ServerEntry(
-        name=told[members.server_name],
-        members=told,
-        has_counts=members.counts in told,
-        counts=told.get(members.counts),
+        name=entry[members.server_name],
+        members=entry,
+        has_counts=members.counts in entry,
+        counts=entry.get(members.counts),
     )
 
 
 def _entries(
     body: Mapping[str, Any], member: str, known: Known, *clauses: str
 ) -> tuple[Entry, ...]:
-    told = body.get(member)
-    if told is None:
+    listed = body.get(member)
+    if listed is None:
         return ()
-    if not isinstance(told, list):
-        raise Misshapen(f"member {member!r} is no list: {told!r:.{SHOWN}}", *clauses)
-    found = []
-    for one in told:
-        if not isinstance(one, dict) or not isinstance(one.get("name"), str):
-            raise Misshapen(f"an entry of {member!r} has no name: {one!r:.{SHOWN}}", *clauses)
-        server = one.get("server")
-        name = one["name"]
+    if not isinstance(listed, list):
+        raise Misshapen(f"member {member!r} is no list: {listed!r:.{SHOWN}}", *clauses)
+    entries = []
+    for item in listed:
+        if not isinstance(item, dict) or not isinstance(item.get("name"), str):
+            raise Misshapen(f"an entry of {member!r} has no name: {item!r:.{SHOWN}}", *clauses)
+        server = item.get("server")
+        name = item["name"]
         key = known.key(server if isinstance(server, str) else "", name)
         _expect_short(key.server, key.tool)
-        found.append(Entry(key=key, name=name, members=one))
-    return tuple(found)
+        entries.append(Entry(key=key, name=name, members=item))
+    return tuple(entries)
 
 
 def _expect_short(*names: str) -> None:
-    """Raise ProtocolFault for names that are too long to be looked for in texts."""
+    """Raise ProtocolFault for names that are too long to search for in texts."""
     for name in names:
         if len(name) > LONGEST_NAME:
             most = f"names of at most {LONGEST_NAME} characters"
@@ -222,7 +222,7 @@ def _expect_short(*names: str) -> None:
 
 
 def _body(reply: ToolReply) -> dict[str, Any] | None:
-    """The JSON document of an answer; None when the answer is an error."""
+    """Return the JSON document of an answer; None when the answer is an error."""
     if reply.error is not None or reply.is_error:
         return None
     text = reply.text
@@ -233,8 +233,8 @@ def _body(reply: ToolReply) -> dict[str, Any] | None:
     if not isinstance(body, dict):
         raise Misshapen(f"the text item is no JSON object: {text:.{SHOWN}}")
     if text.count("{") + text.count("[") > DEEPEST and nests_deeper(body, DEEPEST):
-        told = f"the text item nests deeper than {DEEPEST} levels"
-        raise Misshapen(f"{told}: {text:.{SHOWN}}")
+        reason = f"the text item nests deeper than {DEEPEST} levels"
+        raise Misshapen(f"{reason}: {text:.{SHOWN}}")
     return body
 
 
@@ -251,14 +251,14 @@ CAPABILITY = {
     "server_disabled": "server_off",
     "server_quarantined": "quarantine",
 }
-"""What a target that tells this status can do; no answer of it goes with an unlaid lock."""
+"""The capability that each status implies: a target that reports it must declare the lock."""
 
 
 def expect_declared(answer: Answer, capabilities: Collection[str]) -> None:
-    """No locked entry has the status of a lock that the target does not declare.
+    """Check that no locked entry has the status of a lock that the target does not declare.
 
     Raises:
-        DeclarationFault: One has; the declaration is wrong, or else the target.
+        DeclarationFault: One has; either the declaration or the target is wrong.
     """
     for entry in answer.disabled:
         word = CAPABILITY.get(entry.status)

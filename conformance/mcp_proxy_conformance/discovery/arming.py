@@ -1,4 +1,4 @@
-"""Arming: before any verdict, every lock is proven by enforcement, every query by relevance."""
+"""Arming: proof, before any verdict, that each lock is enforced and each query is relevant."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LARGE, SAMPLE, SMALL_GROUP = 60, 11, 20
 
 
 class Unproven(NamedTuple):
-    """Why the effect of a lock was not seen, and the cause of that."""
+    """The reason why a lock's effect was not observed, and its cause."""
 
     reason: str
     cause: Cause
@@ -33,7 +33,7 @@ class Unproven(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Armed:
-    """What arming proved: the controls that later verdicts rest on.
+    """Results of arming: the controls that later verdicts rest on.
 
     `shown`: query -> tools that the default answer ever listed while callable, in order;
     `entries`: each callable tool's own entry; `called`: tools whose call moved the upstream's
@@ -51,21 +51,21 @@ class Armed:
     unproven: dict[ToolKey, Unproven] = field(default_factory=dict)
 
     def samples(self) -> tuple[ToolKey, ...]:
-        """Up to six refused tools: three locked by config alone, three by the user alone.
+        """Return up to six refused tools: three locked by config alone, three by the user alone.
 
-        Where there is none, three with other locks.
+        Where there are none, three with other locks.
         """
-        found: list[ToolKey] = []
+        keys: list[ToolKey] = []
         for pure in (ToolState(config=True), ToolState(user=True)):
-            found += sorted(k for k in self.refused if self.states[k] == pure)[:3]
-        return tuple(found or sorted(self.refused)[:3])
+            keys += sorted(k for k in self.refused if self.states[k] == pure)[:3]
+        return tuple(keys or sorted(self.refused)[:3])
 
 
 def sampled(world: World) -> tuple[ToolKey, ...]:
-    """The tools whose locks are proven one by one: all, but of a large server a sample."""
+    """Return the tools whose locks are proven one by one; of a large server only a sample."""
     members: dict[str, int] = {}
-    for one in world.tools().values():
-        for group in one.groups:
+    for tool in world.tools().values():
+        for group in tool.groups:
             members[group] = members.get(group, 0) + 1
     chosen: list[ToolKey] = []
     for server in world.servers:
@@ -82,11 +82,11 @@ def sampled(world: World) -> tuple[ToolKey, ...]:
 
 SHOW_LIMIT = 100
 PATIENT = 2
-"""After so many tools that no call reaches, or no lock stops, further ones are not waited for."""
+"""Unreached tools, or ineffective locks, after which further ones are not waited for."""
 
 
 class Prover:
-    """Asks and calls on one started target, and writes what it saw into `armed`."""
+    """Asks and calls on one started target, and records its observations in `armed`."""
 
     def __init__(self, started: Started) -> None:
         """Nothing is asked yet."""
@@ -98,7 +98,7 @@ class Prover:
         self._unreached = self._unenforced = 0
 
     def ask(self, query: str) -> Answer:
-        """The default answer to a query, at the largest limit."""
+        """Return the default answer to a query at the largest limit."""
         return discover(self.started, query, limit=SHOW_LIMIT)
 
     def expect_call(self, key: ToolKey) -> bool:
@@ -112,12 +112,12 @@ class Prover:
         return reached
 
     def _patience(self) -> float:
-        """Seconds: what is left of the ready time after the start, all of it after that."""
+        """Return the ready time in seconds; before the first call got through, the rest of it."""
         left = self.started.started_at + self.started.target.ready_s - time.monotonic()
         return max(1.0, left) if not self.armed.called else self.started.target.ready_s
 
     def expect_refusal(self, key: ToolKey) -> bool:
-        """Poll until a call is refused and the upstream's counter stands still."""
+        """Poll until a call is refused and the upstream's counter does not move."""
         within = self.started.target.enforce_s if self._unenforced < PATIENT else 0.0
         if poll(lambda: call(self.started, key).reached, lambda reached: not reached, within):
             self._unenforced += 1
@@ -128,7 +128,7 @@ class Prover:
         return True
 
     def expect_lasting_refusal(self, key: ToolKey) -> bool:
-        """Refused, another tool reached meanwhile, and refused again: no outage of the target."""
+        """Expect two refusals with another tool reached in between, which rules out an outage."""
         beside = self._callable_beside(key)
         if not self.expect_refusal(key):
             return False
@@ -139,18 +139,18 @@ class Prover:
         return self.expect_refusal(key)
 
     def _callable_beside(self, key: ToolKey) -> ToolKey | None:
-        """A tool that is callable still, best one of the same server."""
+        """Return a tool that is still callable, preferably of the same server."""
         free = [k for k in sorted(self.armed.called) if self.armed.states[k].callable]
         return min(free, key=lambda k: k.server != key.server, default=None)
 
     def show(self, keys: Iterable[ToolKey]) -> None:
-        """Ask every declared query while unlocked; wait for each tool by its own word."""
+        """Ask every declared query while unlocked; wait until each tool's word lists it."""
         deadline = time.monotonic() + self.started.target.ready_s
         for key in keys:
             word = self.tools[key].word or key.tool
             answer = poll(
                 lambda word=word: self.ask(word),  # type: ignore[misc]
-                lambda seen, key=key: key in seen.callables(),  # type: ignore[misc]
+                lambda answer, key=key: key in answer.callables(),  # type: ignore[misc]
                 max(0.0, deadline - time.monotonic()),
             )
             self.note_shown(word, answer)
@@ -160,19 +160,19 @@ class Prover:
             self.note_shown(word, self.ask(word))
 
     def exact_names(self) -> set[str]:
-        """The names of tools that will be withheld: their query is the exact name."""
+        """Return the names of tools that will be withheld: only their exact name finds them."""
         states = after(self.world, self.world.steps, initial(self.world))
         return {k.tool for k, s in states.items() if s.quarantined or s.approval or s.server_off}
 
     def note_shown(self, query: str, answer: Answer) -> None:
-        """Remember which tools a query ever listed, and what they look like.
+        """Remember which tools a query ever listed, and their entries.
 
-        What is unlocked may have to be looked for again (ruling back-without-refresh): that it is
+        An unlocked tool may be listed only after a delay (ruling back-without-refresh): that it is
         not listed yet does not make it irrelevant.
         """
-        found = answer.callables()
+        listed = answer.callables()
         before = self.armed.shown.get(query, ())
-        self.armed.shown[query] = (*found, *(key for key in before if key not in found))
+        self.armed.shown[query] = (*listed, *(key for key in before if key not in listed))
         for entry in answer.tools:
             self.armed.entries.setdefault(entry.key, entry)
 
@@ -183,7 +183,7 @@ RETRIED = 3
 
 
 class Stepper:
-    """Takes steps one by one; what the target does not declare is left out and noted."""
+    """Takes steps one by one; undeclared ones are left out and recorded as skipped."""
 
     def __init__(self, prover: Prover) -> None:
         """Steps are taken on the prover's target."""
@@ -241,11 +241,13 @@ class Stepper:
             self._confirm_open(step)
 
     def _use(self, step: Step) -> None:
-        """Ask, call, or restart and wait until what is callable is reached again."""
+        """Ask, call, or restart and wait until the callable tools are reached again."""
         if step.ask is not None:
-            told = {"include_disabled": step.include_disabled, "limit": step.limit}
-            given: dict[str, Any] = {name: one for name, one in told.items() if one is not None}
-            discover(self.started, step.ask, agent=step.agent, **given)
+            optional = {"include_disabled": step.include_disabled, "limit": step.limit}
+            arguments: dict[str, Any] = {
+                name: value for name, value in optional.items() if value is not None
+            }
+            discover(self.started, step.ask, agent=step.agent, **arguments)
         elif step.call is not None:
             call(self.started, ToolKey(step.server, step.call), agent=step.agent)
         else:
@@ -255,7 +257,7 @@ class Stepper:
                 self.prover.expect_call(key)
 
     def _lacking(self, step: Step) -> str | None:
-        """The capability that a step needs and the target does not declare."""
+        """Return the first capability that the step needs and the target lacks, or None."""
         kind = step.lock or step.unlock
         if step.changes_nothing:
             needed = ["restart"] if step.restart else ["agents"] if step.agent else []
@@ -273,13 +275,13 @@ class Stepper:
         if not step.tools and (step.lock or step.unlock):
             return [key for key in self.prover.tools if key.server == step.server]
         if step.refresh is not None:
-            return [_new_in(one) for one in self._unseen.get(step.refresh, [])]
+            return [_new_in(unseen) for unseen in self._unseen.get(step.refresh, [])]
         if step.add is not None or step.change is not None:
             return [_new_in(step)]
         return [ToolKey(step.server, tool) for tool in step.tools]
 
     def _lay(self, step: Step) -> Step:
-        """Lay a lock; what the operator side legally refuses is left out and noted."""
+        """Lay a lock; tools for which the operator side may refuse it are recorded as skipped."""
         assert step.lock is not None
         if step.lock != "user":
             self.started.lock(step.lock, step.server, step.tools)
@@ -294,7 +296,7 @@ class Stepper:
         return Step(lock="user", server=step.server, tools=tuple(laid) or ("",))
 
     def _approve(self, step: Step) -> None:
-        """Approve, again until the target has seen the tool: `ok` means accepted, not visible."""
+        """Approve repeatedly until the target knows the tool: `ok` means accepted, not visible."""
         key = ToolKey(step.server, step.tools[0])
         deadline = time.monotonic() + self.started.target.ready_s
         while True:
@@ -323,7 +325,7 @@ class Stepper:
                 return
 
     def _confirm_open(self, step: Step) -> None:
-        """Prove an unlock, and learn what an added and approved tool looks like."""
+        """Prove an unlock, and record the entry of an added and approved tool."""
         for tool in step.tools:
             key = ToolKey(step.server, tool)
             if self.armed.states[key].callable and self.prover.expect_call(key):
@@ -331,10 +333,9 @@ class Stepper:
                 self.prover.show([key])
 
     def _confirm_refresh(self, server: str) -> None:
-        """Look again until changed and added tools are refused.
+        """Refresh until changed and added tools are refused.
 
-        A target may look at nothing when it is told to, and pass on calls of tools that it does
-        not know yet.
+        A target may ignore a refresh, and pass on calls of tools that it does not know yet.
         """
         steps = self._unseen.pop(server, [])
         trusted = self.prover.world.server(server).trusted
@@ -361,7 +362,7 @@ def _new_in(step: Step) -> ToolKey:
 
 
 def arm(started: Started) -> Armed:
-    """Prove a started world, then take its steps; slow targets are polled, never waited for."""
+    """Prove a started world, then take its steps; slow targets are polled, never slept for."""
     stepper = proven(started)
     for step in (*denials(started.world), *started.world.steps):
         stepper.take(step)
@@ -382,13 +383,13 @@ def proven(started: Started) -> Stepper:
 
 
 def denials(world: World) -> list[Step]:
-    """The steps that lay the deny lists of the start again, which were lifted to prove them."""
+    """Return the steps that restore the initial deny lists, which were lifted for the proof."""
     lists = {server.name: server.deny for server in world.servers if server.deny}
     return [Step(lock="config", server=name, tools=tools) for name, tools in lists.items()]
 
 
 def _lift_initial_denials(prover: Prover) -> None:
-    """A deny list in place from the start: confirmed refused, then lifted (section 0)."""
+    """Confirm that initially denied tools are refused, then lift the deny lists (section 0)."""
     for server in prover.world.servers:
         if not server.deny:
             continue
@@ -403,9 +404,9 @@ def _lift_initial_denials(prover: Prover) -> None:
 
 
 def confirm_all(prover: Prover) -> None:
-    """Every sampled locked tool is refused and its upstream counter stands still.
+    """Expect that every sampled locked tool is refused and its upstream counter does not move.
 
-    From then on claims have the settle time.
+    The settle time of later claims starts here.
     """
     armed = prover.armed
     for key in prover.sample:

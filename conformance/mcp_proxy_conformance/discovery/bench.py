@@ -1,4 +1,4 @@
-"""The bench: what a check is given to talk to the target, drive its operator side, and look."""
+"""The bench: a check's interface to the target, its operator side and its upstreams."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ T = TypeVar("T")
 
 
 class Bench:
-    """One check's view of a started target: through the eyes of `agent`, at that `endpoint`."""
+    """One check's view of a started target: as that `agent`, at that `endpoint`."""
 
     def __init__(
         self, started: Started, armed: Armed, agent: str | None = None, endpoint: str = ""
     ) -> None:
-        """Made by the plugin, one a check."""
+        """Created by the plugin, once for each check."""
         self.started = started
         self.armed = armed
         self.agent = agent
@@ -60,21 +60,21 @@ class Bench:
 
     @property
     def states(self) -> dict[ToolKey, ToolState]:
-        """The locks on each tool, as laid and accepted by the operator side."""
+        """The locks on each tool, as accepted by the operator side."""
         return self.armed.states
 
     def as_agent(self, name: str) -> Bench:
-        """The same target seen by one of the world's agents."""
+        """Return a view of the same target by one of the world's agents."""
         return Bench(self.started, self.armed, name, self.endpoint)
 
     def at(self, endpoint: str) -> Bench:
-        """The same target as it is seen at one of its endpoints."""
+        """Return a view of the same target at one of its endpoints."""
         return Bench(self.started, self.armed, self.agent, endpoint)
 
     def discover(
         self, query: str, *, include_disabled: Any = ABSENT, limit: Any = ABSENT, endpoint: str = ""
     ) -> Answer:
-        """One discovery call, D(query, flag, limit) in the clause tables."""
+        """Make one discovery call, D(query, flag, limit) in the clause tables."""
         answer = discover(
             self.started,
             query,
@@ -87,33 +87,33 @@ class Bench:
         return answer
 
     def asked(self, query: str, *, include_disabled: Any = ABSENT, limit: Any = ABSENT) -> Answer:
-        """The answer to a request, shared by all checks that ask it of the same state.
+        """Return the answer to a request, shared by all checks that send it in the same state.
 
-        Asked anew after every operator action, between two looks of `until`, and when the check
-        is called again; a failure is only ever told from answers of its own.
+        The request is repeated after every operator action, between two observations of `until`,
+        and when the check is called again; a failure only ever rests on the check's own answers.
         """
         place = (self.agent, self.endpoint, query, repr(include_disabled), repr(limit))
-        found = self.started.answers.get(place)
-        if found is None:
-            found = self.discover(query, include_disabled=include_disabled, limit=limit)
-            self.started.answers[place] = found
-        assert isinstance(found, Answer)
-        return found
+        answer = self.started.answers.get(place)
+        if answer is None:
+            answer = self.discover(query, include_disabled=include_disabled, limit=limit)
+            self.started.answers[place] = answer
+        assert isinstance(answer, Answer)
+        return answer
 
     def revealed(self, query: str, *, limit: Any = ABSENT) -> dict[ToolKey, Any]:
-        """The statuses that the flag reveals for a query; an error reveals neither yes nor no."""
+        """Return the statuses that the flag reveals for a query; inconclusive on an error."""
         answer = self.asked(query, include_disabled=True, limit=limit)
         self.require(answer.error is None, f"the flag is answered with an error: {answer.error}")
         return answer.statuses()
 
     def list(self) -> Listing:
-        """One server listing, L in the clause tables."""
+        """Make one server listing, L in the clause tables."""
         template = self.surface.listing
         reply = self.tool_call(template.tool, template.arguments, endpoint=template.endpoint)
         return read_listing(reply, self.surface.members)
 
     def inspect(self, server: str) -> ServerEntry:
-        """The single-server view; not applicable when the surface names none."""
+        """Return the single-server view; not applicable when the surface names none."""
         template = self.surface.inspect
         if template is None or "inspect" not in self.started.target.capabilities:
             raise NotApplicable("inspect is not declared", cause="not_declared")
@@ -124,44 +124,44 @@ class Bench:
     def call(
         self, key: ToolKey, arguments: dict[str, Any] | None = None, *, surface: int = 0
     ) -> Called:
-        """One call of a tool through the proxy, C in the clause tables."""
+        """Call a tool once through the proxy, C in the clause tables."""
         return call(self.started, key, arguments, surface=surface, agent=self.agent)
 
     def refusal(self, key: ToolKey) -> str:
-        """What a call of a locked tool is answered, shared like `asked`; it must not get through.
+        """Return the text of a refused call, shared like `asked`; inconclusive if it gets through.
 
-        The words are the administrator's, over the first call surface.
+        The caller is the administrator, over the first call surface.
         """
-        found = self.started.answers.get(("refusal", key))
-        if found is None:
+        text = self.started.answers.get(("refusal", key))
+        if text is None:
             called = call(self.started, key)
             self.require(not called.reached, f"{key} is not refused")
-            found = self.started.answers["refusal", key] = called.text
-        return str(found)
+            text = self.started.answers["refusal", key] = called.text
+        return str(text)
 
     def tool_call(self, tool: str, arguments: Any, *, endpoint: str = "") -> ToolReply:
-        """One tools/call of the target's own tools, the raw reply."""
+        """Make one tools/call of the target's own tools and return the raw reply."""
         return self._client(endpoint).call_tool(tool, arguments)
 
     def request(self, method: str, params: Any, *, endpoint: str = "") -> Reply:
-        """Any request of the protocol, the raw reply."""
+        """Send any request of the protocol and return the raw reply."""
         return self._client(endpoint).request(method, params)
 
     def _client(self, endpoint: str) -> Client:
         return self.started.client(self.agent, endpoint or self.endpoint)
 
     def together(self, acts: Sequence[Callable[[], T]], threads: int = 8) -> Sequence[T]:
-        """Do all acts at once, each thread with sessions of its own."""
+        """Run all acts concurrently, each thread with sessions of its own."""
         with ThreadPoolExecutor(threads) as crew:
             return list(crew.map(lambda act: act(), acts))
 
     def upstream_calls(self, key: ToolKey) -> int:
-        """How many calls of a tool its upstream has counted."""
+        """Return the number of calls of a tool that its upstream has counted."""
         return self.started.servers[key.server].calls(key.tool)
 
     @contextmanager
     def untouched(self, *keys: ToolKey) -> Iterator[None]:
-        """The upstream counters of these tools stand still meanwhile, or it is a breach."""
+        """Raise Breach if the upstream counters of these tools move within the block."""
         before = {key: self.upstream_calls(key) for key in keys}
         yield
         moved = {str(k): self.upstream_calls(k) - n for k, n in before.items()}
@@ -172,12 +172,12 @@ class Bench:
 
     @property
     def operator(self) -> Started:
-        """lock, unlock, refresh, restart; the adapter itself stays out of sight."""
+        """The operator side: lock, unlock, refresh, restart; the adapter itself stays hidden."""
         return self.started
 
     def settled(self, observe: Callable[[], T], expected: T) -> T:
-        """Observe until it equals what is expected or the settle time is over."""
-        return self.until(observe, lambda seen: seen == expected)
+        """Observe until the value equals `expected` or the settle time is over."""
+        return self.until(observe, lambda observed: observed == expected)
 
     def until(self, observe: Callable[[], T], holds: Callable[[T], bool]) -> T:
         """Observe until it holds, or the settle time since the last enforced change is over."""
@@ -187,13 +187,13 @@ class Bench:
             self.started.answers.clear()
             return observe()
 
-        seen = observe()
-        if holds(seen) or time.monotonic() >= end:
-            return seen
+        observed = observe()
+        if holds(observed) or time.monotonic() >= end:
+            return observed
         return poll(anew, holds, max(0.0, end - time.monotonic()))
 
     def settle(self) -> None:
-        """Let the settle time pass: what is asked from now on must be right at once."""
+        """Let the settle time pass: later answers must be right at once."""
         time.sleep(max(0.0, self.started.settled_at - time.monotonic()))
         self.started.answers.clear()
 
@@ -213,20 +213,20 @@ class Bench:
     def ready(self, *keys: ToolKey) -> bool:
         """Poll, as after a restart, until these callable tools are listed and reached again.
 
-        Then the settle time begins anew; False when the target's ready time was over first.
+        Then the settle time restarts; False when the target's ready time was over first.
         """
 
         def back(key: ToolKey) -> bool:
             word = self.tools[key].word or key.tool
             return key in self.discover(word).callables() and self.call(key).reached
 
-        seen = poll(lambda: all(back(key) for key in keys), bool, self.started.target.ready_s)
+        ready = poll(lambda: all(back(key) for key in keys), bool, self.started.target.ready_s)
         self.started.moved(None)
-        return seen
+        return ready
 
     @contextmanager
     def twin(self, world: World | None = None) -> Iterator[Bench]:
-        """A second target, started and armed now and ended with the block; of the same world."""
+        """Start and arm a second target, by default of the same world, for this block."""
         own = self.started
         started = Started(own.target, world or self.world, own.folder.parent)
         try:
@@ -235,28 +235,28 @@ class Bench:
             started.close()
 
     def cut(self, paths: Iterable[Path]) -> None:
-        """Members that move between equal requests are not compared: the report says which."""
+        """Record members that move between equal requests: reported, not compared."""
         self.started.cut.update(map(told, paths))
 
     def require(self, condition: object, reason: str, cause: Cause = "control") -> None:
-        """A control: without it the check is inconclusive, for that reason."""
+        """Raise Inconclusive with this reason unless the condition, a control, is met."""
         if not condition:
             raise Inconclusive(reason, cause=cause)
 
     def needs(self, *capabilities: str) -> None:
-        """Not applicable to targets that do not declare all of these."""
+        """Raise NotApplicable unless the target declares all of these."""
         if lacking := [w for w in capabilities if w not in self.started.target.capabilities]:
             raise NotApplicable(f"{lacking[0]} is not declared", cause="not_declared")
 
     def needs_one_of(self, *capabilities: str) -> None:
-        """Not applicable to targets that declare none of these."""
+        """Raise NotApplicable if the target declares none of these."""
         if not self.started.target.capabilities.intersection(capabilities):
             raise NotApplicable(
                 f"none of {', '.join(capabilities)} is declared", cause="not_declared"
             )
 
     def locked(self, **state: Any) -> tuple[ToolKey, ...]:
-        """The armed tools whose locks are exactly these, e.g. `locked(config=True)`."""
+        """Return the armed tools whose locks are exactly these, e.g. `locked(config=True)`."""
         want = ToolState(**state)
         return tuple(k for k in self.armed.refused if self.states[k] == want)
 
@@ -266,23 +266,23 @@ class Bench:
 
     @property
     def flag_alive(self) -> bool:
-        """Whether the flag was seen to reveal at least one tool on this stage."""
+        """Whether the flag reveals at least one tool on this stage."""
         return self._seen("flag", lambda: any(self.revealed(word) for word in self._sample_words()))
 
     @property
     def note_alive(self) -> bool:
-        """Whether a note was seen on this stage; not applicable where none is ever due."""
+        """Whether a note appears on this stage; not applicable where none is ever due."""
         return self._seen("note", self._any_note)
 
     def _any_note(self) -> bool:
         answers = [self.discover(word) for word in self._sample_words()]
-        if answers and all(one.tools for one in answers):
+        if answers and all(answer.tools for answer in answers):
             raise NotApplicable("every default answer lists a callable tool: no note is due")
-        return any(one.note for one in answers)
+        return any(answer.note for answer in answers)
 
     @property
     def block_alive(self) -> bool:
-        """Whether a counts block was seen on this stage."""
+        """Whether a counts block appears on this stage."""
         return self._seen(
             "block", lambda: any(entry.has_counts for entry in self.list().servers.values())
         )
@@ -291,7 +291,7 @@ class Bench:
         return (self.tools[k].word or k.tool for k in self.armed.samples())
 
     def _seen(self, what: str, look: Callable[[], bool]) -> bool:
-        """A thing once seen alive on a started target need not be looked for again."""
+        """Whether the feature works on this started target; once observed, not probed again."""
         place = f"{what} {self.agent} {self.endpoint}"
         if place not in self.started.seen and look():
             self.started.seen.add(place)

@@ -1,4 +1,4 @@
-"""Byte identity of answers: what moves by itself is measured and cut out, the rest is compared."""
+"""Byte comparison of answers, without the members that are measured to move by themselves."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from mcp_proxy_conformance.wire.spans import Malformed, Node, Span
 
 Step = str | int | tuple[str, str]
 Path = tuple[Step, ...]
-"""A concrete place: member names; array items by (server, name), by index where they have none."""
+"""Path of a member: member names; array items by (server, name), else by index."""
 
 ABSENT, FALSE = "A", "F"
 ORDERS = ("AFFAAFA", "AAFAFFA")
-"""Each begins and ends with the absent form, so that a clock or a counter shows among these."""
+"""Each begins and ends with the absent form, so that a clock or a counter shows in that form."""
 CALM = ABSENT * 48
 BEFORE, AFTER = 30, 50
 SCALARS = frozenset({"string", "number", "boolean", "null"})
 FIXED = frozenset({"name", "server"})
 
 Cut = Callable[[Iterable[Path]], None]
-"""Told the members that are not compared."""
+"""Callback that receives the members that are not compared."""
 
 Ask = Callable[[str], "Exact"]
-"""One call in the form A (flag absent) or F (false), and its answer."""
+"""Sends one call in the form A (flag absent) or F (false), and returns its answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,24 +39,24 @@ class Exact:
 
     @classmethod
     def of(cls, reply: ToolReply) -> Exact:
-        """The bytes of an answer; of a refusal, those of its error object."""
+        """Return the bytes of an answer; of a refusal, those of its error object."""
         if reply.error is not None:
             refusal = spans.parse(reply.raw).get("error")
             return cls(result=refusal.raw if refusal else reply.raw, text=b"")
         return cls(result=reply.frame, text=reply.document)
 
     def parts(self) -> tuple[tuple[str, bytes], ...]:
-        """Both strings of bytes under the names by which paths call them."""
+        """Return both byte strings under their names in paths."""
         return (("text", self.text), ("result", self.result))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Difference:
-    """Where an answer left what its equals say, and the bytes around it, V cut out.
+    """The first difference of an answer from its equals, and the bytes around it, V cut out.
 
     Attributes:
         at: The path of the innermost member that differs.
-        offset: The first differing byte of what is left of the text or the result.
+        offset: The first differing byte of the text or the result, V cut out.
         usual: The bytes around it in the answers that it should equal.
         seen: The bytes around it in this answer.
     """
@@ -71,11 +71,11 @@ class Difference:
 
 
 def differences(
-    usual: Sequence[Exact], seen: Sequence[Exact], cut: Cut = lambda _: None
+    usual: Sequence[Exact], actual: Sequence[Exact], cut: Cut = lambda _: None
 ) -> tuple[Difference, ...]:
-    """The first difference of each answer in `seen` from the `usual` ones, which are equals.
+    """Return the first difference of each `actual` answer from the `usual` ones, which are equals.
 
-    `cut` is told V, the members that are left out of the comparison.
+    `cut` receives V, the members that are left out of the comparison.
 
     Raises:
         Inconclusive: The usual ones differ in more than the values of single members.
@@ -83,55 +83,57 @@ def differences(
     moving = volatile(usual)
     cut(moving)
     for other in usual[1:]:
-        if found := difference(usual[0], other, moving):
-            raise _disagreement(f"{found!r}")
-    pairs = (difference(usual[0], one, moving) for one in seen)
-    return tuple(found for found in pairs if found)
+        if disagreement := difference(usual[0], other, moving):
+            raise _disagreement(f"{disagreement!r}")
+    pairs = (difference(usual[0], answer, moving) for answer in actual)
+    return tuple(result for result in pairs if result)
 
 
 def volatile(answers: Sequence[Exact]) -> frozenset[Path]:
-    """V: the members whose bytes differ among answers that should be equal.
+    """Return V: the members whose bytes differ among answers that should be equal.
 
     Raises:
         Inconclusive: A name, a server, a member's name or the length of an array moves.
     """
-    found: set[Path] = set()
+    paths: set[Path] = set()
     others = [answer for answer in answers[1:] if answer != answers[0]]
     first = [_tree(part) for _, part in answers[0].parts()] if others else []
     for answer in others:
         for tree, (name, part) in zip(first, answer.parts(), strict=True):
-            found |= set(_moved(tree, _tree(part), (name,)))
-    return frozenset(found)
+            paths |= set(_moved(tree, _tree(part), (name,)))
+    return frozenset(paths)
 
 
 def absent_against_false(ask: Ask, cut: Cut = lambda _: None) -> tuple[Difference, ...]:
-    """Where the flag's false form is answered otherwise than its absent one.
+    """Return the differences of answers with the flag false from those with the flag absent.
 
     A difference counts only if it repeats, at the same place, in a second order, and if the
-    absent form stays steady there for many more calls.
+    answers to the absent form stay the same there for many more calls.
     """
-    first = _asked(ask, ORDERS[0])
+    first = _answers(ask, ORDERS[0])
     if not differences(first[ABSENT], first[FALSE], cut):
         return ()
-    second = _asked(ask, ORDERS[1])
-    usual = [*first[ABSENT], *second[ABSENT], *_asked(ask, CALM)[ABSENT]]
-    places = {found.at for found in differences(usual, first[FALSE])}
-    return tuple(found for found in differences(usual, second[FALSE]) if found.at in places)
+    second = _answers(ask, ORDERS[1])
+    usual = [*first[ABSENT], *second[ABSENT], *_answers(ask, CALM)[ABSENT]]
+    places = {differing.at for differing in differences(usual, first[FALSE])}
+    return tuple(
+        differing for differing in differences(usual, second[FALSE]) if differing.at in places
+    )
 
 
 def told(path: Path) -> str:
-    """A path as text: `text.tools[forge:zorvik_list].score`."""
-    return "".join(_step_told(step) for step in path).removeprefix(".")
+    """Render a path as text: `text.tools[forge:zorvik_list].score`."""
+    return "".join(_step_text(step) for step in path).removeprefix(".")
 
 
-def _step_told(step: Step) -> str:
+def _step_text(step: Step) -> str:
     if not isinstance(step, tuple):
         return f".{step}"
     server, name = step
     return f"[{name}]" if server in name else f"[{server}:{name}]"
 
 
-def _asked(ask: Ask, order: str) -> dict[str, list[Exact]]:
+def _answers(ask: Ask, order: str) -> dict[str, list[Exact]]:
     answers: dict[str, list[Exact]] = {ABSENT: [], FALSE: []}
     for form in order:
         answers[form].append(ask(form))
@@ -143,7 +145,7 @@ def _disagreement(where: str) -> Inconclusive:
 
 
 def _tree(part: bytes) -> Node:
-    """The part's tree; what is no JSON document is one string without members."""
+    """Return the part's tree; a part that is not a JSON document is one string without members."""
     try:
         return spans.parse(part)
     except Malformed:
@@ -151,7 +153,7 @@ def _tree(part: bytes) -> Node:
 
 
 def children(node: Node) -> tuple[tuple[Step, Node], ...]:
-    """What a node holds, each with the step that leads there."""
+    """Return the members or items of a node, each with the path step that leads there."""
     if node.kind == "object":
         return tuple((member.key, member.value) for member in node.members)
     return tuple((_item_key(item, index), item) for index, item in enumerate(node.items))
@@ -164,26 +166,26 @@ def _item_key(item: Node, index: int) -> Step:
     return (server.value() if server and server.kind == "string" else "", name.value())
 
 
-def _moved(one: Node, other: Node, path: Path) -> Iterator[Path]:
-    if one.raw == other.raw:
+def _moved(node: Node, other: Node, path: Path) -> Iterator[Path]:
+    if node.raw == other.raw:
         return
-    if one.kind in SCALARS and other.kind in SCALARS and path[-1] not in FIXED and len(path) > 1:
+    if node.kind in SCALARS and other.kind in SCALARS and path[-1] not in FIXED and len(path) > 1:
         yield path
         return
-    left, right = children(one), children(other)
-    if one.kind != other.kind or [k for k, _ in left] != [k for k, _ in right] or not left:
-        raise _disagreement(f"{told(path)} is {_short(one.raw)} and then {_short(other.raw)}")
+    left, right = children(node), children(other)
+    if node.kind != other.kind or [k for k, _ in left] != [k for k, _ in right] or not left:
+        raise _disagreement(f"{told(path)} is {_short(node.raw)} and then {_short(other.raw)}")
     for (step, inner), (_, again) in zip(left, right, strict=True):
         yield from _moved(inner, again, (*path, step))
 
 
-def difference(usual: Exact, seen: Exact, moving: frozenset[Path]) -> Difference | None:
-    """The first difference outside of the moving members, None if there is none."""
-    for (name, one), (_, other) in zip(usual.parts(), seen.parts(), strict=True):
-        if one == other:
+def difference(usual: Exact, actual: Exact, moving: frozenset[Path]) -> Difference | None:
+    """Return the first difference outside of the moving members, None if there is none."""
+    for (name, part), (_, other) in zip(usual.parts(), actual.parts(), strict=True):
+        if part == other:
             continue
-        left, right = _tree(one), _tree(other)
-        kept = spans.cut(one, _spots(left, (name,), moving))
+        left, right = _tree(part), _tree(other)
+        kept = spans.cut(part, _spots(left, (name,), moving))
         again = spans.cut(other, _spots(right, (name,), moving))
         if kept != again:
             pairs = enumerate(zip(kept, again, strict=False))
@@ -195,7 +197,7 @@ def difference(usual: Exact, seen: Exact, moving: frozenset[Path]) -> Difference
 
 
 def _kept(node: Node, path: Path, moving: frozenset[Path]) -> bytes:
-    """The node's bytes without those of its moving members."""
+    """Return the node's bytes without those of its moving members."""
     spots = _spots(node, path, moving)
     return spans.cut(node.raw, [(s.start - node.start, s.end - node.start) for s in spots])
 
@@ -209,11 +211,11 @@ def _spots(node: Node, path: Path, moving: frozenset[Path]) -> Iterator[Span]:
         yield from _spots(inner, (*path, step), moving)
 
 
-def _place(usual: Node, seen: Node, path: Path, moving: frozenset[Path]) -> Path:
-    """The innermost member that differs, or that only one of the two has."""
-    if usual.kind != seen.kind:
+def _place(usual: Node, actual: Node, path: Path, moving: frozenset[Path]) -> Path:
+    """Return the path of the innermost member that differs or that only one of the two has."""
+    if usual.kind != actual.kind:
         return path
-    for left, right in zip_longest(children(usual), children(seen)):
+    for left, right in zip_longest(children(usual), children(actual)):
         if left is None or right is None or left[0] != right[0]:
             step = (right or left)[0]
             return (*path, step)

@@ -1,4 +1,4 @@
-"""The counts of listed servers, and what the locks of their tools allow: FR-010."""
+"""The counts of listed servers, and the tallies that their tools' locks allow: FR-010."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KEYS = (CALLABLE, *REASONS)
 
 
 def block(entry: ServerEntry) -> dict[str, Any]:
-    """The counts that an entry tells, empty when it is absent or null; raises Misshapen."""
+    """Return the counts of an entry, empty when absent or null; raises Misshapen."""
     if entry.counts is None:
         return {}
     if not isinstance(entry.counts, dict):
@@ -31,48 +31,48 @@ def block(entry: ServerEntry) -> dict[str, Any]:
 
 
 def tally(entry: ServerEntry) -> dict[str, Any]:
-    """`callable` and the reasons of a block, zeros and other members left out."""
+    """Return `callable` and the reasons of a block, without zeros and other members."""
     return {word: number for word, number in block(entry).items() if word in KEYS and number}
 
 
 def integral(value: Any) -> bool:
-    """Whether a JSON value is an integer, as JSON Schema has it."""
+    """Whether a JSON value is an integer in the sense of JSON Schema."""
     return not isinstance(value, bool) and (
         isinstance(value, int) or (isinstance(value, float) and value.is_integer())
     )
 
 
 def judged(bench: Bench) -> tuple[str, ...]:
-    """The servers whose counts follow from the locks: enabled, not quarantined, all locks proven.
+    """Return the servers whose counts can be judged: enabled, not quarantined, all locks proven.
 
     Raises Inconclusive when there is none with a locked tool.
     """
     doubtful = {key.server for key in (*bench.armed.unproven, *bench.armed.skipped)}
     doubtful |= {k.server for k, s in bench.states.items() if s.server_off or s.quarantined}
-    found = [one.name for one in bench.world.servers if one.name not in doubtful]
-    locked = [name for name in found if not all(s.callable for s in states_of(bench, name))]
+    names = [server.name for server in bench.world.servers if server.name not in doubtful]
+    locked = [name for name in names if not all(s.callable for s in states_of(bench, name))]
     if not locked and bench.armed.skipped and not bench.armed.unproven:
         left_out = next(iter(bench.armed.skipped.values()))
         raise NotApplicable(f"a lock was left out on every server: {left_out}")
     bench.require(locked, "no server with a proven lock can be judged")
-    return tuple(found)
+    return tuple(names)
 
 
 def states_of(bench: Bench, server: str) -> tuple[ToolState, ...]:
-    """The locks on each tool that a server offers."""
+    """Return the locks on each tool that a server offers."""
     return tuple(state for key, state in bench.states.items() if key.server == server)
 
 
 def tallies_allowed(states: Iterable[ToolState]) -> list[dict[str, int]]:
-    """Every tally in which each tool is counted once, under a word that its locks allow."""
-    found: set[frozenset[tuple[str, int]]] = set()
+    """Return every tally in which each tool is counted once, under a word that its locks allow."""
+    tallies: set[frozenset[tuple[str, int]]] = set()
     for words in product(*(sorted(counted_as(state)) for state in states)):
-        found.add(frozenset(Counter(words).items()))
-    return [dict(sorted(one)) for one in sorted(found, key=sorted)]
+        tallies.add(frozenset(Counter(words).items()))
+    return [dict(sorted(items)) for items in sorted(tallies, key=sorted)]
 
 
 def status_numbers(value: Any) -> Iterator[tuple[str, int]]:
-    """Each such member of a JSON value, at any depth, as its word and its number."""
+    """Yield each status word with its number in a JSON value, at any depth."""
     if isinstance(value, dict):
         for name, inner in value.items():
             if name in STATUSES and isinstance(inner, int):
@@ -84,7 +84,7 @@ def status_numbers(value: Any) -> Iterator[tuple[str, int]]:
 
 
 def outside_entries(listing: Listing, members: Members) -> Iterator[tuple[str, int]]:
-    """Those that stand beside the servers of a listing, not in their entries."""
+    """Yield the status numbers of a listing that are outside of its server entries."""
     if listing.servers:
         body: dict[str, Any] = json.loads(listing.reply.text)
         yield from status_numbers({k: v for k, v in body.items() if k != members.servers})

@@ -1,4 +1,4 @@
-"""A case's expectation compared with what a target answers."""
+"""Comparison of a case's expectation with a target's answer."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ POLICY = "disabled_by_config"
 
 
 def lay_out(case: Case, bench: Bench, *, way: int = 0) -> Comparison:
-    """Ask what the case asks, calling by that call surface.
+    """Send the case's request, by that call surface, and compare its answer.
 
     Raises:
         Inconclusive: A control fails (section 0).
@@ -43,12 +43,12 @@ def lay_out(case: Case, bench: Bench, *, way: int = 0) -> Comparison:
     if case.when.agent is not None:
         bench.needs("agents")
         bench = bench.as_agent(case.when.agent)
-    asked: dict[str, Callable[[Case, Bench], Comparison]] = {
+    handlers: dict[str, Callable[[Case, Bench], Comparison]] = {
         "discover": _discovered,
         "list": _listed,
         "call": partial(_called, way=way),
     }
-    compared = asked[case.when.do](case, bench)
+    compared = handlers[case.when.do](case, bench)
     if compared.is_empty:
         raise NotApplicable("what the case looks at is not part of this target's answer")
     return compared
@@ -59,8 +59,8 @@ def _discovered(case: Case, bench: Bench) -> Comparison:
     query = when.query or ""
     _controls(case, bench, query)
     sent = when.limit if isinstance(when.limit, (int, float, str)) else ABSENT
-    given = ABSENT if when.include_disabled is None else when.include_disabled
-    answer = bench.asked(query, include_disabled=given, limit=sent)
+    sent_flag = ABSENT if when.include_disabled is None else when.include_disabled
+    answer = bench.asked(query, include_disabled=sent_flag, limit=sent)
     odd = when.limit not in (msgspec.UNSET, *range(1, 101))
     if answer.error is not None and odd:
         compared.observed["FR-006.odd-limits"] += 1  # it may be refused
@@ -87,27 +87,27 @@ def _placed(
     tool: ToolKey, allowed: Iterable[str], answer: Answer, bench: Bench, compared: Comparison,
     *, flag: bool,
 ) -> None:  # fmt: skip
-    """Where an answer puts a tool among its locked entries."""
+    """Compare the place of a tool in the answer: its status, `callable` or `absent`."""
     state = bench.states.get(tool, ToolState())
     listed = str(answer.statuses().get(tool, NOWHERE))
-    seen = listed if state.callable else answer.status(tool)
+    place = listed if state.callable else answer.status(tool)
     inside = _in_scope(bench, tool)
     _once(tool, answer, compared)
-    if seen == NOWHERE and flag and not answer.statuses().keys() <= bench.tools.keys():
+    if place == NOWHERE and flag and not answer.statuses().keys() <= bench.tools.keys():
         return  # it may be there by a name that no tool has (FR-003.name)
     if not inside:
         shows = ["FR-007.hidden"] if flag and _others_see(bench, tool, answer.query) else []
-        compared.one_of(f"place of {tool}", seen, tuple(allowed), breaks=["FR-007.hidden"],
+        compared.one_of(f"place of {tool}", place, tuple(allowed), breaks=["FR-007.hidden"],
                         shows=shows)  # fmt: skip
         return
     alone = bench.tools.get(tool)
     by_description = alone is not None and answer.query not in (alone.name, alone.word, tool.tool)
     breaks: Iterable[str]
-    if flag and bench.agent is not None and seen == NOWHERE and _is_crowded(bench, answer.query):
+    if flag and bench.agent is not None and place == NOWHERE and _is_crowded(bench, answer.query):
         breaks = ["FR-007.before-cap"]
     else:
-        breaks = broken_by(state, seen, flag=flag, by_description=by_description)
-    shows = [*shown_by(state, seen, flag=flag, by_description=by_description)]
+        breaks = broken_by(state, place, flag=flag, by_description=by_description)
+    shows = [*shown_by(state, place, flag=flag, by_description=by_description)]
     if flag and state.callable and not _locked_matches(bench, answer.query):
         breaks, shows = (
             [*breaks, "FR-002.no-locks-no-change"],
@@ -119,17 +119,17 @@ def _placed(
         named = tool.tool in answer.text_without_echo() and tool.tool != answer.query
         compared.one_of(f"name of {tool} without the flag", named, (False,),
                         breaks=["FR-009.no-entries", "FR-002.no-locked-names"])  # fmt: skip
-    compared.one_of(f"place of {tool}", seen, tuple(allowed), breaks=breaks, shows=shows)
+    compared.one_of(f"place of {tool}", place, tuple(allowed), breaks=breaks, shows=shows)
 
 
 def _locked_matches(bench: Bench, query: str) -> list[ToolKey]:
-    """The locked tools within scope that the query is meant to find."""
+    """Return the locked tools within scope that the query is meant to find."""
     return [k for k, state in bench.states.items() if not state.callable
             and bench.tools[k].holds(query) and _in_scope(bench, k)]  # fmt: skip
 
 
 def _once(tool: ToolKey, answer: Answer, compared: Comparison) -> None:
-    """A tool stands once in an answer, if at all."""
+    """Compare the number of a tool's entries in an answer with one, if it has any."""
     entries = [*answer.callables(), *(entry.key for entry in answer.disabled)]
     if tool in entries:
         compared.one_of(f"entries of {tool}", entries.count(tool), (1,), breaks=["FR-004.once"])
@@ -140,19 +140,19 @@ def _in_scope(bench: Bench, tool: ToolKey) -> bool:
 
 
 def _others_see(bench: Bench, tool: ToolKey, query: str) -> bool:
-    """Whether one who sees everything finds the tool by that query: the control of each scope."""
+    """Whether an unscoped caller finds the tool by that query: the control of each scope."""
     admin = _as_admin(bench)
-    found = admin.asked(query, include_disabled=True, limit=SHOW_LIMIT)
-    if tool in (*found.callables(), *found.statuses()):
+    flagged = admin.asked(query, include_disabled=True, limit=SHOW_LIMIT)
+    if tool in (*flagged.callables(), *flagged.statuses()):
         return True
     own = admin.asked(tool.tool, include_disabled=True, limit=SHOW_LIMIT)
-    return tool in own.statuses() and len(found.disabled) >= cap(SHOW_LIMIT)
+    return tool in own.statuses() and len(flagged.disabled) >= cap(SHOW_LIMIT)
 
 
 def _is_crowded(bench: Bench, query: str) -> bool:
-    """Whether more tools lie locked under that query than one answer may hold, beyond scope too.
+    """Whether the query matches more locked tools than fit one answer, some beyond the scope.
 
-    And whether somebody who sees everything is shown one that lies beyond.
+    The flag must also reveal such a tool to an unscoped caller.
     """
     if not _matches_beyond(bench, query):
         return False
@@ -165,7 +165,7 @@ def _counted(
     bounds: Bounds, answer: Answer, bench: Bench, compared: Comparison,
     *, flag: bool, odd: bool, limit: float | None,
 ) -> None:  # fmt: skip
-    """How many locked entries an answer holds."""
+    """Compare the number of locked entries in an answer with its bounds."""
     count = len(answer.disabled)
     least = bounds.min if bounds.equals is None else bounds.equals
     matches = [k for k in _locked_matches(bench, answer.query) if not bench.states[k].server_off]
@@ -174,7 +174,7 @@ def _counted(
         listed = [k for k in answer.statuses() if k in bench.states]
         shown = {clause for k in listed for clause in reveals(bench.states[k])}
         missing = kinds - shown
-        compared.truth("locked entries", count, holds=False, allowed=_told(bounds),
+        compared.truth("locked entries", count, holds=False, allowed=_bounds_text(bounds),
                        breaks=sorted(missing or kinds))  # fmt: skip
         return
     most = min(cap(limit), bounds.max if bounds.max is not None else least)
@@ -188,18 +188,18 @@ def _counted(
     if flag and least:
         alone = {bench.states[k] for k in matches}
         shows = [*shows, *(map(reveals, alone) if len(alone) == 1 else ())]
-    compared.truth("locked entries", count, holds=bounds.holds(count), allowed=_told(bounds),
+    compared.truth("locked entries", count, holds=bounds.holds(count), allowed=_bounds_text(bounds),
                    breaks=breaks, shows=shows)  # fmt: skip
 
 
-def _told(bounds: Bounds) -> str:
+def _bounds_text(bounds: Bounds) -> str:
     if bounds.equals is not None:
         return f"exactly {bounds.equals}"
     return f"{bounds.min} or more" if bounds.max is None else f"{bounds.min} to {bounds.max}"
 
 
 def _not_crowded_out(then: Then, answer: Answer, most: int) -> None:
-    """A locked part filled with withheld tools that nobody asked for says nothing of the rest."""
+    """Raise NotApplicable if withheld tools outside the case fill the locked part to its cap."""
     statuses = answer.statuses()
     others = [word for tool, word in statuses.items() if str(tool) not in (then.disabled or {})]
     missing = any(key(n) not in statuses and "absent" not in a for n, a in _wanted(then))
@@ -209,7 +209,7 @@ def _not_crowded_out(then: Then, answer: Answer, most: int) -> None:
 
 
 def _not_capped_lower(then: Then, answer: Answer, bench: Bench) -> None:
-    """A target may keep to a lower cap of its own: then not all that are locked are owed."""
+    """Raise NotApplicable if the target's own lower cap explains the missing locked entries."""
     owed = [name for name, allowed in _wanted(then) if "absent" not in allowed]
     if len(answer.disabled) >= len(owed) or len(owed) < 2:  # noqa: PLR2004 - one is always owed
         return
@@ -224,7 +224,7 @@ def _wanted(then: Then) -> Iterable[tuple[str, tuple[str, ...]]]:
 
 
 def _controls(case: Case, bench: Bench, query: str) -> None:
-    """The locks named were proven, the callables were seen, the feature was seen alive."""
+    """Check the controls: proven locks, listed callables, a feature that works on this stage."""
     then = case.then
     for left_out, reason in bench.armed.skipped.items():
         if bench.tools[left_out].holds(query):
@@ -234,8 +234,12 @@ def _controls(case: Case, bench: Bench, query: str) -> None:
         if "absent" not in allowed and not bench.states[key(name)].callable:
             relevant = bench.relevant(key(name), query)
             bench.require(relevant, f"{name} was not relevant to {query!r} while callable")
-            seen = bench.agent is None or key(name) in own_entries(_as_admin(bench), [key(name)])
-            bench.require(seen, f"the flag reveals {name} to nobody; see FR-001", "other_clause")
+            revealed = bench.agent is None or key(name) in own_entries(
+                _as_admin(bench), [key(name)]
+            )
+            bench.require(
+                revealed, f"the flag reveals {name} to nobody; see FR-001", "other_clause"
+            )
     for name in (then.tools.has or ()) if then.tools else ():
         relevant = key(name) in bench.armed.shown.get(query, ())
         bench.require(relevant, f"{name} was not listed for {query!r} while all was callable")
@@ -266,21 +270,21 @@ def _tools(
 ) -> None:
     if then.tools is None:
         return
-    seen = set(answer.callables())
+    callables = set(answer.callables())
     for name in then.tools.has or ():
         tool = key(name)
         _once(tool, answer, compared)
         if not flag:
-            bench.require(tool in seen, f"{name} is not listed without the flag")
+            bench.require(tool in callables, f"{name} is not listed without the flag")
             continue
-        usual = answer if tool in seen else bench.asked(answer.query, limit=limit)
+        usual = answer if tool in callables else bench.asked(answer.query, limit=limit)
         bench.require(tool in usual.callables(), f"{name} is not listed without the flag either")
-        compared.one_of(f"{name} among the callable tools", tool in seen, (True,),
+        compared.one_of(f"{name} among the callable tools", tool in callables, (True,),
                         breaks=["FR-006.callables"])  # fmt: skip
     for name in then.tools.lacks or ():
         tool = key(name)
         state = bench.states.get(tool, ToolState())
-        seen_as = "callable" if tool in seen else NOWHERE
+        seen_as = "callable" if tool in callables else NOWHERE
         if not _in_scope(bench, tool):
             breaks: tuple[str, ...] = ("FR-007.hidden",)
             shows = breaks if flag and _others_see(bench, tool, answer.query) else ()
@@ -292,7 +296,7 @@ def _tools(
         compared.one_of(f"{name} among the callable tools", seen_as, (NOWHERE,), breaks=breaks,
                         shows=shows)  # fmt: skip
     if then.tools.only is not None:
-        names = sorted(map(str, seen))
+        names = sorted(map(str, callables))
         compared.one_of("the callable tools", names, [sorted(then.tools.only)],
                         breaks=["FR-006.callables" if flag else "FR-001.default-off"])  # fmt: skip
 
@@ -309,8 +313,8 @@ def _texts(then: Then, answer: Answer, bench: Bench, compared: Comparison, *, fl
             compared.one_of(f"schema of {name}", schema, ([],), breaks=["FR-003.withheld"])
         planted = bench.tools[tool].canaries if is_hidden(bench.states[tool]) else ()
         if planted:
-            told = sorted(word for word in planted if word in answer.text_without_echo())
-            compared.one_of(f"canaries of {name}", told, ([],), breaks=["FR-003.canary"])
+            leaked = sorted(word for word in planted if word in answer.text_without_echo())
+            compared.one_of(f"canaries of {name}", leaked, ([],), breaks=["FR-003.canary"])
     for name in then.described:
         own = bench.armed.entries.get(key(name))
         if name in entries and own is not None:
@@ -334,16 +338,19 @@ def _texts(then: Then, answer: Answer, bench: Bench, compared: Comparison, *, fl
 
 
 def _only_beyond(bench: Bench, query: str, more: set[str]) -> bool:
-    """Whether a surplus key of an agent's map is that of a match beyond its scope."""
+    """Whether a surplus key of an agent's map is the status of a match beyond its scope."""
     if bench.agent is None or not more:
         return False
-    told = _as_admin(bench).revealed(query, limit=SHOW_LIMIT)
+    revealed = _as_admin(bench).revealed(query, limit=SHOW_LIMIT)
     outside = beyond(bench.world, bench.agent)
-    return any(str(status) in more for tool, status in told.items() if tool.server in outside)
+    return any(str(status) in more for tool, status in revealed.items() if tool.server in outside)
 
 
 def _withheld_forms(bench: Bench, tool: ToolKey) -> list[str | None]:
-    """No description; of a changed tool also the approved one (ruling on approved texts)."""
+    """Return the allowed descriptions: none; for a changed tool also the approved one.
+
+    See the ruling on approved texts.
+    """
     state, own = bench.states[tool], bench.armed.entries.get(tool)
     approved = state.approval == "changed" and not state.quarantined and own is not None
     return [None, own.description] if approved and own is not None else [None]
@@ -379,23 +386,23 @@ def _note(
     if then.note_count is not None and answer.note is not None and not answer.tools:
         revealed = bench.revealed(answer.query, limit=SHOW_LIMIT)
         shown = sum(_in_scope(bench, tool) for tool in revealed)
-        found = numbers_in(answer.note)
+        numbers = numbers_in(answer.note)
         exact = then.note_count.equals == shown
-        holds = shown in found if exact else any(number >= shown for number in found)
+        holds = shown in numbers if exact else any(number >= shown for number in numbers)
         wanted = f"the number {shown}" if exact else f"a number of {shown} or more"
         beside = ["FR-007.note"] if crosses and exact else []
-        more = beside if any(number > shown for number in found) else []
+        more = beside if any(number > shown for number in numbers) else []
         compared.truth("number in the note", answer.note, holds=holds, allowed=wanted,
-                       breaks=["FR-009.count", *more] if found else ["FR-009.note"],
+                       breaks=["FR-009.count", *more] if numbers else ["FR-009.note"],
                        shows=["FR-009.count", *beside])  # fmt: skip
 
 
 def _matches_beyond(bench: Bench, query: str) -> bool:
-    """Whether somebody who sees everything is shown a match beyond the agent's scope."""
+    """Whether the flag reveals a match beyond the agent's scope to an unscoped caller."""
     if bench.agent is None:
         return False
-    told = _as_admin(bench).revealed(query, limit=SHOW_LIMIT)
-    return any(tool.server in beyond(bench.world, bench.agent) for tool in told)
+    revealed = _as_admin(bench).revealed(query, limit=SHOW_LIMIT)
+    return any(tool.server in beyond(bench.world, bench.agent) for tool in revealed)
 
 
 def _listed(case: Case, bench: Bench) -> Comparison:
@@ -412,8 +419,8 @@ def _listed(case: Case, bench: Bench) -> Comparison:
         bench.require(shown, f"the listing does not show {server}", "not_listed")
         entry = listing.servers[server]
         if wanted is None:
-            told = entry.counts if entry.has_counts else "no member"
-            compared.one_of(f"counts of {server}", told, ("no member",),
+            counts = entry.counts if entry.has_counts else "no member"
+            compared.one_of(f"counts of {server}", counts, ("no member",),
                             breaks=["SC-005.absent"])  # fmt: skip
         else:
             _block(entry, wanted, bench, compared)
@@ -423,7 +430,7 @@ def _listed(case: Case, bench: Bench) -> Comparison:
 def _block(
     entry: ServerEntry, wanted: Mapping[str, Any], bench: Bench, compared: Comparison
 ) -> None:
-    """The counts of a server with locked tools: there, integers, and each tool counted once."""
+    """Compare the counts of a server with locked tools: present, integers, each tool once."""
     block = entry.counts if isinstance(entry.counts, dict) else {}
     compared.truth(f"counts of {entry.name}", entry.counts, holds=bool(block),
                    allowed="a block of counts", breaks=["FR-010.block"])  # fmt: skip
@@ -435,15 +442,15 @@ def _block(
     if odd:
         return
     due = {name: n if isinstance(n, tuple) else (n,) for name, n in wanted.items()}
-    told = {name: int(block.get(name, 0)) for name in KEYS if name in due or name in block}
-    holds = all(number in due.get(name, (0,)) for name, number in told.items())
+    counts = {name: int(block.get(name, 0)) for name in KEYS if name in due or name in block}
+    holds = all(number in due.get(name, (0,)) for name, number in counts.items())
     states = [s for tool, s in bench.states.items() if tool.server == entry.name]
     surplus = [word for word in OF_USERS
                if block.get(word, 0) > sum(word in counted_as(s) for s in states)]  # fmt: skip
     has_config = any(state.config for state in states)
-    more = ["FR-004.once"] if sum(told.values()) > len(states) else []
+    more = ["FR-004.once"] if sum(counts.values()) > len(states) else []
     compared.truth(
-        f"counts of {entry.name}", told, holds=holds,
+        f"counts of {entry.name}", counts, holds=holds,
         allowed={name: n[0] if len(n) == 1 else list(n) for name, n in due.items()},
         breaks=["FR-010.sum", *more, *(["SC-003.listing"] if surplus and has_config else [])],
         shows=["FR-010.sum", *(["SC-003.listing"] if has_config else [])],
@@ -483,7 +490,7 @@ def _called(case: Case, bench: Bench, *, way: int) -> Comparison:
 
 
 def _class(text: str, tool: ToolKey, status: str, bench: Bench, compared: Comparison) -> None:
-    """Equality with this target's own text for another lock convicts before any reading does."""
+    """Judge a rejection; equality with the target's own text for another lock convicts first."""
     clauses = ["FR-008.config", "SC-003.rejection"]
     for other in OF_USERS:
         if other != status and text in _own_rejections(bench, other):
@@ -497,7 +504,7 @@ def _class(text: str, tool: ToolKey, status: str, bench: Bench, compared: Compar
 
 
 def _own_rejections(bench: Bench, status: str) -> list[str]:
-    """This target's own texts for tools with that lock alone (section 10, layer 1)."""
+    """Return this target's own texts for tools with that lock alone (section 10, layer 1)."""
     pure: dict[str, tuple[dict[str, Any], ...]] = {
         "disabled_by_config": ({"config": True},),
         "disabled_by_user": ({"user": True},),
@@ -506,11 +513,11 @@ def _own_rejections(bench: Bench, status: str) -> list[str]:
         "server_disabled": ({"server_off": True},),
     }
     tools = [tool for state in pure.get(status, ()) for tool in bench.locked(**state)]
-    return [mask(bench.refusal(one), [str(one), one.server, one.tool]) for one in tools]
+    return [mask(bench.refusal(tool), [str(tool), tool.server, tool.tool]) for tool in tools]
 
 
 def _pointer(called: Called, bench: Bench, compared: Comparison) -> None:
     words = (FLAG, bench.surface.discovery_tool)
-    found = any(word in called.text for word in words)
-    compared.truth("what the rejection points to", called.text, holds=found,
+    points = any(word in called.text for word in words)
+    compared.truth("what the rejection points to", called.text, holds=points,
                    allowed=f"one of {', '.join(words)}", breaks=["FR-008.pointer"])  # fmt: skip

@@ -19,9 +19,9 @@ from mcp_proxy_conformance.wire.spans import Malformed, Node
 
 
 def without_flag(text: bytes, arguments: Mapping[str, Any]) -> bytes:
-    """The text without the flag wherever it repeats these arguments, all of them and no more.
+    """Remove the flag from every object in the text that repeats exactly these arguments.
 
-    The flag goes with one comma beside it; what is no JSON document is left as it is.
+    One adjacent comma goes with the flag; a text that is not a JSON document is unchanged.
     """
     if FLAG.encode() not in text:
         return text
@@ -29,20 +29,20 @@ def without_flag(text: bytes, arguments: Mapping[str, Any]) -> bytes:
         document = spans.parse(text)
     except Malformed:
         return text
-    told = [one for one in _objects(document) if _repeats(one, arguments)]
-    return spans.cut(text, [span for one in told for span in one.with_comma(FLAG)])
+    echoes = [node for node in _objects(document) if _repeats(node, arguments)]
+    return spans.cut(text, [span for node in echoes for span in node.with_comma(FLAG)])
 
 
 def _objects(node: Node) -> Iterator[Node]:
     if node.kind == "object":
         yield node
-    for inner in (*node.items, *(one.value for one in node.members)):
+    for inner in (*node.items, *(member.value for member in node.members)):
         yield from _objects(inner)
 
 
 def _repeats(node: Node, arguments: Mapping[str, Any]) -> bool:
-    """Whether the object is the arguments, the flag among them, with nothing left out."""
-    if FLAG not in arguments or {one.key for one in node.members} != arguments.keys():
+    """Whether the object equals the arguments, which include the flag."""
+    if FLAG not in arguments or {member.key for member in node.members} != arguments.keys():
         return False
     return json.dumps(node.value(), sort_keys=True) == json.dumps(dict(arguments), sort_keys=True)
 
@@ -51,7 +51,7 @@ OPTED_IN = "with the flag"
 
 
 def asked(bench: Bench, request: Mapping[str, Any], form: str, *, apart: bool = False) -> Exact:
-    """The exact answer to one request in that form; `apart` in a session of its own."""
+    """Return the exact answer to one request in that form; `apart` in a session of its own."""
     arguments = {bench.surface.query: request["query"]}
     arguments |= {bench.surface.limit: request["limit"]} if "limit" in request else {}
     arguments |= {FLAG: False} if form == FALSE else {}
@@ -62,17 +62,17 @@ def asked(bench: Bench, request: Mapping[str, Any], form: str, *, apart: bool = 
     else:
         with client.sibling() as own:
             reply = own.call_tool(bench.surface.discovery_tool, arguments)
-    told = Exact.of(reply)
-    parts = {name: without_flag(part, arguments) for name, part in told.parts()}
+    exact = Exact.of(reply)
+    parts = {name: without_flag(part, arguments) for name, part in exact.parts()}
     return Exact(result=parts["result"], text=parts["text"])
 
 
 def unequal(
     bench: Bench, requests: Iterable[Mapping[str, Any]], *, apart: bool = False
 ) -> dict[str, tuple[Difference, ...]]:
-    """The requests whose answers differ between absent and false, and where.
+    """Return the requests whose answers differ between absent and false, and the differences.
 
-    Each is asked with the flag first: what that may leave behind shows in both forms or in none.
+    Each is sent with the flag first: any state that this leaves shows in both forms or in none.
     """
     requests = list(requests)
     for request in requests:
@@ -84,4 +84,4 @@ def unequal(
         )
         for request in requests
     }
-    return {request: found for request, found in compared.items() if found}
+    return {request: differences for request, differences in compared.items() if differences}

@@ -1,4 +1,4 @@
-"""Which clauses are broken, and which are shown, by where an answer puts a tool."""
+"""Clauses that are broken, and clauses that are shown, by a tool's place in an answer."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ Clauses = tuple[str, ...]
 
 
 def reveals(state: ToolState) -> Clauses:
-    """The clauses that are broken where the flag does not list a tool with these locks.
+    """Return the clauses that are broken where the flag does not list a tool with these locks.
 
-    The order of reasons says for each combination whether the tool may be missing; config comes
-    first in it, so a tool that config denies is to be revealed whatever other lock it has.
+    The order of reasons decides for each combination whether the tool may be missing; config
+    comes first, so a tool that config denies must be revealed whatever other lock it has.
     """
     if state in REVEALS:
         return (REVEALS[state],)
@@ -34,69 +34,71 @@ def reveals(state: ToolState) -> Clauses:
     return (*(("FR-001.reveals-config",) if denied else ()), "FR-004.precedence")
 
 
-def broken_by(state: ToolState, seen: str, *, flag: bool, by_description: bool = False) -> Clauses:
-    """What a place that the locks do not allow breaks, in an answer with or without the flag.
+def broken_by(state: ToolState, place: str, *, flag: bool, by_description: bool = False) -> Clauses:
+    """Return the clauses broken by a place that the locks do not allow, with or without the flag.
 
-    `seen`: a status, `callable` or `absent`; `by_description`: the query matches nothing else.
+    `place`: a status, `callable` or `absent`; `by_description`: the query matches nothing else.
     """
     if not flag:
-        return _in_default(seen) if not state.callable else ("FR-002.no-section",)
+        return _in_default(place) if not state.callable else ("FR-002.no-section",)
     if state.callable:
-        return () if seen in (ABSENT, CALLABLE) else ("FR-004.follows-state",)
-    if seen == CALLABLE:
+        return () if place in (ABSENT, CALLABLE) else ("FR-004.follows-state",)
+    if place == CALLABLE:
         alone = (REVEALS[state],) if state in REVEALS else ()
         return (*as_callable(state, flag=True), *alone)
-    if seen == ABSENT:
+    if place == ABSENT:
         return ("FR-001.by-description",) if by_description else reveals(state)
-    if seen not in STATUSES:
+    if place not in STATUSES:
         return ("FR-004.enum",)
-    found = ["FR-004.precedence"]
+    clauses = ["FR-004.precedence"]
     also_withheld = state.quarantined or state.approval is not None
-    skips = state.config and also_withheld and seen in BY_APPROVAL
-    found += ["FR-004.config-skips-quarantine"] if skips else []
-    found += ["FR-001.server-off"] if state.server_off else []
-    of_user = state.config and seen in OF_USERS and not state.server_off
-    found += ["SC-003.discovery"] if of_user else []
-    return tuple(found)
+    skips = state.config and also_withheld and place in BY_APPROVAL
+    clauses += ["FR-004.config-skips-quarantine"] if skips else []
+    clauses += ["FR-001.server-off"] if state.server_off else []
+    of_user = state.config and place in OF_USERS and not state.server_off
+    clauses += ["SC-003.discovery"] if of_user else []
+    return tuple(clauses)
 
 
 def compare_places(
-    compared: Comparison, key: ToolKey, state: ToolState, seen: Iterable[str]
+    compared: Comparison, key: ToolKey, state: ToolState, places: Iterable[str]
 ) -> None:
-    """Each place in which flagged answers put a tool, beside those that its locks allow."""
-    for place in sorted(seen):
+    """Compare each place of a tool in flagged answers with those that its locks allow."""
+    for place in sorted(places):
         compared.one_of(f"place of {key}", place, sorted(allowed_statuses(state)),
                         breaks=broken_by(state, place, flag=True),
                         shows=shown_by(state, place, flag=True))  # fmt: skip
 
 
 def as_callable(state: ToolState, *, flag: bool) -> Clauses:
-    """What is broken when a locked tool is listed as callable, whatever else is told of it."""
+    """Return the clauses broken by a locked tool that is listed as callable, locked too or not."""
     if not flag:
         return _in_default(CALLABLE)
     return ("FR-004.follows-state", *(("FR-001.server-off",) if state.server_off else ()))
 
 
-def _in_default(seen: str) -> Clauses:
-    if seen == CALLABLE:
+def _in_default(place: str) -> Clauses:
+    if place == CALLABLE:
         return ("FR-001.default-off", "FR-002.no-locked-names", "FR-004.follows-state")
     return ("FR-001.default-off", "FR-002.no-section", "FR-002.no-locked-names")
 
 
-def shown_by(state: ToolState, seen: str, *, flag: bool, by_description: bool = False) -> Clauses:
-    """The clauses of which an allowed place shows that they hold."""
+def shown_by(state: ToolState, place: str, *, flag: bool, by_description: bool = False) -> Clauses:
+    """Return the clauses that an allowed place shows to hold."""
     if not flag:
         return () if state.callable else ("FR-001.default-off",)
     if state.callable:
         return ("FR-004.follows-state",)
-    found = ["FR-004.follows-state"]
-    found += ["FR-001.server-off"] if state.server_off else []
+    clauses = ["FR-004.follows-state"]
+    clauses += ["FR-001.server-off"] if state.server_off else []
     skips = state.config and (state.quarantined or state.approval is not None)
-    found += ["FR-004.config-skips-quarantine"] if skips else []
-    listed = seen in STATUSES
-    found += ["FR-004.enum"] if listed else []
-    found += [REVEALS[state]] if listed and state in REVEALS else []
-    found += ["FR-004.precedence"] if state not in REVEALS and (listed or state.server_off) else []
-    found += ["FR-001.by-description"] if listed and by_description else []
-    found += ["SC-003.discovery"] if listed and seen == "disabled_by_config" else []
-    return tuple(found)
+    clauses += ["FR-004.config-skips-quarantine"] if skips else []
+    listed = place in STATUSES
+    clauses += ["FR-004.enum"] if listed else []
+    clauses += [REVEALS[state]] if listed and state in REVEALS else []
+    clauses += (
+        ["FR-004.precedence"] if state not in REVEALS and (listed or state.server_off) else []
+    )
+    clauses += ["FR-001.by-description"] if listed and by_description else []
+    clauses += ["SC-003.discovery"] if listed and place == "disabled_by_config" else []
+    return tuple(clauses)

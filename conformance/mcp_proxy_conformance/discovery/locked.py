@@ -15,106 +15,108 @@ from mcp_proxy_conformance.discovery.oracle import ABSENT, cap, is_withheld
 from mcp_proxy_conformance.discovery.remediation import mask
 
 SHORT = 20
-"""Characters; a shorter text is looked for as a whole string only, not inside others."""
+"""Characters; a shorter text matches whole strings only, not parts of them."""
 
 
 def own_query(bench: Bench, key: ToolKey) -> str:
-    """The tool's word if it was listed for it while callable, else its exact name (section 0)."""
+    """Return the tool's word if it was listed for it while callable, else its name (section 0)."""
     word = bench.tools[key].word
     indexed = not is_withheld(bench.states[key]) and bench.relevant(key, word)
     return word if word and indexed else key.tool
 
 
 def ask(bench: Bench, key: ToolKey) -> Answer:
-    """Ask for a tool by its own query, with the flag: a request of this check's own."""
+    """Ask for a tool by its own query, with the flag, in a request of the check's own."""
     return bench.discover(own_query(bench, key), include_disabled=True, limit=SHOW_LIMIT)
 
 
 def own_answer(bench: Bench, key: ToolKey) -> Answer:
-    """The flagged answer to the tool's own query, shared with other checks of the same state."""
+    """Return the flagged answer to the tool's own query, shared by checks of the same state."""
     return bench.asked(own_query(bench, key), include_disabled=True, limit=SHOW_LIMIT)
 
 
 def named(answer: Answer, key: ToolKey) -> Entry | None:
-    """The locked entry whose name holds the tool's, whatever its other members say."""
+    """Return the locked entry whose name contains the tool's, whatever its other members."""
     return next((entry for entry in answer.disabled if key.tool in entry.name), None)
 
 
 def own_answers(bench: Bench, keys: Iterable[ToolKey]) -> dict[ToolKey, Answer]:
-    """The answers that list each tool as locked, of all that do so before the settle time."""
+    """Return the answers to own queries that list their tool as locked within the settle time."""
     keys = tuple(keys)
 
     def look() -> dict[ToolKey, Answer]:
         answers = {key: own_answer(bench, key) for key in keys}
         return {key: answer for key, answer in answers.items() if named(answer, key)}
 
-    return bench.until(look, lambda found: len(found) == len(keys))
+    return bench.until(look, lambda answers: len(answers) == len(keys))
 
 
 def own_entries(bench: Bench, keys: Iterable[ToolKey]) -> dict[ToolKey, Entry]:
-    """The locked entry of each tool that is listed as locked."""
+    """Return the locked entry of each tool that is listed as locked."""
     entries = {key: named(answer, key) for key, answer in own_answers(bench, keys).items()}
     return {key: entry for key, entry in entries.items() if entry is not None}
 
 
 def every_answer(bench: Bench, keys: Iterable[ToolKey]) -> list[tuple[ToolKey, Answer]]:
-    """The answers that list each of these tools as locked, wherever and however it is asked for.
+    """Return all answers that list each of these tools as locked, from every view and query.
 
-    To its own query, to the words it shares, at limit 1, at other endpoints, and to agents of
-    every server; of those tools only that are listed for their own query.
+    The requests are its own query, its shared words, limit 1, other endpoints, and agents of
+    every server; tools that their own query does not list are left out.
     """
-    told = list(own_answers(bench, keys).items())
+    answers = list(own_answers(bench, keys).items())
     views = onlookers(bench).values()
-    for key, own in list(told):
+    for key, own in list(answers):
         words = [own.query, *bench.tools[key].groups]
-        asked = [(bench, own.query, 1), *((bench, word, SHOW_LIMIT) for word in words[1:])]
-        asked += [(view, own.query, SHOW_LIMIT) for view in views]
-        for view, word, limit in asked:
+        requests = [(bench, own.query, 1), *((bench, word, SHOW_LIMIT) for word in words[1:])]
+        requests += [(view, own.query, SHOW_LIMIT) for view in views]
+        for view, word, limit in requests:
             answer = view.asked(word, include_disabled=True, limit=limit)
-            told += [(key, answer)] if named(answer, key) else []
-    return told
+            answers += [(key, answer)] if named(answer, key) else []
+    return answers
 
 
 def every_entry(bench: Bench, keys: Iterable[ToolKey]) -> list[tuple[ToolKey, Entry]]:
-    """The entry of each tool in each of these answers."""
-    found = [(key, named(answer, key)) for key, answer in every_answer(bench, keys)]
-    return [(key, entry) for key, entry in found if entry is not None]
+    """Return the entry of each tool in each answer of `every_answer`."""
+    entries = [(key, named(answer, key)) for key, answer in every_answer(bench, keys)]
+    return [(key, entry) for key, entry in entries if entry is not None]
 
 
 def own_texts(bench: Bench, keys: Iterable[ToolKey]) -> dict[str, set[str]]:
-    """By status, the map's texts told for these tools, with their names masked."""
-    found: dict[str, set[str]] = {}
+    """Return the map's texts for these tools by status, with their names masked."""
+    texts: dict[str, set[str]] = {}
     for key, answer in every_answer(bench, keys):
         status = answer.status(key)
         text = (answer.remediation or {}).get(status)
         if isinstance(text, str):
-            found.setdefault(status, set()).add(masked(bench, text, key))
-    return found
+            texts.setdefault(status, set()).add(masked(bench, text, key))
+    return texts
 
 
 def places(bench: Bench, key: ToolKey) -> frozenset[str]:
-    """Where answers to the tool's own query and to its exact name put it; absent if in neither.
+    """Return the tool's places in answers to its own query and its name; absent if in neither.
 
-    Nowhere when it is in neither and the cap may be why: then nothing can be said of it.
+    Empty when it is in neither and the cap may be the cause: then nothing can be concluded.
     """
     queries = {own_query(bench, key), key.tool}
     answers = [bench.asked(q, include_disabled=True, limit=SHOW_LIMIT) for q in queries]
-    seen = frozenset(answer.status(key) for answer in answers) - {ABSENT}
+    statuses = frozenset(answer.status(key) for answer in answers) - {ABSENT}
     full = any(len(answer.disabled) >= cap(SHOW_LIMIT) for answer in answers)
-    return seen if seen or full else frozenset({ABSENT})
+    return statuses if statuses or full else frozenset({ABSENT})
 
 
 def masked(bench: Bench, text: str, key: ToolKey) -> str:
-    """The text with the names of the tool and what its server says of it masked, quoted or not."""
+    """Mask the tool's names and its server's descriptions of it, quoted or not, in the text."""
     changed = [s.description for s in bench.world.steps if s.change == key.tool and s.description]
     says = (bench.tools[key].description, *changed)
-    quoted = [form[1:-1] for one in says for form in (json.dumps(one), repr(one))]
-    told = (key.server, key.tool, *says, *quoted)
-    return mask(text, [f"{key.server}:{key.tool}", *told])
+    quoted = [
+        form[1:-1] for description in says for form in (json.dumps(description), repr(description))
+    ]
+    names = (key.server, key.tool, *says, *quoted)
+    return mask(text, [f"{key.server}:{key.tool}", *names])
 
 
 def schemas(members: Mapping[str, Any]) -> tuple[str, ...]:
-    """The members that hold a schema: by their name, or by what they hold."""
+    """Return the members that hold a schema, judged by their name or their value."""
     return tuple(
         name
         for name, value in members.items()
@@ -127,7 +129,7 @@ def _is_schema(value: Any) -> bool:
 
 
 def strings(value: Any) -> Iterator[str]:
-    """Every string inside a JSON value, the names of members left out."""
+    """Yield every string inside a JSON value, except the names of members."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
@@ -139,11 +141,11 @@ def strings(value: Any) -> Iterator[str]:
 
 
 def repeated(texts: Iterable[Any], value: Any) -> tuple[str, ...]:
-    """Which of the texts stand in the strings of a JSON value."""
-    told = tuple(strings(value))
+    """Return those texts that occur in the strings of a JSON value."""
+    contents = tuple(strings(value))
     spoken = [text for text in texts if isinstance(text, str) and text.strip()]
     return tuple(
         text
         for text in spoken
-        if any(text == one or (len(text) >= SHORT and text in one) for one in told)
+        if any(text == content or (len(text) >= SHORT and text in content) for content in contents)
     )

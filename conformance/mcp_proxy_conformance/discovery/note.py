@@ -1,4 +1,4 @@
-"""The note of a default answer: when it is owed, where it leads, which numbers it tells: FR-009."""
+"""The note of a default answer: when it is owed, the flag it names, the numbers it has: FR-009."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 
 
 def queries_of(world: World) -> tuple[str, ...]:
-    """The words shared by tools, and the exact names of those that only their name must find.
+    """Return words shared by tools, and names of tools that only their exact name must find.
 
     The latter are tools that are added or changed, or whose server is quarantined.
     """
@@ -37,17 +37,17 @@ def on_stages_of_locked_tools() -> pytest.MarkDecorator:
     A search that finds something callable for any query owes its note only where nothing is.
     """
     worlds = [stage("alone"), stage("shut")]
-    every = [
+    params = [
         pytest.param(
             queries_of(world), marks=pytest.mark.on(world, fresh=False, needs=()), id=world.id
         )
         for world in worlds
     ]
-    return pytest.mark.parametrize("queries", every)
+    return pytest.mark.parametrize("queries", params)
 
 
 def owed(bench: Bench, queries: Iterable[str], limit: Any = ABSENT) -> dict[str, Answer]:
-    """The default answers that owe a note: none callable, yet the flag reveals a relevant tool.
+    """Return the answers that owe a note: no callable tool, yet the flag reveals a relevant one.
 
     Not applicable where callable tools answer every query, Inconclusive where nothing is owed.
     """
@@ -55,7 +55,7 @@ def owed(bench: Bench, queries: Iterable[str], limit: Any = ABSENT) -> dict[str,
     open_tools = any(state.callable for state in bench.states.values())
     if open_tools and all(answer.tools for answer in answers.values()):
         raise NotApplicable("its search lists callable tools for every query, so no note is owed")
-    found = {
+    owing = {
         query: answer
         for query, answer in answers.items()
         if answer.error is None
@@ -64,24 +64,24 @@ def owed(bench: Bench, queries: Iterable[str], limit: Any = ABSENT) -> dict[str,
             relevant=sum(bench.relevant(k, query) for k in bench.revealed(query, limit=100)),
         )
     }
-    bench.require(found, "the flag revealed no relevant tool where nothing callable was found")
-    return found
+    bench.require(owing, "the flag revealed no relevant tool where nothing callable was found")
+    return owing
 
 
 def owed_everywhere(bench: Bench, queries: Iterable[str]) -> dict[str, Answer]:
-    """The same by query and place: at limit 1, at the other endpoints, to agents of every server.
+    """Return `owed` by query and place: also at limit 1, other endpoints, agents of every server.
 
     A place where no note is owed is left out.
     """
     queries = tuple(queries)
-    found = dict(owed(bench, queries))
+    owing = dict(owed(bench, queries))
     views: dict[str, tuple[Bench, Any]] = {"at limit 1": (bench, 1)}
     views |= {place: (view, ABSENT) for place, view in onlookers(bench).items()}
     for place, (view, limit) in views.items():
         with suppress(Inconclusive, NotApplicable):
             answers = owed(view, queries, limit)
-            found |= {f"{query} {place}": answer for query, answer in answers.items()}
-    return found
+            owing |= {f"{query} {place}": answer for query, answer in answers.items()}
+    return owing
 
 
 INDEXED = (ToolState(config=True), ToolState(user=True), ToolState(config=True, user=True))
@@ -94,10 +94,10 @@ def leads_on(answer: Answer) -> bool:
 
 
 def numbers_allowed(bench: Bench, query: str) -> tuple[set[int], int]:
-    """The numbers of locked matches that the flag shows, and the least that a note may tell.
+    """Return the numbers of locked matches that the flag shows, and the least that a note may name.
 
-    A target may count what one answer would show or all there is, and what it lists whatever
-    the query or not: hence up to four numbers where the section has room for all.
+    A target may count the entries of one answer or all matches, with or without those that it
+    lists for any query: hence up to four numbers where the section has room for all.
     """
     sections = [bench.revealed(query, limit=100), bench.revealed(query)]
     indexed = [_indexed(bench, section) for section in sections]
@@ -105,9 +105,9 @@ def numbers_allowed(bench: Bench, query: str) -> tuple[set[int], int]:
 
 
 def counts_right(note: str, numbers: Collection[int], least: int, *, full: bool) -> bool:
-    """Whether one numeral of the note is right; `full` when there may be more than is shown."""
-    told = numbers_in(note)
-    return any(number >= least if full else number in numbers for number in told)
+    """Whether one numeral of the note is right; `full` if more tools may match than are shown."""
+    numerals = numbers_in(note)
+    return any(number >= least if full else number in numbers for number in numerals)
 
 
 def _indexed(bench: Bench, section: Iterable[ToolKey]) -> int:

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterator
 
 MOST_DIGITS = 18
-"""Digits of a number that are read; nobody counts so many tools."""
+"""Digits of a number that are read; no count of tools needs more."""
 _ONES = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
 _TEENS = ["ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen"]
 _TEENS += ["eighteen", "nineteen"]
@@ -24,23 +24,23 @@ _ARTICLE = re.compile(r"\ban? (?:[a-z-]+ ){0,2}(?:tool|match|result|hit|entry)\b
 
 
 def numbers_in(text: str) -> tuple[int, ...]:
-    """Every number told in a text; those in digits first, then those in words.
+    """Return every number in a text; those in digits first, then those in words.
 
     `1,200` and `twenty-one` are one number each; digits inside a name (`tool2`) or a version
-    (`1.5`) are none; `a locked tool` tells the number one.
+    (`1.5`) are none; `a locked tool` contains the number one.
     """
     plain = unicodedata.normalize("NFKC", text).lower()
-    digits = (int(re.sub(r"\D", "", told)[:MOST_DIGITS]) for told in _DIGITS.findall(plain))
+    digits = (int(re.sub(r"\D", "", numeral)[:MOST_DIGITS]) for numeral in _DIGITS.findall(plain))
     return (*digits, *_in_words(plain), *(1 for _ in _ARTICLE.findall(plain)))
 
 
 def _in_words(text: str) -> Iterator[int]:
-    """The numbers written out: words of a number are parted by spaces, hyphens and `and`."""
+    """Yield the written-out numbers, whose words are parted by spaces, hyphens and `and`."""
     run: list[str] = []
     end = 0
-    for found in _WORD.finditer(text):
-        word, gap = found[0], text[end : found.start()]
-        end = found.end()
+    for match in _WORD.finditer(text):
+        word, gap = match[0], text[end : match.start()]
+        end = match.end()
         joined = bool(run) and not gap.strip(" -") and _continues(run[-1], word)
         if run and not joined:
             yield _value(run)
@@ -52,7 +52,7 @@ def _in_words(text: str) -> Iterator[int]:
 
 
 def _continues(before: str, word: str) -> bool:
-    """Whether a word goes on with the number that the word before belongs to."""
+    """Whether a word continues the number to which the word before belongs."""
     if word in _SCALES or word == "and":
         return word in _SCALES or before in _SCALES
     if before in _SCALES or before == "and":
@@ -61,7 +61,7 @@ def _continues(before: str, word: str) -> bool:
 
 
 def _value(run: list[str]) -> int:
-    """The number that a run of number words tells."""
+    """Return the value of a run of number words."""
     total = part = 0
     for word in run:
         if word in _SCALES:

@@ -1,4 +1,4 @@
-"""Where the discovery tool is offered: its own entry in tools/list of each endpoint."""
+"""The offers of the discovery tool: its own entry in tools/list of each endpoint."""
 
 from __future__ import annotations
 
@@ -12,37 +12,37 @@ from mcp_proxy_conformance.wire.conversation import Conversation
 
 
 def offered(bench: Bench, tool: str = "") -> dict[str, dict[str, Any]]:
-    """The entry by the path of each declared endpoint that holds it; inconclusive without any.
+    """Return the tool's entry by path of each declared endpoint with it; inconclusive without any.
 
-    `tool`: the entry of that one of the target's own tools instead.
+    `tool`: another of the target's own tools, instead of discovery.
     """
-    name, found = tool or bench.surface.discovery_tool, {}
+    name, entries = tool or bench.surface.discovery_tool, {}
     for endpoint in bench.surface.endpoints:
         with suppress(Inconclusive):
             client = bench.started.client(bench.agent, endpoint)
-            found[endpoint] = _entry(client, name)
-    bench.require(found, f"no declared endpoint offers {name}")
-    return found
+            entries[endpoint] = _entry(client, name)
+    bench.require(entries, f"no declared endpoint offers {name}")
+    return entries
 
 
 def elsewhere(bench: Bench, tool: str = "") -> list[str]:
-    """The endpoints beside the first that offer a tool of the target's own, or discovery."""
+    """Return the endpoints other than the first that offer this built-in tool, or discovery."""
     place = ("endpoints", bench.agent, tool)
-    found = bench.started.answers.get(place)
-    if found is None:
+    endpoints = bench.started.answers.get(place)
+    if endpoints is None:
         first = {"", bench.surface.endpoints[0], urlsplit(bench.started.access.url).path}
-        found = [one for one in offered(bench, tool) if one not in first]
-        bench.started.answers[place] = found
-    return list(found)
+        endpoints = [endpoint for endpoint in offered(bench, tool) if endpoint not in first]
+        bench.started.answers[place] = endpoints
+    return list(endpoints)
 
 
 def offered_anywhere(bench: Bench) -> dict[str, dict[str, Any]]:
-    """The same, and under `stdio` the entry over that transport where the target serves it."""
-    found = offered(bench)
+    """Return `offered`, and under `stdio` the entry over that transport where it is served."""
+    entries = offered(bench)
     if bench.agent is None and bench.started.access.stdio is not None:
         with bench.started.stdio() as client, suppress(Inconclusive):
-            found["stdio"] = _entry(client, bench.surface.discovery_tool)
-    return found
+            entries["stdio"] = _entry(client, bench.surface.discovery_tool)
+    return entries
 
 
 def _entry(client: Conversation, name: str) -> dict[str, Any]:

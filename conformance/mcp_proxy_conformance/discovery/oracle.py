@@ -1,4 +1,4 @@
-"""What the source allows: for the locks on a tool and the facts of a request, the right answers."""
+"""The oracle: right answers by the source, for a tool's locks and the facts of a request."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ __all__ = [
 ]
 
 ABSENT, CALLABLE = "absent", "callable"
-"""Where a tool is that has no status: nowhere in the answer, or among the callable entries."""
+"""Places of a tool without a status: nowhere in the answer, or among the callable entries."""
 
 LOCKED_CAP = 10
-"""SC-004: locked entries in one answer."""
+"""SC-004: maximum of locked entries in one answer."""
 
 BY_APPROVAL = frozenset({"pending_approval", "server_quarantined"})
 """The words of the pass over quarantined tools, which skips what config denies (FR-004)."""
 
 
 def allowed_statuses(state: ToolState) -> frozenset[str]:
-    """Where a flagged answer to the tool's own query may put it (FR-004.precedence).
+    """Return the tool's allowed places in a flagged answer to its own query (FR-004.precedence).
 
-    The words of the six statuses, `absent` and `callable`. More than one word where two passes
+    Places are the six status words, `absent` and `callable`. More than one word where two passes
     may list the tool, or where the source lets it go unlisted.
     """
     pending = state.approval is not None
@@ -54,11 +54,11 @@ def allowed_statuses(state: ToolState) -> frozenset[str]:
 
 
 def counted_as(state: ToolState) -> frozenset[str]:
-    """The words under which the server's counts may hold the tool, once (FR-010.sum).
+    """Return the words under which the server's counts may hold the tool, once (FR-010.sum).
 
-    Judged for enabled servers only: of a disabled one the tools may be unknown, and then absent.
-    Counts know no sixth status for certain, so a quarantined tool may stand under any but
-    `callable`, save that config comes first and leaves no user's reason (SC-003.listing).
+    Judged for enabled servers only: the tools of a disabled one may be unknown, and then absent.
+    Counts need not have a sixth status, so a quarantined tool may be counted under any word but
+    `callable`, except that config comes first and excludes a user's reason (SC-003.listing).
     """
     if state.server_off:
         return frozenset({"server_disabled", ABSENT})
@@ -69,17 +69,17 @@ def counted_as(state: ToolState) -> frozenset[str]:
 
 
 def is_withheld(state: ToolState) -> bool:
-    """Whether nobody has vouched for what the tool's server now says of it (FR-003, FR-004)."""
+    """Whether the server's current description of the tool is not vouched for (FR-003, FR-004)."""
     return state.quarantined or state.approval is not None
 
 
 def is_hidden(state: ToolState) -> bool:
-    """Whether what the tool's server now says of it may be told by nobody (section 3)."""
+    """Whether the server's current description of the tool must not be shown (section 3)."""
     return state.approval is not None or (state.quarantined and not state.config and not state.user)
 
 
 def cap(limit: float | None) -> int:
-    """How many locked entries an answer may hold; without a usable limit, ten (FR-006.cap)."""
+    """Return the most locked entries of an answer; ten without a usable limit (FR-006.cap)."""
     usable = limit is not None and limit >= 1 and limit == limit // 1
     return min(int(limit), LOCKED_CAP) if usable and limit is not None else LOCKED_CAP
 
@@ -99,5 +99,5 @@ def may_have_note(*, callables: int, revealed: int) -> bool:
 
 
 def remediation_keys(statuses: Iterable[str]) -> frozenset[str]:
-    """The keys of the map beside entries of these statuses, those after the cap (FR-005.keys)."""
+    """Return the map's keys for entries, after the cap, of these statuses (FR-005.keys)."""
     return frozenset(statuses)

@@ -1,4 +1,4 @@
-"""Whether a target has the feature at all: looked at once, before any check."""
+"""Presence of the feature in a target, probed once before any check."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ WORLD = World(
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Why nothing can be checked; `violated`: whether that is a breach, of that clause."""
+    """The reason why nothing can be checked; `violated`: whether that breaches `clause`."""
 
     why: str
     violated: bool
@@ -41,24 +41,25 @@ class Missing:
 
 
 def missing(started: Started) -> Missing | None:
-    """Why a target started on `WORLD` has no such feature; None when it has it.
+    """Return why a target started on `WORLD` lacks the feature; None when it has it.
 
-    It has when the discovery tool names the flag, or when the flag brings up anything locked. One
-    that is not asked without the flag cannot be set up: that no tool is callable shows nothing.
+    The feature is present if the discovery tool names the flag or the flag reveals a locked tool.
+    A target that requires the flag and refuses calls without it breaches FR-001.declared: it
+    cannot be set up, since the absence of callable tools would prove nothing.
     """
     surface = started.target.surface
     tools = started.client(endpoint=surface.endpoints[0]).tools()
-    found = next((one for one in tools if one.get("name") == surface.discovery_tool), None)
-    if found is None:
+    tool = next((entry for entry in tools if entry.get("name") == surface.discovery_tool), None)
+    if tool is None:
         return Missing(no_tool(surface.discovery_tool, tools), violated=False)
-    if requires_flag(found) and (refused := _plain_refusal(started)):
-        told = f"{surface.discovery_tool} requires {FLAG}, and refuses a call without it"
-        why = f"FR-001.declared: {told}: {cut(refused, LONGEST_NAME)}"
+    if requires_flag(tool) and (refused := _plain_refusal(started)):
+        reason = f"{surface.discovery_tool} requires {FLAG}, and refuses a call without it"
+        why = f"FR-001.declared: {reason}: {cut(refused, LONGEST_NAME)}"
         return Missing(why, violated=True, clause="FR-001.declared")
-    if names_flag(found):
+    if names_flag(tool):
         return None
-    poll(lambda: _asked(started, OPEN).tools, bool, started.target.ready_s)
-    flagged = poll(lambda: _asked(started, LOCKED, True), _has_section, started.target.settle_s)
+    poll(lambda: _ask(started, OPEN).tools, bool, started.target.ready_s)
+    flagged = poll(lambda: _ask(started, LOCKED, True), _has_section, started.target.settle_s)
     if _has_section(flagged):
         return None
     why = f"{no_mention(surface.discovery_tool)}, and it brings up nothing that is locked"
@@ -66,15 +67,15 @@ def missing(started: Started) -> Missing | None:
 
 
 def no_tool(name: str, tools: Sequence[dict[str, Any]]) -> str:
-    """The sentence for an endpoint without a discovery tool; the first tools are named."""
-    shown = [cut(str(one.get("name")), LONGEST_NAME) for one in tools[:SHOWN]]
+    """Return the message for an endpoint without a discovery tool; it names the first tools."""
+    shown = [cut(str(tool.get("name")), LONGEST_NAME) for tool in tools[:SHOWN]]
     more = [f"and {len(tools) - SHOWN} more"] if len(tools) > SHOWN else []
-    told = ", ".join([*shown, *more]) or "none"
-    return f"no discovery tool named {name!r} on this endpoint (tools: {told})"
+    names = ", ".join([*shown, *more]) or "none"
+    return f"no discovery tool named {name!r} on this endpoint (tools: {names})"
 
 
 def no_mention(name: str) -> str:
-    """The sentence for a discovery tool that does not tell of the flag."""
+    """Return the message for a discovery tool that does not name the flag."""
     return f"FR-014.described: {name} names {FLAG} neither in its description nor in its schema"
 
 
@@ -87,26 +88,24 @@ def names_flag(tool: dict[str, Any]) -> bool:
 
 
 def requires_flag(tool: dict[str, Any]) -> bool:
-    """Whether the schema of a tool asks for the flag in each call."""
+    """Whether a tool's schema requires the flag."""
     schema = tool.get("inputSchema")
     required = schema.get("required") if isinstance(schema, dict) else None
     return isinstance(required, list) and FLAG in required
 
 
 def _plain_refusal(started: Started) -> str:
-    """What a call without the flag is refused with, as long as it is; empty if it is not."""
-    plain = poll(
-        lambda: _asked(started, OPEN).error, lambda error: not error, started.target.ready_s
-    )
+    """Return the error of calls without the flag if it persists for the ready time, else ""."""
+    plain = poll(lambda: _ask(started, OPEN).error, lambda error: not error, started.target.ready_s)
     return plain or ""
 
 
 def cut(text: str, longest: int) -> str:
-    """The text, at most so many characters of it."""
+    """Shorten the text to at most `longest` characters."""
     return text if len(text) <= longest else text[: longest - 3] + "..."
 
 
-def _asked(started: Started, query: str, flag: Any = ABSENT) -> Answer:
+def _ask(started: Started, query: str, flag: Any = ABSENT) -> Answer:
     first = started.target.surface.endpoints[0]
     return discover(started, query, include_disabled=flag, endpoint=first)
 
@@ -118,7 +117,7 @@ def _has_section(answer: Answer) -> bool:
 def breach(
     why: str, stage: str, messages: tuple[str, ...] = (), clause: str = "FR-014.described"
 ) -> Result:
-    """What is found without any check: a flag that is named nowhere, or that each call needs."""
+    """Make the finding of the probe: a flag that is named nowhere, or that each call requires."""
     return Result(
         check="presence",
         case=None,

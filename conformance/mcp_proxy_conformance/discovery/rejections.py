@@ -1,4 +1,4 @@
-"""What a target says when it refuses a call, compared with its own words and read for its class."""
+"""Rejections of calls: compared with the target's own words, and judged by class of lock."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CONFIG_WORD = "disabled_by_config"
 def rejection(bench: Bench, key: ToolKey, *, surface: int = 0) -> Called:
     """Call a tool that is expected to be refused; inconclusive when it reaches its upstream.
 
-    A tool that does not exist may be asked for upstream: whose refusal it gets is left open.
+    A call of a tool that does not exist may reach the upstream: either side may refuse it.
     """
     called = bench.call(key, surface=surface)
     bench.require(key not in bench.tools or not called.reached, f"{key} is not refused")
@@ -28,40 +28,40 @@ def rejection(bench: Bench, key: ToolKey, *, surface: int = 0) -> Called:
 
 
 def own_words(bench: Bench, key: ToolKey, *, surface: int = 0) -> str:
-    """The words that two equal refused calls have in common, names masked: no id, no time."""
+    """Return the words that two equal refusals share, names masked: without ids and times."""
     calls = [rejection(bench, key, surface=surface) for _ in range(2)]
     first, second = (_nameless(bench, called).split() for called in calls)
     return " ".join(a for a, b in zip(first, second, strict=False) if a == b)
 
 
 def read_as(bench: Bench, key: ToolKey, status: str, *, surface: int = 0) -> str:
-    """How the refusal of a tool reads for a class of lock: a Judgement, pinned texts included."""
+    """Judge the refusal of a tool for a class of lock: a Judgement, pinned texts included."""
     pins = bench.started.target.pins.items()
-    told = masked(bench, rejection(bench, key, surface=surface).text, key)
+    refusal = masked(bench, rejection(bench, key, surface=surface).text, key)
     known = {masked(bench, text, key): word for text, word in pins}
-    return judge(told, status, pins=known)
+    return judge(refusal, status, pins=known)
 
 
 def read_as_policy(bench: Bench, keys: Iterable[ToolKey], *, surface: int = 0) -> dict[str, str]:
-    """How each refusal reads for a config lock; inconclusive when that is all that is unclear.
+    """Judge each refusal for a config lock; raises Unread if some are unreadable, none wrong.
 
-    Without reading, the target's own text for a user lock or a pending approval convicts.
+    An unreadable text that equals the target's own for a user lock or an approval is wrong.
     """
     pure: list[dict[str, Any]] = [{"user": True}, {"approval": "pending"}, {"approval": "changed"}]
     theirs = {own_words(bench, key) for lock in pure for key in bench.locked(**lock)[:1]}
-    told = {key: read_as(bench, key, CONFIG_WORD, surface=surface) for key in keys}
-    for key, outcome in told.items():
+    outcomes = {key: read_as(bench, key, CONFIG_WORD, surface=surface) for key in keys}
+    for key, outcome in outcomes.items():
         if outcome == "unrecognised" and own_words(bench, key) in theirs:
-            told[key] = "the text of a lock that is the user's to lift"
-    unread = [key for key, outcome in told.items() if outcome == "unrecognised"]
-    if unread and set(told.values()) <= {"conveys", "unrecognised"}:
+            outcomes[key] = "the text of a lock that is the user's to lift"
+    unread = [key for key, outcome in outcomes.items() if outcome == "unrecognised"]
+    if unread and set(outcomes.values()) <= {"conveys", "unrecognised"}:
         text = rejection(bench, unread[0], surface=surface).text
         raise Unread(text)
-    return {str(key): outcome for key, outcome in told.items()}
+    return {str(key): outcome for key, outcome in outcomes.items()}
 
 
 def status_of_lock(state: ToolState) -> str:
-    """The status word of a lock on an enabled server, by the fixed order of the source."""
+    """Return the status word of a lock on an enabled server, by the source's fixed order."""
     if state.config:
         return CONFIG_WORD
     if state.quarantined:
@@ -70,10 +70,10 @@ def status_of_lock(state: ToolState) -> str:
 
 
 def tells_reason(bench: Bench, key: ToolKey, text: str, open_text: str) -> str:
-    """By what a text tells the reason of a tool's lock; empty when it does not.
+    """Return the part of a text that reveals the reason of a tool's lock; empty without one.
 
-    `open_text` is what the same caller is told of an unlocked tool beside it: a text that is no
-    different tells nothing. Both are `own_words` of the caller; the lock's own text is the admin's.
+    `open_text` is the same caller's refusal for an unlocked tool of that server: an equal text
+    reveals nothing. Both are `own_words` of the caller; the lock's own text is the admin's.
     """
     if text == open_text:
         return ""
@@ -91,7 +91,7 @@ def tells_reason(bench: Bench, key: ToolKey, text: str, open_text: str) -> str:
 
 
 def _nameless(bench: Bench, called: Called) -> str:
-    """The text without any trace of the tool's names, so that only what is said is compared."""
+    """Mask every trace of the tool's names in the text, so that only the wording is compared."""
     key = called.key
     if key not in bench.tools:
         names = [key.tool, key.server]

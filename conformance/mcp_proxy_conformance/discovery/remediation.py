@@ -1,4 +1,4 @@
-"""Judges a remediation or rejection text: does it convey its lock's remedy, or name a wrong one?"""
+"""Judge of remediation and rejection texts: whether they name their lock's or a wrong remedy."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -77,7 +77,7 @@ def claims_operator_policy(text: str) -> bool:
 
 @lru_cache(maxsize=TEXTS_KEPT)
 def tells_user_act(text: str) -> bool:
-    """Whether the text tells the user or the agent to enable, approve or review something."""
+    """Whether the text asks the user or the agent to enable, approve or review something."""
     acts = Reading(text[:LONGEST_READ]).live
     return any(act.verb not in ("use", "change") and act.doer != "operator" for act in acts)
 
@@ -95,7 +95,7 @@ def _read(text: str, status: str) -> Judgement:
 
 
 def _goes_alone(read: Reading) -> bool:
-    """Whether it speaks of what is done by itself, or by the reader alone, and does not deny it."""
+    """Whether the text affirms acts that happen by themselves or by the reader alone."""
     return read.says(r"\bself\b") and not read.denies(ANY_ACT, "you")
 
 
@@ -127,7 +127,7 @@ _ANOTHER_WAY = (
     rf"|(?:server|tool) is )|\byou have (?:go|{ANY_ACT})/ed"
     r"|\bnot (?:need )?exist|(?<!not )\bsuffice"
 )
-"""What opens a way beside the remedy, or says that there is none."""
+"""Phrases that name a way other than the remedy, or deny that there is one."""
 _SPARES_USER = (
     r"\bnot (?:[^\s.]+ ){0,3}?ask(?:/ing\b|(?:/ing)? (?:in )?(?:user|someone))|\buntil later\b"
     r"|\b(?:user|someone) (?:\S+ )?not (?:\S+ ){0,2}be ask"
@@ -152,7 +152,10 @@ _BLAMED = (
 
 
 def _of_config(read: Reading) -> bool:
-    """Operator policy; every act is denied or the operator's, as to edit the configuration is."""
+    """Whether it names operator policy, and every act is denied or the operator's.
+
+    To edit the configuration counts as an act of the operator.
+    """
     named = read.says(r"\b(?:operator|policy)\b") and not read.says(_DISCLAIMED, _LOOPHOLE)
     edit = any(act.on == "policy" for act in read.live) and read.says(_POLICY_TOLD)
     theirs = all(
@@ -163,7 +166,7 @@ def _of_config(read: Reading) -> bool:
 
 
 def _of_user(read: Reading) -> bool:
-    """The user turned it off and can turn it on."""
+    """Whether it says that the user turned the tool off and can turn it on."""
     return (
         read.tells_only(ENABLE, "user|someone|nobody")
         and read.says(r"\b(?:user|someone|place)\b")
@@ -173,16 +176,16 @@ def _of_user(read: Reading) -> bool:
 
 
 def _of_pending(read: Reading) -> bool:
-    """Waits for the user's approval."""
-    told = read.tells_only(f"{APPROVE}|{REVIEW}", "user|someone|nobody")
-    awaited = told or (not read.live and read.says(_APPROVAL))
+    """Whether it says that the tool waits for the user's approval."""
+    prescribed = read.tells_only(f"{APPROVE}|{REVIEW}", "user|someone|nobody")
+    awaited = prescribed or (not read.live and read.says(_APPROVAL))
     return awaited and not read.denies(f"{APPROVE}|{REVIEW}") and _is_no_other(read)
 
 
 def _of_quarantined(read: Reading) -> bool:
-    """Waits for a review of the server."""
-    told = read.tells_only(f"{APPROVE}|{REVIEW}")
-    awaited = told or (not read.live and read.says(_APPROVAL, _SECURITY_REVIEW))
+    """Whether it says that the tool waits for a review of the server."""
+    prescribed = read.tells_only(f"{APPROVE}|{REVIEW}")
+    awaited = prescribed or (not read.live and read.says(_APPROVAL, _SECURITY_REVIEW))
     on_tool = any(act.on == "tool" and act.verb not in ("review", "inspect") for act in read.live)
     denied = read.denies(f"{APPROVE}|{REVIEW}")
     named = read.says(r"\b(?:server|quarantine|release)\b")
@@ -190,7 +193,7 @@ def _of_quarantined(read: Reading) -> bool:
 
 
 def _of_server_off(read: Reading) -> bool:
-    """The server is to be enabled first."""
+    """Whether it says that the server must be enabled first."""
     off = read.says(_SERVER_OFF) or any(act.on == "server" for act in read.live)
     on_server = all(act.on == "server" or (off and act.on != "tool") for act in read.live)
     denied = any(
@@ -200,18 +203,18 @@ def _of_server_off(read: Reading) -> bool:
 
 
 def _of_unknown(read: Reading) -> bool:
-    """The reason is not known; nobody is blamed and no act is ordered."""
+    """Whether it says that the reason is unknown, blames no one and orders no act."""
     return read.says(_UNDETERMINED) and not read.live and not read.says(_BLAMED)
 
 
 def _is_not_policy(read: Reading) -> bool:
-    """Whether it names no policy but to deny it, and does not spare the user."""
+    """Whether it names no policy except to deny it, and does not exempt the user."""
     spoken = re.sub(_NOT_THEIRS, "", read.bare)
     return not read.says(_SPARES_USER) and re.search(r"\bpolicy\b", spoken) is None
 
 
 def _is_no_other(read: Reading) -> bool:
-    """Whether it is neither an operator's nor a server's lock."""
+    """Whether it describes neither an operator's nor a server's lock."""
     spoken = re.sub(_NOT_THEIRS, "", read.bare)
     on_server = any(act.on == "server" for act in read.live)
     return _is_not_policy(read) and not on_server and re.search(r"\boperator\b", spoken) is None
@@ -243,7 +246,7 @@ def _is_beyond_doubt(read: Reading) -> bool:
 
 
 def _is_wrong(read: Reading, status: str) -> bool:
-    """Whether it tells a wrong act, or only another class's remedy."""
+    """Whether it orders a wrong act, or gives only another class's remedy."""
     acts = [
         act
         for act in read.live

@@ -1,4 +1,4 @@
-"""Acts that a remediation text speaks of: by whom, on what, and whether they are denied."""
+"""Acts in a remediation text: their doer, their object, and whether they are denied."""
 
 import re
 from collections.abc import Iterator
@@ -59,11 +59,11 @@ class Act:
     comes_after: bool
     """A use for the time after the remedy: `before it is called`, `then retry`."""
     is_outright: bool
-    """Whether it is done to the locked thing itself, as far as its words tell."""
+    """Whether it is done to the locked thing itself, by the wording."""
 
 
 class Reading:
-    """One text in canonical words, with its acts; what only points to discovery is left out."""
+    """One text in canonical words, with its acts; mere pointers to discovery are left out."""
 
     def __init__(self, text: str) -> None:
         self.plain = plain(text)
@@ -78,7 +78,7 @@ class Reading:
         return any(re.search(pattern, self.bare) for pattern in patterns)
 
     def tells_only(self, verbs: str, doers: str = DOERS) -> bool:
-        """Whether acts are told, and all of them have such a verb and doer."""
+        """Whether the text orders acts, all of them with such a verb and doer."""
         return bool(self.live) and all(
             re.fullmatch(verbs, act.verb) and re.fullmatch(doers, act.doer) for act in self.live
         )
@@ -91,7 +91,7 @@ class Reading:
         )
 
     def asks_for_acts(self) -> bool:
-        """Whether a question speaks of acts, other than whether the reader could ask the user."""
+        """Whether a question contains acts, other than whether the reader could ask the user."""
         questions = [canonical(part) for part in re.findall(r"[^.!?]*\?", self.plain)]
         return any(
             any(_acts(question)) and not re.search(r"\b(?:can|need) you .*\bask\b", question)
@@ -100,7 +100,7 @@ class Reading:
 
 
 def _points_to_discovery(clause: str) -> bool:
-    """Whether it only says `see retrieve_tools with include_disabled`."""
+    """Whether the clause only says `see retrieve_tools with include_disabled`."""
     acts = [act.verb for act in _acts(clause)]
     return "pointer" in clause and acts.count("use") <= 1 and {*acts} <= {"use", "change"}
 
@@ -115,32 +115,32 @@ def _acts(text: str) -> Iterator[Act]:
             at = clause.find(statement, at)
             doer = carried if _GOES_ON.match(statement) else "nobody"
             last = 0
-            for found in _ACT.finditer(statement):
-                ahead, behind = statement[: found.start()], statement[found.end() :]
-                if _is_noun(found, ahead, behind):
+            for match in _ACT.finditer(statement):
+                ahead, behind = statement[: match.start()], statement[match.end() :]
+                if _is_noun(match, ahead, behind):
                     continue
-                verb = found["done"] or found["verb"]
+                verb = match["done"] or match["verb"]
                 verb = last_verb if verb == "repeat" else verb
                 last_verb = last_verb if verb == "use" else verb
                 doer = _doer(ahead[last:], behind, doer)
-                denied = _is_denied(found, ahead, behind)
-                denied |= vain is not None and at + found.end() <= vain.end()
+                denied = _is_denied(match, ahead, behind)
+                denied |= vain is not None and at + match.end() <= vain.end()
                 yield Act(
                     verb=verb,
                     doer=doer,
-                    on=_object(found, ahead, behind),
+                    on=_object(match, ahead, behind),
                     is_denied=denied,
                     comes_after=verb == "use" and _comes_after(ahead, behind, remedied=remedied),
                     is_outright=_OF_ALL.match(behind) is not None,
                 )
                 remedied |= not denied and verb not in ("use", "change")
-                last = found.end()
+                last = match.end()
             people = _PERSON.findall(statement)
             carried = people[-1] if people and doer in ("nobody", people[-1]) else doer
 
 
 def _doer(ahead: str, behind: str, before: str) -> str:
-    """The nearest person before the act, or whom it is left to behind it."""
+    """Return the nearest person before the act, or the one after it to whom it is left."""
     if _BY_YOURSELF.match(behind):
         return "you"
     if people := _PERSON.findall(ahead):
@@ -149,24 +149,24 @@ def _doer(ahead: str, behind: str, before: str) -> str:
     return left_to[1] if left_to else before
 
 
-def _is_noun(found: re.Match[str], ahead: str, behind: str) -> bool:
-    """Whether it is a thing, as in `the change`, or done to the logs."""
-    looks = (found["done"] or found["verb"]) in ("review", "inspect")
+def _is_noun(match: re.Match[str], ahead: str, behind: str) -> bool:
+    """Whether the match is a noun, as in `the change`, or an act on the logs."""
+    looks = (match["done"] or match["verb"]) in ("review", "inspect")
     of_logs = re.match(r" (?:(?:the|server|is|tool|in) )*logs", behind)
     if looks and (of_logs or re.search(r"\blogs (?:can )?$", ahead)):
         return True
-    if found["done"] or "/" in found[0]:
+    if match["done"] or "/" in match[0]:
         return False
-    opens = not ahead.strip() and found[0] in ("change", "use") and _NOUN_FIRST.match(behind)
+    opens = not ahead.strip() and match[0] in ("change", "use") and _NOUN_FIRST.match(behind)
     return bool(opens or (_NOUN_BEFORE.search(ahead) and _NOUN_AFTER.match(behind)))
 
 
-def _is_denied(found: re.Match[str], ahead: str, behind: str) -> bool:
-    """Whether one negation stands right before it, or behind it where it is a thing."""
+def _is_denied(match: re.Match[str], ahead: str, behind: str) -> bool:
+    """Whether one negation directly precedes the act, or follows it where it is a gerund."""
     if ahead.endswith("lock/ed in "):
         return True
     negations = len(re.findall(r"\b(?:not|stop)\b", ahead))
-    if found[0].endswith("/ing") and not negations:
+    if match[0].endswith("/ing") and not negations:
         return re.search(r"\b(?:can|is|have|need) not\b|\bnot way\b", behind) is not None
     return negations == 1 and _DENIED.search(ahead) is not None
 
@@ -183,8 +183,8 @@ def _comes_after(ahead: str, behind: str, *, remedied: bool) -> bool:
     return later or (joined is not None and remedied)
 
 
-def _object(found: re.Match[str], ahead: str, behind: str) -> str:
-    if "server" in found[0]:
+def _object(match: re.Match[str], ahead: str, behind: str) -> str:
+    if "server" in match[0]:
         return "server"
     if re.match(r" (?:the |in |tool in )*policy\b", behind):
         return "policy"

@@ -1,4 +1,4 @@
-"""Canonical form of English remediation texts: each known word replaced by what it stands for."""
+"""Canonical form of English remediation texts: each known word replaced by its meaning."""
 
 import re
 import unicodedata
@@ -10,9 +10,9 @@ import msgspec
 from mcp_proxy_conformance.catalogue.resources import fixtures_dir
 
 MASKED_NAME = "masked_name"
-"""What `mask` leaves where a tool or server name stood."""
+"""The replacement of tool and server names in `mask`."""
 UNREAD = "~"
-"""Stands before a word of the canonical form that is not in the word lists."""
+"""Prefix of a word of the canonical form that is not in the word lists."""
 TEXTS_KEPT = 500
 Phrases = tuple[str, ...]
 
@@ -29,14 +29,14 @@ class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 @cache
 def words() -> Words:
-    """The word lists, read once."""
+    """Return the word lists, read once."""
     path = fixtures_dir() / "remediation" / "words.json"
     return msgspec.json.decode(path.read_bytes(), type=Words)
 
 
 @cache
 def _canonical_words() -> dict[str, str]:
-    """Every known phrase and its canonical word; a harmless phrase has none."""
+    """Map every known phrase to its canonical word; a harmless phrase to an empty one."""
     listed = words()
     known = dict.fromkeys(listed.harmless, "")
     for verb, entries in listed.verbs.items():
@@ -45,7 +45,7 @@ def _canonical_words() -> dict[str, str]:
 
 
 def _forms(entry: str) -> Iterator[tuple[str, str]]:
-    """The forms of a verb, each with its ending; `undo/undid/undone` lists irregular ones."""
+    """Yield the forms of a verb, each with its ending; `undo/undid/undone` lists irregular ones."""
     base, *irregular = entry.split("/")
     head, _, rest = base.partition(" ")
     tail = rest and f" {rest}"
@@ -63,10 +63,10 @@ def _forms(entry: str) -> Iterator[tuple[str, str]]:
 
 
 def mask(text: str, names: Iterable[str]) -> str:
-    """The text with tool and server names replaced by one word that says nothing.
+    """Replace tool and server names in the text by one word without meaning.
 
-    A name that names an operator or denies stays: taking it out could only make a lawful text look
-    unlawful. Any other word of the lists is taken out only where it is quoted.
+    A name that means an operator, a policy or a negation stays: removing it could only make a
+    lawful text look unlawful. Any other word of the lists is removed only where it is quoted.
     """
     for name in sorted(filter(str.strip, names), key=len, reverse=True):
         meaning = _canonical_words().get(name.lower())
@@ -110,7 +110,7 @@ _NAMES = (
     (re.compile(r"\{(?:\w+[_.])?(tool|server)(?:[_.]\w+)?\}"), r" the \1 "),
     (re.compile(r"\{\w+\}|\b[a-z0-9]+(?:_[a-z0-9]+)+\b|(?<=[\"'`])[\w-]+(?=[\"'`])"), " tool "),
 )
-"""Emphasis, numbers of steps, places, identifiers, placeholders; names say nothing."""
+"""Emphasis, step numbers, addresses, identifiers, placeholders; names have no meaning."""
 _SPLIT_ON = re.compile(
     r"\b(turn|switch|flip|flick|put|bring|toggle)(s|ed|ing|ting)? "
     r"((?:(?!off\b|on\b|and\b|to\b)[\w'-]+ ){1,4}?)(back on|on|back)\b(?! (?:the|their|its|your)\b)"
@@ -123,10 +123,10 @@ _CLAUSE_END = frozenset('.!?;:()[]{}"|>…\n')
 
 
 def plain(text: str) -> str:
-    """The text in lower case, compatibility-normalised, with contractions written out."""
+    """Return the text in lower case, compatibility-normalised, with contractions written out."""
 
-    def written_out(found: re.Match[str]) -> str:
-        code, blank, sign = found.groups()
+    def written_out(match: re.Match[str]) -> str:
+        code, blank, sign = match.groups()
         return chr(int(code, 16)) if code else (" . " if blank else str(sign))
 
     text = unicodedata.normalize("NFKC", _ESCAPE.sub(written_out, text).translate(_TYPOGRAPHY))
@@ -144,16 +144,16 @@ def is_english(text: str) -> bool:
 
 
 def has(phrases: Phrases, text: str) -> bool:
-    """Whether any of the phrases stands in the text as whole words."""
+    """Whether any of the phrases occurs in the text as whole words."""
     return re.search(rf"\b(?:{'|'.join(map(re.escape, phrases))})\b", text) is not None
 
 
 @lru_cache(maxsize=TEXTS_KEPT)
 def canonical(text: str) -> str:
-    """The text in canonical words, clauses parted by ` . `; `~` before a word that is not known.
+    """Return the text in canonical words, clauses parted by ` . `, unknown words prefixed with `~`.
 
-    `You can't switch this on.` becomes `you can not enable tool .`; of a verb, `/ing` and `/ed`
-    tell its form.
+    `You can't switch this on.` becomes `you can not enable tool .`; `/ing` and `/ed` mark the
+    form of a verb.
     """
     read = plain(text)
     for name, stand_in in _NAMES:
@@ -164,12 +164,12 @@ def canonical(text: str) -> str:
     return " ".join(filter(None, _canonical(tokens)))
 
 
-def _without_name(stand_in: str, found: re.Match[str]) -> str:
-    """What is read in the place of a name; one that is in the lists is read as that."""
-    meaning = _canonical_words().get(found[0])
+def _without_name(stand_in: str, match: re.Match[str]) -> str:
+    """Return the replacement of a name; a name in the word lists keeps its meaning."""
+    meaning = _canonical_words().get(match[0])
     if meaning is None:
-        return found.expand(stand_in)
-    return found[0] if found[0].isalpha() else f" {meaning} "
+        return match.expand(stand_in)
+    return match[0] if match[0].isalpha() else f" {meaning} "
 
 
 def _canonical(tokens: list[str]) -> Iterator[str]:
@@ -192,5 +192,5 @@ def _canonical(tokens: list[str]) -> Iterator[str]:
 
 @cache
 def _longest_phrase() -> int:
-    """Words in the longest phrase."""
+    """Return the number of words in the longest phrase."""
     return max(phrase.count(" ") + 1 for phrase in _canonical_words())

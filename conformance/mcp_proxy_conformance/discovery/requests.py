@@ -1,4 +1,4 @@
-"""Requests to a started proxy, and what one call through it did."""
+"""Requests to a started proxy, and the result of one call through it."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class _Absent:
 
 ABSENT: Any = _Absent()
 ANSWERED = "answered"
-"""What is remembered of a target that has answered a request without the flag."""
+"""Mark of a target that has answered a request without the flag."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Called:
-    """What one call through the proxy did: the text told, and whether the upstream saw it."""
+    """The result of one call through the proxy: its reply, and whether the upstream saw it."""
 
     key: ToolKey
     reply: ToolReply
@@ -36,7 +36,7 @@ class Called:
 
     @property
     def served(self) -> bool:
-        """Whether the upstream saw it and the answer is no error: the tool is not locked."""
+        """Whether the upstream saw it and the answer is not an error: the tool is not locked."""
         return self.reached and self.reply.error is None and not self.reply.is_error
 
     @property
@@ -55,7 +55,7 @@ def call(
     surface: int = 0,
     agent: str | None = None,
 ) -> Called:
-    """Call a tool through the proxy, and look whether its upstream counted it."""
+    """Call a tool through the proxy, and observe whether its upstream counted it."""
     template, upstream = started.target.surface.calls[surface], started.servers[key.server]
     tool, filled = template.filled(key, arguments or {})
     before = upstream.calls(key.tool)
@@ -72,11 +72,11 @@ def discover(
     endpoint: str = "",
     agent: str | None = None,
 ) -> Answer:
-    """One discovery call; what is ABSENT is not sent.
+    """Make one discovery call; an ABSENT argument is not sent.
 
     Raises:
-        Misshapen: The answer cannot be read; it breaks FR-001.accepts where others could be.
-        ProtocolFault: There is no answer that is a message of the protocol.
+        Misshapen: The answer cannot be read; it breaks FR-001.accepts where earlier ones could.
+        ProtocolFault: The answer is missing or not a message of the protocol.
     """
     names = started.target.surface
     arguments = {names.query: query}

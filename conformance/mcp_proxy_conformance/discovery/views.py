@@ -1,4 +1,4 @@
-"""Each case is looked at from a second place as well: an endpoint, a call surface, an agent."""
+"""Second views of a case: from another endpoint, by another call surface, as an agent."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from mcp_proxy_conformance.wire.faults import ProtocolFault
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A place to look from: its name, a bench there, and the call surface that it calls by."""
+    """A view of a target: its name, its bench, and the number of its call surface."""
 
     name: str
     bench: Bench
@@ -31,10 +31,10 @@ class View:
 
 
 def looked_at(case: Case, bench: Bench) -> Comparison:
-    """The case as the administrator sees it at the first endpoint, and from one place more.
+    """Compare a case as the administrator at the first endpoint, and from one other view.
 
-    The second place goes round from case to case. What cannot be judged there is left out: the
-    first place has the controls, and the clauses of that place have checks of their own.
+    The other view rotates from case to case. If it cannot be judged it is left out: the first view
+    has the controls, and the clauses of other views have checks of their own.
     """
     compared = lay_out(case, bench)
     if case.then.as_without_flag:
@@ -48,7 +48,7 @@ def looked_at(case: Case, bench: Bench) -> Comparison:
 
 
 def compare_forms(case: Case, bench: Bench, compared: Comparison) -> None:
-    """The request without its flag: the same bytes where that is false, else the same callables."""
+    """Compare with the request without the flag: equal bytes if it is false, else equal tools."""
     when = case.when
     view = bench if when.agent is None else bench.as_agent(when.agent)
     limit: dict[str, Any] = (
@@ -66,17 +66,17 @@ def compare_forms(case: Case, bench: Bench, compared: Comparison) -> None:
                         breaks=["FR-006.callables"])  # fmt: skip
     else:
         unlike = unequal(view, [{"query": when.query, **limit}])
-        told = [repr(one) for several in unlike.values() for one in several]
-        compared.truth("bytes of the flag's false form", told, holds=not told,
+        differences = [repr(difference) for several in unlike.values() for difference in several]
+        compared.truth("bytes of the flag's false form", differences, holds=not differences,
                        allowed="as without it", breaks=["FR-002.absent-is-false"])  # fmt: skip
 
 
 def views(case: Case, bench: Bench) -> list[View]:
-    """The other places from which this target lets the case be looked at."""
-    found = list(_ways(case, bench) if case.when.do == "call" else _endpoints(case, bench))
+    """Return the other views of this case that the target offers."""
+    others = list(_ways(case, bench) if case.when.do == "call" else _endpoints(case, bench))
     if case.when.agent is None:
-        found += [View(f"as agent {view.agent}", view) for view in everywhere(bench)]
-    return found
+        others += [View(f"as agent {view.agent}", view) for view in everywhere(bench)]
+    return others
 
 
 def _endpoints(case: Case, bench: Bench) -> Iterator[View]:
@@ -87,7 +87,7 @@ def _endpoints(case: Case, bench: Bench) -> Iterator[View]:
 
 
 def _ways(case: Case, bench: Bench) -> Iterator[View]:
-    """The call surfaces that reach a callable tool of the same server and annotations."""
+    """Yield the call surfaces that reach a callable tool of the same server and annotations."""
     wanted = key(case.when.tool or "")
     own = bench.tools[wanted].annotations if wanted in bench.tools else None
     free = [k for k in sorted(bench.armed.called) if bench.states[k].callable]

@@ -1,1 +1,1 @@
-"""Reports: the JSON document of a run, and what is rendered from it."""
+"""Reports: the JSON document of a run, and its renderings."""

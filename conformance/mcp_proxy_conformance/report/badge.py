@@ -11,14 +11,14 @@ from mcp_proxy_conformance.verdict.redaction import inert
 
 COLORS = {CONFORMANT: "brightgreen", VIOLATED: "red", INCOMPLETE: "yellow", STALE: "orange"}
 OTHER = "lightgrey"
-"""Of runs that judged nothing: a declaration, a target or the suite was at fault."""
+"""Colour of a run that judged nothing: a declaration, the target or the suite is at fault."""
 DEVIATING = "yellowgreen"
-"""Of runs that pass with deviations."""
+"""Colour of a run that passes with deviations."""
 MOST = 60
 
 
 def render(report: Report) -> str:
-    """Profile and headline, coloured by the exit code."""
+    """Render the profile and the headline, coloured by the exit code."""
     badge = {
         "schemaVersion": 1,
         "label": _line(profile_of(report)),
@@ -35,5 +35,5 @@ def _color(report: Report) -> str:
 
 
 def _line(text: str) -> str:
-    """The text on one line; shields shows no empty message."""
+    """Return the text on one line; `unknown` if empty, which shields would not show."""
     return " ".join(inert(text).split())[:MOST] or "unknown"

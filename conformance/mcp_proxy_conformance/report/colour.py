@@ -1,4 +1,4 @@
-"""Lines for a terminal: inert, and with the colour of the verdict that begins them."""
+"""Terminal lines, escaped and coloured by the verdict they begin with."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import TextIO
 from mcp_proxy_conformance.verdict.redaction import disarmed, inert
 
 COLOURS = {"fail": "1;31", "error": "1;31", "inconclusive": "33", "waived": "36", "pass": "32"}
-"""Of verdicts, as a terminal knows them; the words carry the meaning, colour only helps."""
+"""ANSI colour code of each verdict; the words carry the meaning, colour only helps."""
 WIDEST = 400
-"""Characters of a line that a target may have a say in."""
+"""Characters of a line whose text a target may influence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line; `verdict` gives its first word a colour, `whole` is never cut."""
+    """A line; `verdict` colours its first word, and a `whole` line is never cut."""
 
     text: str = ""
     verdict: str = ""
@@ -34,22 +34,22 @@ def wanted(stream: TextIO, environment: Mapping[str, str] = os.environ) -> bool:
 
 
 def painted(lines: Iterable[Line], *, colour: bool) -> str:
-    """The lines as one text; nothing in a line is a line break, an escape or a control."""
+    """Join the lines to one text; no line holds a line break, an escape or a control."""
     return "\n".join(_painted(line, colour=colour) for line in lines)
 
 
 def indented(text: str, by: int, most: int) -> list[Line]:
-    """The lines of a text with spaces before them; of too many, the number of those left out."""
+    """Indent the lines of a text by `by` spaces; of more than `most`, count those left out."""
     lines = text.split("\n")
     shown = lines if len(lines) <= most else lines[: most - 1]
-    found = [Line(" " * by + one) for one in shown]
+    block = [Line(" " * by + line) for line in shown]
     if len(lines) > most:
-        found.append(Line(f"{' ' * by}... and {len(lines) - len(shown)} more lines"))
-    return found
+        block.append(Line(f"{' ' * by}... and {len(lines) - len(shown)} more lines"))
+    return block
 
 
 def short(text: str, most: int = WIDEST) -> str:
-    """The text, cut where it is longer."""
+    """Return the text, cut to `most` characters."""
     return text if len(text) <= most else f"{text[: most - 4]} ..."
 
 

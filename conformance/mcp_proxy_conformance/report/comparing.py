@@ -1,4 +1,4 @@
-"""Several reports as one page: a table of clauses and implementations, and the reasons below."""
+"""Comparison of several reports on one page: a table of clauses, and the reasons below."""
 
 from __future__ import annotations
 
@@ -18,46 +18,46 @@ Reports = Sequence[tuple[str, Report]]
 
 
 def html(reports: Reports) -> str:
-    """One page without a script that it would need."""
+    """Render one HTML page that can be read without a script."""
     return framed("matrix.html.jinja", matrix=matrix(reports))
 
 
 def markdown(reports: Reports) -> str:
-    """One table; beneath it the reason of whatever is neither a pass nor not applicable."""
-    told = matrix(reports)
+    """Render one table, then the reason of each verdict but passes and not applicable."""
+    grid = matrix(reports)
     lines = [
         "# Implementations and clauses",
         "",
         *[
-            f"{one.number}. {code(one.target)}, {code(one.profile)}: {code(one.headline)}, exit"
-            f" {one.exit} ({code(one.file)})"
-            for one in told.columns
+            f"{column.number}. {code(column.target)}, {code(column.profile)}:"
+            f" {code(column.headline)}, exit {column.exit} ({code(column.file)})"
+            for column in grid.columns
         ],
         "",
-        f"{told.differing} of {len(told.rows)} clauses differ; these are marked ≠.",
+        f"{grid.differing} of {len(grid.rows)} clauses differ; these are marked ≠.",
         "",
-        *_table(told),
-        *_reasons(told),
+        *_table(grid),
+        *_reasons(grid),
     ]
     return "\n".join([*lines, ""])
 
 
-def _table(told: Matrix) -> list[str]:
-    heads = " | ".join(str(one.number) for one in told.columns)
-    lines = [f"| clause | {heads} | |", f"|---|{'---|' * len(told.columns)}---|"]
-    for row in told.rows:
+def _table(grid: Matrix) -> list[str]:
+    heads = " | ".join(str(column.number) for column in grid.columns)
+    lines = [f"| clause | {heads} | |", f"|---|{'---|' * len(grid.columns)}---|"]
+    for row in grid.rows:
         advisory = " (advisory)" if row.judgement == "A" else ""
-        words = " | ".join(plain(one.word) for one in row.cells)
+        words = " | ".join(plain(entry.word) for entry in row.cells)
         mark = "≠" if row.differs else ""
         lines.append(f"| {cell(row.clause)}{advisory} | {words} | {mark} |")
     return lines
 
 
-def _reasons(told: Matrix) -> list[str]:
+def _reasons(grid: Matrix) -> list[str]:
     open_ = [
-        (row, [one for one in row.cells if one.word not in SETTLED])
-        for row in told.rows
-        if any(one.word not in SETTLED for one in row.cells)
+        (row, [entry for entry in row.cells if entry.word not in SETTLED])
+        for row in grid.rows
+        if any(entry.word not in SETTLED for entry in row.cells)
     ]
     return [line for row, cells in open_ for line in _of_clause(row, cells)]
 
@@ -67,7 +67,7 @@ def _of_clause(row: Row, cells: list[Cell]) -> list[str]:
     return ["", f"## {code(row.clause)}", "", source, "", *map(_reason, cells)]
 
 
-def _reason(one: Cell) -> str:
-    first = next(iter(inert(one.reason).splitlines()), "")
-    told = first if len(first) <= LINE else f"{first[:LINE]}..."
-    return f"- {one.column.number}, {plain(one.word)}: {code(told)}"
+def _reason(entry: Cell) -> str:
+    first = next(iter(inert(entry.reason).splitlines()), "")
+    shown = first if len(first) <= LINE else f"{first[:LINE]}..."
+    return f"- {entry.column.number}, {plain(entry.word)}: {code(shown)}"

@@ -1,4 +1,4 @@
-"""What --verbose adds for a terminal: checks with their time, worlds, clauses, advisories."""
+"""Terminal sections of --verbose: worlds, checks with their time, clauses, advisories."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ WIDTH = len("not_applicable")
 
 
 def worlds(report: Report) -> list[Line]:
-    """Each world that was set up: how long that took, and what arming proved of its locks."""
+    """List each world that was set up: how long that took, and what arming proved of its locks."""
     seconds = report.timing.get("stages", {})
-    return _under("Worlds", [_world(one, seconds.get(one.place)) for one in report.stages])
+    return _under("Worlds", [_world(stage, seconds.get(stage.place)) for stage in report.stages])
 
 
 def checks(report: Report) -> list[Line]:
-    """Each check with its time and the number of messages that it rests on."""
+    """List each check with its time and the number of messages that it rests on."""
     timing = report.timing.get("results", {})
     lines = []
-    for one in report.results:
-        spent = timing.get(one.name, {}).get("seconds", 0.0)
-        rests = f"{spent:6.2f} s  {one.name} on {one.stage}, {_number(one)}"
-        lines.append(Line(f"{_mark(one)}  {rests}", one.verdict))
+    for result in report.results:
+        spent = timing.get(result.name, {}).get("seconds", 0.0)
+        rests = f"{spent:6.2f} s  {result.name} on {result.stage}, {_number(result)}"
+        lines.append(Line(f"{_mark(result)}  {rests}", result.verdict))
     kept = f"{len(report.messages)} messages are in the report"
     took = report.timing.get("seconds")
     total = [Line(kept if took is None else f"{kept}; the run took {took:.1f} s")]
@@ -32,21 +32,25 @@ def checks(report: Report) -> list[Line]:
 
 
 def clauses(report: Report) -> list[Line]:
-    """Each clause that was judged, with its verdict and the reason for it."""
-    seen = [one for one in report.clauses if not (is_left_out(one) or is_after_the_end(one))]
-    return _under("Clauses", [_clause(one) for one in seen])
+    """List each judged clause with its verdict and its reason."""
+    judged = [
+        clause for clause in report.clauses if not (is_left_out(clause) or is_after_the_end(clause))
+    ]
+    return _under("Clauses", [_clause(clause) for clause in judged])
 
 
 def advisories(report: Report) -> list[Line]:
-    """What advisory checks found, which counts for nothing."""
+    """List failing and inconclusive advisory checks, which never count."""
     lines: list[Line] = []
-    for one in report.results:
-        if one.judgement == "A" and one.verdict in ("fail", "inconclusive"):
-            lines.append(Line(f"{one.verdict}, advisory: {one.name} on {one.stage}"))
-            for clause_id in one.clauses:
-                told = sentence(clause_id)
-                lines.append(Line(f"    {clause_id} ({told.source}): {told.text}", whole=True))
-            lines += indented("\n".join([one.reason, *one.evidence]), 4, 6)
+    for result in report.results:
+        if result.judgement == "A" and result.verdict in ("fail", "inconclusive"):
+            lines.append(Line(f"{result.verdict}, advisory: {result.name} on {result.stage}"))
+            for clause_id in result.clauses:
+                wording = sentence(clause_id)
+                lines.append(
+                    Line(f"    {clause_id} ({wording.source}): {wording.text}", whole=True)
+                )
+            lines += indented("\n".join([result.reason, *result.evidence]), 4, 6)
     return _under("Advisory", lines)
 
 
@@ -56,13 +60,13 @@ def _under(title: str, lines: list[Line]) -> list[Line]:
 
 def _world(stage: Stage, seconds: float | None) -> Line:
     armed = stage.armed
-    told = [f"{len(armed.called)} tools called", f"{len(armed.refused)} refused"]
+    counts = [f"{len(armed.called)} tools called", f"{len(armed.refused)} refused"]
     for word, reasons in (("skipped", armed.skipped), ("unproven", armed.unproven)):
         if reasons:
-            told.append(f"{len(reasons)} {word} ({', '.join(dict.fromkeys(reasons.values()))})")
+            counts.append(f"{len(reasons)} {word} ({', '.join(dict.fromkeys(reasons.values()))})")
     spent = "" if seconds is None else f"{seconds:.2f} s, "
     of = "" if stage.stage in ("", stage.place) else f" (stage {stage.stage})"
-    return Line(f"  {stage.place}{of}: {spent}{', '.join(told)}")
+    return Line(f"  {stage.place}{of}: {spent}{', '.join(counts)}")
 
 
 def _number(result: Result) -> str:
@@ -70,13 +74,13 @@ def _number(result: Result) -> str:
     return f"{count} message" if count == 1 else f"{count} messages"
 
 
-def _clause(one: ClauseVerdict) -> Line:
-    advisory = " (advisory)" if one.judgement == "A" else ""
-    line = f"{_mark(one)}  {one.id}{advisory}"
-    reason = "" if one.verdict == "pass" else one.reason.split("\n")[0][:120]
-    return Line(f"{line}  {reason}" if reason else line, one.verdict)
+def _clause(clause: ClauseVerdict) -> Line:
+    advisory = " (advisory)" if clause.judgement == "A" else ""
+    line = f"{_mark(clause)}  {clause.id}{advisory}"
+    reason = "" if clause.verdict == "pass" else clause.reason.split("\n")[0][:120]
+    return Line(f"{line}  {reason}" if reason else line, clause.verdict)
 
 
-def _mark(one: ClauseVerdict | Result) -> str:
-    loud = one.verdict in LOUD and one.judgement == "F"
-    return f"{one.verdict.upper() if loud else one.verdict:{WIDTH}}"
+def _mark(judged: ClauseVerdict | Result) -> str:
+    loud = judged.verdict in LOUD and judged.judgement == "F"
+    return f"{judged.verdict.upper() if loud else judged.verdict:{WIDTH}}"

@@ -1,4 +1,4 @@
-"""Differences between what is expected and what was observed, each with its path."""
+"""Differences between expected and observed values, each with its path."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST, WIDTH = 12, 240
 
 
 def difference(op: str, observed: Any, expected: Any) -> list[str]:
-    """Lines that name each differing path of an equation; both sides of any other comparison."""
+    """Return a line for each differing path of an equation; both sides of other comparisons."""
     left, right = _plain(observed), _plain(expected)
     relation = "" if op == "==" else f"{op} "
     sides = [f"observed: {_short(left)}", f"expected: {relation}{_short(right)}"]
@@ -22,7 +22,7 @@ def difference(op: str, observed: Any, expected: Any) -> list[str]:
     try:
         tree = DeepDiff(right, left, ignore_order=False, view="tree", verbose_level=1)
         rows = [_row(change) for changes in tree.values() for change in changes]
-    except Exception:  # noqa: BLE001 - a difference that cannot be shown is no fault of the target
+    except Exception:  # noqa: BLE001 - an unshowable difference is not the target's fault
         return sides
     if len(rows) > MOST:
         rows = [*rows[:MOST], f"... and {len(rows) - MOST} more differences"]
@@ -35,7 +35,7 @@ def _row(change: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Tuples and our own values as lists, texts and dicts, so that paths read well."""
+    """Convert tuples and our own values to lists, texts and dicts, so that paths read well."""
     if isinstance(value, Mapping):
         return {str(name): _plain(inner) for name, inner in value.items()}
     if isinstance(value, AbstractSet):
@@ -50,7 +50,7 @@ def _plain(value: Any) -> Any:
 
 
 def _short(value: Any) -> str:
-    """The value as JSON; what is not there is absent."""
+    """Return the value as JSON; a missing one is `absent`."""
     if value is ... or type(value).__name__ == "NotPresent":
         return "absent"
     text = json.dumps(value, ensure_ascii=False, default=str)

@@ -1,4 +1,4 @@
-"""The report: one typed document from which everything else is rendered."""
+"""The report: the one typed document that every renderer reads."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ SUITE = "mcp-proxy-conformance"
 
 
 class Suite(msgspec.Struct, frozen=True, kw_only=True):
-    """The suite that judged."""
+    """The suite that judged: its name and version."""
 
     name: str
     version: str
 
 
 class JudgedProfile(msgspec.Struct, frozen=True, kw_only=True):
-    """The set of clauses that was judged; `name` tells several that are judged together."""
+    """The judged set of clauses; `name` names all profiles that were judged together."""
 
     id: str
     version: int
@@ -33,7 +33,7 @@ class JudgedProfile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JudgedTarget(msgspec.Struct, frozen=True, kw_only=True):
-    """The implementation under test; `lines` are where members of its target file begin."""
+    """The implementation under test; `lines` maps members of its target file to their lines."""
 
     kind: str
     version: str
@@ -52,7 +52,7 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True):
-    """A message on one edge; `cut` is how many bytes of its body were left out."""
+    """A message on one edge; `cut` counts the bytes of its body that were left out."""
 
     edge: Edge
     direction: Direction
@@ -64,7 +64,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
-    """Which part of a run this is, and how it ended, for the report of all parts."""
+    """One part of a sharded run and how it ended, for the report of all parts."""
 
     number: int
     of: int
@@ -101,13 +101,13 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def plain(report: Report) -> dict[str, Any]:
-    """The report as JSON values, valid under its schema; times of results are in `timing`."""
-    told: dict[str, Any] = msgspec.to_builtins(report)
-    for one in told["results"]:
-        del one["timing"]
-    return told
+    """Return the report as JSON values, valid under its schema, with all times in `timing`."""
+    document: dict[str, Any] = msgspec.to_builtins(report)
+    for result in document["results"]:
+        del result["timing"]
+    return document
 
 
-def written(told: dict[str, Any]) -> bytes:
-    """The text of a `report.json`."""
-    return msgspec.json.format(msgspec.json.encode(told), indent=1)
+def written(document: dict[str, Any]) -> bytes:
+    """Return the bytes of a `report.json`."""
+    return msgspec.json.format(msgspec.json.encode(document), indent=1)

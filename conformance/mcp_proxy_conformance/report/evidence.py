@@ -21,7 +21,7 @@ _TOOL = re.compile(r"[\w.-]+:(?P<tool>[\w.-]+)")
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One place in which observed and expected differ; an empty path is the whole."""
+    """A place in which observed and expected differ; an empty path means the whole."""
 
     path: str
     expected: str
@@ -30,7 +30,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The lines of a result, read: where both sides differ, both sides whole, and the rest."""
+    """Parsed evidence of a result: its differences, both whole sides, and all other lines."""
 
     differences: tuple[Difference, ...]
     sides: tuple[tuple[str, str], ...]
@@ -39,14 +39,14 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Guilty:
-    """A message to look at, and what in it; `found` is empty where it is only the last one."""
+    """A message to look at and the observed text in it; `found` is empty for a mere last answer."""
 
     place: str
     found: str
 
 
 def read(result: Result) -> Evidence:
-    """The evidence of a result; a line that can be read in two ways is left as it is."""
+    """Parse the evidence of a result; an ambiguous line is left as it is."""
     differences, sides, others = [], [], []
     for line in result.evidence:
         row, side = _ROW.fullmatch(line), _SIDE.fullmatch(line)
@@ -60,39 +60,39 @@ def read(result: Result) -> Evidence:
 
 
 def guilty(result: Result, messages: Mapping[str, Message]) -> tuple[Guilty, ...]:
-    """Of a failure the messages of the target that hold what was observed, else its last answer.
+    """Return the target's messages that hold what a failure observed, else its last answer.
 
-    The last answer is that to a call, where the check made any: what it asks beside its calls, as
-    for the list of tools, is not what it is about.
+    The last answer is that to a call, if the check made any: a request beside its calls, such as
+    that for the list of tools, is not what the check is about.
     """
     if result.verdict not in ("fail", "waived"):
         return ()
-    told = [place for place in result.messages if is_of_target(messages[place])]
-    found = {
+    of_target = [place for place in result.messages if is_of_target(messages[place])]
+    observed = {
         place: text
-        for one in read(result).differences
-        for text in _forms(_text(one.observed))
-        for place in told
-        if text in messages[place].body and _names_its_tool(one.path, messages[place])
+        for difference in read(result).differences
+        for text in _forms(_text(difference.observed))
+        for place in of_target
+        if text in messages[place].body and _names_its_tool(difference.path, messages[place])
     }
-    if found:
-        return tuple(Guilty(place, found[place]) for place in told if place in found)
-    asked = list(zip(["", *result.messages], result.messages, strict=False))
+    if observed:
+        return tuple(Guilty(place, observed[place]) for place in of_target if place in observed)
+    pairs = list(zip(["", *result.messages], result.messages, strict=False))
     answers = [
         place
-        for before, place in asked
-        if before and place in told and "tools/call" in messages[before].note
+        for before, place in pairs
+        if before and place in of_target and "tools/call" in messages[before].note
     ]
-    return tuple(Guilty(place, "") for place in (answers or told)[-1:])
+    return tuple(Guilty(place, "") for place in (answers or of_target)[-1:])
 
 
 def is_of_target(message: Message) -> bool:
-    """Whether the target said it: to the client, or to an upstream server."""
+    """Whether the target sent it: to the client, or to an upstream server."""
     return bool(message.direction == "received")
 
 
 def _text(shown: str) -> str:
-    """The text that an evidence line shows in quotes; empty where it is none or was cut."""
+    """Return the text that an evidence line quotes; empty for no text, a short one or a cut one."""
     try:
         value = json.loads(shown)
     except (ValueError, RecursionError):
@@ -101,14 +101,16 @@ def _text(shown: str) -> str:
 
 
 def _forms(text: str) -> list[str]:
-    """How it looks in a body: as it is, in JSON, and in JSON inside of JSON."""
+    """Return the text as a body may hold it: as it is, in JSON, and in JSON inside of JSON."""
     once = [json.dumps(text, ensure_ascii=ascii_)[1:-1] for ascii_ in (False, True)]
-    twice = [json.dumps(one, ensure_ascii=ascii_)[1:-1] for one in once for ascii_ in (False, True)]
+    twice = [
+        json.dumps(form, ensure_ascii=ascii_)[1:-1] for form in once for ascii_ in (False, True)
+    ]
     return list(dict.fromkeys([text, *once, *twice])) if text else []
 
 
 def _names_its_tool(path: str, message: Message) -> bool:
-    """Whether the message is about the tool that the path names, if it names one."""
+    """Whether the message mentions the tool that the path names; true if it names none."""
     named = _TOOL.search(path)
     return named is None or named["tool"] in message.body
 
@@ -124,7 +126,7 @@ WAYS = {
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One message: its way, what is told of it, and its body, of which `marked` is a part."""
+    """A message: its way, its description, and its body, of which `marked` is a part."""
 
     number: int
     way: str
@@ -138,7 +140,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """The rows that are shown, how many are not, and the number of the first guilty one."""
+    """The shown rows, the number of those left out, and the number of the first guilty one."""
 
     rows: tuple[Row, ...]
     left_out: int
@@ -147,10 +149,10 @@ class Exchange:
 
 
 def exchange(result: Result, messages: Mapping[str, Message]) -> Exchange:
-    """The messages of a result; of many the guilty ones, and the last of the others."""
-    found = {one.place: one.found for one in guilty(result, messages)}
+    """Select the messages of a result: of many, the guilty ones and the last of the others."""
+    observed = {culprit.place: culprit.found for culprit in guilty(result, messages)}
     rows = [
-        _row(number, place, messages[place], found.get(place))
+        _row(number, place, messages[place], observed.get(place))
         for number, place in enumerate(result.messages, 1)
     ]
     marked = [row.number for row in rows if row.is_guilty]
@@ -158,21 +160,21 @@ def exchange(result: Result, messages: Mapping[str, Message]) -> Exchange:
     others = [row.number for row in rows if row.number not in kept]
     kept |= set(others[max(0, len(others) - MESSAGES_MOST + len(kept)) :])
     shown = tuple(row for row in rows if row.number in kept)
-    return Exchange(shown, len(rows) - len(shown), min(marked, default=0), any(found.values()))
+    return Exchange(shown, len(rows) - len(shown), min(marked, default=0), any(observed.values()))
 
 
-def _row(number: int, place: str, message: Message, found: str | None) -> Row:
+def _row(number: int, place: str, message: Message, observed: str | None) -> Row:
     body, way = message.body, WAYS[message.edge, message.direction]
     upstream = message.peer if message.edge == "upstream" else ""
-    at = body.find(found) if found else -1
+    at = body.find(observed) if observed else -1
     start = max(0, at - AROUND)
     end = start + BODY_MOST
-    split, stop = (at, at + len(found or "")) if at >= 0 else (end, end)
+    split, stop = (at, at + len(observed or "")) if at >= 0 else (end, end)
     return Row(
         number=number,
         way=way,
         told=" ".join(filter(None, [upstream, message.note, f"({place.rpartition('/')[2]})"])),
-        is_guilty=found is not None,
+        is_guilty=observed is not None,
         before=("… " if start else "") + body[start:split],
         marked=body[split : min(stop, end)],
         after=body[stop:end],

@@ -14,17 +14,17 @@ from mcp_proxy_conformance.verdict.redaction import inert
 from mcp_proxy_conformance.verdict.result import Result
 
 MOST, LONGEST = 10, 1500
-"""Annotations of a job that are shown, and characters of one."""
+"""Annotations that a job shows, and characters of one."""
 _DATA = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 _PROPERTY = _DATA | str.maketrans({":": "%3A", ",": "%2C"})
 
 
 def render(report: Report, folder: str = "") -> str:
-    """A line for each clause that convicts and each stale deviation; and one for another end.
+    """Annotate each broken clause, each stale deviation, and any other end of the run.
 
     Args:
         report: The document of a run.
-        folder: Where the run's working folder lies in the repository, for the names of files.
+        folder: The run's working folder within the repository, for the names of files.
     """
     lines = [*_failures(report, folder), *_stale(report.waivers, folder)]
     if not lines or report.exit not in (CONFORMANT, VIOLATED, STALE):
@@ -36,51 +36,55 @@ def render(report: Report, folder: str = "") -> str:
 
 
 def annotation(level: str, text: str, **properties: Any) -> str:
-    """One workflow command; nothing in its texts ends it or begins another."""
-    told = [f"{key}={_escaped(str(value), _PROPERTY)}" for key, value in properties.items()]
-    return f"::{level} {','.join(told)}::{_escaped(text, _DATA)}"
+    """Format one workflow command; its texts are escaped, so none ends it or begins another."""
+    members = [f"{key}={_escaped(str(value), _PROPERTY)}" for key, value in properties.items()]
+    return f"::{level} {','.join(members)}::{_escaped(text, _DATA)}"
 
 
 def _failures(report: Report, folder: str) -> list[str]:
-    """The clauses that are broken, each with the first result that says so.
+    """Annotate each broken clause with the first result that breaks it.
 
-    They stand where the target file says what is judged, if there is one.
+    If there is a target file, the annotation is at the line of it that names what is judged.
     """
     target = report.target
     file, lines = target.file, target.lines
-    failed = [one for one in report.results if one.verdict == "fail"]
-    broken = [one.id for one in report.clauses if (one.judgement, one.verdict) == ("F", "fail")]
+    failed = [result for result in report.results if result.verdict == "fail"]
+    broken = [
+        clause.id
+        for clause in report.clauses
+        if (clause.judgement, clause.verdict) == ("F", "fail")
+    ]
     return [
         annotation(
             "error",
-            _told(one, clause),
-            **({"file": _file(folder, file), "line": line_of(one, lines)} if file else {}),
-            title=clause,
+            _body(result, clause_id),
+            **({"file": _file(folder, file), "line": line_of(result, lines)} if file else {}),
+            title=clause_id,
         )
-        for clause in broken
-        for one in [one for one in failed if clause in one.clauses][:1]
+        for clause_id in broken
+        for result in [result for result in failed if clause_id in result.clauses][:1]
     ]
 
 
-def _told(result: Result, clause: str) -> str:
-    asked = sentence(clause)
+def _body(result: Result, clause_id: str) -> str:
+    wording = sentence(clause_id)
     reason = next(iter(result.reason.splitlines()), "")
-    lines = [f"{asked.text} ({asked.source})", f"{result.name}: {reason}", *result.evidence]
+    lines = [f"{wording.text} ({wording.source})", f"{result.name}: {reason}", *result.evidence]
     return "\n".join([_cut("\n".join(lines)), f"Reproduce with: {again(result)}"])
 
 
 def _stale(known: Sequence[Waiver], folder: str) -> list[str]:
-    """The deviations that cover nothing any more, at their lines."""
+    """Annotate the deviations that no longer cover anything, at their lines."""
     return [
         annotation(
             "error",
-            f"{one.id} passes now; take the deviation out",
-            file=_file(folder, one.file),
-            line=one.line,
+            f"{waiver.id} passes now; take the deviation out",
+            file=_file(folder, waiver.file),
+            line=waiver.line,
             title="stale deviation",
         )
-        for one in known
-        if one.state == "stale"
+        for waiver in known
+        if waiver.state == "stale"
     ]
 
 
@@ -89,7 +93,7 @@ def _file(folder: str, file: str) -> str:
 
 
 def _run(report: Report) -> str:
-    """How a run ended that no clause and no deviation tells of."""
+    """Annotate an end of the run that no clause and no deviation shows."""
     levels = {CONFORMANT: "notice", INCOMPLETE: "warning"}
     level = levels.get(report.exit, "error")
     return annotation(level, _cut(report.why), title=report.headline)

@@ -42,7 +42,7 @@ PACKAGE, FOLDER = "mcp_proxy_conformance", "report"
 
 
 def framed(template: str, **values: Any) -> str:
-    """The page that a template makes of these values; each text of theirs is inert and escaped."""
+    """Render a template with these values; every text of theirs is made inert and escaped."""
     style, script = _part("page.css"), _part("page.js")
     return (
         _environment()
@@ -73,7 +73,7 @@ def _environment() -> Environment:
 
 
 def _shown(value: Any) -> Any:
-    """Every text that reaches the page, escaped after this; markup is what a macro made of them."""
+    """Make a text inert before it is escaped; markup that a macro made stays as it is."""
     return inert(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
@@ -82,7 +82,7 @@ def _part(name: str) -> str:
 
 
 def _digest(text: str) -> str:
-    """The source of a policy that allows this text alone."""
+    """Return the source expression of a policy that allows this text alone."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
@@ -92,7 +92,7 @@ COLOURS = {
     INCOMPLETE: "inconclusive",
     STALE: "inconclusive",
 }
-"""The verdict whose colours the headline has; of runs that judged nothing those of an error."""
+"""Verdict whose colours the headline takes, by exit code; any other code has those of an error."""
 _PLAIN = re.compile(r"[A-Za-z0-9._~-]{1,80}")
 Group = Literal["open", "waived", "advisory", "settled"]
 GROUPS: dict[Group, str] = {
@@ -105,7 +105,7 @@ GROUPS: dict[Group, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A result that is told on its own: its place on the page, and what it rests on."""
+    """A result with an entry of its own: its place on the page, and what it rests on."""
 
     anchor: str
     result: Result
@@ -119,7 +119,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A clause, the results told beneath it, and those told beneath another that it shares."""
+    """A clause, the results shown under it, and those shown under another clause they share."""
 
     anchor: str
     group: Group
@@ -131,16 +131,18 @@ class Section:
 
 
 def render(report: Report) -> str:
-    """The page: headline, then what is open with its evidence, then every other clause."""
-    told = [
-        _told(f"result-{number}", result, report)
+    """Render the headline, then what is open with its evidence, then every other clause."""
+    entries = [
+        _entry(f"result-{number}", result, report)
         for number, result in enumerate(report.results, 1)
         if result.verdict in TOLD
     ]
-    shown = [one for one in report.clauses if not is_left_out(one)]
-    homes = _homes(told, {one.id for one in shown})
-    places = anchors([one.id for one in shown])
-    sections = [_section(place, one, told, homes) for place, one in zip(places, shown, strict=True)]
+    shown = [clause for clause in report.clauses if not is_left_out(clause)]
+    homes = _homes(entries, {clause.id for clause in shown})
+    places = anchors([clause.id for clause in shown])
+    sections = [
+        _section(place, clause, entries, homes) for place, clause in zip(places, shown, strict=True)
+    ]
     return framed(
         "page.html.jinja",
         report=report,
@@ -151,32 +153,32 @@ def render(report: Report) -> str:
         left_out=len(report.clauses) - len(shown),
         every=sections,
         groups=[
-            (title, [one for one in sections if one.group == group])
+            (title, [section for section in sections if section.group == group])
             for group, title in GROUPS.items()
         ],
-        homeless=[one for one in told if homes[one.anchor] is None],
+        homeless=[entry for entry in entries if homes[entry.anchor] is None],
         waivers=report.waivers,
         sentence=sentence,
     )
 
 
 def anchors(clauses: list[str]) -> list[str]:
-    """Where each clause is on a page: its id where that can stand in a link, else its number."""
-    found: list[str] = []
-    for number, one in enumerate(clauses, 1):
-        place = f"clause-{one}" if _PLAIN.fullmatch(one) else f"clause-number-{number}"
-        found.append(f"clause-number-{number}" if place in found else place)
-    return found
+    """Return the anchor of each clause: its id if that can be part of a link, else its number."""
+    places: list[str] = []
+    for number, clause_id in enumerate(clauses, 1):
+        place = f"clause-{clause_id}" if _PLAIN.fullmatch(clause_id) else f"clause-number-{number}"
+        places.append(f"clause-number-{number}" if place in places else place)
+    return places
 
 
 def colour_of(report: Report) -> str:
-    """The verdict whose colours the headline has."""
+    """Return the verdict whose colours the headline takes."""
     if report.exit == CONFORMANT and has_waived(report):
         return "waived"
     return COLOURS.get(report.exit, "error")
 
 
-def _told(anchor: str, result: Result, report: Report) -> Told:
+def _entry(anchor: str, result: Result, report: Report) -> Told:
     return Told(
         anchor=anchor,
         result=result,
@@ -189,20 +191,22 @@ def _told(anchor: str, result: Result, report: Report) -> Told:
     )
 
 
-def _homes(told: list[Told], shown: set[str]) -> dict[str, str | None]:
-    """By result, the first clause of its own that is on the page."""
+def _homes(entries: list[Told], shown: set[str]) -> dict[str, str | None]:
+    """Map each entry to the first of its clauses that is on the page."""
     return {
-        one.anchor: next((each for each in one.result.clauses if each in shown), None)
-        for one in told
+        entry.anchor: next(
+            (clause_id for clause_id in entry.result.clauses if clause_id in shown), None
+        )
+        for entry in entries
     }
 
 
 def _section(
-    anchor: str, clause: ClauseVerdict, told: list[Told], homes: dict[str, str | None]
+    anchor: str, clause: ClauseVerdict, entries: list[Told], homes: dict[str, str | None]
 ) -> Section:
-    cited = [one for one in told if clause.id in one.result.clauses]
-    own = tuple(one for one in cited if homes[one.anchor] == clause.id)
-    elsewhere = tuple(one for one in cited if homes[one.anchor] != clause.id)
+    cited = [entry for entry in entries if clause.id in entry.result.clauses]
+    own = tuple(entry for entry in cited if homes[entry.anchor] == clause.id)
+    elsewhere = tuple(entry for entry in cited if homes[entry.anchor] != clause.id)
     return Section(
         anchor=anchor,
         group=_group(clause),
@@ -221,7 +225,7 @@ def _group(clause: ClauseVerdict) -> Group:
 
 
 def _counts(clauses: Sequence[ClauseVerdict]) -> list[tuple[str, int, int]]:
-    """Each verdict with the number of clauses that convict, and of advisory ones."""
-    firm = Counter(one.verdict for one in clauses if one.judgement == "F")
-    advisory = Counter(one.verdict for one in clauses if one.judgement == "A")
+    """Count, for each verdict, the clauses that convict and the advisory ones."""
+    firm = Counter(clause.verdict for clause in clauses if clause.judgement == "F")
+    advisory = Counter(clause.verdict for clause in clauses if clause.judgement == "A")
     return [(word, firm[word], advisory[word]) for word in VERDICTS if firm[word] or advisory[word]]

@@ -1,4 +1,4 @@
-"""The report as JUnit XML in the form that Jenkins describes, one test case a result."""
+"""The report as JUnit XML in the form that Jenkins describes, one test case per result."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ LONGEST = 1e9
 
 
 def render(report: Report) -> str:
-    """The document; its times are those of the report, and there is no date in it."""
-    cases = [_case(one, report) for one in report.results]
+    """Render the document; its times are those of the report, and it has no date."""
+    cases = [_case(result, report) for result in report.results]
     if report.exit and not _having("failure", cases) + _having("error", cases):
         cases.append(_unfinished(report))
     counts = {
@@ -36,9 +36,9 @@ def render(report: Report) -> str:
     suite = ET.SubElement(
         suites, "testsuite", {"name": inert(profile_of(report))} | counts | skipped
     )
-    told = {"headline": report.headline, "why": report.why, "target": target_of(report)}
+    facts = {"headline": report.headline, "why": report.why, "target": target_of(report)}
     properties = ET.SubElement(suite, "properties")
-    for key, value in told.items():
+    for key, value in facts.items():
         ET.SubElement(properties, "property", {"name": key, "value": inert(value)})
     suite.extend(cases)
     ET.indent(suites)
@@ -60,10 +60,10 @@ def _case(result: Result, report: Report) -> ET.Element:
         tag, kind = verdict
         reason = _waived(result, report) or result.reason
         first = next(iter(inert(reason).splitlines()), result.verdict)
-        told = ET.SubElement(case, tag, {"message": first})
+        element = ET.SubElement(case, tag, {"message": first})
         if tag != "skipped":
-            told.set("type", kind)
-            told.text = inert(_text(result))
+            element.set("type", kind)
+            element.text = inert(_text(result))
     elif result.judgement == "A" and result.verdict != "pass":
         out = ET.SubElement(case, "system-out")
         out.text = inert(f"advisory: {result.verdict}\n{_text(result)}")
@@ -71,15 +71,15 @@ def _case(result: Result, report: Report) -> ET.Element:
 
 
 def _unfinished(report: Report) -> ET.Element:
-    """A case for a run that is not green though no result says so, e.g. of a target that broke."""
+    """Build a case for a run that is not green though no result shows it, e.g. a broken target."""
     case = ET.Element("testcase", {"classname": SUITE, "name": "run", "time": _seconds(None)})
-    told = {"message": inert(report.why), "type": inert(report.headline)}
-    ET.SubElement(case, "error", told)
+    attributes = {"message": inert(report.why), "type": inert(report.headline)}
+    ET.SubElement(case, "error", attributes)
     return case
 
 
 def _verdict(result: Result) -> tuple[str, str] | None:
-    """The element that tells the verdict, and its type; None for what counts as passed."""
+    """Return the element that states the verdict, and its type; None for what counts as passed."""
     match result.verdict, result.judgement:
         case "not_applicable" | "waived" as word, _:
             return "skipped", word
@@ -91,13 +91,13 @@ def _verdict(result: Result) -> tuple[str, str] | None:
 
 
 def _waived(result: Result, report: Report) -> str:
-    """The deviations that waive the result, on one line; empty when none does."""
+    """Return the deviations that waive the result, on one line; empty if none does."""
     known = waived_by(result, report.waivers)
-    return "; ".join(" ".join(f"waived by {one.told()}".split()) for one in known)
+    return "; ".join(" ".join(f"waived by {waiver.told()}".split()) for waiver in known)
 
 
 def _text(result: Result) -> str:
-    clauses = [f"{one}: {sentence(one).text}" for one in result.clauses]
+    clauses = [f"{clause_id}: {sentence(clause_id).text}" for clause_id in result.clauses]
     reproduce = f"reproduce with: {again(result)}"
     return "\n".join([*clauses, result.reason, *result.evidence, reproduce])
 
@@ -113,6 +113,6 @@ def _spent(timing: dict[str, Any], wanted: str) -> Any:
 
 
 def _seconds(spent: Any) -> str:
-    """Seconds with three decimals; zero where the report has none that can be."""
+    """Format seconds with three decimals; zero if the report has no usable number."""
     number = isinstance(spent, (int, float)) and not isinstance(spent, bool)
     return f"{spent:.3f}" if number and 0 <= spent < LONGEST else "0.000"

@@ -1,4 +1,4 @@
-"""What there is, row by row: as text for people, and as the members of schemas/list.schema.json."""
+"""Listings of the catalogue, row by row: as text, and as members of schemas/list.schema.json."""
 
 from __future__ import annotations
 
@@ -14,109 +14,115 @@ FORMAT = "mcp-proxy-conformance-list/1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One thing: its line or lines, and its members."""
+    """A listed thing: its text of one or more lines, and its JSON members."""
 
     text: str
     members: dict[str, Any]
 
 
 def clauses() -> list[Row]:
-    """Every clause of every requirement."""
+    """List every clause of every requirement."""
     owners = requirement.catalogue().requirements
-    return [_clause(one, owner) for owner in owners for one in owner.clauses]
+    return [_clause(clause, owner) for owner in owners for clause in owner.clauses]
 
 
 def checks() -> list[Row]:
-    """Every check, with the clauses that it proves."""
+    """List every check, with the clauses that it proves."""
     return [
         Row(
-            text=f"{one.module}::{one.name}\n    {', '.join(one.clauses)}\n    {one.sentence}",
+            text=f"{check.module}::{check.name}\n    {', '.join(check.clauses)}"
+            f"\n    {check.sentence}",
             members={
-                "name": one.name,
-                "module": one.module,
-                "clauses": list(one.clauses),
-                "sentence": one.sentence,
+                "name": check.name,
+                "module": check.module,
+                "clauses": list(check.clauses),
+                "sentence": check.sentence,
             },
         )
-        for one in checks_index.checks()
+        for check in checks_index.checks()
     ]
 
 
 def cases() -> list[Row]:
-    """Every case of discovery, then those of loaders."""
-    every = [("discovery", one) for one in checks_index.cases()]
-    return [_case(kind, one) for kind, one in [*every, *(("load", one) for one in load_cases())]]
+    """List every discovery case, then every loader case."""
+    discovery_cases = [("discovery", case) for case in checks_index.cases()]
+    return [
+        _case(kind, case)
+        for kind, case in [*discovery_cases, *(("load", case) for case in load_cases())]
+    ]
 
 
 def profiles() -> list[Row]:
-    """Every profile in its version."""
+    """List every profile with its version."""
     return [
         Row(
-            text=f"{f'{one.id}@{one.version}':24} {len(one.clauses)} clauses\n    {one.text}",
+            text=f"{f'{profile.id}@{profile.version}':24} {len(profile.clauses)} clauses"
+            f"\n    {profile.text}",
             members={
-                "id": one.id,
-                "version": one.version,
-                "text": one.text,
-                "clauses": list(one.clauses),
-                "rulings": list(one.rulings),
+                "id": profile.id,
+                "version": profile.version,
+                "text": profile.text,
+                "clauses": list(profile.clauses),
+                "rulings": list(profile.rulings),
                 "floor": {
-                    "capabilities": list(one.floor.capabilities),
-                    "passes": list(one.floor.passes),
+                    "capabilities": list(profile.floor.capabilities),
+                    "passes": list(profile.floor.passes),
                 },
             },
         )
-        for one in requirement.profiles()
+        for profile in requirement.profiles()
     ]
 
 
 def interpretations() -> list[Row]:
-    """Every ruling on a sentence that can be read in more than one way."""
+    """List every interpretation of a sentence that can be read in more than one way."""
     return [
         Row(
-            text=f"{one.id:36} {', '.join(one.clauses)}\n    {one.question}\n    {one.ruling}",
+            text=f"{entry.id:36} {', '.join(entry.clauses)}\n    {entry.question}"
+            f"\n    {entry.ruling}",
             members={
-                "id": one.id,
-                "clauses": list(one.clauses),
-                "source": {"text": one.source.text, "at": one.source.at},
-                "question": one.question,
-                "readings": list(one.readings),
-                "ruling": one.ruling,
-                "suite": one.suite,
+                "id": entry.id,
+                "clauses": list(entry.clauses),
+                "source": {"text": entry.source.text, "at": entry.source.at},
+                "question": entry.question,
+                "readings": list(entry.readings),
+                "ruling": entry.ruling,
+                "suite": entry.suite,
             },
         )
-        for one in interpretation.interpretations()
+        for entry in interpretation.interpretations()
     ]
 
 
-def _clause(one: requirement.Clause, owner: requirement.Requirement) -> Row:
-    note = f"  (untested: {one.untested})" if one.untested else ""
-    source = one.source or owner.source
+def _clause(clause: requirement.Clause, owner: requirement.Requirement) -> Row:
+    note = f"  (untested: {clause.untested})" if clause.untested else ""
+    source = clause.source or owner.source
     return Row(
-        text=f"{one.judgement}  {one.id:36} {one.text}{note}",
+        text=f"{clause.judgement}  {clause.id:36} {clause.text}{note}",
         members={
-            "id": one.id,
+            "id": clause.id,
             "requirement": owner.id,
-            "judgement": one.judgement,
-            "text": one.text,
-            "observed": one.observed,
+            "judgement": clause.judgement,
+            "text": clause.text,
+            "observed": clause.observed,
             "source": {"text": source.text, "at": source.at},
-            "capabilities": list(one.capability),
-            "asked_by": one.asked_by,
-            "advisory": one.advisory,
-            "untested": one.untested,
-            "profiles": [p.id for p in requirement.profiles() if one.id in p.clauses],
+            "capabilities": list(clause.capability),
+            "asked_by": clause.asked_by,
+            "advisory": clause.advisory,
+            "untested": clause.untested,
+            "profiles": [p.id for p in requirement.profiles() if clause.id in p.clauses],
         },
     )
 
 
-def _case(kind: str, one: Any) -> Row:
+def _case(kind: str, case: Any) -> Row:
     return Row(
-        text=f"{one.id:44} {', '.join(one.clauses)}\n    {one.title}",
+        text=f"{case.id:44} {', '.join(case.clauses)}\n    {case.title}",
         members={
-            "id": one.id,
+            "id": case.id,
             "kind": kind,
-            "area": one.area,
-            "title": one.title,
-            "clauses": list(one.clauses),
+            "area": case.area,
+            "title": case.title,
+            "clauses": list(case.clauses),
         },
     )

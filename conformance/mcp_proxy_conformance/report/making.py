@@ -1,4 +1,4 @@
-"""The report of a run made from its record, and written."""
+"""Construction of a run's report from its record, and its file."""
 
 from __future__ import annotations
 
@@ -37,26 +37,26 @@ SECRET_LEAST = 4
 
 
 def write_report(run: RunRecord, out: Path, redactor: Redactor) -> Report:
-    """Write `report.json` into the output folder, in one move; returns what is in it.
+    """Write `report.json` into the output folder, in one move; returns its content.
 
     Raises:
-        OSError: It cannot be written; nothing of it is left then.
+        OSError: It cannot be written; no part of it is left then.
     """
     out.mkdir(parents=True, exist_ok=True)
     path = out / "report.json"
     fresh = path.with_suffix(".new")
-    told = redactor.tree(plain(made(run)))
+    document = redactor.tree(plain(made(run)))
     try:
-        fresh.write_bytes(written(told))
+        fresh.write_bytes(written(document))
         fresh.replace(path)
     except OSError:
         fresh.unlink(missing_ok=True)
         raise
-    return msgspec.convert(told, Report)
+    return msgspec.convert(document, Report)
 
 
 def made(run: RunRecord) -> Report:
-    """The report of a run."""
+    """Build the report of a run."""
     clauses = [_clause(run, clause_id) for clause_id in run.profile.clauses]
     known = _waivers(run, clauses)
     result = outcome(run, clauses, known)
@@ -84,8 +84,10 @@ def made(run: RunRecord) -> Report:
         complete=state.complete,
         clauses=clauses,
         results=list(state.results),
-        stages=[Stage(place=one.place, stage=one.stage, armed=one.armed) for one in run.stages],
-        messages={place: _message(one, secrets) for place, one in state.messages.items()},
+        stages=[
+            Stage(place=stage.place, stage=stage.stage, armed=stage.armed) for stage in run.stages
+        ],
+        messages={place: _message(message, secrets) for place, message in state.messages.items()},
         waivers=known,
         shard=msgspec.UNSET if state.shard is None else _part(state, state.shard),
         timing=_timing(run),
@@ -95,35 +97,37 @@ def made(run: RunRecord) -> Report:
 def _timing(run: RunRecord) -> dict[str, Any]:
     return {
         "seconds": round(run.seconds, 3),
-        "messages": {place: round(one.at, 4) for place, one in run.state.messages.items()},
+        "messages": {place: round(message.at, 4) for place, message in run.state.messages.items()},
         "python": platform.python_version(),
         **({} if run.requests is None else {"requests": run.requests}),
-        "stages": {one.place: round(one.seconds, 3) for one in run.stages},
-        "results": {one.name: one.timing for one in run.state.results},
+        "stages": {stage.place: round(stage.seconds, 3) for stage in run.stages},
+        "results": {result.name: result.timing for result in run.state.results},
     }
 
 
 def _waivers(run: RunRecord, clauses: Sequence[ClauseVerdict]) -> list[Waiver]:
-    """What became of the deviations; where a part was not looked at, none of them is stale."""
-    unseen = [one for one in clauses if not one.results and one.verdict == "error"]
+    """Return the state of each deviation; none is stale if a part was not observed."""
+    unseen = [clause for clause in clauses if not clause.results and clause.verdict == "error"]
     whole = run.state.complete and not unseen and not run.state.faults
     return waivers(run.deviations, run.state.results, whole=whole)
 
 
 def _clause(run: RunRecord, clause_id: str) -> ClauseVerdict:
-    """What the results come to for a clause: the worst of those that say something of it."""
+    """Combine the results of a clause to the worst of their verdicts."""
     clause = catalogue().clause(clause_id)
-    found = [
-        (verdict, one) for one in run.state.results if (verdict := one.of(clause_id)) is not None
+    verdicts = [
+        (verdict, result)
+        for result in run.state.results
+        if (verdict := result.of(clause_id)) is not None
     ]
     beyond = run.beyond.get(clause_id)
-    verdict = worst(verdict for verdict, _ in found)
+    verdict = worst(verdict for verdict, _ in verdicts)
     reason: str
     cause: Cause
     if beyond is not None:
         verdict, reason, cause = "not_applicable", str(beyond), beyond.cause
     elif verdict is not None:
-        first = next(one for kind, one in found if kind == verdict)
+        first = next(result for kind, result in verdicts if kind == verdict)
         settled = verdict == "pass"
         reason, cause = ("", "") if settled else (_of_clause(first, clause_id), first.cause)
     else:
@@ -134,26 +138,26 @@ def _clause(run: RunRecord, clause_id: str) -> ClauseVerdict:
         verdict=verdict,
         reason=reason,
         cause=cause,
-        results=len(found),
+        results=len(verdicts),
     )
 
 
 def _of_clause(result: Result, clause_id: str) -> str:
-    """Why the clause fails: the finding that names it, where a result has several."""
-    own = next((one for one in result.findings if clause_id in one.clauses), None)
-    if own is None or len({one.clauses for one in result.findings}) == 1:
+    """Return why the clause fails: the finding that names it, if the result has several."""
+    own = next((finding for finding in result.findings if clause_id in finding.clauses), None)
+    if own is None or len({finding.clauses for finding in result.findings}) == 1:
         return result.reason
     return f"at {own.path}: expected {own.allowed!r:.200}, observed {own.observed!r:.200}"
 
 
 def _without_result(run: RunRecord, clause: Clause) -> tuple[Verdict, str, Cause]:
-    """Of a clause of which no result says anything: why, and what that comes to."""
+    """Return verdict, reason and cause of a clause that no result mentions."""
     if clause.untested:
         return "not_applicable", clause.untested, "untested"
     if run.state.interrupted or run.state.cut_short or run.state.stopped is not None:
         return "inconclusive", "the run ended before it", "ended"
-    asked = run.state.asked is None or clause.id in run.state.asked
-    if asked and any(clause.id in one.unseen for one in run.state.results):
+    requested = run.state.asked is None or clause.id in run.state.asked
+    if requested and any(clause.id in result.unseen for result in run.state.results):
         return "inconclusive", "no check that ran has observed anything of it", "not_observed"
     if run.state.partial:
         return "not_applicable", "left out", "left_out"
@@ -175,13 +179,13 @@ def _part(state: RunState, shard: Shard) -> Part:
 
 @dataclass(frozen=True, slots=True)
 class Secrets:
-    """Headers whose values are not told: their names in lower case, and the values."""
+    """Headers whose values are redacted: their names in lower case, and the values."""
 
     names: frozenset[str]
     values: tuple[str, ...]
 
     def shown(self, name: str, value: str) -> str:
-        """The value as it may be told; short ones are found only where they stand alone."""
+        """Return the redacted value; a short secret is recognised only as the whole value."""
         if name.lower() in self.names or value in self.values:
             return REDACTED
         for secret in self.values:
@@ -191,8 +195,8 @@ class Secrets:
 
 
 def _secrets(run: RunRecord) -> Secrets:
-    """What the target's way in carries, and whatever else is a credential by its name."""
-    sets = [*run.credentials, *(headers for one in run.stages for headers in one.credentials)]
+    """Collect the credentials of the target, and whatever is a credential by its name."""
+    sets = [*run.credentials, *(headers for stage in run.stages for headers in stage.credentials)]
     names = SECRET | {name.lower() for headers in sets for name in headers}
     values = {value for headers in sets for value in headers.values()}
     for message in run.state.messages.values():
@@ -201,13 +205,13 @@ def _secrets(run: RunRecord) -> Secrets:
     return Secrets(names, tuple(longest_first))
 
 
-def _message(one: Cited, secrets: Secrets) -> Message:
+def _message(cited: Cited, secrets: Secrets) -> Message:
     return Message(
-        edge=one.edge,
-        direction=one.direction,
-        peer=one.peer,
-        note=one.note,
-        headers={name: secrets.shown(name, value) for name, value in one.headers},
-        body=one.body,
-        cut=one.cut,
+        edge=cited.edge,
+        direction=cited.direction,
+        peer=cited.peer,
+        note=cited.note,
+        headers={name: secrets.shown(name, value) for name, value in cited.headers},
+        body=cited.body,
+        cut=cited.cut,
     )

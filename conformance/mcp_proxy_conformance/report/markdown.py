@@ -26,7 +26,7 @@ _MARKS = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$@-])")
 
 
 def render(report: Report) -> str:
-    """Headline, open clauses and open results; what a target said stands in code alone."""
+    """Render headline, open clauses and open results; the target's words appear only as code."""
     lines = [
         f"# {code(report.headline)}: {code(report.why)}",
         "",
@@ -35,7 +35,7 @@ def render(report: Report) -> str:
         "",
         *_clauses(report.clauses),
     ]
-    shown = [one for one in report.results if one.verdict in OPEN]
+    shown = [result for result in report.results if result.verdict in OPEN]
     for result in shown[:MOST]:
         lines += ["", *_result(result)]
     if len(shown) > MOST:
@@ -46,31 +46,31 @@ def render(report: Report) -> str:
 
 
 def _clauses(clauses: Sequence[ClauseVerdict]) -> list[str]:
-    counts = Counter(one.verdict for one in clauses if one.judgement == "F")
-    told = ", ".join(f"{counts[word]} {word}" for word in VERDICTS if counts[word])
-    lines = [f"Clauses: {told or 'none'}; advisory ones are not counted."]
+    counts = Counter(clause.verdict for clause in clauses if clause.judgement == "F")
+    summary = ", ".join(f"{counts[word]} {word}" for word in VERDICTS if counts[word])
+    lines = [f"Clauses: {summary or 'none'}; advisory ones are not counted."]
     unseen = sum(map(is_left_out, clauses))
     if unseen:
         lines += ["", f"{unseen} clauses were left out, and are not in the table."]
-    rest = [one for one in clauses if one.verdict != "pass" and not is_left_out(one)]
+    rest = [clause for clause in clauses if clause.verdict != "pass" and not is_left_out(clause)]
     if rest:
         lines += ["", "| verdict | clause | reason |", "|---|---|---|"]
-    return lines + [_row(one) for one in rest]
+    return lines + [_row(clause) for clause in rest]
 
 
-def _row(one: ClauseVerdict) -> str:
-    advisory = " (advisory)" if one.judgement == "A" else ""
-    reason = next(iter(inert(one.reason).splitlines()), "")
-    told = reason if len(reason) <= CELL else f"{reason[:CELL]}..."
-    return f"| {one.verdict}{advisory} | {cell(one.id)} | {cell(told)} |"
+def _row(clause: ClauseVerdict) -> str:
+    advisory = " (advisory)" if clause.judgement == "A" else ""
+    reason = next(iter(inert(clause.reason).splitlines()), "")
+    shown = reason if len(reason) <= CELL else f"{reason[:CELL]}..."
+    return f"| {clause.verdict}{advisory} | {cell(clause.id)} | {cell(shown)} |"
 
 
 def _result(result: Result) -> list[str]:
     advisory = ", advisory" if result.judgement == "A" else ""
     lines = [f"## {result.verdict}{advisory}: {code(result.name)}", ""]
     for clause_id in result.clauses:
-        told = sentence(clause_id)
-        lines.append(f"- {code(clause_id)} ({plain(told.source)}): {plain(told.text)}")
+        wording = sentence(clause_id)
+        lines.append(f"- {code(clause_id)} ({plain(wording.source)}): {plain(wording.text)}")
     reason = inert(result.reason).splitlines()[:LINES]
     return [
         *lines,
@@ -82,7 +82,7 @@ def _result(result: Result) -> list[str]:
 
 
 def _deviation(known: Waiver) -> str:
-    """A deviation in one line of a list; its issue is no link, as nothing here is."""
+    """Format a deviation as one list item; its issue is not a link, as nothing here is."""
     state = f"{code(known.state)} " if known.state else ""
     return (
         f"- {code(known.id)} {state}at {code(known.place)}, until {code(known.expires)}:"
@@ -91,12 +91,12 @@ def _deviation(known: Waiver) -> str:
 
 
 def plain(text: str) -> str:
-    """Words of ours, so that no character of theirs is taken for markup."""
+    """Escape our own words, so that none of their characters is taken for markup."""
     return _MARKS.sub(r"\\\1", text)
 
 
 def code(text: str) -> str:
-    """Code on one line: nothing in it is markup, a link, a mention or HTML."""
+    """Format a text as code on one line, without markup, links, mentions or HTML."""
     line = disarmed(inert(text)).replace("\n", "\\n").replace("\t", "\\t")
     if not line.strip():
         return ""
@@ -105,12 +105,12 @@ def code(text: str) -> str:
 
 
 def cell(text: str) -> str:
-    """Code in a table, where a bar would end the cell even in code."""
+    """Format a text as code in a table, where a bar would end the cell even in code."""
     return code(text.replace("|", "\\x7c"))
 
 
 def _block(lines: list[str]) -> list[str]:
-    """Code on lines of its own, in a fence that is longer than any in it."""
+    """Format lines as a code block, in a fence longer than any in them."""
     text = disarmed(inert("\n".join(lines)))
     fence = "`" * max(3, _longest(text) + 1)
     return [f"{fence}text", text, fence]

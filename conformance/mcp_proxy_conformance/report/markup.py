@@ -1,4 +1,4 @@
-"""Sentences of the catalogue in Markdown."""
+"""Markdown of the catalogue's sentences."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MARKS = re.compile(r"([\\`*_\[\]<>|~&$])")
 
 
 def prose(text: str) -> str:
-    """A sentence of ours in a line or a cell; what stands between backticks in it is code."""
+    """Format a sentence of ours for a line or a cell; text between backticks becomes code."""
     words = " ".join(inert(text).split())
     parts = words.split("`")
     if len(parts) % 2 == 0:

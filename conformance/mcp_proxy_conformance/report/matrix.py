@@ -1,4 +1,4 @@
-"""Several reports beside each other: a row for each clause, a column for each report."""
+"""Matrix of several reports: a row for each clause, a column for each report."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from mcp_proxy_conformance.report.retelling import (
 )
 
 ABSENT = "not asked"
-"""Of a clause that is not in the profile of a report, or that was left out of its run."""
+"""Word for a clause that is not in a report's profile, or that was left out of its run."""
 CHECKS, REASON = 6, 600
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A report: its number from 1, its file, its target in short and whole, and what it came to."""
+    """A report: its number from 1, its file, its target in short and in full, and its outcome."""
 
     number: int
     file: str
@@ -38,7 +38,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What a report says of a clause: its verdict, why, and which checks are not settled."""
+    """A report's verdict on a clause, the reason, and the checks that are not settled."""
 
     anchor: str
     column: Column
@@ -50,7 +50,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A clause, and what each report says of it; `differs` where they do not say the same."""
+    """A clause and its cell in each report; `differs` if the verdicts are not the same."""
 
     anchor: str
     clause: str
@@ -62,33 +62,33 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """All columns and rows, and how many rows differ."""
+    """All columns and rows, and the number of rows that differ."""
 
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
 
     @property
     def differing(self) -> int:
-        """How many rows differ."""
+        """The number of rows that differ."""
         return sum(row.differs for row in self.rows)
 
 
 def matrix(reports: Sequence[tuple[str, Report]]) -> Matrix:
-    """The matrix of these reports, each with the name of its file, in their order."""
-    columns = [_column(number, *one) for number, one in enumerate(reports, 1)]
-    ids = _ids([one for _, one in reports])
+    """Build the matrix of these reports, each with the name of its file, in their order."""
+    columns = [_column(number, *entry) for number, entry in enumerate(reports, 1)]
+    ids = _ids([report for _, report in reports])
     rows = [
-        _row(anchor, clause, columns, [one for _, one in reports])
+        _row(anchor, clause, columns, [report for _, report in reports])
         for anchor, clause in zip(anchors(ids), ids, strict=True)
     ]
     return Matrix(tuple(columns), tuple(rows))
 
 
 def _ids(reports: list[Report]) -> list[str]:
-    """The clauses of all reports, in the order of the catalogue; those it does not know last."""
-    found = list(dict.fromkeys(one.id for report in reports for one in report.clauses))
+    """Return the clauses of all reports in the order of the catalogue; unknown ones last."""
+    ids = list(dict.fromkeys(clause.id for report in reports for clause in report.clauses))
     order = {clause: number for number, clause in enumerate(catalogue().clauses)}
-    return sorted(found, key=lambda clause: order.get(clause, len(order)))
+    return sorted(ids, key=lambda clause: order.get(clause, len(order)))
 
 
 def _column(number: int, file: str, report: Report) -> Column:
@@ -109,11 +109,11 @@ def _row(anchor: str, clause: str, columns: list[Column], reports: list[Report])
         _cell(f"{anchor}-in-{column.number}", clause, column, report)
         for column, report in zip(columns, reports, strict=True)
     )
-    said = [one for report in reports for one in report.clauses if one.id == clause]
+    verdicts = [verdict for report in reports for verdict in report.clauses if verdict.id == clause]
     return Row(
         anchor=anchor,
         clause=clause,
-        judgement=said[0].judgement,
+        judgement=verdicts[0].judgement,
         sentence=sentence(clause),
         cells=cells,
         differs=len({cell.word for cell in cells}) > 1,
@@ -121,16 +121,20 @@ def _row(anchor: str, clause: str, columns: list[Column], reports: list[Report])
 
 
 def _cell(anchor: str, clause: str, column: Column, report: Report) -> Cell:
-    told = next((one for one in report.clauses if one.id == clause), None)
-    if told is None or is_left_out(told):
-        why = "It was left out of this run." if told else f"{column.profile} does not have it."
+    judged = next((verdict for verdict in report.clauses if verdict.id == clause), None)
+    if judged is None or is_left_out(judged):
+        why = "It was left out of this run." if judged else f"{column.profile} does not have it."
         return Cell(anchor, column, ABSENT, why, (), 0)
-    checks = [one.name for one in report.results if clause in one.clauses and one.verdict in TOLD]
-    reason = told.reason
+    checks = [
+        result.name
+        for result in report.results
+        if clause in result.clauses and result.verdict in TOLD
+    ]
+    reason = judged.reason
     return Cell(
         anchor=anchor,
         column=column,
-        word=told.verdict,
+        word=judged.verdict,
         reason=reason if len(reason) <= REASON else f"{reason[:REASON]}...",
         checks=tuple(checks[:CHECKS]),
         more=max(0, len(checks) - CHECKS),

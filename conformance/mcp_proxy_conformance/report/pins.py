@@ -1,4 +1,4 @@
-"""Texts that could not be read, as lines of a target file that say what each conveys."""
+"""Unread texts, as lines of a target file that say what each conveys."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from mcp_proxy_conformance.report.document import Report
 
 
 def pins(report: Report) -> list[str]:
-    """The table `pins` of a target file: each text once, under the first status it was told for.
+    """Return the table `pins` of a target file: each text once, under its first status.
 
-    Nothing where every text that counts was read.
+    Empty if every text that counts was read.
     """
     statuses: dict[str, list[str]] = {}
     for result in report.results:
-        for one in result.unread if result.judgement == "F" else ():
-            statuses.setdefault(one.text, []).append(one.status)
+        for lock_text in result.unread if result.judgement == "F" else ():
+            statuses.setdefault(lock_text.text, []).append(lock_text.status)
     lines = ["[pins]"] if statuses else []
     for status in sorted({first for first, *_ in statuses.values()}):
         lines.append(f"{status} = [")
@@ -29,18 +29,20 @@ def pins(report: Report) -> list[str]:
 
 
 def pinned(report: Report) -> list[str]:
-    """What was taken for the remedy that the target file says: each text with its statuses."""
+    """List the texts that were accepted because the target file pins them, with their statuses."""
     statuses: dict[str, set[str]] = {}
     for result in report.results:
-        for one in result.pinned:
-            statuses.setdefault(one.text, set()).add(one.status)
+        for lock_text in result.pinned:
+            statuses.setdefault(lock_text.text, set()).add(lock_text.status)
     return [f"{quoted(text)} for {' and '.join(sorted(of))}" for text, of in statuses.items()]
 
 
 def quoted(text: str) -> str:
-    """The text as TOML writes it on one line, whatever does not print escaped."""
+    """Quote the text as TOML on one line; unprintable characters are escaped."""
     plain = json.dumps(text, ensure_ascii=False)
-    return "".join(one if one.isprintable() else _escaped(one) for one in plain)
+    return "".join(
+        character if character.isprintable() else _escaped(character) for character in plain
+    )
 
 
 def _escaped(character: str) -> str:

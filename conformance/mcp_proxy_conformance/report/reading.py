@@ -1,4 +1,4 @@
-"""A report read back from its file, and refused in one sentence when it is none."""
+"""Reader of a report file; an unusable one is refused in one sentence."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ EDITED, AGAIN = "was edited since it was written", "let `run` write it again"
 
 
 class BadReport(Exception):
-    """The file holds no report that can be rendered; the message says why and what to give."""
+    """The file does not hold a report that can be rendered; the message names the repair."""
 
 
 def read_report(path: Path) -> Report:
-    """The report of `report.json`, valid under schemas/report.schema.json.
+    """Read a `report.json`, valid under schemas/report.schema.json.
 
     Raises:
-        BadReport: There is no such file, or it is no report of this format.
+        BadReport: The file does not exist, or is not a report of this format.
     """
     try:
         raw = read_bytes(path, MOST_OF_REPORT)
-        told = msgspec.json.decode(raw)
-        json.loads(raw, object_pairs_hook=_once)
+        document = msgspec.json.decode(raw)
+        json.loads(raw, object_pairs_hook=_without_duplicates)
     except OSError as error:
         raise BadReport(
             f"{path} cannot be read: {error.strerror}; name the report.json of a run"
@@ -47,55 +47,55 @@ def read_report(path: Path) -> Report:
         raise BadReport(f"{path} {EDITED}: {error}; {AGAIN}") from None
     except (msgspec.DecodeError, RecursionError, ValueError) as error:
         raise BadReport(f"{path} is no JSON: {error}; name the report.json of a run") from error
-    found = told.get("format") if isinstance(told, dict) else None
-    if found != FORMAT:
+    form = document.get("format") if isinstance(document, dict) else None
+    if form != FORMAT:
         raise BadReport(f"{path} is not of the format {FORMAT}; name the report.json of a run")
-    fault = _fault(told)
+    fault = _fault(document)
     if not fault:
         try:
-            report = msgspec.convert(told, Report)
+            report = msgspec.convert(document, Report)
         except msgspec.ValidationError as error:  # e.g. 1.0 where the schema has an integer
             fault = str(error)
         else:
             if unlike := _contradiction(report):
                 raise BadReport(f"{path} {EDITED}: {unlike}; {AGAIN}")
             return report
-    told_of = " ".join(inert(fault).split())
-    raise BadReport(f"{path} is no whole report: {told_of}; {AGAIN}")
+    problem = " ".join(inert(fault).split())
+    raise BadReport(f"{path} is no whole report: {problem}; {AGAIN}")
 
 
 class _Twice(ValueError):
     """An object has a member twice; which of them counts depends on the reader."""
 
 
-def _once(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(members)
-    if len(found) < len(members):
+def _without_duplicates(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    unique = dict(members)
+    if len(unique) < len(members):
         names = [name for name, _ in members]
-        name = next(one for one in names if names.count(one) > 1)
+        name = next(candidate for candidate in names if names.count(candidate) > 1)
         raise _Twice(f"it has the member {inert(name)[:SHOWN]!r} twice in one object")
-    return found
+    return unique
 
 
 def _contradiction(report: Report) -> str:
-    """Where its exit code cannot come of its clauses; empty when it can."""
-    firm = [one for one in report.clauses if one.judgement == "F"]
-    failed = [one.id for one in firm if one.verdict == "fail"]
-    unsettled = [one.id for one in firm if one.verdict in ("inconclusive", "error")]
-    told = f"exit is {report.exit}"
+    """Return the contradiction between the exit code and the clauses; empty if there is none."""
+    firm = [clause for clause in report.clauses if clause.judgement == "F"]
+    failed = [clause.id for clause in firm if clause.verdict == "fail"]
+    unsettled = [clause.id for clause in firm if clause.verdict in ("inconclusive", "error")]
+    claim = f"exit is {report.exit}"
     if failed and report.exit in (CONFORMANT, BROKEN, INCOMPLETE, STALE):
-        return f"{told}, but {failed[0]} failed"
+        return f"{claim}, but {failed[0]} failed"
     if not failed and report.exit == VIOLATED:
-        return f"{told}, but no clause failed"
+        return f"{claim}, but no clause failed"
     if unsettled and report.exit == CONFORMANT:
-        return f"{told}, but {unsettled[0]} is not settled"
+        return f"{claim}, but {unsettled[0]} is not settled"
     if not report.complete and report.exit == CONFORMANT:
-        return f"{told}, but the run is not complete"
+        return f"{claim}, but the run is not complete"
     return ""
 
 
 def _fault(document: Any) -> str:
-    """Where the document breaks its schema or cites what it does not have; empty when nowhere."""
+    """Return the place that breaks the schema or cites a missing message; empty if none does."""
     schema = msgspec.json.decode((schemas_dir() / "report.schema.json").read_bytes())
     error = next(jsonschema.Draft202012Validator(schema).iter_errors(document), None)
     if error is not None:

@@ -1,4 +1,4 @@
-"""The words that all renderings share: clauses, names of results, how to see them again."""
+"""Words shared by all renderings: clauses, names of results, commands that reproduce them."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ SENT = frozenset(
     {"content-type", "accept", "mcp-session-id", "mcp-protocol-version", "mcp-method", "mcp-name",
      "authorization"}
 )  # fmt: skip
-"""Headers that change what a server answers; the others are of the connection."""
+"""Headers that change a server's answer; the others belong to the connection."""
 _NO_UTF8 = re.compile(r"\\x[89a-f][0-9a-f]")
-"""How a report shows a byte that is no text; JSON has no such escape."""
+"""The escape of a byte that is not text, as a report shows it; JSON has no such escape."""
 
 
 def curl(message: Message) -> str:
-    """The message of a report as one line; empty where the report does not hold all its bytes."""
+    """Return the message as one curl command; empty if the report does not hold all its bytes."""
     if message.cut or _NO_UTF8.search(message.body):
         return ""
     words = ["curl", "-sg", word(message.peer)]
@@ -39,50 +39,52 @@ def curl(message: Message) -> str:
 
 
 def word(text: str) -> str:
-    """The text as one word of a shell, on one line, without a character that steers anything."""
+    """Quote the text as one word of a shell, on one line, without any control character."""
     if _is_plain(text):
         return text if shlex.quote(text) == text else quoted(text)
     return f"\"$(printf '{_octal(text)}')\""
 
 
 def quoted(text: str) -> str:
-    """The text in single quotes."""
+    """Put the text into single quotes."""
     escaped = text.replace("'", "'\\''")
     return f"'{escaped}'"
 
 
 def _is_plain(text: str) -> bool:
-    """Whether it is shown as it is, wherever it is shown, and stays on its line."""
+    """Whether the text looks the same wherever it is shown, and stays on its line."""
     return inert(text) == text and "\n" not in text and "\t" not in text
 
 
 def _octal(text: str) -> str:
-    """The text as a format of printf(1): what is not harmless there as octal bytes."""
-    plain = (" " <= one <= "~" and one not in "'\\%-" for one in text)
+    """Format the text for printf(1): what is not harmless there as octal bytes."""
+    plain = (" " <= character <= "~" and character not in "'\\%-" for character in text)
     return "".join(
-        one if keep else "".join(f"\\{byte:03o}" for byte in one.encode("utf-8", "replace"))
-        for one, keep in zip(text, plain, strict=True)
+        character
+        if keep
+        else "".join(f"\\{byte:03o}" for byte in character.encode("utf-8", "replace"))
+        for character, keep in zip(text, plain, strict=True)
     )
 
 
 NAMING = ("command", "binary", "kind", "surface")
-"""Members of a target file that say what is judged."""
+"""Members of a target file that name what is judged."""
 OPEN = ("fail", "inconclusive", "error")
-"""Verdicts whose results are told one by one."""
+"""Verdicts whose results are shown one by one."""
 TOLD = (*OPEN, "waived")
-"""The same, where deviations that were waived are told, too."""
+"""The same, with results that deviations waive."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """What a clause asks, and where that is written."""
+    """The demand of a clause, and its source."""
 
     text: str
     source: str
 
 
 def sentence(clause_id: str) -> Sentence:
-    """The sentence and source of a clause; of one that another version had, that it is unknown."""
+    """Return sentence and source of a clause; a note if this version does not have the clause."""
     try:
         source = catalogue().source(clause_id)
         return Sentence(catalogue().clause(clause_id).text, f"{source.text} {source.at}")
@@ -91,7 +93,7 @@ def sentence(clause_id: str) -> Sentence:
 
 
 def needs_capability(clause_id: str) -> bool:
-    """Whether the clause is judged because the target declares something; unknown ones are not."""
+    """Whether the clause needs a declared capability of the target; an unknown clause does not."""
     try:
         return bool(catalogue().clause(clause_id).capability)
     except UnknownClause:
@@ -99,25 +101,29 @@ def needs_capability(clause_id: str) -> bool:
 
 
 def rulings(clause_id: str) -> list[Interpretation]:
-    """How the suite reads the sentence that the clause rests on, where it can be read otherwise."""
-    return [one for one in interpretations() if clause_id in one.clauses]
+    """Return the interpretations of the sentence that the clause rests on, if it is ambiguous."""
+    return [
+        interpretation
+        for interpretation in interpretations()
+        if clause_id in interpretation.clauses
+    ]
 
 
 def waived_by(result: Result, known: Sequence[Waiver]) -> Sequence[Waiver]:
-    """The deviations that name a waived result: its check, its case, or one of its clauses."""
+    """Return the deviations that name a waived result: its check, its case, or a clause of it."""
     if result.verdict != "waived":
         return []
     names = {result.check, result.case, result.name, *result.clauses}
-    return [one for one in known if one.id in names and one.state == "used"]
+    return [waiver for waiver in known if waiver.id in names and waiver.state == "used"]
 
 
 def has_waived(report: Report) -> bool:
     """Whether the run rests on deviations."""
-    return any(one.verdict == "waived" for one in report.clauses)
+    return any(clause.verdict == "waived" for clause in report.clauses)
 
 
 def requirement_of(clause_id: str) -> str:
-    """The requirement of a clause; of one that another version had, the clause's own id."""
+    """Return the requirement of a clause; of an unknown clause, its own id."""
     try:
         return catalogue().owner(clause_id).id
     except UnknownClause:
@@ -125,34 +131,34 @@ def requirement_of(clause_id: str) -> str:
 
 
 def again(result: Result) -> str:
-    """How the result is seen again."""
+    """Describe the command that reproduces the result."""
     return f"the same command and --check {quoted(result.name)}"
 
 
 def request(result: Result, report: Report) -> str:
-    """The request that brought what was observed, else the last call; empty when there is none."""
+    """Return the request that led to the observation, else the last one; empty without any."""
     messages, places = report.messages, result.messages
-    found = next((one.place for one in guilty(result, messages)), None)
-    until = len(places) if found is None else places.index(found)
-    asked = [messages[place] for place in places[:until] if _is_request(messages[place])]
-    return curl(asked[-1]) if asked else ""
+    answer = next((culprit.place for culprit in guilty(result, messages)), None)
+    until = len(places) if answer is None else places.index(answer)
+    requests = [messages[place] for place in places[:until] if _is_request(messages[place])]
+    return curl(requests[-1]) if requests else ""
 
 
 def line_of(result: Result, lines: Mapping[str, int]) -> int:
-    """Where the target says that it can do what was judged, else where it is named, else 1."""
-    able = any(needs_capability(one) for one in result.clauses)
+    """Return the line that declares the judged capability, else the line of the target, else 1."""
+    able = any(needs_capability(clause_id) for clause_id in result.clauses)
     wanted = ("capabilities", *NAMING) if able else NAMING
     return next((lines[name] for name in wanted if name in lines), 1)
 
 
 def profile_of(report: Report) -> str:
-    """The profile with its version; of several, each with its own where the report tells them."""
-    told = report.profile
-    return told.name or f"{told.id}@{told.version}"
+    """Return the profile with its version; of several, each with its own if it is known."""
+    profile = report.profile
+    return profile.name or f"{profile.id}@{profile.version}"
 
 
 def target_of(report: Report) -> str:
-    """The target, its version, and the wire on which the verdict was reached."""
+    """Return the target, its version, and the wire on which the verdict was reached."""
     target = report.target
     wire = f", wire {target.wire}" if target.wire else ""
     return f"{target.kind} {target.version}".rstrip() + wire
@@ -164,10 +170,10 @@ def _is_request(message: Message) -> bool:
 
 
 def is_left_out(clause: ClauseVerdict) -> bool:
-    """Whether a clause was not asked for in this run."""
+    """Whether the run did not ask for the clause."""
     return clause.cause == "left_out"
 
 
 def is_after_the_end(clause: ClauseVerdict) -> bool:
-    """Whether the run ended before anything of the clause was looked at."""
+    """Whether the run ended before anything of the clause was observed."""
     return clause.cause == "ended" and not clause.results

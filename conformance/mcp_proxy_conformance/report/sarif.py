@@ -28,13 +28,13 @@ UNDONE = (DECLARATION, BROKEN, FAULT, INTERRUPTED)
 
 
 def render(report: Report) -> str:
-    """The log of one run, as JSON on several lines."""
-    judgements = {one.id: one.judgement for one in report.clauses}
+    """Render the log of one run, as indented JSON."""
+    judgements = {clause.id: clause.judgement for clause in report.clauses}
     for result in report.results:
         for clause_id in result.clauses:
             judgements.setdefault(clause_id, result.judgement)
     numbers = {clause_id: number for number, clause_id in enumerate(judgements)}
-    firm = [one for one in report.results if one.judgement == "F"]
+    firm = [result for result in report.results if result.judgement == "F"]
     run = {
         "tool": {
             "driver": {
@@ -45,7 +45,9 @@ def render(report: Report) -> str:
         },
         "invocations": [_invocation(report, firm)],
         "results": [
-            _result(one, report, numbers) for one in firm if one.verdict in ("fail", "waived")
+            _result(result, report, numbers)
+            for result in firm
+            if result.verdict in ("fail", "waived")
         ],
     }
     log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
@@ -53,36 +55,36 @@ def render(report: Report) -> str:
 
 
 def _rule(clause_id: str, judgement: str) -> dict[str, Any]:
-    told = sentence(clause_id)
+    wording = sentence(clause_id)
     return {
         "id": inert(clause_id),
-        "shortDescription": _message(told.text),
-        "fullDescription": _message(told.text),
-        "help": _message(f"Source: {told.source}. More: explain {clause_id}"),
+        "shortDescription": _message(wording.text),
+        "fullDescription": _message(wording.text),
+        "help": _message(f"Source: {wording.source}. More: explain {clause_id}"),
         "defaultConfiguration": {"level": "error" if judgement == "F" else "note"},
-        "properties": {"source": told.source, "judgement": judgement},
+        "properties": {"source": wording.source, "judgement": judgement},
     }
 
 
 def _invocation(report: Report, firm: Sequence[Result]) -> dict[str, Any]:
-    """How the run ended, and what it could not settle."""
+    """Describe the end of the run, and the results it could not settle."""
     return {
         "executionSuccessful": report.exit not in UNDONE,
         "exitCode": report.exit,
         "exitCodeDescription": inert(f"{report.headline}: {report.why}"),
         "toolExecutionNotifications": [
             {
-                "level": "error" if one.verdict == "error" else "warning",
-                "message": _message(f"{one.verdict}: {one.name}\n{one.reason}"),
+                "level": "error" if result.verdict == "error" else "warning",
+                "message": _message(f"{result.verdict}: {result.name}\n{result.reason}"),
             }
-            for one in firm
-            if one.verdict in ("error", "inconclusive")
+            for result in firm
+            if result.verdict in ("error", "inconclusive")
         ],
     }
 
 
 def _result(result: Result, report: Report, numbers: dict[str, int]) -> dict[str, Any]:
-    """A failure under its first clause, at the lines that say what is judged; or waived there."""
+    """Describe a failure under its first clause, at the lines of its deviation or of the target."""
     first = result.clauses[0] if result.clauses else None
     rule = {} if first is None else {"ruleId": inert(first), "ruleIndex": numbers[first]}
     lines = [f"{result.name} on {result.stage}", result.reason, *result.evidence]
@@ -94,7 +96,7 @@ def _result(result: Result, report: Report, numbers: dict[str, int]) -> dict[str
         "locations": [_physical(result, report, known) | _logical(result, report)],
         "partialFingerprints": {"check/v1": inert(result.name)},
         **_suppressions(result, known),
-        "properties": {"clauses": [inert(one) for one in result.clauses]},
+        "properties": {"clauses": [inert(clause_id) for clause_id in result.clauses]},
     }
 
 
@@ -105,7 +107,7 @@ def _logical(result: Result, report: Report) -> dict[str, Any]:
 
 
 def _physical(result: Result, report: Report, known: Sequence[Waiver]) -> dict[str, Any]:
-    """The deviation that waives it, else where the target is described; nothing without a file."""
+    """Return the place of the waiving deviation, else of the target file; empty without a file."""
     file, line = report.target.file, line_of(result, report.target.lines)
     if known and known[0].file:
         file, line = known[0].file, known[0].line
@@ -116,26 +118,27 @@ def _physical(result: Result, report: Report, known: Sequence[Waiver]) -> dict[s
 
 
 def _uri(file: str) -> str:
-    """A path with slashes as a reference: relative as it is, else of the scheme `file`."""
-    told = quote(file, safe="/", errors="replace")
+    """Return a path with slashes as a reference: relative as it is, else with the scheme `file`."""
+    reference = quote(file, safe="/", errors="replace")
     if file.startswith("/"):
-        return f"file://{told}"
-    return f"file:///{told}" if PureWindowsPath(file).drive else told
+        return f"file://{reference}"
+    return f"file:///{reference}" if PureWindowsPath(file).drive else reference
 
 
 def _suppressions(result: Result, known: Sequence[Waiver]) -> dict[str, Any]:
-    """Why a waived result counts for nothing; no member in any other."""
+    """Return the reasons why a waived result does not count; empty for any other."""
     if result.verdict != "waived":
         return {}
-    told = [inert(one.told()) for one in known] or [inert(result.reason)]
+    reasons = [inert(waiver.told()) for waiver in known] or [inert(result.reason)]
     return {
         "suppressions": [
-            {"kind": "external", "status": "accepted", "justification": one} for one in told
+            {"kind": "external", "status": "accepted", "justification": reason}
+            for reason in reasons
         ]
     }
 
 
 def _message(text: str) -> dict[str, str]:
-    """A plain text; braces are doubled as the format asks, and nothing in it is a link."""
-    told = inert(text).replace("{", "{{").replace("}", "}}")
-    return {"text": told.replace("](", "] (")}
+    """Wrap a plain text; braces are doubled as the format demands, and nothing in it is a link."""
+    escaped = inert(text).replace("{", "{{").replace("}", "}}")
+    return {"text": escaped.replace("](", "] (")}

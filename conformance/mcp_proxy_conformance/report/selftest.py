@@ -1,4 +1,4 @@
-"""What a selftest came to, told in lines."""
+"""Summary lines of a selftest."""
 
 from __future__ import annotations
 
@@ -17,18 +17,20 @@ SILENT = ("killed", "acquitted", "behaved")
 
 
 def lines(document: dict[str, Any]) -> list[str]:
-    """The summary of a document of schemas/selftest.schema.json: counts, then what is odd."""
-    told = []
+    """Summarise a document of schemas/selftest.schema.json: counts, then whatever is odd."""
+    summary = []
     for kind, title in TITLES.items():
         cells = Counter(row["cell"] for row in document["rows"] if row["kind"] == kind)
         if cells:
             counts = ", ".join(f"{number} {cell}" for cell, number in cells.most_common())
-            told.append(f"{title}: {cells.total()} ({counts})")
-    told += [_row(row) for row in document["rows"] if row["cell"] not in SILENT]
-    told += [f"  does not kill what it is listed with: {check}" for check in document["idle"]]
-    told += [f"  kills something that no other check does: {one}" for one in document["alone"]]
-    told += [f"  kills nothing that no other check does: {one}" for one in document["spare"]]
-    return [*told, f"{len(document['checks'])} checks kill something; {_summed(document)}"]
+            summary.append(f"{title}: {cells.total()} ({counts})")
+    summary += [_row(row) for row in document["rows"] if row["cell"] not in SILENT]
+    summary += [f"  does not kill what it is listed with: {check}" for check in document["idle"]]
+    summary += [
+        f"  kills something that no other check does: {check}" for check in document["alone"]
+    ]
+    summary += [f"  kills nothing that no other check does: {check}" for check in document["spare"]]
+    return [*summary, f"{len(document['checks'])} checks kill something; {_summed(document)}"]
 
 
 def _summed(document: dict[str, Any]) -> str:

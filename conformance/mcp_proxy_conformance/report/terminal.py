@@ -32,31 +32,31 @@ VERDICTS: tuple[Verdict, ...] = (
     "error",
     "waived",
 )
-"""Reasons of clauses that no check of this run has seen."""
+"""Verdicts in the order of the table's columns."""
 NOT_RUN = "not run"
 IDS = 10
 """Clauses that the last line names."""
 STATES = {"used": "fails", "stale": "STALE", "unobserved": "not observed"}
-"""What became of a known failure in a run."""
+"""The word for each state of a known failure in a run."""
 WIDTH = len("not_applicable")
 LAST = 500
-"""Characters of it, the path of the report not counted."""
+"""Characters of the last line, not counting the path of the report."""
 
 
 def summary(report: Report, path: Path, *, why: str) -> list[Line]:
-    """The table, what does not apply and why, known failures and advisory ones, and the target.
+    """List the table, what does not apply, known failures, advisory failures, and the target.
 
-    `why` says what tells more of the advisory ones.
+    `why` says how to see more of the advisory failures.
     """
     known = known_failures(report)
     logs = path.with_name(LOGS)
-    advisory = [one.id for one in _of(report, "A") if one.verdict == "fail"]
+    advisory = [clause.id for clause in _of(report, "A") if clause.verdict == "fail"]
     return [
         *table(report),
         Line(),
         *([Line("known failures:"), *map(Line, known), Line()] if known else []),
         *_not_applicable(report),
-        *[Line(f"taken for what the target file pins: {one}") for one in pinned(report)],
+        *[Line(f"taken for what the target file pins: {text}") for text in pinned(report)],
         *([Line(f"advisory, never counted: {_some(advisory)} fail; {why}")] if advisory else []),
         Line(f"target {target_of(report)}"),
         Line(f"{profile_of(report)}: {_counted(report)}"),
@@ -65,13 +65,13 @@ def summary(report: Report, path: Path, *, why: str) -> list[Line]:
 
 
 def table(report: Report) -> list[Line]:
-    """A row for each requirement that was looked at: its clauses that count, by verdict."""
+    """Tabulate the counting clauses by verdict, a row for each requirement that was looked at."""
     rows: dict[str, Counter[str]] = {}
-    for one in _of(report, "F"):
-        if not is_left_out(one):
-            rows.setdefault(requirement_of(one.id), Counter())[_word(one)] += 1
-    every = sum(rows.values(), Counter[str]())
-    columns = [word for word in (*VERDICTS, NOT_RUN) if every[word]]
+    for clause in _of(report, "F"):
+        if not is_left_out(clause):
+            rows.setdefault(requirement_of(clause.id), Counter())[_word(clause)] += 1
+    totals = sum(rows.values(), Counter[str]())
+    columns = [word for word in (*VERDICTS, NOT_RUN) if totals[word]]
     rows = {name: counts for name, counts in rows.items() if counts.total() > counts[NOT_RUN]}
     width = max(map(len, ("requirement", *rows)))
     lines = [f"{'requirement':{width}}  {'  '.join(columns)}"] if rows else []
@@ -82,23 +82,23 @@ def table(report: Report) -> list[Line]:
 
 
 def last(report: Report, path: Path, code: int | None = None) -> Line:
-    """One line that says how the run ended, where, and what to look at."""
+    """Return the last line: how the run ended, where, and what to look at."""
     firm = _of(report, "F")
-    broken = [one.id for one in firm if one.verdict == "fail"]
-    told = " ".join(report.why.split())
+    broken = [clause.id for clause in firm if clause.verdict == "fail"]
+    reason = " ".join(report.why.split())
     if report.headline == "violated" and broken:
-        told = f"{len(broken)} of {len(firm)} clauses broken ({_some(broken)})"
-        unseen = sum(is_left_out(one) or is_after_the_end(one) for one in firm)
-        told += f", {unseen} not looked at" if unseen else ""
-    open_ = [one.id for one in firm if one.verdict in ("inconclusive", "error")]
-    if told == f"not settled: {', '.join(open_)}":
-        told = f"{len(open_)} of {len(firm)} clauses not settled ({_some(open_)})"
-    told = short(f"{report.headline}: {told}", LAST)
-    return Line(f"{told}; {ending(report, code)}; report: {path}", whole=True)
+        reason = f"{len(broken)} of {len(firm)} clauses broken ({_some(broken)})"
+        unseen = sum(is_left_out(clause) or is_after_the_end(clause) for clause in firm)
+        reason += f", {unseen} not looked at" if unseen else ""
+    open_ = [clause.id for clause in firm if clause.verdict in ("inconclusive", "error")]
+    if reason == f"not settled: {', '.join(open_)}":
+        reason = f"{len(open_)} of {len(firm)} clauses not settled ({_some(open_)})"
+    reason = short(f"{report.headline}: {reason}", LAST)
+    return Line(f"{reason}; {ending(report, code)}; report: {path}", whole=True)
 
 
 def ending(report: Report, code: int | None) -> str:
-    """The exit code, and why it is not the report's own."""
+    """Return the exit code, and why it differs from the report's own."""
     own = report.exit
     if code in (None, own):
         return f"exit {own}"
@@ -106,7 +106,7 @@ def ending(report: Report, code: int | None) -> str:
 
 
 def _of(report: Report, judgement: str) -> list[ClauseVerdict]:
-    return [one for one in report.clauses if one.judgement == judgement]
+    return [clause for clause in report.clauses if clause.judgement == judgement]
 
 
 def _word(clause: ClauseVerdict) -> str:
@@ -119,40 +119,40 @@ def _some(ids: list[str]) -> str:
 
 
 def _counted(report: Report) -> str:
-    """How many clauses came to what."""
-    seen = [one for one in report.clauses if not is_left_out(one)]
-    firm = Counter(_word(one) for one in seen if one.judgement == "F")
-    aside = Counter(_word(one) for one in seen if one.judgement == "A")
+    """Count the clauses by verdict."""
+    included = [clause for clause in report.clauses if not is_left_out(clause)]
+    firm = Counter(_word(clause) for clause in included if clause.judgement == "F")
+    aside = Counter(_word(clause) for clause in included if clause.judgement == "A")
     words = (*VERDICTS, NOT_RUN)
-    told = ", ".join(f"{firm[word]} {word}" for word in words if firm[word]) or "nothing"
+    counts = ", ".join(f"{firm[word]} {word}" for word in words if firm[word]) or "nothing"
     apart = ", ".join(f"{aside[word]} {word}" for word in words if aside[word])
-    left = len(report.clauses) - len(seen)
+    left = len(report.clauses) - len(included)
     rest = f"; {left} left out" if left else ""
-    return f"{told}{f' (advisory: {apart})' if apart else ''}{rest}"
+    return f"{counts}{f' (advisory: {apart})' if apart else ''}{rest}"
 
 
 def _not_applicable(report: Report) -> list[Line]:
     reasons: dict[str, list[str]] = {}
-    for one in _of(report, "F"):
-        if one.verdict == "not_applicable" and not is_left_out(one):
-            reasons.setdefault(short(one.reason.split("\n")[0], 120), []).append(one.id)
+    for clause in _of(report, "F"):
+        if clause.verdict == "not_applicable" and not is_left_out(clause):
+            reasons.setdefault(short(clause.reason.split("\n")[0], 120), []).append(clause.id)
     return [Line(f"not applicable, {why}: {_some(ids)}") for why, ids in reasons.items()]
 
 
 def known_failures(report: Report) -> list[str]:
-    """What became of each deviation, a line each; nothing where a run has none."""
-    return [f"{STATES[one.state]:{WIDTH}}  {_known(one)}" for one in report.waivers]
+    """Return a line with the state of each deviation; empty if the run has none."""
+    return [f"{STATES[waiver.state]:{WIDTH}}  {_known(waiver)}" for waiver in report.waivers]
 
 
-def _known(one: Waiver) -> str:
-    if gone := stale([one]):
+def _known(waiver: Waiver) -> str:
+    if gone := stale([waiver]):
         return gone[0]
-    told = f"{' '.join(one.reason.split())} ({one.issue}, until {one.expires})"
-    return f"{one.id}  {told}  {one.file}:{one.line}"
+    reason = f"{' '.join(waiver.reason.split())} ({waiver.issue}, until {waiver.expires})"
+    return f"{waiver.id}  {reason}  {waiver.file}:{waiver.line}"
 
 
 MOST, LINES = 12, 10
-"""Reasons that are told, and lines of one."""
+"""Reasons that are shown, and lines of one."""
 WHOSE = {
     "adapter": "of the adapter, or of the target behind it",
     "network": "of the network, or of a target that is away",
@@ -162,34 +162,36 @@ WHOSE = {
 
 
 def errors(report: Report, again: Callable[[str], str]) -> list[Line]:
-    """Every error once, with whose fault it is and what it befell."""
-    found = _by_reason(report, "error")
+    """List each distinct error, who is to blame, and the checks it affected."""
+    groups = _by_reason(report, "error")
     lines: list[Line] = []
-    for (reason, blame), befallen in list(found.items())[:MOST]:
+    for (reason, blame), affected in list(groups.items())[:MOST]:
         lines += [
             Line(f"ERROR  a fault {WHOSE.get(blame, 'of nobody known')}", "error"),
             *indented(reason, 4, LINES),
-            *_where(befallen, again),
+            *_occurrences(affected, again),
             Line(),
         ]
-    return lines + _uncounted(len(found)) + _unseen(report)
+    return lines + _uncounted(len(groups)) + _unseen(report)
 
 
 def inconclusive(report: Report, again: Callable[[str], str]) -> list[Line]:
-    """Every reason why something that counts was not settled, and what would settle it."""
-    found = _by_reason(report, "inconclusive")
+    """List each distinct reason why a counting result is not settled, and what would settle it."""
+    groups = _by_reason(report, "inconclusive")
     lines: list[Line] = []
-    for (reason, _), befallen in list(found.items())[:MOST]:
-        clauses = list(dict.fromkeys(one for each in befallen for one in each.clauses))
-        hint = befallen[0].hint
+    for (reason, _), affected in list(groups.items())[:MOST]:
+        clauses = list(
+            dict.fromkeys(clause_id for result in affected for clause_id in result.clauses)
+        )
+        hint = affected[0].hint
         lines += [
             Line(f"inconclusive  {', '.join(clauses)}", "inconclusive"),
             *indented(reason, 4, LINES),
             Line(f"    To settle it: {hint or settling(clauses)}", whole=True),
-            *_where(befallen, again),
+            *_occurrences(affected, again),
             Line(),
         ]
-    return lines + _uncounted(len(found)) + _to_be_pinned(report)
+    return lines + _uncounted(len(groups)) + _to_be_pinned(report)
 
 
 def _to_be_pinned(report: Report) -> list[Line]:
@@ -202,25 +204,25 @@ def _to_be_pinned(report: Report) -> list[Line]:
 
 
 def settling(clauses: list[str]) -> str:
-    """What would settle what is open, where the result itself does not say."""
+    """Return what would settle these clauses, if the result itself does not say."""
     if not clauses:
         return "another run"
     return f"see to what is missing there; `explain {clauses[0]}` tells how it is looked for"
 
 
 def _by_reason(report: Report, verdict: str) -> dict[tuple[str, str], list[Result]]:
-    found: dict[tuple[str, str], list[Result]] = {}
-    for one in report.results:
-        counts = one.judgement == "F" or one.blame == "suite"
-        if one.verdict == verdict and counts:
-            found.setdefault((one.reason, one.blame), []).append(one)
-    return found
+    groups: dict[tuple[str, str], list[Result]] = {}
+    for result in report.results:
+        counts = result.judgement == "F" or result.blame == "suite"
+        if result.verdict == verdict and counts:
+            groups.setdefault((result.reason, result.blame), []).append(result)
+    return groups
 
 
-def _where(befallen: list[Result], again: Callable[[str], str]) -> list[Line]:
+def _occurrences(affected: list[Result], again: Callable[[str], str]) -> list[Line]:
     return [
-        Line(f"    in {names(befallen)}"),
-        Line(f"    Reproduce with: {again(befallen[0].name)}", whole=True),
+        Line(f"    in {names(affected)}"),
+        Line(f"    Reproduce with: {again(affected[0].name)}", whole=True),
     ]
 
 
@@ -230,12 +232,14 @@ def _uncounted(reasons: int) -> list[Line]:
 
 
 def _unseen(report: Report) -> list[Line]:
-    """Clauses that are errors though no check is: the suite owes them one."""
-    missing = [one for one in report.clauses if one.verdict == "error" and not one.results]
+    """List clauses that are errors though no check is: the suite lacks a check of them."""
+    missing = [
+        clause for clause in report.clauses if clause.verdict == "error" and not clause.results
+    ]
     return [
         line
-        for one in missing[:MOST]
-        for line in (Line(f"ERROR  {one.id}: {one.reason}", "error"), Line())
+        for clause in missing[:MOST]
+        for line in (Line(f"ERROR  {clause.id}: {clause.reason}", "error"), Line())
     ]
 
 
@@ -257,15 +261,15 @@ def render(
     colour: bool = False,
     code: int | None = None,
 ) -> str:
-    """The whole text; everything a target said is made inert first.
+    """Render the whole text; all output of the target is escaped.
 
     Args:
         report: The document of a report.
-        path: Where it lies, as it is to be told.
+        path: The file of the report.
         again: The command that runs one check by its name.
         detail: `quiet` is failures and the last line; `verbose` adds checks, worlds, advisories.
         colour: Whether verdicts are coloured.
-        code: What the program ends with, if that is not the report's own exit code.
+        code: The exit code of the program, if it is not the report's own.
     """
     shown = _near(path)
     lines = failures(report, shown, again)
@@ -280,6 +284,6 @@ def render(
 
 
 def _near(path: Path) -> Path:
-    """The path as it is told: from here, if it lies below."""
+    """Return the path relative to the working folder, if it is inside."""
     here = Path.cwd()
     return path.relative_to(here) if path.is_relative_to(here) else path

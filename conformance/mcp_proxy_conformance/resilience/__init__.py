@@ -1,1 +1,1 @@
-"""Loading many MCP servers: what is provoked, what a loader says of it, and what it owes."""
+"""Loaders of many MCP servers: provoked faults, reported outcomes, and the clauses they break."""

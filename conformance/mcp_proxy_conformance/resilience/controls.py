@@ -1,4 +1,4 @@
-"""Whether what a load tells of its servers can be trusted: its controls, or what stands in."""
+"""Controls of a load: whether its outcomes can be trusted, or the load that replaces it."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ WELL = LoadCase(
     clauses=(),
     given=Given(max_attempts=1, controls=False, servers=(CONTROL_UP, BESIDE)),
     then={
-        one.server_id: Expected(status=("available",), tools=one.tools)
-        for one in (CONTROL_UP, BESIDE)
+        server.server_id: Expected(status=("available",), tools=server.tools)
+        for server in (CONTROL_UP, BESIDE)
     },
 )
-"""Shows that a loader loads at all, where a load lost its own healthy server."""
+"""Shows that a loader loads at all, for a load that lost its own healthy server."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Basis:
     """The load that a case is judged by.
 
-    `apart`: each server is told as it deserves. Where that is not known, a server may have been
-    failed by another, and only what holds of any failed server can be judged.
+    `apart`: whether each server's outcome depends on its own behaviour only. Otherwise another
+    server may have failed it, and only clauses of any failed server can be judged.
     """
 
     load: Load
@@ -49,16 +49,16 @@ class Basis:
 
 
 def basis(load: Load, load_of: LoadOf, *, classifies: bool) -> Basis:
-    """What a case is judged by: its load, or one of its servers without the controls.
+    """Return the load that a case is judged by: its own, or one without the controls.
 
-    A load whose healthy server is available and whose failing one is not is trusted; the class of
-    that failure is for other cases. Where the healthy
-    one was lost, the loader must load healthy servers by themselves, and the case is loaded again
-    without its controls, if that leaves nothing to be lost by: one server, only healthy ones, only
-    faulty ones. A case about isolation is judged as it is, by a loader that loads at all.
+    A load whose healthy control is available and whose failing one is not is trusted; other cases
+    judge the class of that failure. If the healthy control was lost, the loader must load healthy
+    servers by themselves, and the case is loaded again without its controls, provided that no
+    server can then be failed by another: one server, only healthy ones, or only faulty ones. A case
+    about isolation is judged unchanged, if the loader loads at all.
 
     Raises:
-        Inconclusive: Nothing shows that the loader loads, or the servers that fail were never met.
+        Inconclusive: Nothing shows that the loader loads, or no failing server was contacted.
         NotApplicable: This machine cannot play one of the faults.
     """
     case = load.case
@@ -98,7 +98,7 @@ def _without_controls(load: Load, load_of: LoadOf, *, classifies: bool) -> Basis
 
 
 def status_of(outcome: Outcome | None, *, classifies: bool) -> str:
-    """The status word; of a loader that does not classify, available or failed."""
+    """Return the status word; of a loader that does not classify, available or failed."""
     if outcome is None:
         return "without an outcome"
     if classifies or outcome.status == "available":
@@ -107,18 +107,20 @@ def status_of(outcome: Outcome | None, *, classifies: bool) -> str:
 
 
 def allowed(expected: Expected, *, classifies: bool) -> tuple[str, ...]:
-    """The status words that are allowed, as `status_of` tells them."""
+    """Return the status words that are allowed, as `status_of` returns them."""
     if classifies:
         return expected.status
     return tuple({word if word == "available" else "failed" for word in expected.status})
 
 
 def _lost(load: Load, wanted: dict[str, Expected], *, classifies: bool) -> dict[str, str]:
-    """The servers that are not told as wanted, with what they are told as."""
-    told = {name: status_of(load.loaded.outcome(name), classifies=classifies) for name in wanted}
+    """Return the servers whose status is not the expected one, with that status."""
+    statuses = {
+        name: status_of(load.loaded.outcome(name), classifies=classifies) for name in wanted
+    }
     return {
         name: status
-        for name, status in told.items()
+        for name, status in statuses.items()
         if status not in allowed(wanted[name], classifies=classifies)
     }
 
@@ -135,8 +137,10 @@ def _expect_loading(well: Load, *, classifies: bool) -> None:
 
 
 def _expect_met(load: Load) -> None:
-    """Some server that should fail was asked, where that can be seen."""
-    failing = [name for name, one in load.case.then.items() if "available" not in one.status]
-    seen = [load.seen[name] for name in failing]
-    if seen and not any(number is None or number for number in seen):
+    """Raise Inconclusive if no failing server was contacted, where that is counted."""
+    failing = [
+        name for name, outcome in load.case.then.items() if "available" not in outcome.status
+    ]
+    attempts = [load.seen[name] for name in failing]
+    if attempts and not any(number is None or number for number in attempts):
         raise Inconclusive(f"never asked for anything: {', '.join(failing)}")

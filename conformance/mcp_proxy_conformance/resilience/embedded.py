@@ -1,4 +1,4 @@
-"""A loader in this process: what a counterexample of the reference's loader is tried with."""
+"""A loader in this process, with which mutants of the reference's loader are tried."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ Load = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
 
 
 class Changed(Protocol):
-    """What a changed loader is: something that is started, and then loads what it is asked to."""
+    """A changed loader, which is started and then answers load requests."""
 
     def start(self) -> Load:
-        """A loader that is started now."""
+        """Start a new loader."""
 
 
 class LoaderHost:
-    """A loop in one background thread, for every load of a run."""
+    """An event loop in one background thread, for every load of a run."""
 
     def __init__(self) -> None:
-        """Running from now on."""
+        """Start the thread."""
         self.loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self.loop.run_forever, daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        """Give up what is still being loaded, once, and end the loop."""
+        """Cancel the loads in progress, once, and end the loop."""
         if self.loop.is_closed():
             return
         asyncio.run_coroutine_threadsafe(self._give_up(), self.loop).result(END_S)
@@ -51,10 +51,10 @@ class LoaderHost:
 
 
 class EmbeddedLoader:
-    """One loader on the host's loop, with the face of a program."""
+    """One loader on the host's loop, with the interface of a program."""
 
     def __init__(self, changed: Changed, host: LoaderHost, *, patience: float = 1.0) -> None:
-        """Started with the first load, and again after it hung; `patience` shortens deadlines."""
+        """Started with the first load, and again after a hang; `patience` scales deadlines."""
         self._changed = changed
         self._host = host
         self._patience = patience
@@ -70,13 +70,13 @@ class EmbeddedLoader:
         base_backoff_s: float,
         deadline_s: float,
     ) -> Loaded:
-        """Have it load these servers; what it answers goes through a line as a program's does."""
+        """Have it load these servers; its answer is encoded as a line, as a program's is."""
         self._load = self._load or self._changed.start()
         self._number += 1
         members = {"max_attempts": max_attempts, "base_backoff_s": base_backoff_s}
-        asked = json.loads(json.dumps(asked_for(self._number, servers, **members)))
+        request = json.loads(json.dumps(asked_for(self._number, servers, **members)))
         began = time.monotonic()
-        loading = asyncio.run_coroutine_threadsafe(self._told(asked), self._host.loop)
+        loading = asyncio.run_coroutine_threadsafe(self._answer(request), self._host.loop)
         self._loading = loading
         try:
             line = loading.result(deadline_s * self._patience)
@@ -89,13 +89,13 @@ class EmbeddedLoader:
         seconds = time.monotonic() - began
         return Loaded(told=read_answer(line, self._number), line=line, seconds=seconds)
 
-    async def _told(self, asked: dict[str, Any]) -> bytes:
+    async def _answer(self, request: dict[str, Any]) -> bytes:
         assert self._load is not None
-        told = await self._load(asked)
-        return json.dumps({"id": asked["id"], "ok": told}, ensure_ascii=False).encode()
+        answer = await self._load(request)
+        return json.dumps({"id": request["id"], "ok": answer}, ensure_ascii=False).encode()
 
     def stop(self, patience_s: float = END_S) -> None:
-        """Give up what is being loaded."""
+        """Cancel the load in progress."""
         del patience_s
         if self._loading is not None:
             self._loading.cancel()

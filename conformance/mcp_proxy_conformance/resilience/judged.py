@@ -1,4 +1,4 @@
-"""A load compared with what its case allows: outcomes, attempts, tools, warnings, secrets."""
+"""Comparison of a load with its case: outcomes, attempts, tools, warnings, secrets."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ OF_ANY_FAILED = frozenset({
     "O1.one-each", "O2.word", "O3.no-tools", "O4.error", "O4.error~one-line", "S1.secrets",
     "S1.secrets~server-text", "S2.no-tools", "I4.bounded", "I6.none",
 })  # fmt: skip
-"""The clauses that can be judged where a server may have been failed by another."""
+"""The clauses that can be judged even if another server may have failed the one in question."""
 LONG_WORD = 9
-"""Letters of a word that an error holds by chance no more."""
+"""Letters of a word that is too long to occur in an error by chance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Says:
-    """What a loader declares to say, and how it names tools and reads signatures."""
+    """The loader's declared statements, and how it names tools and reads signatures."""
 
     classifies: bool
     warns: bool
@@ -48,9 +48,9 @@ class Says:
 
 
 def judged(load: Load, load_of: LoadOf, says: Says) -> Comparison:
-    """What was observed in the load of a case, beside what is allowed.
+    """Compare the load of a case with what the case allows.
 
-    `load_of` gives further loads, see `basis`. What the loader does not declare is not looked at.
+    `load_of` returns further loads, see `basis`. Undeclared capabilities are not judged.
 
     Raises:
         Inconclusive: Nothing shows that the observation means anything.
@@ -65,8 +65,8 @@ def judged(load: Load, load_of: LoadOf, says: Says) -> Comparison:
     chosen = basis(load, load_of, classifies=says.classifies)
     clauses = chosen.load.case.clauses
     if not chosen.apart and not ("I1.isolated" in clauses or OF_ANY_FAILED.issuperset(clauses)):
-        told = "a server is failed by another that fails; see I1.isolated"
-        raise Inconclusive(told, cause="other_clause")
+        reason = "a server is failed by another that fails; see I1.isolated"
+        raise Inconclusive(reason, cause="other_clause")
     compared = _compared(chosen.load, load_of, says, apart=chosen.apart)
     if compared.is_empty:
         raise NotApplicable(
@@ -77,7 +77,7 @@ def judged(load: Load, load_of: LoadOf, says: Says) -> Comparison:
 
 def _compared(load: Load, load_of: LoadOf, says: Says, *, apart: bool) -> Comparison:
     case, compared = load.case, Comparison()
-    faulty = any("available" not in one.status for one in case.then.values())
+    faulty = any("available" not in each.status for each in case.then.values())
     compared.truth(
         "the load", "hung" if load.loaded.hung else "ended", holds=not load.loaded.hung,
         allowed="ended within ten times its timeouts and pauses", breaks=["I4.bounded"],
@@ -109,12 +109,12 @@ def _compared(load: Load, load_of: LoadOf, says: Says, *, apart: bool) -> Compar
 
 
 def _outcomes(compared: Comparison, load: Load) -> None:
-    """One outcome for each server of the case; the controls are not judged."""
-    ids = sorted(one.server_id for one in load.case.given.servers)
-    told = sorted(one.server_id for one in load.loaded.told.outcomes)
-    told = [one for one in told if one not in CONTROLS or one in ids]
+    """Expect one outcome for each server of the case; the controls are not judged."""
+    ids = sorted(server.server_id for server in load.case.given.servers)
+    names = sorted(outcome.server_id for outcome in load.loaded.told.outcomes)
+    names = [name for name in names if name not in CONTROLS or name in ids]
     clauses = ["O1.one-each"] if ids else ["I6.none"]
-    compared.one_of("outcomes", told, (ids,), breaks=clauses)
+    compared.one_of("outcomes", names, (ids,), breaks=clauses)
 
 
 def _words(compared: Comparison, load: Load, says: Says) -> None:
@@ -128,19 +128,19 @@ def _words(compared: Comparison, load: Load, says: Says) -> None:
 def _status(
     compared: Comparison, load: Load, server: Server, *, load_of: LoadOf, says: Says, apart: bool
 ) -> None:  # fmt: skip
-    """The class that a server is told as, beside what its own behaviour deserves."""
+    """Compare the status of a server with what its own behaviour allows."""
     name, case = server.server_id, load.case
     expected = case.then[name]
     outcome = load.loaded.outcome(name)
     status = status_of(outcome, classifies=says.classifies)
     due = allowed(expected, classifies=says.classifies)
     if outcome is not None and says.classifies and outcome.status not in WORDS:
-        return  # O2.word says so
+        return  # O2.word reports it
     breaks: Iterable[str] = ()
     if status not in due:
         breaks = _broken_by_status(load, server, status, load_of, says, apart=apart)
         if not breaks:
-            return  # what other clause it breaks is found elsewhere
+            return  # another check judges the clause that it breaks
     shows = _isolation(load, says)
     shows += _shown_by_status(case, server, status, says) if apart else []
     compared.one_of(f"status of {name}", status, due, breaks=breaks, shows=shows)
@@ -149,39 +149,39 @@ def _status(
 def _broken_by_status(
     load: Load, server: Server, status: str, load_of: LoadOf, says: Says, *, apart: bool
 ) -> list[str]:
-    """The clauses that a class breaks: the server's own signal's, and those that compare loads."""
+    """Return the clauses that a status breaks: of the server's own signal, or of a comparison."""
     case = load.case
     compares = [c for c in ("I1.isolated", "I3.order", "N1.request-text") if c in case.clauses]
-    found: list[str] = [
-        c for c in compares if _told_in(c, load, server, load_of, says) not in (status, "")
+    broken: list[str] = [
+        c for c in compares if _status_in(c, load, server, load_of, says) not in (status, "")
     ]
-    if not apart or found or load.loaded.outcome(server.server_id) is None:
-        return found
+    if not apart or broken or load.loaded.outcome(server.server_id) is None:
+        return broken
     return _of_topic("status", load, server, status=status, says=says, known=OF_STATUS)
 
 
 def _of_topic(
     topic: Topic, load: Load, server: Server, *, status: str, says: Says, known: frozenset[str]
 ) -> list[str]:
-    """The clauses of the table that such an end breaks; else those that the case names."""
+    """Return the clauses of the table that such an end breaks; else those that the case names."""
     most = load.case.given.max_attempts
-    seen = load.seen.get(server.server_id)
-    every = blamed(server, most, status, seen, says.reads)
-    if every:
-        return [clause for one in every if one.topic == topic for clause in one.clauses]
+    attempts = load.seen.get(server.server_id)
+    blames = blamed(server, most, status, attempts, says.reads)
+    if blames:
+        return [clause for blame in blames if blame.topic == topic for clause in blame.clauses]
     return [clause for clause in load.case.clauses if clause in known]
 
 
-def _told_in(clause: str, load: Load, server: Server, load_of: LoadOf, says: Says) -> str:
-    """The class that the server is told as in the load that the clause compares this one with.
+def _status_in(clause: str, load: Load, server: Server, load_of: LoadOf, says: Says) -> str:
+    """Return the server's status in the load that the clause compares this one with.
 
-    Empty where it cannot be loaded so: a redirect leads to another server.
+    Empty if that load is impossible: a redirect leads to another server.
     """
     case = load.case
     servers: tuple[Server, ...] = (msgspec.structs.replace(server, same_origin_as=None),)
     if clause == "I3.order":
         servers = case.given.servers[::-1]
-    elif any(one.to for one in server.script):
+    elif any(behaviour.to for behaviour in server.script):
         return ""
     if clause == "N1.request-text":
         servers = (Server(server_id="alpha", tools=server.tools, timeout_s=server.timeout_s,
@@ -195,48 +195,52 @@ def _told_in(clause: str, load: Load, server: Server, load_of: LoadOf, says: Say
 
 
 def _shown_by_status(case: LoadCase, server: Server, status: str, says: Says) -> list[str]:
-    """The clauses of which an allowed class shows that they hold."""
+    """Return the clauses that an allowed status shows to hold."""
     most = case.given.max_attempts
-    found = [one for one in shown_by(server, most, status, says.reads) if one in OF_STATUS]
+    held = [
+        clause_id
+        for clause_id in shown_by(server, most, status, says.reads)
+        if clause_id in OF_STATUS
+    ]
     table = shown(server, most, says.reads.signatures) | {"O3.loaded"}
-    found += [clause for clause in case.clauses if clause in OF_STATUS and clause not in table
+    held += [clause for clause in case.clauses if clause in OF_STATUS and clause not in table
               and not _is_of_other(clause, case, server)]  # fmt: skip
     for clause in ("I3.order", "N1.request-text"):
-        found += [clause] if clause in case.clauses else []
-    return found
+        held += [clause] if clause in case.clauses else []
+    return held
 
 
 def _isolation(load: Load, says: Says) -> list[str]:
-    """The clause on isolation, where another server of the load is seen to fail."""
+    """Return the clause on isolation if another server of the load failed."""
     then = load.case.then
     failed = [
         status_of(load.loaded.outcome(name), classifies=says.classifies) != "available"
-        for name, one in then.items()
-        if "available" not in one.status
+        for name, expected in then.items()
+        if "available" not in expected.status
     ]
-    is_told = "I1.isolated" in load.case.clauses and len(then) > 1 and any(failed)
-    return ["I1.isolated"] if is_told else []
+    is_shown = "I1.isolated" in load.case.clauses and len(then) > 1 and any(failed)
+    return ["I1.isolated"] if is_shown else []
 
 
 def _is_of_other(clause: str, case: LoadCase, server: Server) -> bool:
-    """Whether a clause that the case names speaks of another of its servers."""
-    others = (one for one in case.given.servers if one is not server)
-    return any(clause in shown(one, case.given.max_attempts) for one in others)
+    """Whether a clause that the case names concerns another of its servers."""
+    others = (other for other in case.given.servers if other is not server)
+    return any(clause in shown(other, case.given.max_attempts) for other in others)
 
 
 def _attempts(
     compared: Comparison, load: Load, server: Server, expected: Expected, says: Says
 ) -> None:
-    """How often a server was asked, counted by itself."""
+    """Compare how often a server was contacted, as the server counted it."""
     name, most = server.server_id, load.case.given.max_attempts
-    seen = load.seen.get(name)
-    if seen is None or expected.attempts is None:
+    attempts = load.seen.get(name)
+    if attempts is None or expected.attempts is None:
         return
     low, high = expected.attempts.min, min(expected.attempts.max, most)
-    holds = low <= seen <= high
+    holds = low <= attempts <= high
     outcome = load.loaded.outcome(name)
     status = str(outcome.status) if outcome is not None else ""
-    if seen > most:
+    if attempts > most:
         breaks = ["O5.bounded"]
     elif holds:
         breaks = []
@@ -244,32 +248,32 @@ def _attempts(
         breaks = _of_topic("attempts", load, server, status=status, says=says,
                            known=OF_ATTEMPTS - {"O5.bounded"})  # fmt: skip
         if not breaks:
-            return  # the source leaves open how often it is tried
-    shows = [one for one in shown(server, most, says.reads.signatures) if one in OF_ATTEMPTS]
+            return  # the source does not determine the number of attempts
+    shows = [c for c in shown(server, most, says.reads.signatures) if c in OF_ATTEMPTS]
     cited = [
         c for c in load.case.clauses if c in OF_ATTEMPTS - {"P4.no-traffic"} and c not in shows
     ]
     shows += [clause for clause in cited if not _is_of_other(clause, load.case, server)]
-    compared.truth(f"attempts of {name}", seen, holds=holds, allowed=f"{low} to {high}",
+    compared.truth(f"attempts of {name}", attempts, holds=holds, allowed=f"{low} to {high}",
                    breaks=breaks, shows=shows)  # fmt: skip
 
 
 def _claims(compared: Comparison, load: Load, outcome: Outcome, says: Says) -> None:
-    """The attempts claimed, in the cases that are made for counting: time moves no count there."""
-    seen = load.seen.get(outcome.server_id)
-    if seen is not None and says.claims and "O6.claimed" in load.case.clauses:
-        compared.one_of(f"attempts claimed of {outcome.server_id}", outcome.attempts, (seen,),
+    """Compare the claimed attempts, in the cases about counting: timing does not matter there."""
+    attempts = load.seen.get(outcome.server_id)
+    if attempts is not None and says.claims and "O6.claimed" in load.case.clauses:
+        compared.one_of(f"attempts claimed of {outcome.server_id}", outcome.attempts, (attempts,),
                         breaks=["O6.claimed"])  # fmt: skip
 
 
 def _tools(
     compared: Comparison, load: Load, outcome: Outcome, expected: Expected, says: Says
 ) -> None:
-    """The tools of an outcome: none of a failed server, all of its own where it is available."""
+    """Compare the tools of an outcome: none of a failed server, all of its own if available."""
     name, tools = outcome.server_id, _listed(outcome.tools)
-    server = next(one for one in load.case.given.servers if one.server_id == name)
+    server = next(each for each in load.case.given.servers if each.server_id == name)
     if status_of(outcome, classifies=says.classifies) != "available":
-        own = [one for one in tools if are_tools_of(name, [one], server.tools, says.prefix)]
+        own = [tool for tool in tools if are_tools_of(name, [tool], server.tools, says.prefix)]
         compared.one_of(f"tools of {name}", tools, ([],),
                         breaks=["O3.no-tools", *(["S2.no-tools"] if own else [])],
                         shows=["O3.no-tools",
@@ -282,15 +286,15 @@ def _tools(
     failed = [tool for other in load.case.given.servers if other is not server
               and "available" not in load.case.then[other.server_id].status
               for tool in other.tools]  # fmt: skip
-    strange = [one for one in tools if not _is_one_of(one, listed, name, says)]
-    strangers = [one for one in strange if _is_one_of(one, failed, name, says)]
+    strange = [tool for tool in tools if not _is_one_of(tool, listed, name, says)]
+    strangers = [tool for tool in strange if _is_one_of(tool, failed, name, says)]
     pages = ["O3.loaded~pages"] if server.page_size else ["O3.loaded"]
     shows = ["O3.own-tools", *(["S2.no-tools"] if failed else [])] if tools else []
     compared.one_of(f"tools of {name} that it did not list", strange, ([],),
                     breaks=["O3.own-tools", *(["S2.no-tools"] if strangers else [])],
                     shows=shows)  # fmt: skip
-    lost = [one for one in listed if not any(_is_one_of(tool, [one], name, says) for tool in tools)]
-    lost = lost[: max(0, len(listed) - len(tools))]  # the others stand there by another name
+    lost = [own for own in listed if not any(_is_one_of(tool, [own], name, says) for tool in tools)]
+    lost = lost[: max(0, len(listed) - len(tools))]  # the others are there by another name
     compared.one_of(f"tools of {name} that were not loaded", lost, ([],), breaks=pages,
                     shows=pages if listed else ["O3.loaded~none"])  # fmt: skip
     if not lost and not strange:
@@ -300,119 +304,122 @@ def _tools(
 
 
 def _is_one_of(tool: object, listed: Iterable[str], name: str, says: Says) -> bool:
-    return any(are_tools_of(name, [tool], [one], says.prefix) for one in listed)
+    return any(are_tools_of(name, [tool], [own], says.prefix) for own in listed)
 
 
-def _listed(told: Any) -> list[Any]:
-    """The tools told; what is no list and not empty counts as one."""
-    if isinstance(told, list):
-        return told
-    return [told] if told else []
+def _listed(tools: Any) -> list[Any]:
+    """Return the tools of an outcome as a list; any other truthy value counts as one tool."""
+    if isinstance(tools, list):
+        return tools
+    return [tools] if tools else []
 
 
 def _error(compared: Comparison, load: Load, outcome: Outcome) -> None:
     if outcome.status == "available":
         return
-    name, told = outcome.server_id, outcome.error
-    said = isinstance(told, str) and bool(told.strip())
-    compared.truth(f"error of {name}", told, holds=said, allowed="a text", breaks=["O4.error"])
-    if not said:
+    name, error = outcome.server_id, outcome.error
+    is_text = isinstance(error, str) and bool(error.strip())
+    compared.truth(f"error of {name}", error, holds=is_text, allowed="a text", breaks=["O4.error"])
+    if not is_text:
         return
-    lines = len(told.strip().splitlines())
-    compared.truth(f"lines of the error of {name}", told, holds=lines == 1, allowed="one line",
+    lines = len(error.strip().splitlines())
+    compared.truth(f"lines of the error of {name}", error, holds=lines == 1, allowed="one line",
                    breaks=["O4.error~one-line"])  # fmt: skip
-    sent = next((one.script for one in load.case.servers() if one.server_id == name), ())
-    words = {word for one in sent for word in (one.body or "").split() if len(word) >= LONG_WORD}
-    quoted = sorted(word for word in words if word in told)
+    sent = next((server.script for server in load.case.servers() if server.server_id == name), ())
+    words = {word for behaviour in sent for word in (behaviour.body or "").split()
+             if len(word) >= LONG_WORD}  # fmt: skip
+    quoted = sorted(word for word in words if word in error)
     compared.one_of(f"words of the server in the error of {name}", quoted, ([],),
                     breaks=["S1.secrets~server-text"],
                     shows=["S1.secrets~server-text"] if words else [])  # fmt: skip
 
 
 def _secrets(compared: Comparison, load: Load) -> None:
-    """No secret is told; that is observed where the loader was seen to use it, or to own it."""
+    """Expect no secret in the answer; observed if the loader was seen to use or to own it."""
     secrets = load.case.given.secrets
     if not secrets:
         return
-    found = [one for one in secrets if shows(one, load.loaded.line)]
-    unused = next((one.server_id for one in load.case.given.servers if _is_unused(load, one)), "")
-    if unused and not found and "S1.secrets" not in load.case.clauses:
+    leaked = [secret for secret in secrets if shows(secret, load.loaded.line)]
+    unused = next(
+        (server.server_id for server in load.case.given.servers if _is_unused(load, server)), ""
+    )
+    if unused and not leaked and "S1.secrets" not in load.case.clauses:
         return
-    if unused and not found:
-        told = f"the secret handed over with {unused} was never sent to it"
-        compared.open.append(Open(clauses=("S1.secrets",), reason=told, cause="control"))
+    if unused and not leaked:
+        reason = f"the secret handed over with {unused} was never sent to it"
+        compared.open.append(Open(clauses=("S1.secrets",), reason=reason, cause="control"))
         return
     own = [clause for clause in load.case.clauses if clause.startswith("S1.")]
-    compared.one_of("secrets in the answer", found, ([],), breaks=own or ["S1.secrets"])
+    compared.one_of("secrets in the answer", leaked, ([],), breaks=own or ["S1.secrets"])
 
 
 def _is_unused(load: Load, server: Server) -> bool:
-    """Whether the server was asked, and no request held a secret of the case."""
-    asked = [seen for seen in load.servers.log(server.server_id) if seen.verb]
-    sent = " ".join(f"{seen.path} {seen.authorization}" for seen in asked)
+    """Whether the server was contacted, and no request held a secret of the case."""
+    requests = [request for request in load.servers.log(server.server_id) if request.verb]
+    sent = " ".join(f"{request.path} {request.authorization}" for request in requests)
     held = any(secret in sent for secret in load.case.given.secrets)
-    return bool(asked) and not held and not server.userinfo
+    return bool(requests) and not held and not server.userinfo
 
 
 def _traffic(compared: Comparison, load: Load, load_of: LoadOf) -> None:
-    """A malformed connection sends nobody anything: the others see what they see without it."""
+    """Compare the other servers' traffic with a load without the malformed connection."""
     case = load.case
-    others = tuple(one for one in case.given.servers if one.script[0].do != "malformed")
+    others = tuple(server for server in case.given.servers if server.script[0].do != "malformed")
     if len(others) == len(case.given.servers):
         return
     given = msgspec.structs.replace(case.given, servers=others)
     twin = load_of(_apart(case, "without the malformed", given))
-    for name, seen in load.seen.items():
+    for name, attempts in load.seen.items():
         usual = twin.seen.get(name)
-        if seen is not None and usual is not None:
-            compared.truth(f"attempts of {name} beside a malformed connection", seen,
-                           holds=seen <= usual, allowed=f"{usual}, as without it",
+        if attempts is not None and usual is not None:
+            compared.truth(f"attempts of {name} beside a malformed connection", attempts,
+                           holds=attempts <= usual, allowed=f"{usual}, as without it",
                            breaks=["P4.no-traffic"])  # fmt: skip
 
 
 def _apart(case: LoadCase, name: str, given: Given) -> LoadCase:
-    """A load to compare with, of these servers; nothing is expected of it."""
-    then = {one.server_id: Expected(status=("available",)) for one in given.servers}
+    """Return a load of these servers to compare with; it carries no expectations."""
+    then = {server.server_id: Expected(status=("available",)) for server in given.servers}
     return msgspec.structs.replace(
         case, id=f"{case.id} {name}", given=given, then=then, again=None, heals=False
     )
 
 
 def _shared(compared: Comparison, load: Load) -> None:
-    """Cookies and session ids of one server in the requests to another (S3)."""
-    names = [one.server_id for one in load.case.given.servers]
+    """Expect no cookie or session id of one server in the requests to another (S3)."""
+    names = [server.server_id for server in load.case.given.servers]
     gives = {
-        one.server_id: [clause for word, clause in GIVES.items()
-                        if any(behaviour.do == word for behaviour in one.script)]
-        for one in load.case.given.servers
+        server.server_id: [clause for word, clause in GIVES.items()
+                           if any(behaviour.do == word for behaviour in server.script)]
+        for server in load.case.given.servers
     }  # fmt: skip
     for owner in names:
         token = load.servers.token(owner)
         for other in names:
             if other != owner:
-                told = any(token in one for one in _sent(load, other))
-                asked = any(True for _ in load.servers.log(other))
-                compared.one_of(f"what {owner} gave, sent to {other}", told, (False,),
+                leaked = any(token in text for text in _sent(load, other))
+                contacted = any(True for _ in load.servers.log(other))
+                compared.one_of(f"what {owner} gave, sent to {other}", leaked, (False,),
                                 breaks=gives[owner] or GIVES.values(),
-                                shows=gives[owner] if asked else [])  # fmt: skip
+                                shows=gives[owner] if contacted else [])  # fmt: skip
 
 
 GIVES = {"set_cookie": "S3.cookie", "session": "S3.session"}
-"""The behaviours that give a client something to send again, and the clauses on that."""
+"""The behaviours that give a client a value to send back, and the clauses about it."""
 
 
 def _sent(load: Load, server_id: str) -> Iterator[str]:
-    for seen in load.servers.log(server_id):
-        yield f"{seen.cookie or ''} {seen.session or ''}"
+    for request in load.servers.log(server_id):
+        yield f"{request.cookie or ''} {request.session or ''}"
 
 
 def _again(compared: Comparison, load: Load, name: str, expected: Expected, says: Says) -> None:
-    """The second load: what has recovered is available, what has failed since is not."""
+    """Compare the second load: a recovered server is available, one that failed since is not."""
     second = load.again.outcome(name) if load.again is not None else None
     status = status_of(second, classifies=says.classifies)
     recounted = "O6.claimed" in load.case.clauses
     if not load.case.heals and not _went_as_expected(load, name):
-        return  # its script stands elsewhere than the second load is about
+        return  # its script is at another step than the case assumes
     recorded = [clause for clause in load.case.clauses if clause.startswith("X.")]
     if recorded:
         before = status_of(load.loaded.outcome(name), classifies=says.classifies)
@@ -430,6 +437,6 @@ def _again(compared: Comparison, load: Load, name: str, expected: Expected, says
 
 
 def _went_as_expected(load: Load, name: str) -> bool:
-    """Whether a server saw as many attempts in the first load as the case says."""
-    expected, seen = load.case.then[name].attempts, load.seen.get(name)
-    return expected is None or seen is None or expected.min <= seen <= expected.max
+    """Whether a server saw as many attempts in the first load as the case expects."""
+    expected, attempts = load.case.then[name].attempts, load.seen.get(name)
+    return expected is None or attempts is None or expected.min <= attempts <= expected.max

@@ -1,4 +1,4 @@
-"""A loader in the place of a target, and what it declares laid into the cases."""
+"""A loader as a target, and its declarations applied to the cases."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from mcp_proxy_conformance.targets.description import OF_LOADERS
 from mcp_proxy_conformance.wire.held import Held
 
 SERVER_ID = "{server_id}"
-"""In a declared prefix, the id of the tool's server."""
+"""The placeholder, in a declared prefix, for the id of the tool's server."""
 _UNFIT = re.compile(r"[^A-Za-z0-9]+")
 
 
 def signed(case: LoadCase, signatures: Sequence[str]) -> dict[str, LoadCase]:
-    """The case once for each signature that its bodies ask for; as it is under "" if for none."""
-    if not any(SIGNATURE in (one.body or "") for own in case.given.servers for one in own.script):
+    """Return the case once for each signature if its bodies hold one, else itself under ""."""
+    if not any(SIGNATURE in (act.body or "") for own in case.given.servers for act in own.script):
         return {"": case}
     return {
         signature: _with(case, f"{case.id}-{number}", signature)
@@ -35,9 +35,9 @@ def signed(case: LoadCase, signatures: Sequence[str]) -> dict[str, LoadCase]:
 
 
 def _with(case: LoadCase, name: str, signature: str) -> LoadCase:
-    def served(one: Behaviour) -> Behaviour:
-        body = one.body and one.body.replace(SIGNATURE, signature)
-        return msgspec.structs.replace(one, body=body)
+    def served(behaviour: Behaviour) -> Behaviour:
+        body = behaviour.body and behaviour.body.replace(SIGNATURE, signature)
+        return msgspec.structs.replace(behaviour, body=body)
 
     servers = tuple(
         msgspec.structs.replace(own, script=tuple(map(served, own.script)))
@@ -48,54 +48,53 @@ def _with(case: LoadCase, name: str, signature: str) -> LoadCase:
 
 
 def overtaken(case: LoadCase, signatures: tuple[str, ...]) -> str:
-    """The server of which a declared signature makes something else than the case says, or ""."""
+    """Return the server whose behaviour a declared signature changes against the case, or ""."""
     if any("T4.declared" in clause for clause in case.clauses):
         return ""
     most, reads = case.given.max_attempts, Reads(signatures=signatures)
     return next(
         (
-            one.server_id
-            for one in case.given.servers
-            if walk(one, most).ends != walk(one, most, reads=reads).ends
+            server.server_id
+            for server in case.given.servers
+            if walk(server, most).ends != walk(server, most, reads=reads).ends
         ),
         "",
     )
 
 
 def are_tools_of(
-    server_id: str, told: Iterable[object], listed: Sequence[str], prefix: str
+    server_id: str, tools: Iterable[object], listed: Sequence[str], prefix: str
 ) -> bool:
-    """Whether these are the listed names, each behind the declared prefix or as it was listed."""
-    names = [str(one) for one in told]
+    """Whether these are the listed names, each with the declared prefix or as listed."""
+    names = [str(tool) for tool in tools]
     before = re.compile(_pattern(prefix, server_id))
-    bare = [_without(before, one, listed) for one in names]
-    plain = [one if one in listed else _without(before, one, listed) for one in names]
+    bare = [_without(before, name, listed) for name in names]
+    plain = [name if name in listed else _without(before, name, listed) for name in names]
     return sorted(listed) in (sorted(bare), sorted(plain))
 
 
 def _without(before: re.Pattern[str], name: str, listed: Sequence[str]) -> str:
-    ends = [one for one in listed if name.endswith(one)]
-    return next((one for one in ends if before.fullmatch(name[: len(name) - len(one)])), name)
+    ends = [end for end in listed if name.endswith(end)]
+    return next((end for end in ends if before.fullmatch(name[: len(name) - len(end)])), name)
 
 
 def _pattern(prefix: str, server_id: str) -> str:
-    """Of an id the letters and digits count; what is unfit for a tool's name is often replaced."""
-    parts = [re.escape(one) for one in _UNFIT.split(server_id)]
-    return "[^A-Za-z0-9]*".join(parts).join(re.escape(one) for one in prefix.split(SERVER_ID))
+    """Match an id by its letters and digits; characters unfit for a tool's name may be replaced."""
+    parts = [re.escape(part) for part in _UNFIT.split(server_id)]
+    return "[^A-Za-z0-9]*".join(parts).join(re.escape(part) for part in prefix.split(SERVER_ID))
 
 
 EXAMPLES = 30
-"""How many loads are generated if nothing else is asked for."""
+"""The default number of generated loads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoaderTarget(Target):
-    """A loader in the place of a target; `loader` makes one that keeps its log in a folder.
+    """A loader as a target; `loader` makes one that keeps its log in a folder.
 
-    What it declares: the prefix of the names that it gives to tools, in which `{server_id}` is the
-    id of the tool's server, and the texts that it takes for a timeout in the body of a 403. What is
-    asked for besides: how many loads are generated, from which seed, and one load case, if it alone
-    is to be tried.
+    Its declarations: the prefix of its tool names, in which `{server_id}` is the id of the tool's
+    server, and the texts in the body of a 403 that mean a timeout. Its options: how many loads are
+    generated, from which seed, and the only load case to run, if any.
     """
 
     loader: Callable[[Path], Loader]
@@ -109,7 +108,7 @@ class LoaderTarget(Target):
 def loader_target(
     loader: Callable[[Path], Loader], capabilities: Iterable[str] = OF_LOADERS, **members: Any
 ) -> LoaderTarget:
-    """A target whose loader is made so."""
+    """Return a target with that way of making a loader."""
 
     def none() -> Any:
         raise AdapterError("a loader has no stages")
@@ -121,7 +120,7 @@ def loader_target(
 def program_target(
     command: Sequence[str], capabilities: Iterable[str], **declared: Any
 ) -> LoaderTarget:
-    """A loader program that is started by that command."""
+    """Return a loader program that is started by that command."""
     loader = partial(LoaderProgram, command, held=Held())
     return loader_target(loader, capabilities, command=tuple(command), **declared)
 
@@ -129,7 +128,7 @@ def program_target(
 def embedded_target(
     changed: Changed, lacks: Iterable[str] = (), *, patience: float = 1.0, **members: Any
 ) -> LoaderTarget:
-    """A changed loader in this process, which declares to do all but what it lacks."""
+    """Return a changed loader in this process; it declares every capability but `lacks`."""
     host, can = LoaderHost(), set(OF_LOADERS).difference(lacks)
 
     def make(folder: Path) -> Loader:

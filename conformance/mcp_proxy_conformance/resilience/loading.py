@@ -1,4 +1,4 @@
-"""A loader under test: a program that loads MCP servers when it is told to, in lines of JSON."""
+"""A loader under test: a program that loads MCP servers on request, in lines of JSON."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from mcp_proxy_conformance.wire.jsonrpc import values
 
 END_S = 5.0
 FIRST_S = 60.0
-"""How long a program may take to start and to load nothing."""
+"""Seconds that a program may take to start and to load no servers."""
 MOST_VALUES = 50_000
-"""Values in one answer, counted by what parts them; hundreds of servers need a tenth of it."""
+"""The most values in one answer, counted by separators; hundreds of servers need a tenth of it."""
 WANTED = "print one JSON answer a line and nothing else to standard output"
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What the loader says of one server (`MCPServerLoadOutcome`), its values not yet judged."""
+    """The loader's outcome for one server (`MCPServerLoadOutcome`), its values not yet judged."""
 
     server_id: str
     status: Any = None
@@ -44,20 +44,20 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
     warnings: dict[str, tuple[str, ...]] = {}
 
 
-class _Said(msgspec.Struct, frozen=True, kw_only=True):
+class _Answer(msgspec.Struct, frozen=True, kw_only=True):
     id: int
     ok: Told | None = None
     error: str | None = None
 
 
-_SAID = msgspec.json.Decoder(_Said)  # now, for two threads must not build it at once
+_ANSWER = msgspec.json.Decoder(_Answer)  # built at import: two threads must not build it at once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, weakref_slot=True)
 class Loaded:
-    """One load: what was told of it, as the line that told it, and how long it took in seconds.
+    """One load: the answer, the line that it was read from, and its duration in seconds.
 
-    `hung`: it did not end within its deadline, and the program was ended for it.
+    `hung`: it did not end within its deadline, so the program was ended.
     """
 
     told: Told = field(default_factory=lambda: Told(outcomes=()))
@@ -67,16 +67,16 @@ class Loaded:
 
     @property
     def raw(self) -> bytes:
-        """The line."""
+        """The line of the answer."""
         return self.line
 
     def outcome(self, server_id: str) -> Outcome | None:
-        """The first outcome of that server, None when it has none."""
-        return next((one for one in self.told.outcomes if one.server_id == server_id), None)
+        """Return the first outcome of that server; None if it has none."""
+        return next((each for each in self.told.outcomes if each.server_id == server_id), None)
 
 
 class Loader(Protocol):
-    """A loader under test that loads when it is told to, one load at a time."""
+    """A loader under test; it runs one load at a time."""
 
     def load(
         self,
@@ -89,49 +89,49 @@ class Loader(Protocol):
         """Have it load these servers; schemas/LOADER.md has the form of each."""
 
     def stop(self, patience_s: float = END_S) -> None:
-        """End it; what it is loading is given up."""
+        """End it; a load in progress is cancelled."""
 
 
 class BadAnswer(ValueError):
-    """A line that is no answer to the load; one sentence."""
+    """A line that is not an answer to the load; one sentence."""
 
 
 def asked_for(number: int, servers: Sequence[Mapping[str, Any]], **members: Any) -> dict[str, Any]:
-    """The request of a load."""
+    """Return the request of a load."""
     return {"id": number, "op": "load", "servers": list(servers), **members}
 
 
 def read_answer(line: bytes, number: int) -> Told:
-    """What a line says of that load.
+    """Read the answer to that load from a line.
 
     Raises:
-        BadAnswer: It is no answer to it.
-        AdapterError: It says that the loader broke.
+        BadAnswer: The line is not an answer to it.
+        AdapterError: The answer is an error of the loader.
     """
     if (many := values(line)) > MOST_VALUES:
         raise BadAnswer(f"its answer holds {many} values; at most {MOST_VALUES} are read")
-    told = f"its answer is {quoted(line)}"
+    quote = f"its answer is {quoted(line)}"
     try:
-        said = _SAID.decode(line)
+        answer = _ANSWER.decode(line)
     except RecursionError:
-        raise BadAnswer(f"{told}, which nests too deeply; {WANTED}") from None
+        raise BadAnswer(f"{quote}, which nests too deeply; {WANTED}") from None
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise BadAnswer(f"{told} ({error}); {WANTED}") from None
-    if said.id != number:
+        raise BadAnswer(f"{quote} ({error}); {WANTED}") from None
+    if answer.id != number:
         raise BadAnswer(f"its answer to load {number} is {quoted(line)}; {WANTED}")
-    if (said.ok is None) == (said.error is None):
-        raise BadAnswer(f"{told}; it must hold exactly one of ok and error")
-    if said.error is not None:
-        raise AdapterError(f"the loader answers a load with an error: {said.error:.{QUOTED}}")
-    assert said.ok is not None
-    return said.ok
+    if (answer.ok is None) == (answer.error is None):
+        raise BadAnswer(f"{quote}; it must hold exactly one of ok and error")
+    if answer.error is not None:
+        raise AdapterError(f"the loader answers a load with an error: {answer.error:.{QUOTED}}")
+    assert answer.ok is not None
+    return answer.ok
 
 
 class LoaderProgram:
-    """One loader program, started when it is first needed and again after it hung."""
+    """One loader program, started on first use and again after it hung."""
 
     def __init__(self, command: Sequence[str], folder: Path, held: Held | None = None) -> None:
-        """Nothing is started yet; what it writes to standard error goes into `folder`.
+        """Start nothing yet; standard error of the program goes into `folder`.
 
         `held` counts the large answers of all programs of the same loader.
         """
@@ -153,10 +153,11 @@ class LoaderProgram:
     ) -> Loaded:
         """Have it load these servers; schemas/LOADER.md has the form of each.
 
-        A program that is not running loads nothing first: its start is in no load's time.
+        A program that is not running loads no servers first: its start does not count in any load's
+        time.
 
         Raises:
-            AdapterError: It does not start, ends, answers something else, or answers an error.
+            AdapterError: It does not start, ends, answers with anything else, or with an error.
         """
         if servers and self._program is None and self._starts:
             first = self.load([], max_attempts=1, base_backoff_s=0.05, deadline_s=FIRST_S)
@@ -165,11 +166,11 @@ class LoaderProgram:
             program = self._running()
             self._number += 1
             members = {"max_attempts": max_attempts, "base_backoff_s": base_backoff_s}
-            asked = asked_for(self._number, servers, **members)
+            request = asked_for(self._number, servers, **members)
             if (stray := program.stray()) is not None:
                 raise self._break(f"it printed {quoted(stray)} before it was asked; {WANTED}")
             began = time.monotonic()
-            program.send(json.dumps(asked).encode())
+            program.send(json.dumps(request).encode())
             try:
                 line = program.receive(deadline_s)
             except TimeoutError:
@@ -186,7 +187,7 @@ class LoaderProgram:
             return loaded
 
     def stop(self, patience_s: float = END_S) -> None:
-        """Close its standard input; after so many seconds end its process group."""
+        """Close its standard input; end its process group after that many seconds."""
         program, self._program = self._program, None
         if program is not None:
             program.finish(patience_s)
@@ -204,7 +205,7 @@ class LoaderProgram:
             raise self._break(str(fault)) from None
 
     def _break(self, complaint: str) -> AdapterError:
-        """It is out of step, and is ended; the next load starts another."""
+        """End a program that is out of step; the next load starts another."""
         tail = self._program.tail().strip() if self._program is not None else ""
         self.stop(0.0)
         log = f"; its log ends with:\n{tail}" if tail else ""

@@ -1,4 +1,4 @@
-"""Loads of a loader under test: many at once, each against fault servers of its own."""
+"""Loads of a loader under test: many at once, each against its own fault servers."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from mcp_proxy_conformance.upstream.faults import FaultServers, read_scripts
 
 AT_ONCE = 12
 PATIENCE = 10
-"""A load may take so many times what its timeouts and pauses add up to (I4)."""
+"""The factor of a load's deadline over the sum of its timeouts and pauses (I4)."""
 UNJUDGED_S = 30.0
-"""A load whose end is not judged is not waited for any longer."""
+"""Seconds to wait for a load whose end is not judged."""
 GROWS = 4.0
-"""A pause may be so many times as long as the one before."""
+"""The most by which a pause may grow over the one before."""
 PLAYED = ("server_id", "tools", "page_size", "timeout_s", "script", "same_origin_as")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """One load that has been: what was handed over, what came of it, what the servers saw.
+    """One finished load: its case, its outcome, and what the servers counted.
 
-    `seen` are attempts by server id, None where none can be counted; `unmet` says why this
-    machine cannot play a server's fault; `again` is a second load of the same
-    servers, whose scripts go on, and `seen_again` what they saw of it.
+    `seen` are attempts by server id, None where they cannot be counted; `unmet` is why this
+    machine cannot play a server's fault; `again` is a second load of the same servers, whose
+    scripts continue, and `seen_again` are its attempts.
     """
 
     case: LoadCase
@@ -52,10 +52,10 @@ class Load:
 
 
 class Loads:
-    """A crew of loader programs; each load has one for itself while it goes on."""
+    """A pool of loader programs; each load has one to itself."""
 
     def __init__(self, make: Callable[[Path], Loader], folder: Path) -> None:
-        """Nothing is started yet; `make` makes a loader that keeps its log in a folder."""
+        """Start nothing yet; `make` makes a loader that keeps its log in a folder."""
         self._make = make
         self._folder = folder
         self._crew = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="load")
@@ -65,28 +65,28 @@ class Loads:
         self._done: dict[str, Future[Load]] = {}
 
     def plan(self, cases: Sequence[LoadCase], *, slowest_first: bool = True) -> None:
-        """Begin with these; the slowest first, so that none is waited for at the end."""
+        """Start these loads; the slowest first, so that none delays the end."""
         new = {case.id: case for case in cases if case.id not in self._done}
         order = sorted(new.values(), key=_deadline, reverse=True)
         for case in order if slowest_first else new.values():
             self._done[case.id] = self._crew.submit(self._load, case)
 
     def of(self, case: LoadCase) -> Load:
-        """The load of a case, waited for; raises AdapterError when the program broke."""
+        """Return the load of a case; waits for it, raises AdapterError if the program broke."""
         if case.id not in self._done:
             self.plan([case])
         return self._done[case.id].result()
 
     def anew(self, case: LoadCase) -> Load:
-        """A further load of a case; what `of` gives stays."""
+        """Load a case once more; the result of `of` stays."""
         return self._crew.submit(self._load, case).result()
 
     def settle(self) -> None:
-        """Wait until nothing that was begun is still being loaded."""
+        """Wait until no load is in progress."""
         wait(self._done.values())
 
     def close(self) -> None:
-        """End every loader; what still goes on is given up, and nobody waits for it."""
+        """End every loader; loads in progress are cancelled without waiting."""
         self._crew.shutdown(wait=False, cancel_futures=True)
         with ThreadPoolExecutor(max(1, len(self._all))) as enders:
             list(enders.map(lambda loader: loader.stop(0.0), self._all))
@@ -114,33 +114,35 @@ class Loads:
 
 def _loaded(loader: Loader, case: LoadCase) -> Load:
     own = case.servers()
-    scripts = read_scripts([_script(one) for one in own])
+    scripts = read_scripts([_script(server) for server in own])
     with FaultServers(scripts) as servers:
-        unmet = {one.server_id: why for one in own if (why := servers.unmet(one.server_id))}
-        handed = [_handed(servers.connection(one.server_id), one) for one in own]
+        unmet = {
+            server.server_id: why for server in own if (why := servers.unmet(server.server_id))
+        }
+        handed = [_handed(servers.connection(server.server_id), server) for server in own]
         wanted: dict[str, Any] = {
             "max_attempts": case.given.max_attempts,
             "base_backoff_s": BASE_BACKOFF_S,
             "deadline_s": _deadline(case),
         }
         first = loader.load(handed, **wanted)
-        seen = {one.server_id: servers.attempts(one.server_id) for one in own}
+        attempts = {server.server_id: servers.attempts(server.server_id) for server in own}
         again = None
         if case.again is not None and not first.hung:
-            for one in own:
-                if case.heals and one.heals:
-                    servers.heal(one.server_id)
+            for server in own:
+                if case.heals and server.heals:
+                    servers.heal(server.server_id)
             again = loader.load(handed, **wanted)
         later = {
             name: (servers.attempts(name) or 0) - before
-            for name, before in seen.items()
+            for name, before in attempts.items()
             if before is not None
         }
     return Load(
         case=case,
         servers=servers,
         loaded=first,
-        seen=seen,
+        seen=attempts,
         unmet=unmet,
         again=again,
         seen_again=later,
@@ -153,37 +155,40 @@ def _deadline(case: LoadCase) -> float:
 
 
 def _length(case: LoadCase) -> float:
-    """What the timeouts and pauses of a load add up to, in seconds, with or without its controls.
+    """Return the sum of timeouts and pauses of a load in seconds, with both controls.
 
-    A load has the same time when it is repeated without them.
+    A load gets the same time when it is repeated without its controls.
     """
     tries = case.given.max_attempts
     pauses = sum(BASE_BACKOFF_S * GROWS**after for after in range(1, tries))
     servers = (CONTROL_UP, *case.given.servers, CONTROL_DOWN)
-    return sum(one.timeout_s * tries + pauses for one in servers)
+    return sum(server.timeout_s * tries + pauses for server in servers)
 
 
 def _script(server: Server) -> dict[str, Any]:
-    """The server as the fault servers take it."""
-    told = msgspec.to_builtins(server)
+    """Convert the server to the form of the fault servers."""
+    members = msgspec.to_builtins(server)
     script = [
-        {name: value for name, value in one.items() if value is not None} for one in told["script"]
+        {name: value for name, value in step.items() if value is not None}
+        for step in members["script"]
     ]
-    return {name: told[name] for name in PLAYED if told[name] is not None} | {"script": script}
+    return {name: members[name] for name in PLAYED if members[name] is not None} | {
+        "script": script
+    }
 
 
 def _handed(connection: dict[str, Any], server: Server) -> dict[str, Any]:
-    """The connection with what the case puts into its URL and its headers."""
-    told = dict(connection)
-    if isinstance(told.get("command"), list):
-        told["command"], *told["args"] = told["command"]
+    """Return the connection with the case's additions to its URL and its headers."""
+    handed = dict(connection)
+    if isinstance(handed.get("command"), list):
+        handed["command"], *handed["args"] = handed["command"]
     if server.headers:
-        told["headers"] = {**told.get("headers", {}), **server.headers}
-    if told.get("url") and (server.userinfo or server.query or server.path):
-        parts = urlsplit(told["url"])
+        handed["headers"] = {**handed.get("headers", {}), **server.headers}
+    if handed.get("url") and (server.userinfo or server.query or server.path):
+        parts = urlsplit(handed["url"])
         before, _, last = parts.path.rpartition("/")
         path = f"{before}/{server.path}/{last}" if server.path else parts.path
         netloc = f"{server.userinfo}@{parts.netloc}" if server.userinfo else parts.netloc
         query = server.query or parts.query
-        told["url"] = urlunsplit(parts._replace(netloc=netloc, path=path, query=query))
-    return told
+        handed["url"] = urlunsplit(parts._replace(netloc=netloc, path=path, query=query))
+    return handed

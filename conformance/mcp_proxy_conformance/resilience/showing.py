@@ -1,4 +1,4 @@
-"""Whether a secret shows in what a loader answered, however it is spelled there."""
+"""Detection of a secret in a loader's answer, in any of its encodings."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from mcp_proxy_conformance.verdict.redaction import in_base64
 def shows(secret: str, line: bytes) -> bool:
     """Whether the secret occurs in a line of JSON: plain, percent-encoded, or in base64.
 
-    The secret is as it was handed over, maybe percent-encoded or in base64 itself; base64 may
-    begin anywhere before it, as that of user and password does.
+    The secret has the form in which it was passed, possibly percent-encoded or in base64 itself;
+    base64 text may begin anywhere before it, as that of user and password does.
     """
     texts = [line.decode(errors="replace"), *_texts(json.loads(line or b"null"))]
-    told = "\n".join([*texts, *map(unquote, texts)])
+    whole = "\n".join([*texts, *map(unquote, texts)])
     plain = {secret, unquote(secret), *_out_of_base64(secret)}
-    letters = told.replace("-", "+").replace("_", "/")
-    return any(one in told for one in plain) or any(
-        form in letters for one in plain for form in in_base64(one.encode())
+    letters = whole.replace("-", "+").replace("_", "/")
+    return any(form in whole for form in plain) or any(
+        form in letters for text in plain for form in in_base64(text.encode())
     )
 
 
 def _out_of_base64(secret: str) -> Iterator[str]:
-    """The password of Basic credentials."""
+    """Yield the password of Basic credentials."""
     with contextlib.suppress(ValueError):
         _, colon, password = base64.b64decode(secret, validate=True).decode().partition(":")
         if colon:
@@ -42,5 +42,5 @@ def _texts(value: Any) -> Iterator[str]:
         for pair in value.items():
             yield from _texts(list(pair))
     elif isinstance(value, list):
-        for one in value:
-            yield from _texts(one)
+        for item in value:
+            yield from _texts(item)

@@ -1,4 +1,4 @@
-"""What the source text allows: the walk of a script by the table of signals and classes."""
+"""The outcomes that the source text allows: a script walked by the table of signals and classes."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ PERMANENT: frozenset[Status] = frozenset({"permanent"})
 DENIED: frozenset[Status] = frozenset({"denied"})
 FAILED = TRANSIENT | PERMANENT | DENIED
 MARKS = ("ext_authz", "timeout")
-"""A 403 with both in its body comes from an authorization service that ran out of time."""
+"""A 403 with both in its body comes from an authorization service that timed out."""
 SIGNATURE = "{signature}"
-"""Stands in a body for a timeout signature that the loader declares."""
+"""The placeholder, in a body, for a timeout signature that the loader declares."""
 TIES = (
     *MARKS, "timed out", "time-out", "deadline", "upstream", "connect", "reset", "unavailable",
     "gateway",
 )  # fmt: skip
-"""A 403 with one of these in its body may be tied to a timeout or to a connection."""
+"""A 403 with one of these in its body may be related to a timeout or to a connection."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signal:
-    """What one attempt may be classified as.
+    """The allowed classifications of one attempt.
 
     Attributes:
-        classes: The classes that a fair reader may give it.
-        retried: Whether it is certain to lead to a second attempt where one is allowed.
+        classes: The classes that the source allows for it.
+        retried: Whether it must lead to a second attempt where one is allowed.
         counted: Whether the attempts can be counted at the server.
     """
 
@@ -42,12 +42,12 @@ class Signal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reads:
-    """What the loader declares that bears on how a load may end.
+    """The loader's declarations that affect how a load may end.
 
     Attributes:
-        classifies: It tells the classes of failure apart, and goes on after the passing one only.
-        retries: It tries again after a passing failure.
-        signatures: What in the body of a 403 it takes for the mark of a timeout.
+        classifies: It distinguishes the classes of failure and retries the transient one only.
+        retries: It tries again after a transient failure.
+        signatures: The texts in the body of a 403 that it treats as a timeout.
     """
 
     classifies: bool = True
@@ -57,12 +57,12 @@ class Reads:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allowed:
-    """How the load of a server may end: pairs of a status and the attempts that the server saw.
+    """The allowed ends of a server's load: pairs of a status and the attempts at the server.
 
     Attributes:
-        ends: The pairs; the attempts of those that cannot be counted mean nothing.
+        ends: The pairs; the number is meaningless if attempts cannot be counted.
         counted: Whether the attempts can be counted at the server.
-        tools: The server's tools when it is available; None when others may be there too.
+        tools: The server's tools if it is available; None if others may be there too.
     """
 
     ends: frozenset[tuple[Status, int]]
@@ -76,7 +76,7 @@ class Allowed:
 
     @property
     def attempts(self) -> tuple[int, int] | None:
-        """The fewest and the most attempts, None when they cannot be counted."""
+        """The fewest and the most attempts; None if they cannot be counted."""
         numbers = [number for _, number in self.ends]
         return (min(numbers), max(numbers)) if self.counted else None
 
@@ -84,22 +84,24 @@ class Allowed:
 def walk(
     server: Server, max_attempts: int, *, loads: int = 1, reads: Reads | None = None
 ) -> Allowed:
-    """Tell how the load of that server may end, the last one of so many.
+    """Return the allowed ends of that server's load, the last one of `loads`.
 
     Args:
         server: The server and its script.
         max_attempts: The bound of attempts of one load.
-        loads: How often it is loaded; its script goes on from load to load.
-        reads: What the loader declares; one that tells the classes apart and retries if None.
+        loads: How often it is loaded; its script continues from load to load.
+        reads: The loader's declarations; None is one that classifies and retries.
     """
     reads = reads or Reads()
     before, ends = frozenset({0}), frozenset[tuple[Status, int]]()
     for _ in range(loads):
-        found = [(s, end) for s in before for end in _ends(server, max_attempts, s, reads)]
-        ends = frozenset(end for _, end in found)
-        before = frozenset(start + number for start, (_, number) in found)
-    signals = [signal_of(one, server.timeout_s, reads) for one in server.script]
-    led_away = any(one.do == "redirect" and one.to != "healthy path" for one in server.script)
+        paths = [(s, end) for s in before for end in _ends(server, max_attempts, s, reads)]
+        ends = frozenset(end for _, end in paths)
+        before = frozenset(start + number for start, (_, number) in paths)
+    signals = [signal_of(behaviour, server.timeout_s, reads) for behaviour in server.script]
+    led_away = any(
+        behaviour.do == "redirect" and behaviour.to != "healthy path" for behaviour in server.script
+    )
     tools = server.tools if any(status == "available" for status, _ in ends) else ()
     return Allowed(
         ends=ends,
@@ -124,28 +126,30 @@ def _ends(server: Server, max_attempts: int, start: int, reads: Reads) -> set[tu
     return ends
 
 
-def signal_of(one: Behaviour, timeout_s: float, reads: Reads | None = None) -> Signal:
-    """Tell what an attempt that meets this behaviour may be classified as."""
-    signal = _signal(one, timeout_s, (reads or Reads()).signatures)
-    if one.on != "notifications/initialized" or one.do == "malformed":
+def signal_of(behaviour: Behaviour, timeout_s: float, reads: Reads | None = None) -> Signal:
+    """Return the allowed classifications of an attempt that meets this behaviour."""
+    signal = _signal(behaviour, timeout_s, (reads or Reads()).signatures)
+    if behaviour.on != "notifications/initialized" or behaviour.do == "malformed":
         return signal
     return Signal(classes=signal.classes | AVAILABLE, counted=signal.counted)
 
 
-def _signal(one: Behaviour, timeout_s: float, signatures: Sequence[str]) -> Signal:
-    match one.do:
+def _signal(behaviour: Behaviour, timeout_s: float, signatures: Sequence[str]) -> Signal:
+    match behaviour.do:
         case "healthy" | "stream" | "set_cookie" | "session":
             return Signal(classes=AVAILABLE)
-        case "slow" if (one.seconds or 0) < timeout_s:
+        case "slow" if (behaviour.seconds or 0) < timeout_s:
             return Signal(classes=AVAILABLE)
         case "slow" | "silence" | "reset" | "close" | "cut_json":
             return Signal(classes=TRANSIENT, retried=True)
         case "cut_sse":
-            is_inside = one.where == "inside"
+            is_inside = behaviour.where == "inside"
             return Signal(classes=TRANSIENT, retried=is_inside, counted=is_inside)
         case "status":
-            by_code = _by_code(one.code or 0, (one.body or "").lower(), one.on, signatures)
-            return by_code if one.by is None else Signal(classes=by_code.classes | TRANSIENT)
+            by_code = _by_code(
+                behaviour.code or 0, (behaviour.body or "").lower(), behaviour.on, signatures
+            )
+            return by_code if behaviour.by is None else Signal(classes=by_code.classes | TRANSIENT)
         case "redirect":
             return Signal(classes=FAILED | AVAILABLE, counted=False)
         case "refused" | "unresolvable":
@@ -153,7 +157,7 @@ def _signal(one: Behaviour, timeout_s: float, signatures: Sequence[str]) -> Sign
         case "backlog":
             return Signal(classes=TRANSIENT | PERMANENT, counted=False)
         case "malformed":
-            return _by_connection(one.connection or {})
+            return _by_connection(behaviour.connection or {})
         case "banner" | "plain_for_tls" | "stdio_missing" | "stdio_exits" | "stdio_garbage":
             return Signal(classes=FAILED, counted=False)
         case _:
@@ -161,7 +165,7 @@ def _signal(one: Behaviour, timeout_s: float, signatures: Sequence[str]) -> Sign
 
 
 def _by_code(code: int, body: str, on: str, signatures: Sequence[str]) -> Signal:
-    declared = any(one.lower() in body for one in (SIGNATURE, *signatures))
+    declared = any(text.lower() in body for text in (SIGNATURE, *signatures))
     is_marked = all(mark in body for mark in MARKS) or declared
     if code >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return Signal(classes=TRANSIENT, retried=True)
@@ -177,7 +181,7 @@ def _by_code(code: int, body: str, on: str, signatures: Sequence[str]) -> Signal
 
 
 def _by_connection(connection: dict[str, object]) -> Signal:
-    """None of it can be used: no URL and no command, or a URL without a host; else it is open."""
+    """Classify a malformed connection: permanent; counted if it has no usable URL or command."""
     url = connection.get("url")
     lacks_host = isinstance(url, str) and not urlsplit(url).hostname
     is_hopeless = connection.get("command") is None and (url is None or lacks_host)

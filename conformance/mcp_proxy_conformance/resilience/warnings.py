@@ -1,4 +1,4 @@
-"""The lines that a loader warns its user with, laid beside the outcomes that they are about."""
+"""Comparison of a loader's warnings with the outcomes that they are about."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FAILED = frozenset({"transient", "permanent", "denied"})
 WORDS = FAILED | {"available"}
 AGAIN = ("again", "retry", "retri", "starting", "later", "soon", "temporar", "shortly")
 ATTENTION = ("attention", "check", "fix", "action", "configur", "repair", "look", "mend")
-"""Words that have the sense of the two warnings, or parts of such words."""
+"""Words with the meaning of the two warnings, or parts of such words."""
 
 
 def _named(server_id: str, text: str) -> bool:
@@ -21,17 +21,17 @@ def _named(server_id: str, text: str) -> bool:
 
 
 def warnings(compared: Comparison, load: Load) -> None:
-    """What the warnings of a load say, and what they may say.
+    """Compare the warnings of a load with its outcomes.
 
     Raises:
-        Inconclusive: The case is about warnings, and there are none.
+        Inconclusive: The case is about warnings, and the loader gives none.
     """
     loaded = load.loaded
-    about = any(one.startswith("W1") for one in load.case.clauses)
+    about = any(clause.startswith("W1") for clause in load.case.clauses)
     if about and not any(loaded.told.warnings.values()):
         raise Inconclusive("a loader that declares warnings has none of servers that failed")
-    lines = {word: "\n".join(told) for word, told in loaded.told.warnings.items()}
-    by_status = {one.server_id: one.status for one in loaded.told.outcomes}
+    lines = {word: "\n".join(texts) for word, texts in loaded.told.warnings.items()}
+    by_status = {outcome.server_id: outcome.status for outcome in loaded.told.outcomes}
     transient, permanent = lines.get("transient", ""), lines.get("permanent", "")
     wrong = {
         "W1.one-class": [
@@ -47,18 +47,18 @@ def warnings(compared: Comparison, load: Load) -> None:
     statuses = set(by_status.values())
     of_classes = {"W1.one-class": {"transient", "permanent"}, "W1.denied": {"denied"}}
     for clause, names in wrong.items():
-        seen = bool(statuses & of_classes[clause]) and any(lines.values())
+        is_shown = bool(statuses & of_classes[clause]) and any(lines.values())
         compared.one_of(f"warned of in another class ({clause})", names, ([],), breaks=[clause],
-                        shows=[clause] if seen else [])  # fmt: skip
+                        shows=[clause] if is_shown else [])  # fmt: skip
     if not load.case.servers():
         silent = not any(lines.values())
         compared.truth("warnings", lines, holds=silent, allowed="none where no server is",
                        breaks=["I6.silent"])  # fmt: skip
     for text, sense in ((transient, AGAIN), (permanent, ATTENTION)):
-        said = any(word in text.lower() for word in sense)
+        is_worded = any(word in text.lower() for word in sense)
         if text:
-            compared.truth(f"wording of {text!r}", said, holds=said, allowed=f"one of {sense}",
-                           breaks=["W1.lines~wording"])  # fmt: skip
+            compared.truth(f"wording of {text!r}", is_worded, holds=is_worded,
+                           allowed=f"one of {sense}", breaks=["W1.lines~wording"])  # fmt: skip
     if transient and permanent:
         bare = [sorted(_wording(text, by_status)) for text in (transient, permanent)]
         differ = bare[0] != bare[1]
@@ -67,7 +67,7 @@ def warnings(compared: Comparison, load: Load) -> None:
 
 
 def _wording(text: str, names: Iterable[str]) -> set[str]:
-    """What is left of lines without names, numbers and the marks of lists."""
+    """Return the lines without names, numbers and list marks."""
     for name in sorted(names, key=len, reverse=True):
         text = text.replace(name, "")
     return {re.sub(r"[\s\d,;:.()\[\]{}'\"]", "", line) for line in text.splitlines()}

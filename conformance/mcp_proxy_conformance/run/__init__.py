@@ -1,1 +1,1 @@
-"""The engine: what is asked for, the checks that run, their verdicts, and the report of them."""
+"""The engine: the request of a run, the checks it runs, their verdicts, and its report."""

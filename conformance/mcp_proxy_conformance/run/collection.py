@@ -1,4 +1,4 @@
-"""Collected checks: their names, clauses and places, and the parts of a run."""
+"""Collected checks: their names, clauses and places, and the division of a run into shards."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mcp_proxy_conformance.verdict.record import Shard
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a check works: its world, shared or fresh, and the capabilities it needs."""
+    """The place where a check runs: its world, shared or fresh, and the capabilities it needs."""
 
     name: str
     world: World
@@ -24,30 +24,30 @@ class Place:
 
 
 def named(item: pytest.Item) -> tuple[str, str | None]:
-    """The name of a check, and that of its case if it has cases."""
+    """Return the name of a check, and that of its case if it has cases."""
     name = getattr(item, "originalname", None) or item.name
     return name, item.callspec.id if hasattr(item, "callspec") else None
 
 
 def is_named(item: pytest.Item, wanted: str) -> bool:
-    """Whether an option that names a check, a case or both means this one."""
+    """Whether an option that names a check, a case or both means this check."""
     name, case = named(item)
     check_wanted, case_wanted = split(wanted)
     return check_wanted in ("", name) and case_wanted in ("", case or "")
 
 
 def clauses_of(item: pytest.Item) -> tuple[str, ...]:
-    """The clauses that a check, or its case, cites."""
+    """Return the clauses that a check, or its case, cites."""
     return tuple(dict.fromkeys(c for mark in item.iter_markers("requirement") for c in mark.args))
 
 
 def address(item: pytest.Item) -> str:
-    """Where a check stands: the name of its file, its own, and that of its case."""
+    """Return the address of a check: the name of its file, its own, and that of its case."""
     return item.nodeid.rpartition("/")[2]
 
 
 def place_of(item: pytest.Item) -> Place | None:
-    """Where a check works, from its `on` mark."""
+    """Return the place where a check runs, from its `on` mark; None without one."""
     mark = item.get_closest_marker("on")
     if mark is None:
         return None
@@ -60,30 +60,30 @@ def place_of(item: pytest.Item) -> Place | None:
 T = TypeVar("T", bound=Hashable)
 SHOWN = 40
 MOST = 4
-"""Digits of a number in the name of a part: no run has so many checks."""
+"""The most digits of a number in the name of a shard: no run has that many checks."""
 START = 20
-"""To start a target costs about as much as so many checks on one that is there."""
+"""Starting a target costs about as much as 20 checks."""
 
 
 class BadShard(ValueError):
-    """What names a part cannot be used; the message says how to write one."""
+    """The name of a shard is unusable; the message shows the right form."""
 
 
-def shard_of(told: str) -> Shard:
-    """The part that is written like 1/3; raises BadShard."""
-    number, slash, of = told.partition("/")
-    words = [one for one in (number, of) if one.isascii() and one.isdecimal()]
-    numbers = [int(one) for one in words if len(one) <= MOST]
+def shard_of(text: str) -> Shard:
+    """Parse a shard that is written like 1/3; raises BadShard."""
+    number, slash, of = text.partition("/")
+    words = [word for word in (number, of) if word.isascii() and word.isdecimal()]
+    numbers = [int(word) for word in words if len(word) <= MOST]
     if not slash or len(numbers) != len((number, of)) or not 1 <= numbers[0] <= numbers[1]:
-        raise BadShard(f"--shard {told[:SHOWN]!r} is no part; write 1/3 for the first of three")
+        raise BadShard(f"--shard {text[:SHOWN]!r} is no part; write 1/3 for the first of three")
     return Shard(number=numbers[0], of=numbers[1])
 
 
 def shared_out(places: Mapping[T, str], shard: Shard) -> Sequence[T]:
-    """Those of the checks that this part has, in their order.
+    """Return the checks of this shard, in their order.
 
-    The checks of one place stay together. The dearest place goes first, each to the part that has
-    the least: every part comes to the same division.
+    The checks of one place stay together. Places are assigned by falling cost, each to the shard
+    with the least work so far: every shard computes the same division.
     """
     units: dict[str, list[T]] = {}
     for check, place in places.items():

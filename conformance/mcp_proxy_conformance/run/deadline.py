@@ -1,4 +1,4 @@
-"""The time that a run, or one of its checks, may take: an alarm ends whatever goes on then."""
+"""The time limit of a run, or of one of its checks: an alarm that interrupts the main thread."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 LEAST_S, AGAIN_S = 0.001, 10.0
-"""Seconds until an alarm that is due, and until one that nobody heard rings again."""
+"""Seconds until an alarm that is due, and until one that was swallowed is raised again."""
 
 
 class Overdue(BaseException):
-    """The time is over, which no check can catch; `of_run` where it is that of the whole run."""
+    """The time is over; no check can catch this. `of_run`: the time of the whole run."""
 
     def __init__(
-        self, told: str, *, of_run: bool, meanwhile: Callable[[], None] = lambda: None
+        self, message: str, *, of_run: bool, meanwhile: Callable[[], None] = lambda: None
     ) -> None:
-        """`meanwhile` is called in another thread when it is raised."""
+        """Call `meanwhile` in another thread when this is raised."""
         self.of_run, self.meanwhile = of_run, meanwhile
-        super().__init__(told)
+        super().__init__(message)
 
 
 def set_alarm(seconds: float, alarm: Overdue) -> Callable[[], None]:
-    """Raise it in the main thread after so many seconds; what is returned takes that back.
+    """Raise the alarm in the main thread after that many seconds; returns its cancellation.
 
-    Where a system has no such signal, or in another thread, nothing rings.
+    On a system without this signal, or in another thread, nothing is raised.
     """
     if not hasattr(signal, "SIGALRM") or threading.current_thread() is not threading.main_thread():
         return lambda: None
@@ -42,7 +42,7 @@ def set_alarm(seconds: float, alarm: Overdue) -> Callable[[], None]:
     def cancel() -> None:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, handler)
-        if left_s:  # one that was set before goes on
+        if left_s:  # an alarm that was set before continues
             due_s = left_s - (time.monotonic() - began)
             signal.setitimer(signal.ITIMER_REAL, max(due_s, LEAST_S), every_s)
 
@@ -51,7 +51,7 @@ def set_alarm(seconds: float, alarm: Overdue) -> Callable[[], None]:
 
 @contextmanager
 def within(seconds: float | None, alarm: Overdue) -> Iterator[None]:
-    """Raise it in this block once so many seconds are over; None are without end."""
+    """Raise the alarm in this block after that many seconds; None is no limit."""
     if seconds is None:
         yield
         return

@@ -1,4 +1,4 @@
-"""Running the installed checks: the one place that calls pytest."""
+"""Invocation of pytest on the installed checks; nothing else calls pytest."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ ALONE = (
     "--disable-plugin-autoload", "-p", "mcp_proxy_conformance.plugin", "-p", "no:cacheprovider",
     "-p", "no:unraisableexception", "-p", "no:logging",
 )  # fmt: skip
-"""Our plugin, and none of those that happen to be installed or only cost time."""
+"""Loads our plugin, and no plugin that happens to be installed or only costs time."""
 SILENT = (
     "-q", "--tb=no", "--no-header", "--capture=no", "-p", "no:threadexception", "-W", "ignore",
     "--assert=rewrite",
 )  # fmt: skip
-"""What a trial wants of pytest: nobody reads its output."""
+"""Options of a trial, whose output is discarded."""
 
 
 def unwritable(out: Path, error: OSError) -> BadTarget:
-    """The complaint about an output folder that cannot be written."""
+    """Return the error for an output folder that cannot be written."""
     return BadTarget(f"--out {out} cannot be written: {error.strerror}; name another folder")
 
 
 def prepare(out: Path, checks: Sequence[str] = ()) -> Path:
-    """Make the output folder, without what an earlier run left; returns the log in it.
+    """Make the output folder and remove the results of an earlier run; returns the log's path.
 
     Raises:
-        BadTarget: It cannot be written, or there is no check of one of these names.
+        BadTarget: The folder cannot be written, or one of these names is not a check's.
     """
     for check in checks:
         known, near = names_like(check)
@@ -77,15 +77,15 @@ def invoke(
 ) -> int:
     """Run the checks of a request whose output folder is prepared.
 
-    The report is in that folder then, unless the request cannot be used or pytest breaks.
+    The report is written to that folder, unless the request is unusable or pytest breaks.
 
     Args:
-        request: What is judged, by what, and how.
-        check_s: Seconds that one check may take, besides the soaking time.
-        processes: So many, as xdist reads it; None is this one alone.
-        files: Those of the checks that are wanted; none of them is all of the profile.
-        silent: Nobody reads what pytest prints.
-        plugins: Further plugins of pytest.
+        request: The subject, the profile and the options of the run.
+        check_s: Seconds that one check may take, in addition to the soaking time.
+        processes: Their number, in xdist's notation; None is this process alone.
+        files: The check files to run; an empty sequence is all of the profile.
+        silent: Suppress pytest's output.
+        plugins: Further pytest plugins.
 
     Returns:
         pytest's own exit code.
@@ -107,7 +107,7 @@ def collect(folders: Sequence[str]) -> None:
     with tempfile.TemporaryDirectory() as place:
         ini = Path(place) / INI
         ini.write_text(SETTINGS, encoding="utf-8")
-        files = [str(checks_dir() / one) for one in folders]
+        files = [str(checks_dir() / folder) for folder in folders]
         words = [*files, "--collect-only", "-c", str(ini), "--rootdir", place, *ALONE, *SILENT]
         if pytest.main(words) == pytest.ExitCode.INTERRUPTED:  # pytest keeps what was raised
             raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""Judgement: one call of a check turned into a verdict, settled and confirmed."""
+"""Judgement: one call of a check turned into a verdict, repeated until settled, and confirmed."""
 
 from __future__ import annotations
 
@@ -33,15 +33,16 @@ from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 
 AGAIN_S = 0.05
 LONGEST_REASON = 10_000
-"""Characters that a result keeps of one."""
+"""Characters of a reason that a result keeps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """How one call of a check ended; `final` endings are neither settled nor confirmed.
+    """The end of one call of a check; `final` endings are neither settled nor confirmed.
 
-    `since` is where in the transcript the call that counted began; `sides` are those of a failing
-    assertion, `comparison` is what the check concluded, `unread` and `pinned` are texts it judged.
+    `since` is the place in the transcript where the call that counted began; `sides` are the two
+    sides of a failing assertion, `comparison` is the check's conclusion, `unread` and `pinned` are
+    the texts that it judged.
     """
 
     verdict: Verdict
@@ -58,7 +59,7 @@ class Ending:
     pinned: tuple[LockText, ...] = ()
 
     def findings(self, cited: tuple[str, ...]) -> tuple[Finding, ...]:
-        """The differences that a failure rests on; an assertion speaks of what its check cites."""
+        """Return the findings of a failure; a plain assertion's cite the clauses of its check."""
         if self.verdict != "fail":
             return ()
         if self.comparison is not None and self.comparison.findings:
@@ -84,7 +85,7 @@ def attempt(check: Callable[[], Any]) -> Ending:
 
 
 def _bounded(reason: str) -> str:
-    """A reason that quotes a target may be as long as the target likes."""
+    """Cut a reason to `LONGEST_REASON`: it may quote a target's text of any length."""
     if len(reason) <= LONGEST_REASON:
         return reason
     return f"{reason[:LONGEST_REASON]} ... ({len(reason)} characters)"
@@ -95,8 +96,8 @@ def _ended(check: Callable[[], Any]) -> Ending:
         check()
     except Exception as error:  # noqa: BLE001 - a fault of the suite is a verdict of its own
         ending = next(end(error) for kind, end in ENDINGS if isinstance(error, kind))
-        if not isinstance(error, AssertionError):  # of which pytest shows where it was raised
-            error.__traceback__ = error.__context__ = None  # they hold all that was answered
+        if not isinstance(error, AssertionError):  # pytest shows where it was raised
+            error.__traceback__ = error.__context__ = None  # they keep every answer in memory
         return ending
     return Ending(verdict="pass")
 
@@ -108,14 +109,14 @@ def _failed(error: Exception) -> Ending:
 
 
 def _misshapen(error: Misshapen) -> Ending:
-    """A shape that breaks clauses is a failure; in another one nothing was observed."""
+    """A shape that breaks clauses is a failure; any other one leaves the check inconclusive."""
     if not error.clauses:
         return _unread(error)
     return Ending(verdict="fail", reason=str(error), blame="target", error=error)
 
 
 def _unread(error: Exception) -> Ending:
-    """An answer that cannot be read: nothing of the check's clauses was observed in it."""
+    """An unreadable answer: nothing was observed of the check's clauses."""
     open_ = _open(Inconclusive(str(error), cause="unread_answer"))
     return replace(open_, error=error, blame="target")
 
@@ -140,11 +141,11 @@ def _broke(blame: Blame) -> Callable[[Exception], Ending]:
 
 
 def _full(error: OSError) -> Ending:
-    """A disk that is full is nobody's fault but that of the machine this runs on."""
+    """Attribute a full disk to the declaration; any other OSError to the suite."""
     if error.errno not in (errno.ENOSPC, errno.EDQUOT):
         return _own_fault(error)
-    told = f"{error.filename or 'the output folder'}: {error.strerror}; free some room"
-    return Ending(verdict="error", reason=told, blame="declaration", error=error)
+    reason = f"{error.filename or 'the output folder'}: {error.strerror}; free some room"
+    return Ending(verdict="error", reason=reason, blame="declaration", error=error)
 
 
 def _own_fault(error: Exception) -> Ending:
@@ -167,7 +168,7 @@ ENDINGS: tuple[tuple[type[Exception], Callable[[Any], Ending]], ...] = (
     (OSError, _full),
     (Exception, _own_fault),
 )
-"""The ways in which a check can end other than by passing; the first that fits holds."""
+"""The ways in which a check can end other than by passing; the first match applies."""
 
 
 def judge(
@@ -177,13 +178,13 @@ def judge(
     *,
     trial: bool = False,
 ) -> Ending:
-    """The verdict of a check on its bench.
+    """Return the verdict of a check on its bench.
 
-    A check that touched nothing on the operator side is called again until the settle time is
-    over, and at least once if it may have rested on answers that another check had asked for.
-    A failure on a shared stage counts only when a second, fresh target shows it too. Where a check
-    fails and then cannot look again, for what it sent has broken the target, the fresh one decides;
-    in a `trial` the failure stands.
+    A check that changed nothing on the operator side is called again until the settle time is
+    over, and at least once if it may have used answers to another check's requests.
+    A failure on a shared stage counts only when a second, fresh target shows it too. If a check
+    fails and cannot be repeated because its requests broke the target, the fresh target decides;
+    in a `trial` the failure counts.
     """
     started = bench.started
     touched_at, settled = started.last_change, dict[Verdict, float]()
@@ -191,7 +192,7 @@ def judge(
     while True:
         mark, shared = started.transcript.mark(), bool(started.answers)
         ending = replace(attempt(lambda: check(bench)), since=mark)
-        # looking at a lock again moves it on; a lock that was not there had no claim to follow
+        # observing a lock again postpones settled_at; an absent lock has no claim that must follow
         open_end = settled.setdefault(ending.verdict, started.settled_at) > time.monotonic()
         untouched = started.last_change == touched_at
         if ending.verdict == "inconclusive" and failed is not None:
@@ -212,26 +213,26 @@ def judge(
 
 
 def confirmed(ending: Ending, second: Ending, subject: str = "the target") -> Ending:
-    """The failure as far as a second look shows the same clauses broken; the rest is open."""
+    """Reduce a failure to the clauses that a second attempt breaks too; the rest stays open."""
     if second.verdict == "error":
         return replace(second, reason=f"{second.reason} (while confirming: {ending.reason})")
     if second.verdict == "fail" and _is_plain(ending) and _is_plain(second):
         return ending
-    again = {clause for one in second.findings(()) for clause in one.clauses}
-    first = {clause for one in ending.findings(()) for clause in one.clauses}
+    again = {clause for finding in second.findings(()) for clause in finding.clauses}
+    first = {clause for finding in ending.findings(()) for clause in finding.clauses}
     kept = [
-        msgspec.structs.replace(one, clauses=common)
-        for one in ending.findings(())
-        if (common := tuple(clause for clause in one.clauses if clause in again))
+        msgspec.structs.replace(finding, clauses=common)
+        for finding in ending.findings(())
+        if (common := tuple(clause for clause in finding.clauses if clause in again))
     ]
     reason = f"{subject} does not agree with itself; first seen: {ending.reason}"
     own = ending.comparison or Comparison()
-    seen = {clause: n for clause, n in own.observed.items() if clause not in first | again}
+    steady = {clause: n for clause, n in own.observed.items() if clause not in first | again}
     unsettled = Open(clauses=tuple(sorted(first ^ again)), reason=reason, cause="disagrees")
     comparison = replace(
         own,
         findings=kept,
-        observed=Counter(seen),
+        observed=Counter(steady),
         open=[*own.open, *([unsettled] if unsettled.clauses else [])],
     )
     if kept:
@@ -242,7 +243,7 @@ def confirmed(ending: Ending, second: Ending, subject: str = "the target") -> En
 
 
 def _is_plain(ending: Ending) -> bool:
-    """Whether it ended by an assertion, which speaks of all that its check cites."""
+    """Whether the check ended by an assertion, which covers every clause that the check cites."""
     return ending.comparison is None and not isinstance(ending.error, Misshapen)
 
 
@@ -250,13 +251,13 @@ def _first_line(error: Exception) -> str:
     return str(error).partition("\n")[0] or "the check's comparison does not hold"
 
 
-def told(ending: Ending, evidence: Sequence[str]) -> str:
-    """The reason; differences say more than the comparison as it stands in the check."""
+def reason_of(ending: Ending, evidence: Sequence[str]) -> str:
+    """Return the reason: the evidence if there is any, else the ending's own."""
     return "; ".join(evidence[:2]) or ending.reason
 
 
 def with_log(ending: Ending, started: Started) -> Ending:
-    """Silence of a target that has ended is told with the end of its log."""
+    """Append the end of the log to the reason where a target is silent because it has ended."""
     if ending.blame != "network" or started.adapter.alive():
         return ending
     tail = started.adapter.log().strip()
@@ -268,23 +269,23 @@ IN_A_ROW = 5
 
 @dataclass(slots=True)
 class Silence:
-    """The waits in vain since a check was last answered, each once, however many it cost.
+    """Distinct timeouts since the last answered check.
 
-    A stage that could not be set up is one of them, though all of its checks end in it. A target
-    that answers late, with a refusal or with nonsense has answered.
+    A stage that could not be set up counts once, for all of its checks. A target that answers
+    late, with a refusal or with nonsense has answered.
     """
 
-    _waits: list[BaseException] = field(default_factory=list)
+    _timeouts: list[BaseException] = field(default_factory=list)
 
     def after(self, ending: Ending, *, advisory: bool) -> Outcome | None:
-        """What the run comes to once nothing answers any more; None as long as something does."""
+        """Return the outcome of the run once nothing answers any more; None until then."""
         if ending.verdict == "not_applicable" or (advisory and ending.blame == "network"):
             return None
         if ending.blame != "network" or ending.error is None:
-            self._waits.clear()
-        elif not any(ending.error is one for one in self._waits):
-            self._waits.append(ending.error)
-        if len(self._waits) < IN_A_ROW:
+            self._timeouts.clear()
+        elif not any(ending.error is timeout for timeout in self._timeouts):
+            self._timeouts.append(ending.error)
+        if len(self._timeouts) < IN_A_ROW:
             return None
         why = f"the target stopped answering, {IN_A_ROW} times in a row: {ending.reason}"
         return broke(why)

@@ -1,4 +1,4 @@
-"""Progress while a run goes on; pytest's own words go to a log file."""
+"""Progress of a run on the terminal; pytest's own output goes to a log file."""
 
 from __future__ import annotations
 
@@ -20,40 +20,40 @@ if TYPE_CHECKING:
     from mcp_proxy_conformance.verdict.redaction import Redactor
 
 EVERY_S = 10.0
-"""How often a stream that is no terminal is told how far the run has come."""
+"""Seconds between lines of progress on a stream that is not a terminal."""
 WIDTH, REMEMBERED = 100, 400
 
 
 class Log(io.TextIOWrapper):
-    """What pytest prints, without what is secret: in a file, and the last of it in memory.
+    """The output of pytest, redacted: in a file, and the last of it in memory.
 
-    A full disk ends nothing.
+    A full disk is ignored.
     """
 
     def __init__(self, path: Path, redactor: Redactor) -> None:
         super().__init__(path.open("wb"), encoding="utf-8", errors="backslashreplace")
-        self.said = deque[str](maxlen=REMEMBERED)
+        self.recent = deque[str](maxlen=REMEMBERED)
         self._redactor, self._begun = redactor, ""
 
     def write(self, text: str) -> int:
-        """Keep the lines that are whole now, and write them if that can be done."""
+        """Keep the lines that are complete now, and write them if possible."""
         lines, line_end, self._begun = (self._begun + text).rpartition("\n")
         self._say(lines + line_end)
         return len(text)
 
     def _say(self, text: str) -> None:
-        told = self._redactor.text(text)
-        self.said.append(told)
+        redacted = self._redactor.text(text)
+        self.recent.append(redacted)
         with contextlib.suppress(OSError):
-            super().write(told)
+            super().write(redacted)
 
     def flush(self) -> None:
-        """As far as that can be done."""
+        """Flush, ignoring errors of the disk."""
         with contextlib.suppress(OSError):
             super().flush()
 
     def close(self) -> None:
-        """As far as that can be done, a line that was begun included."""
+        """Write the incomplete line and close, ignoring errors of the disk."""
         begun, self._begun = self._begun, ""
         with contextlib.suppress(OSError, ValueError):
             self._say(begun)
@@ -61,25 +61,25 @@ class Log(io.TextIOWrapper):
 
 
 class Progress:
-    """A pytest plugin that tells how far a run has come, and keeps pytest's output aside.
+    """A pytest plugin that shows the progress of a run, and diverts pytest's output.
 
-    On a terminal that is one line, written over again; elsewhere a few plain lines: the stages,
-    and now and then the number of checks.
+    On a terminal that is one line, overwritten each time; elsewhere a few plain lines: the stages,
+    and every ten seconds the number of checks.
     """
 
     def __init__(self, log: Path, to: TextIO, redactor: Redactor, detail: Detail = "usual") -> None:
-        """Write pytest's output to `log`, and progress to `to`; none of it when `quiet`."""
+        """Write pytest's output to `log`, and progress to `to`; no progress when `quiet`."""
         self.log = log
         self._redactor = redactor
         self._to = to
         self._detail = detail
         self._live = to.isatty() and detail != "quiet"
         self._all = self._done = self._open = 0
-        self._told_at = time.monotonic()
+        self._printed_at = time.monotonic()
         self._places: set[str] = set()
 
     def __enter__(self) -> Self:
-        """Take standard output away from pytest."""
+        """Redirect standard output and standard error to the log."""
         self._sink = Log(self.log, self._redactor)
         self._streams = sys.stdout, sys.stderr
         sys.stdout = sys.stderr = self._sink
@@ -91,20 +91,20 @@ class Progress:
         error: BaseException | None,
         at: TracebackType | None,
     ) -> None:
-        """Give the streams back."""
+        """Restore the streams."""
         sys.stdout, sys.stderr = self._streams
         self._sink.close()
         self._over("")
 
     def complaint(self) -> str:
-        """The sentence that pytest ended with when it could not be used."""
-        said = "".join(self._sink.said)
-        _, error, told = said.rpartition("ERROR: ")
-        return told.split("\n")[0] if error else "\n".join(said.splitlines()[-5:])
+        """Return the message that pytest ended with when it could not run."""
+        recent = "".join(self._sink.recent)
+        _, error, message = recent.rpartition("ERROR: ")
+        return message.split("\n")[0] if error else "\n".join(recent.splitlines()[-5:])
 
     @contextlib.contextmanager
     def setting_up(self, place: Place) -> Iterator[None]:
-        """Tell of a world that is started and armed in this block, once for each."""
+        """Report that a world is started and armed in this block, once for each place."""
         if not place.world.servers or place.name in self._places:
             yield
             return
@@ -120,12 +120,12 @@ class Progress:
             self._stage(f"{kind} {place.name}: {state}", plain=shown)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Know how many checks there are."""
+        """Remember how many checks there are."""
         self._all = len(session.items)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
-        """Know how many there are where they are collected in other processes."""
+        """Remember how many checks the workers have collected."""
         self._all = len(ids)
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
@@ -133,17 +133,17 @@ class Progress:
         self._over(f"{self._done}/{self._all} {nodeid.rpartition('::')[2]}")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Count what did not pass."""
+        """Count the checks that did not pass."""
         self._open += report.failed and report.when != "teardown"
 
     def pytest_runtest_logfinish(self) -> None:
-        """Count a check that is done; now and then tell how many those are."""
+        """Count a finished check; print the number every ten seconds."""
         self._done += 1
-        if time.monotonic() - self._told_at > EVERY_S:
+        if time.monotonic() - self._printed_at > EVERY_S:
             self._plain(self._count())
 
     def pytest_sessionfinish(self) -> None:
-        """Tell how many were done in the end."""
+        """Print how many checks were done in the end."""
         if self._all:
             self._plain(self._count())
 
@@ -161,12 +161,12 @@ class Progress:
             self._write(f"\r\x1b[K{text[:WIDTH]}")
 
     def _plain(self, text: str) -> None:
-        self._told_at = time.monotonic()
+        self._printed_at = time.monotonic()
         if not self._live and self._detail != "quiet":
             self._write(f"{text}\n")
 
     def _write(self, text: str) -> None:
-        """That nobody can be told how far it has come must not end the run."""
+        """Write, ignoring errors: a closed terminal must not end the run."""
         with contextlib.suppress(OSError, ValueError):
             self._to.write(text)
             self._to.flush()
@@ -174,9 +174,9 @@ class Progress:
 
 @contextlib.contextmanager
 def heard(config: pytest.Config, place: Place) -> Iterator[None]:
-    """Set up a world in this block, heard of by the progress of the run if there is one."""
+    """Set up a world in this block, and show it in the progress of the run, if any."""
     plugins = config.pluginmanager.get_plugins()
-    progress = next((one for one in plugins if isinstance(one, Progress)), None)
+    progress = next((plugin for plugin in plugins if isinstance(plugin, Progress)), None)
     if progress is None:
         yield
         return

@@ -1,4 +1,4 @@
-"""The end of a check as pytest is told of it, and as it is read from pytest."""
+"""Conversion between the ending of a check and pytest's outcomes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mcp_proxy_conformance.verdict.result import Blame, Inconclusive, NotApplica
 
 
 def tell_pytest(item: pytest.Item, ending: Ending, run: Session) -> object:
-    """Pass, skip or fail in pytest's words; an advisory breach passes with a section."""
+    """Pass, skip or fail in pytest's terms; an advisory breach passes with a report section."""
     advisory = is_advisory(item)
     if ending.verdict == "pass":
         return True
@@ -34,14 +34,14 @@ def tell_pytest(item: pytest.Item, ending: Ending, run: Session) -> object:
 
 
 def tell_waived(report: pytest.TestReport, result: Result, run: Session) -> None:
-    """A waived failure is an expected one, as pytest shows those."""
+    """Mark a waived failure as an expected one in pytest's report."""
     if result.verdict == "waived":
         report.outcome = "skipped"
         report.wasxfail = run.redactor.text(result.reason)
 
 
 def is_advisory(item: pytest.Item) -> bool:
-    """Whether what a check finds convicts nobody."""
+    """Whether a check's findings only advise and never fail a target."""
     cited = clauses_of(item)
     return bool(cited) and catalogue().clause(cited[0]).judgement == "A"
 
@@ -49,7 +49,7 @@ def is_advisory(item: pytest.Item) -> bool:
 def setup_ending(
     excinfo: pytest.ExceptionInfo[BaseException], lacking: NotApplicable | None
 ) -> Ending:
-    """How a check ends whose stage could not be set up, or that lacks what it needs."""
+    """Return the ending of a check whose stage was not set up, or that lacks what it needs."""
     error = excinfo.value
     if isinstance(error, pytest.skip.Exception):
         return attempt(partial(_raise, lacking or NotApplicable(str(error))))
@@ -58,16 +58,16 @@ def setup_ending(
     if isinstance(error, (Overdue, pytest.fail.Exception)):  # not set up in time
         return Ending(verdict="error", blame="adapter", reason=str(error))
     ending = attempt(partial(_raise, error))
-    # A stage that cannot be set up makes its checks errors, whosever fault it is.
+    # A stage that cannot be set up makes its checks errors, whoever is to blame.
     broke = ending.verdict == "fail" or ending.cause == "unread_answer"
     return replace(ending, verdict="error", cause="", hint="") if broke else ending
 
 
 def late_ending(error: BaseException) -> Ending:
-    """How a check ends that was interrupted: by the end of the run, by its own, by a fault."""
+    """Return the ending of a check interrupted by the run's limit, by its own, or by a fault."""
     if isinstance(error, Overdue) and error.of_run:
-        left = Inconclusive(f"{error} while it ran", cause="cut_short")
-        return attempt(partial(_raise, left))
+        unfinished = Inconclusive(f"{error} while it ran", cause="cut_short")
+        return attempt(partial(_raise, unfinished))
     blame: Blame = "network" if isinstance(error, (Overdue, pytest.fail.Exception)) else "suite"
     return Ending(verdict="error", blame=blame, reason=str(error))
 

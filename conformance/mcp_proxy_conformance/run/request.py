@@ -1,4 +1,4 @@
-"""The request of a run: what is judged, by what, and how; made once, passed as a value."""
+"""The request of a run: subject, profile and options; made once, passed as a value."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mcp_proxy_conformance.verdict.deviations.reading import read_named
 
 OUT = "mcp-proxy-conformance-out"
 NAME = "mcp-proxy-conformance-request"
-"""What a request is called among pytest's plugins, and in what a worker is given."""
+"""The name of a request among pytest's plugins, and in the input of a worker."""
 Names = frozenset[tuple[str, str | None]]
 
 
@@ -26,10 +26,11 @@ Names = frozenset[tuple[str, str | None]]
 class Selection:
     """Which of the profile's checks run, in which order, and when a failure ends the run.
 
-    As users ask for: `checks`, each the name of a check or a case; `only`, each a requirement or a
-    clause; `fail_fast`. As trials do: `clauses`, of which a check must cite one (None is all);
-    `first`, the check that runs before the others; `alone`, the one that runs; `without`, checks
-    with their case or None that do not; `backwards`; `until`, clauses whose failure ends the run.
+    Options of users: `checks`, each the name of a check or a case; `only`, each a requirement or a
+    clause; `fail_fast`. Options of trials: `clauses`, of which a check must cite one (None is all);
+    `first`, the check that runs before the others; `alone`, the only check that runs; `without`,
+    checks that do not run, with their case or None; `backwards`; `until`, clauses whose failure
+    ends the run.
     """
 
     checks: tuple[str, ...] = ()
@@ -45,16 +46,16 @@ class Selection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
-    """A run that is asked for.
+    """A requested run.
 
-    `subject`: what is judged; a description names a target or a loader, `file` the target file that
-    it was read from. `profile`: None is the one for targets of its kind. `shard`: a part, such as
-    1/3. `case`: the file of the one case to be tried. `examples`, `seed`: how many worlds or loads
-    are generated (None: by the target's speed) and from what. `soak_s`: seconds after which stages
-    are observed again. `baseline`: the folder of a recording to compare bytes with. `within_s`: how
-    long all of it may take, None without end. `confirm`: failures are seen a second time before
-    they count. `keep`: the targets' scratch folders stay. `trial`: the selftest tries the checks,
-    which a silent target does not end.
+    `subject`: the implementation under test; a description names a target or a loader, `file` is
+    the target file that it was read from. `profile`: None is the profile for targets of this kind.
+    `shard`: a part, such as 1/3. `case`: the file of the only case to run. `examples`, `seed`: how
+    many worlds or loads are generated (None: by the target's speed), and the seed of the generator.
+    `soak_s`: seconds after which stages are observed again. `baseline`: the folder of a recording
+    to compare bytes with. `within_s`: seconds that the run may take; None is no limit. `confirm`:
+    failures are confirmed before they count. `keep`: the targets' scratch folders are kept.
+    `trial`: the selftest tries the checks; a silent target does not end the run.
     """
 
     subject: Description | Endpoint | Target
@@ -75,12 +76,12 @@ class RunRequest:
     trial: bool = False
 
     def encoded(self) -> bytes:
-        """For the processes of the same run."""
+        """Encode the request for the processes of the same run."""
         return pickle.dumps(self)
 
 
 class Brought:
-    """A pytest plugin that brings the request of its run."""
+    """A pytest plugin that carries the request of its run."""
 
     __name__ = NAME
 
@@ -89,7 +90,7 @@ class Brought:
 
 
 def add_options(parser: pytest.Parser) -> None:
-    """The options of plain pytest that say what is judged, by what, and how."""
+    """Add pytest's options for the subject, the profile and the course of a run."""
     group = parser.getgroup("mcp-proxy-conformance")
     group.addoption(
         "--target", help="the implementation under test: reference, mcpproxy, command, loader"
@@ -113,13 +114,13 @@ def add_options(parser: pytest.Parser) -> None:
 
 
 def request_of(config: pytest.Config) -> RunRequest | None:
-    """The request that is brought, else what pytest's options or the environment name, or None.
+    """Return the request: the plugin's, else from pytest's options or the environment, or None.
 
     Raises:
-        BadTarget: The target cannot be described so.
-        BadEndpoint: The environment names an endpoint that cannot be asked.
-        BadDeviations: The file of known failures cannot be used.
-        json.JSONDecodeError: --target-options cannot be read.
+        BadTarget: The options do not describe a target.
+        BadEndpoint: The environment names an unusable endpoint.
+        BadDeviations: The file of known failures is unusable.
+        json.JSONDecodeError: --target-options is not JSON.
     """
     brought = config.pluginmanager.get_plugin(NAME)
     if isinstance(brought, Brought):
@@ -165,5 +166,5 @@ def request_of(config: pytest.Config) -> RunRequest | None:
     )
 
 
-def _path(told: str | None) -> Path | None:
-    return Path(told) if told else None
+def _path(text: str | None) -> Path | None:
+    return Path(text) if text else None

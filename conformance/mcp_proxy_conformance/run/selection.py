@@ -24,7 +24,7 @@ from mcp_proxy_conformance.run.session import Session
 
 
 def select(items: list[pytest.Item], run: Session) -> None:
-    """Leave the checks that are asked for, in the order of the run; a choice marks the run."""
+    """Keep the selected checks, in the order of the run; any choice marks the run as narrowed."""
     items[:] = [item for item in items if _in_profile(item, run)]
     for wanted in _choices(run):
         run.state.narrowed = True
@@ -36,55 +36,60 @@ def select(items: list[pytest.Item], run: Session) -> None:
 
 
 def files(run: Session) -> list[Path]:
-    """The files of the profile that hold checks that are asked for; of all, the profile's folders.
+    """Return the check files that hold selected checks; without a choice, the profile's folders.
 
-    Pytest need not import the others. What deviations name is collected too: its cases are known
-    then.
+    Pytest need not import the others. Checks that deviations name are collected too, so that their
+    cases are known.
     """
-    asked, own = run.request.selection, run.subject.own_case
+    selection, own = run.request.selection, run.subject.own_case
     choices: list[Callable[[Check], bool]] = []
-    if asked.checks:
-        words = {split(one)[0] for one in asked.checks}
-        choices.append(lambda one: bool(words & {"", one.name}))
-    if asked.alone:
-        choices.append(lambda one: one.name == asked.alone)
+    if selection.checks:
+        words = {split(wanted)[0] for wanted in selection.checks}
+        choices.append(lambda check: bool(words & {"", check.name}))
+    if selection.alone:
+        choices.append(lambda check: check.name == selection.alone)
     if own is not None:
-        choices.append(lambda one: own.case.area in {area for _, area in one.areas})
-    if sets := [each for each in (run.only, asked.clauses) if each is not None]:
-        choices.append(lambda one: all(each.intersection(one.clauses) for each in sets))
+        choices.append(lambda check: own.case.area in {area for _, area in check.areas})
+    if sets := [each for each in (run.only, selection.clauses) if each is not None]:
+        choices.append(lambda check: all(each.intersection(check.clauses) for each in sets))
     folders = run.profile.folders if choices else ()
-    named_too = {split(one.id)[0] for one in run.request.deviations}
+    named_too = {split(deviation.id)[0] for deviation in run.request.deviations}
     wanted = {
-        one.module: None
+        check.module: None
         for folder in folders
-        for one in checks_in(folder)
-        if one.name in named_too or all(choice(one) for choice in choices)
+        for check in checks_in(folder)
+        if check.name in named_too or all(choice(check) for choice in choices)
     }
-    return [checks_dir() / one for one in wanted or run.profile.folders]
+    return [checks_dir() / path for path in wanted or run.profile.folders]
 
 
 def share_out(items: list[pytest.Item], run: Session) -> None:
-    """Leave those of the part that is asked for, which knows the order of the whole run."""
+    """Keep the checks of the requested shard, which records the order of the whole run."""
     if run.state.shard is not None:
-        places = {one: place.name if (place := place_of(one)) else address(one) for one in items}
+        places = {
+            item: place.name if (place := place_of(item)) else address(item) for item in items
+        }
         order = {address(item): name for item, name in places.items()}
         run.state.shard = msgspec.structs.replace(run.state.shard, order=order)
         items[:] = shared_out(places, run.state.shard)
 
 
 def left_out(items: list[pytest.Item], run: Session) -> bool:
-    """Whether files that were named leave clauses of the profile without a check."""
+    """Whether the named files leave clauses of the profile without a check."""
     cited = {clause for item in items for clause in clauses_of(item)}
     known = catalogue().clauses
-    return any(known[one].untested is None and one not in cited for one in run.profile.clauses)
+    return any(
+        known[clause_id].untested is None and clause_id not in cited
+        for clause_id in run.profile.clauses
+    )
 
 
 def _choices(run: Session) -> list[Callable[[pytest.Item], bool]]:
-    """What was asked for: each leaves out all that it does not mean."""
+    """Return the predicates of the selection: a check runs if all of them hold."""
     selection = run.request.selection
     choices: list[Callable[[pytest.Item], bool]] = []
     if checks := selection.checks:
-        choices.append(lambda item: any(is_named(item, one) for one in checks))
+        choices.append(lambda item: any(is_named(item, wanted) for wanted in checks))
     if (only := run.only) is not None:
         choices.append(lambda item: bool(only.intersection(clauses_of(item))))
     if (own := run.subject.own_case) is not None:
@@ -97,7 +102,7 @@ def _choices(run: Session) -> list[Callable[[pytest.Item], bool]]:
 
 
 def arrange(items: list[pytest.Item], selection: Selection) -> None:
-    """Bring the checks of a stage together; those of fresh worlds come before."""
+    """Group the checks of each stage; checks of fresh worlds run before them."""
     places = {item: place for item in items if (place := place_of(item)) is not None}
     order: dict[str, int] = {}
     for place in places.values():
@@ -110,7 +115,7 @@ def arrange(items: list[pytest.Item], selection: Selection) -> None:
 
 
 def _in_profile(item: pytest.Item, run: Session) -> bool:
-    """Whether a check cites a clause of the profile; other tests are none of our business."""
+    """Whether a check cites a clause of the profile, or is a test that cites none."""
     cited = clauses_of(item)
     return not cited or bool(set(cited) & set(run.profile.clauses))
 

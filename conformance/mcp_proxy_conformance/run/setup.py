@@ -1,4 +1,4 @@
-"""A session set up from its request: the target, its profile, what alone is tried, the subject."""
+"""Set-up of a session from its request: target, profile, the case to run alone, subject."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ PROFILES = {
     "loader": "resilience",
     "endpoint": LIVE,
 }
-"""What targets of a kind are judged by when no profile is named; others by PROFILE."""
+"""Default profiles by kind of target; PROFILE for other kinds."""
 LOADERS = ("resilience",)
 OWN_LOADER = (sys.executable, "-m", "mcp_proxy_reference.load")
 SCRATCH = "scratch"
 
 
 def set_up(request: RunRequest, scratch: str = SCRATCH) -> Session:
-    """The session of a request, nothing of it started; `scratch` is a folder beside the report.
+    """Return the session of a request, not started; `scratch` is a folder beside the report.
 
     Raises:
-        pytest.UsageError: The request names something that cannot be used; it says what and where.
+        pytest.UsageError: The request names something unusable; the message says what and where.
     """
     try:
         return _session(request, request.out / scratch)
@@ -81,7 +81,7 @@ def _session(request: RunRequest, scratch: Path) -> Session:
 
 
 def _target(request: RunRequest) -> Target | None:
-    """The target or the loader with what is asked for besides; None for an endpoint."""
+    """Return the target or the loader with the options of the request; None for an endpoint."""
     if isinstance(request.subject, Endpoint):
         return None
     target = request.subject
@@ -100,7 +100,7 @@ def _target(request: RunRequest) -> Target | None:
 
 
 def _loader(description: Description) -> Target:
-    """A loader program, the reference's own where none is named."""
+    """Return a loader program, the reference's own where none is named."""
     return program_target(
         description.command or OWN_LOADER,
         OF_LOADERS if description.capabilities is None else description.capabilities,
@@ -130,16 +130,16 @@ def _subject(request: RunRequest, target: Target | None, chosen: Profile, scratc
 
 
 def _only(request: RunRequest, judged: Profile) -> frozenset[str] | None:
-    """The clauses of the profile that --only names; None when it names nothing.
+    """Return the clauses of the profile that --only names; None without --only.
 
     Raises:
-        UnknownClause: There is no such requirement or clause, or the profile has none of it.
+        UnknownClause: A requirement or clause does not exist, or is not in the profile.
     """
-    found: set[str] = set()
+    clauses: set[str] = set()
     for word in request.selection.only:
         meant = set(catalogue().meant(word)) & set(judged.clauses)
         if not meant:
-            told = f"the profile {judged.id} has no clause of {word}"
-            raise UnknownClause(f"{told}; name one that has it with --profile")
-        found |= meant
-    return frozenset(found) if request.selection.only else None
+            reason = f"the profile {judged.id} has no clause of {word}"
+            raise UnknownClause(f"{reason}; name one that has it with --profile")
+        clauses |= meant
+    return frozenset(clauses) if request.selection.only else None

@@ -1,4 +1,4 @@
-"""Signals that end a run: an interruption that nobody heard of is raised again."""
+"""Signals that end a run: an interruption that was swallowed is raised again."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from collections.abc import Generator
 import pytest
 
 AGAIN_S = 5.0
-"""Seconds for ending what was begun: a signal that comes sooner after another is the same one."""
+"""Seconds in which a repeated signal counts as the same one, while the run cleans up."""
 
 
 class Interruption:
     """A handler of signals that raises KeyboardInterrupt.
 
-    The interpreter drops what is raised where nobody could catch it, as in a finalizer, and so may
-    other people's code; `again` raises it once more, and so does a signal that comes later.
+    The interpreter drops exceptions raised where nobody can catch them, as in a finalizer, and so
+    may third-party code; `again` raises it once more, and so does a later signal.
     """
 
     def __init__(self) -> None:
-        """None has come yet."""
+        """Begin without a signal received."""
         self._came: float | None = None
 
     def __call__(self, number: int, frame: object) -> None:
-        """A signal has come."""
+        """Raise KeyboardInterrupt, unless the signal repeats one of the last `AGAIN_S` seconds."""
         del number, frame
         now = time.monotonic()
         if self._came is None or now - self._came >= AGAIN_S:
@@ -32,27 +32,27 @@ class Interruption:
             raise KeyboardInterrupt
 
     def again(self) -> None:
-        """Raise KeyboardInterrupt if a signal has come."""
+        """Raise KeyboardInterrupt if a signal was received."""
         if self._came is not None:
             raise KeyboardInterrupt
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self) -> Generator[None, object, object]:
-        """Raise an interruption from here.
+        """Raise an interruption from this frame.
 
-        CPython 3.11 knows no line number for some places where a signal is met, and pytest breaks
-        when it prints such a one.
+        CPython 3.11 has no line number for some places where a signal arrives, and pytest breaks
+        when it prints such a traceback.
         """
         try:
             return (yield)
         except KeyboardInterrupt as interruption:
-            if type(interruption) is not KeyboardInterrupt:  # pytest has ends of its own
+            if type(interruption) is not KeyboardInterrupt:  # pytest has subclasses of its own
                 raise
             raise KeyboardInterrupt from None
 
     @pytest.hookimpl(wrapper=True)
     def pytest_collection(self) -> Generator[None, object, object]:
-        """Likewise."""
+        """Raise an interruption during collection from this frame."""
         return (yield from self.pytest_runtestloop())
 
 
@@ -60,18 +60,18 @@ INTERRUPTION = pytest.StashKey[Interruption]()
 
 
 def heed(config: pytest.Config, *numbers: signal.Signals) -> None:
-    """These signals interrupt until the run is over; then they are again what they were.
+    """Let these signals interrupt the run, and restore their handlers when it is over.
 
-    A run that was interrupted ignores them from then on, and leaves them so.
+    An interrupted run ignores them from then on, and leaves them ignored.
     """
-    heard = config.stash.setdefault(INTERRUPTION, Interruption())
-    if not config.pluginmanager.is_registered(heard):
-        config.pluginmanager.register(heard)
-    before = {number: signal.signal(number, heard) for number in numbers}
+    interruption = config.stash.setdefault(INTERRUPTION, Interruption())
+    if not config.pluginmanager.is_registered(interruption):
+        config.pluginmanager.register(interruption)
+    before = {number: signal.signal(number, interruption) for number in numbers}
 
     def end() -> None:
         for number, handler in before.items():
-            if signal.getsignal(number) is heard:
+            if signal.getsignal(number) is interruption:
                 signal.signal(number, handler)
 
     config.add_cleanup(end)

@@ -1,4 +1,4 @@
-"""A subject of a run: a driven proxy, a loader or an endpoint, and how checks get to it."""
+"""A subject of a run: a driven proxy, a loader or an endpoint, and how checks reach it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Check = Callable[[Any], Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probed:
-    """What the first look came to: why nothing can be checked, and what it saw."""
+    """The result of the first probe: why nothing can be checked, and the messages."""
 
     stopped: Outcome | None = None
     results: tuple[Result, ...] = ()
@@ -32,9 +32,9 @@ class Probed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rests:
-    """What a result rests on: the ending as it is told, the messages, further lines.
+    """The basis of a result: the ending as it is reported, the messages, further lines.
 
-    `cut` are the paths that comparisons have left out.
+    `cut` are the paths that comparisons left out.
     """
 
     ending: Ending
@@ -44,67 +44,67 @@ class Rests:
 
 
 class Subject:
-    """What all subjects do alike; each one overrides what it does in its own way."""
+    """Defaults of all subjects, which each subject overrides where it differs."""
 
     target: Target
     wire = ""
-    """The revision of the protocol that is spoken with it, once that is known."""
+    """The revision of the protocol in use, once known."""
     own_case: OwnCase | None = None
     indivisible = ""
-    """Why its checks cannot run in several processes; empty where they can."""
+    """Why its checks cannot run in several processes; empty if they can."""
     is_redacted = False
-    """Whether pytest itself may be told no more of a failure than the report is."""
+    """Whether pytest's own output of a failure is limited to the redacted reason."""
 
     def probe(self) -> Probed:
-        """Look whether there is anything to check."""
+        """Probe whether there is anything to check."""
         raise NotImplementedError
 
     def plan(self, places: Sequence[Place], *, partial_run: bool) -> None:
-        """Prepare what all these checks will need, in their order; some may not apply."""
+        """Prepare the targets of all these checks, in their order; some may not apply."""
 
     def applicable(self, places: Sequence[Place]) -> Sequence[Place]:
-        """Those whose checks apply."""
-        return [one for one in places if self.lacking(one) is None]
+        """Return the places whose checks apply."""
+        return [place for place in places if self.lacking(place) is None]
 
     def count(self, places: Sequence[Place]) -> None:
         """Count the checks of each place: after the last one its target ends."""
 
     def soon(self, places: Sequence[Place]) -> None:
-        """Prepare what the next checks need."""
+        """Prepare the targets that the next checks need."""
 
     def lacking(self, place: Place) -> NotApplicable | None:
-        """Why checks of a place do not apply; None where they do."""
+        """Return why checks of a place do not apply; None where they do."""
         return self.not_declared(place.needs)
 
     def beyond(self, profile: Profile) -> Mapping[str, NotApplicable]:
-        """Clauses of which nothing is said, whatever cites them, and why."""
+        """Return the clauses that no check judges on this target, and why."""
         return beyond(profile, self.target.capabilities)
 
     def not_declared(self, needs: Iterable[str]) -> NotApplicable | None:
-        """The first of these capabilities that the target does not declare, as a reason."""
+        """Return the reason for the first undeclared one of these capabilities; None if none."""
         return not_declared(needs, self.target.capabilities)
 
     def open(self, place: Place) -> Any:
-        """The bench of a check; raises AdapterError when it cannot be had."""
+        """Return the bench of a check; raises AdapterError if there is none."""
         raise NotImplementedError
 
     def judge(self, check: Check, bench: Any, place: Place) -> Ending:
-        """The ending of a check on that bench, confirmed where it is a failure."""
+        """Return the ending of a check on that bench; a failure is confirmed."""
         del place
         return attempt(partial(check, bench))
 
     def rests(self, place: Place, ending: Ending) -> Rests:
-        """What the check that just ended rests on."""
+        """Return the basis of the check that just ended."""
         del place
         return Rests(ending=ending)
 
     def stage(self, name: str) -> StageTold | None:
-        """The stage that checks of that place work on, as it is told now."""
+        """Return the current record of the stage that checks of that place use."""
         del name
         return None
 
     def done_with(self, place: Place) -> None:
-        """One check less needs that place."""
+        """Count that one check less needs that place."""
 
     @property
     def stages(self) -> Sequence[StageTold]:
@@ -113,12 +113,12 @@ class Subject:
 
     @property
     def credentials(self) -> Sequence[Mapping[str, str]]:
-        """Headers by which the target lets somebody in, besides those of the stages."""
+        """Headers that authenticate to the target, besides those of the stages."""
         return ()
 
     @property
     def secrets(self) -> Sequence[str]:
-        """What is taken out of all that is told: credentials of environment and command line."""
+        """Credentials of environment and command line, which are removed from all output."""
         return tuple(credentials(words=self.target.command))
 
     @property
@@ -128,20 +128,20 @@ class Subject:
 
     @property
     def unsettled(self) -> str:
-        """Why a run is incomplete that left clauses open; empty where their names say it."""
+        """Why a run with open clauses is incomplete; empty if the names of the clauses suffice."""
         return ""
 
     @property
     def requests(self) -> int | None:
-        """How many were sent, where that is counted."""
+        """The number of requests sent, where it is counted."""
         return None
 
     def finish(self) -> None:
-        """Do what the report is to know of."""
+        """Do the work that the report must include."""
 
     def hurry(self) -> None:
-        """No check will be run any more: begin to end what was started ahead."""
+        """Begin to end targets started ahead: no further check will run."""
 
     def close(self) -> None:
-        """End everything."""
+        """End every target."""
         self.target.close()

@@ -1,1 +1,1 @@
-"""Proof of the checks: counterexamples they must convict, variants they must acquit."""
+"""Proof of the checks: mutants they must convict, variants they must acquit."""

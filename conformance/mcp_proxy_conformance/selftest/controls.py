@@ -1,4 +1,4 @@
-"""Controls: what is no proxy at all must earn nothing, and the reference everything."""
+"""Controls: what is not a proxy must pass nothing, and the reference everything."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ ASKED_FOR_NOTHING = frozenset(
         "FR-007.listing", "FR-007.rejection",
     }
 )  # fmt: skip
-"""What may pass on a target whose flag does nothing: clauses about calls, counts and words."""
+"""Clauses that may pass on a target that ignores the flag: about calls, counts and words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Control:
-    """A target whose verdict is known beforehand; `misses` tells what a run of it got wrong.
+    """A target whose verdict is known beforehand; `misses` names what a run of it got wrong.
 
-    `clauses`: only the checks that cite one of these are run; None is all.
+    `clauses`: run only the checks that cite one of these; None runs all.
     """
 
     id: str
@@ -50,40 +50,44 @@ class Control:
 
 
 def _nothing(exits: Sequence[int]) -> Callable[[Verdicts], str]:
-    def misses(found: Verdicts) -> str:
-        if found.passed:
-            return f"{found.passed} checks pass"
-        return "" if found.exit in exits else f"the run ends with {found.exit}: {found.why}"
+    def misses(verdicts: Verdicts) -> str:
+        if verdicts.passed:
+            return f"{verdicts.passed} checks pass"
+        return (
+            "" if verdicts.exit in exits else f"the run ends with {verdicts.exit}: {verdicts.why}"
+        )
 
     return misses
 
 
 def _exits(code: int) -> Callable[[Verdicts], str]:
-    return lambda found: "" if found.exit == code else f"exit {found.exit}: {found.why}"
+    return lambda verdicts: "" if verdicts.exit == code else f"exit {verdicts.exit}: {verdicts.why}"
 
 
-def _deaf(found: Verdicts) -> str:
-    if found.exit != 1:
-        return f"exit {found.exit}: {found.why}"
-    firm = {one for one in found.clauses_passed if catalogue().clause(one).judgement == "F"}
+def _deaf(verdicts: Verdicts) -> str:
+    if verdicts.exit != 1:
+        return f"exit {verdicts.exit}: {verdicts.why}"
+    firm = {
+        clause for clause in verdicts.clauses_passed if catalogue().clause(clause).judgement == "F"
+    }
     return unobserved(firm - ASKED_FOR_NOTHING)
 
 
 def unobserved(passed: Collection[str]) -> str:
-    """What is wrong where these clauses pass; empty where none does."""
+    """Name the clauses that pass although nothing of them can be observed; empty if none does."""
     return f"clauses pass that nothing was seen of: {', '.join(sorted(passed))}" if passed else ""
 
 
 class Fake:
-    """An adapter of something that is no proxy: it starts, and takes every operator action."""
+    """An adapter of a target that is not a proxy: it starts and accepts every operator action."""
 
     def __init__(self, answer: Answer | None) -> None:
-        """`answer` makes the bytes of a connection from its request; None: nobody listens."""
+        """`answer` turns the bytes of a request into those of its answer; None: do not listen."""
         self._answer = answer
         self._socket = socket.socket()
 
     def start(self, _world: World, _upstreams: Mapping[str, Upstream], folder: Path) -> Access:
-        """Listen, unless nobody is to."""
+        """Bind a free port, and listen on it if there is an `answer`."""
         folder.mkdir(parents=True, exist_ok=True)
         self._socket.bind(("127.0.0.1", 0))
         port = self._socket.getsockname()[1]
@@ -100,49 +104,49 @@ class Fake:
 
     def _serve(self, link: socket.socket) -> None:
         with suppress(OSError), link:
-            told = self._answer(link.recv(65536)) if self._answer is not None else None
-            if told is None:
+            answer = self._answer(link.recv(65536)) if self._answer is not None else None
+            if answer is None:
                 threading.Event().wait(60)
             else:
-                link.sendall(told)
+                link.sendall(answer)
 
     def lock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
-        """Accepted."""
+        """Accept the lock and do nothing."""
 
     def unlock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
-        """Accepted."""
+        """Accept the action and do nothing."""
 
     def restart(self) -> Access | None:
-        """Accepted."""
+        """Accept the restart and do nothing."""
 
     def refresh(self, server: str) -> Access | None:
-        """Accepted."""
+        """Accept the refresh and do nothing."""
 
     def counter(self) -> int:
-        """Nothing was counted."""
+        """Return 0: nothing is counted."""
         return 0
 
     def indeterminate(self, server: str, tools: Sequence[str], *, on: bool) -> Access | None:
-        """Accepted."""
+        """Accept the action and do nothing."""
 
     def alive(self) -> bool:
-        """As long as nobody stops it."""
+        """Return True: it runs until it is stopped."""
         return True
 
     def log(self) -> str:
-        """Nothing was printed."""
+        """Return an empty log: nothing is printed."""
         return ""
 
     def stop(self) -> None:
-        """Listen no more."""
+        """Close the socket."""
         self._socket.close()
 
 
 class Toolbox(Fake):
-    """An MCP server of its own, without a discovery tool."""
+    """An MCP server without a discovery tool, in the place of a proxy."""
 
     def __init__(self) -> None:
-        """Not started yet."""
+        """Nothing is started yet."""
         super().__init__(None)
         self._hub: Upstreams | None = None
 
@@ -156,7 +160,7 @@ class Toolbox(Fake):
         return Access(url=served.url)
 
     def stop(self) -> None:
-        """End it."""
+        """Stop the server."""
         if self._hub is not None:
             self._hub.close()
 
@@ -179,25 +183,25 @@ def _changed(**change: Any) -> Any:
     return Changed(id="control", text="A changed reference.", change=change)
 
 
-def _empty(asked: bytes) -> bytes:
-    del asked
+def _empty(request: bytes) -> bytes:
+    del request
     return _http(b"{}")
 
 
-def _page(asked: bytes) -> bytes:
-    del asked
+def _page(request: bytes) -> bytes:
+    del request
     return _http(b"<!doctype html><title>Welcome</title>", "text/html")
 
 
-def _noise(asked: bytes) -> bytes:
-    del asked
+def _noise(request: bytes) -> bytes:
+    del request
     return os.urandom(512)
 
 
 BARE = (
     ("closed-port", "Nobody listens.", lambda: Fake(None)),
     ("silent-port", "Connections are taken and never answered.", lambda: Fake(lambda _: None)),
-    ("echo", "The request itself comes back.", lambda: Fake(lambda asked: asked)),
+    ("echo", "The request itself comes back.", lambda: Fake(lambda request: request)),
     ("empty-objects", "Every answer is {}.", lambda: Fake(_empty)),
     ("noise", "Every answer is random bytes.", lambda: Fake(_noise)),
     ("web-page", "Every answer is a page of HTML.", lambda: Fake(_page)),

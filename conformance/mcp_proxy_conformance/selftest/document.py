@@ -1,4 +1,4 @@
-"""The document of a selftest: the rows of what is tried, and what each check kills."""
+"""The document of a selftest: a row for each trial, and the mutants that each check kills."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from mcp_proxy_conformance.targets.adapter import Target
 
 FORMAT = "mcp-proxy-conformance-selftest/1"
 Document = dict[str, Any]
-Heard = Callable[[Row, int, int], None]
+OnRow = Callable[[Row, int, int], None]
 
 
 def on_the_reference(
     wanted: Sequence[Trial],
     folder: Path,
-    heard: Heard,
+    on_row: OnRow,
     *,
     full: bool,
     jobs: int,
@@ -33,78 +33,78 @@ def on_the_reference(
     orders: Sequence[str] = (),
     alone: Sequence[Check] = (),
 ) -> Document:
-    """Try those on proxies in this process; `heard` is told each row, its number and of how many.
+    """Run the trials on proxies in this process; `on_row` gets each row, its number and the total.
 
-    Each check must kill what it is listed with, if that is tried; `whole`: nothing was left out, so
-    each must kill something. `orders` of `order.WAYS` are
-    tried too, with the checks `alone`.
+    Each check must kill the mutant it is listed with, if that is tried; with `whole` nothing was
+    left out, so each must kill one. `orders` of `order.WAYS` are tried too, with the checks
+    `alone`.
     """
-    many = len(wanted) + len(orders)
-    told, rest = gather.asked_for(wanted)
+    total = len(wanted) + len(orders)
+    skipped, rest = gather.asked_for(wanted)
     rest = with_recordings(rest, folder)
-    found = list(_heard(iter(told), many, heard))
+    rows = list(_reported(iter(skipped), total, on_row))
     tried = matrix.rows(rest, folder, full=full, at_once=jobs)
-    found += _heard(tried, many, heard, after=len(found))
+    rows += _reported(tried, total, on_row, after=len(rows))
     ordered = order.rows(orders, alone, folder, at_once=jobs)
-    found += _heard(iter(ordered), many, heard, after=len(found))
-    kills = _kills(found)
-    lazy = gather.unproven(found, None if whole else {trial.changed.id for trial in rest})
+    rows += _reported(iter(ordered), total, on_row, after=len(rows))
+    kills = _kills(rows)
+    lazy = gather.unproven(rows, None if whole else {trial.changed.id for trial in rest})
     duelled = duels([] if full else gather.duels_of(lazy, rest), folder, at_once=jobs)
     won = {check: killed for check, killed in duelled if killed}
     for check, killed in won.items():
         kills.setdefault(check, []).append(killed)
     idle = sorted(check.name for check in lazy if check.name not in won)
-    return of_rows(found, kills, full=full, idle=idle)
+    return of_rows(rows, kills, full=full, idle=idle)
 
 
 def in_front_of(
     make: Callable[[], Target],
     wanted: Sequence[Trial],
     folder: Path,
-    heard: Heard,
+    on_row: OnRow,
     *,
     full: bool,
     jobs: int,
 ) -> Document:
-    """Try faults of the wire on a target that `make` makes, after the target as it is.
+    """Try mutants of the wire in front of targets from `make`, after the target as it is.
 
     Raises:
         NotTried: The target as it is could not be tried.
     """
     base = standing(make, folder)
-    told, seen = gather.in_front_of(base, wanted)
-    told = [base.row, *told]
-    found = list(_heard(iter(told), len(wanted) + 1, heard))
-    tried = matrix.rows(seen, folder, full=full, at_once=jobs)
-    found += _heard(tried, len(wanted) + 1, heard, after=len(told))
-    return of_rows(found, _kills(found), full=full, target=_target(base))
+    unseeable, trials = gather.in_front_of(base, wanted)
+    unseeable = [base.row, *unseeable]
+    rows = list(_reported(iter(unseeable), len(wanted) + 1, on_row))
+    tried = matrix.rows(trials, folder, full=full, at_once=jobs)
+    rows += _reported(tried, len(wanted) + 1, on_row, after=len(unseeable))
+    return of_rows(rows, _kills(rows), full=full, target=_target(base))
 
 
-def _heard(rows: Iterator[Row], many: int, heard: Heard, after: int = 0) -> Iterator[Row]:
+def _reported(rows: Iterator[Row], total: int, on_row: OnRow, after: int = 0) -> Iterator[Row]:
     for number, row in enumerate(rows, after + 1):
-        heard(row, number, many)
+        on_row(row, number, total)
         yield row
 
 
 def of_rows(
-    found: Sequence[Row],
+    rows: Sequence[Row],
     kills: dict[str, list[str]],
     *,
     full: bool,
     idle: Sequence[str] = (),
     target: Document | None = None,
 ) -> Document:
-    """The document of a selftest.
+    """Return the document of a selftest.
 
-    `kills`: the counterexamples that each check was seen to kill; `idle`: the checks that did not
-    kill what they are listed with; `target`: the user's own, as it is.
+    `kills`: the mutants that each check killed; `idle`: the checks that did not kill the mutant
+    they are listed with; `target`: the user's own target as it is.
     """
-    needed = _alone(found)
+    needed = _alone(rows)
     return {
         "format": FORMAT,
-        "good": all(row.good for row in found) and not idle,
+        "good": all(row.good for row in rows) and not idle,
         "target": target,
-        "rows": [msgspec.to_builtins(row) for row in found],
+        "rows": [msgspec.to_builtins(row) for row in rows],
         "checks": {check: sorted(set(ids)) for check, ids in sorted(kills.items())},
         "idle": list(idle),
         "alone": needed if full else [],
@@ -113,26 +113,27 @@ def of_rows(
 
 
 def _target(base: Standing) -> Document:
-    target, found = base.make(), base.found
+    target, verdicts = base.make(), base.found
     return {
         "kind": target.kind,
         "capabilities": sorted(target.capabilities),
-        "headline": found.headline,
-        "exit": found.exit,
+        "headline": verdicts.headline,
+        "exit": verdicts.exit,
         "not_passed": [
-            {name: one[name] for name in ("check", "case", "verdict")} for one in found.results
+            {name: result[name] for name in ("check", "case", "verdict")}
+            for result in verdicts.results
         ],
     }
 
 
-def _kills(found: Sequence[Row]) -> dict[str, list[str]]:
+def _kills(rows: Sequence[Row]) -> dict[str, list[str]]:
     kills: dict[str, list[str]] = {}
-    for row in found:
+    for row in rows:
         for check in row.by if row.cell == "killed" else ():
             kills.setdefault(check, []).append(row.id)
     return kills
 
 
-def _alone(found: Sequence[Row]) -> list[str]:
-    """The checks whose removal would let some counterexample survive."""
-    return sorted({row.by[0] for row in found if row.cell == "killed" and len(row.by) == 1})
+def _alone(rows: Sequence[Row]) -> list[str]:
+    """Return the checks whose removal would let some mutant survive."""
+    return sorted({row.by[0] for row in rows if row.cell == "killed" and len(row.by) == 1})

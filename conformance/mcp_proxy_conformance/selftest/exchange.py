@@ -1,4 +1,4 @@
-"""One request on the wire, as a rewriting fault sees it, and what such a fault is."""
+"""One request on the wire as a rewriting mutant sees it, and the hooks of such a mutant."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ WIDEST = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
-    """One request and what a rewriting fault may know of it.
+    """One request, and all that a rewriting mutant may know of it.
 
-    `method` and `params` of JSON-RPC; `path` is the endpoint asked; `agent` is the name of the
+    `method` and `params` of JSON-RPC; `path` is the requested endpoint; `agent` is the name of the
     world's agent whose credentials came with it, empty for the administrator; `surface` has the
-    target's names; `memory` lives as long as the started target; `send` asks the target itself
-    something in the same session: a method and its params, the result or None.
+    target's names; `memory` lives as long as the started target; `send` makes a request of its own
+    to the target in the same session: a method and its params, the result or None.
     """
 
     method: str
@@ -42,8 +42,8 @@ class Exchange:
     @property
     def arguments(self) -> Mapping[str, Json]:
         """The arguments of a `tools/call`, else none."""
-        told = self.params.get("arguments") if self.tool else None
-        return told if isinstance(told, dict) else {}
+        arguments = self.params.get("arguments") if self.tool else None
+        return arguments if isinstance(arguments, dict) else {}
 
     @property
     def discovers(self) -> bool:
@@ -77,48 +77,53 @@ class Exchange:
 
     @property
     def lists(self) -> bool:
-        """Whether this lists the servers, all or one of them."""
-        views = [one for one in (self.surface.listing, self.surface.inspect) if one is not None]
+        """Whether this call lists all servers or views one of them."""
+        views = [
+            template
+            for template in (self.surface.listing, self.surface.inspect)
+            if template is not None
+        ]
         return any(_holes(view, self.tool, self.arguments) is not None for view in views)
 
     @property
     def called(self) -> ToolKey | None:
-        """The upstream's tool that this calls, by whichever call surface; None if it calls none."""
+        """The upstream tool that this calls, by any call surface; None if it calls none."""
         for template in self.surface.calls:
-            found = _holes(template, self.tool, self.arguments)
-            if found is not None and found.keys() >= {"server", "tool"}:
-                return ToolKey(found["server"], found["tool"])
+            holes = _holes(template, self.tool, self.arguments)
+            if holes is not None and holes.keys() >= {"server", "tool"}:
+                return ToolKey(holes["server"], holes["tool"])
         return None
 
     def again(self, **changed: Json) -> Json:
-        """The result of the same call with other arguments, asked of the target itself."""
+        """Repeat the call at the target with other arguments (None removes one)."""
         arguments = {n: v for n, v in {**self.arguments, **changed}.items() if v is not None}
         return self.send("tools/call", {**self.params, "arguments": arguments})
 
     def revealing(self, query: str | None = None, limit: Json = WIDEST) -> dict[str, Json]:
-        """The document that the target answers under the flag, empty when it answers none."""
+        """Return the target's own discovery document under the flag, empty if there is none."""
         names = self.surface
         arguments = {names.query: self.query if query is None else query, FLAG: True}
         arguments |= {} if limit is None else {names.limit: limit}
-        told = {**self.params, "name": names.discovery_tool, "arguments": arguments}
-        return document_of(self.send("tools/call", told)) or {}
+        params = {**self.params, "name": names.discovery_tool, "arguments": arguments}
+        return document_of(self.send("tools/call", params)) or {}
 
     def status(self, key: ToolKey) -> str:
-        """The status that the target itself tells of a tool under the flag, empty if none."""
+        """Return the status that the target itself lists for a tool, empty if it lists none."""
         entries = self.revealing(key.tool).get(self.surface.members.disabled) or []
-        found = [e for e in entries if e.get("server") == key.server and key.tool in e["name"]]
-        return str(found[0].get("status", "")) if found else ""
+        matches = [e for e in entries if e.get("server") == key.server and key.tool in e["name"]]
+        return str(matches[0].get("status", "")) if matches else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WireFault:
-    """A fault on the wire: `breaks` as of a fault of the reference.
+    """A mutant of the wire; `breaks` as of a mutant of the reference.
 
     `document` rewrites the JSON document of a built-in tool's answer, `result` the result of any
-    answer; each gets a copy it may change, and returns what is sent (None: as it came). `spelled`
-    rewrites the text of the tool's answer, byte for byte. `refusal` rewrites the text of a refused
-    call of an upstream's tool. `instead` answers without the target: a result (None: ask it).
-    `unread` does so for a body that is no request: HTTP status, media type and body.
+    answer; each gets a copy it may change and returns the replacement (None: sent as it came).
+    `spelled` rewrites the text of the tool's answer, byte for byte. `refusal` rewrites the text of
+    a refused call of an upstream tool. `instead` answers in place of the target: a result (None:
+    ask the target). `unread` does so for a body that is not a request: HTTP status, media type and
+    body.
     """
 
     id: str
@@ -133,37 +138,37 @@ class WireFault:
 
 
 def dump(value: Json) -> str:
-    """A value as JSON text, as tightly as it goes."""
+    """Return a value as compact JSON text."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def document_of(result: Json) -> dict[str, Json] | None:
-    """The JSON object in the one text item of a result, None if there is none."""
+    """Return the JSON object in the first content item of a result, None if there is none."""
     try:
-        told = json.loads(result["content"][0]["text"])
+        document = json.loads(result["content"][0]["text"])
     except (LookupError, TypeError, ValueError):
         return None
-    return told if isinstance(told, dict) and not result.get("isError") else None
+    return document if isinstance(document, dict) and not result.get("isError") else None
 
 
 def _holes(
     template: ToolTemplate, tool: str, arguments: Mapping[str, Json]
 ) -> dict[str, str] | None:
-    """What stands in the holes of a template that was filled, None if this is no such call."""
+    """Return the text in each hole of a filled template, None if the call does not match it."""
     pairs = [(template.tool, tool), (template.arguments, arguments)]
-    found: dict[str, str] = {}
+    holes: dict[str, str] = {}
     while pairs:
-        wanted, told = pairs.pop()
+        wanted, value = pairs.pop()
         if isinstance(wanted, dict):
-            if not isinstance(told, Mapping) or not wanted.keys() <= told.keys():
+            if not isinstance(value, Mapping) or not wanted.keys() <= value.keys():
                 return None
-            pairs += [(wanted[name], told[name]) for name in wanted]
+            pairs += [(wanted[name], value[name]) for name in wanted]
         elif isinstance(wanted, str) and wanted != "{arguments:object}":
             pattern = re.escape(wanted)
             for hole, anything in HOLES.items():
                 pattern = pattern.replace(hole, anything)
-            matched = re.fullmatch(pattern, str(told), re.DOTALL)
-            if matched is None:
+            match = re.fullmatch(pattern, str(value), re.DOTALL)
+            if match is None:
                 return None
-            found |= matched.groupdict()
-    return found
+            holes |= match.groupdict()
+    return holes

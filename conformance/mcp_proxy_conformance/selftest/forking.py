@@ -1,4 +1,4 @@
-"""Jobs in processes forked from this warm one: what one of them breaks, no other notices."""
+"""Jobs in processes forked from this warm one, so that none can break another."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Done = TypeVar("Done")
 EVERY_S = 0.01
 GRACE_S = 10.0
 INTERRUPTING = (signal.SIGINT, signal.SIGTERM)
-"""Signals that are not heard while jobs end: a second one must not leave them behind."""
+"""Signals ignored while jobs are ended: a second one must not leave processes behind."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Generic[Job, Done]):
-    """What a job came to: its value, or why it has none; and how long it took, in seconds."""
+    """The value of a job, or the reason why it has none, and its duration in seconds."""
 
     job: Job
     value: Done | None
@@ -41,10 +41,10 @@ def forked(
     at_once: int = 2,
     limit_s: float = 120.0,
 ) -> Iterator[Outcome[Job, Done]]:
-    """Do each job in a process of its own, so many at once, and yield as they end.
+    """Run each job in a process of its own, `at_once` at a time, and yield as they end.
 
     The caller must run no thread: a fork copies only its own. A process that takes longer than
-    `limit_s`, or whose caller wants no more, is asked to end what it has started, then ended
+    `limit_s`, or whose caller stops iterating, is asked to end what it has started, then ended
     with its group.
     """
     gc.collect()
@@ -79,7 +79,7 @@ def forked(
 
 @contextlib.contextmanager
 def _unheard() -> Iterator[None]:
-    """An interruption waits for the end of this block: a fork would swallow it, or lose its job."""
+    """Hold interruptions until the end of this block: a fork would swallow one, or lose its job."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTING)
     try:
         yield
@@ -98,9 +98,9 @@ def _start(work: Callable[[Job], Done], job: Job, place: Path) -> int:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, INTERRUPTING)
         os.setpgid(0, 0)
         place.mkdir(parents=True, exist_ok=True)
-        with (place / "output").open("wb") as told:
-            os.dup2(told.fileno(), 1)
-            os.dup2(told.fileno(), 2)
+        with (place / "output").open("wb") as output:
+            os.dup2(output.fileno(), 1)
+            os.dup2(output.fileno(), 2)
         value = pickle.dumps(work(job))
         (place / "value").write_bytes(value)
         code = 0
@@ -116,16 +116,16 @@ def _outcome(job: Job, place: Path, seconds: float, *, code: int | None) -> Outc
     if (place / "value").exists():
         return Outcome(job, pickle.loads((place / "value").read_bytes()), "", seconds)  # noqa: S301 - our own
     failure = place / "failure"
-    told = (
+    text = (
         failure.read_text(encoding="utf-8")
         if failure.exists()
         else f"its process ended with {code}"
     )
-    return Outcome(job, None, told.strip().rpartition("\n")[2], seconds)
+    return Outcome(job, None, text.strip().rpartition("\n")[2], seconds)
 
 
 def _end(pids: Sequence[int], *, running: bool) -> None:
-    """A running trial has targets in sessions of their own, which only it can end."""
+    """End the processes; a running trial must itself end its targets, in sessions of their own."""
     left = set(pids) if running else set()
     for pid in left:
         os.kill(pid, signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""What the selftest tries, and which check is the first on each counterexample."""
+"""The trials of a selftest, and the check that is tried first on each mutant."""
 
 from __future__ import annotations
 
@@ -25,82 +25,88 @@ COUNTEREXAMPLES = ("fault", "wire")
 
 
 def trials() -> list[Trial]:
-    """All of them; each check is the first on what it is listed with, then on about as many."""
+    """Return all trials; a mutant is first tried with a check listed for it, or the least used."""
     from mcp_proxy_mutants.loader.mutants import load_mutants  # noqa: PLC0415
     from mcp_proxy_mutants.loader.variants import load_variants  # noqa: PLC0415
     from mcp_proxy_mutants.proxy.mutants import mutants  # noqa: PLC0415 - as in targets/embedded.py
     from mcp_proxy_mutants.proxy.variants import variants  # noqa: PLC0415
 
-    found = [_counterexample("fault", one) for one in mutants()]
-    found += wire_trials()
-    found += [_counterexample("fault", one) for one in load_mutants()]
+    mutant_trials = [_counterexample("fault", mutant) for mutant in mutants()]
+    mutant_trials += wire_trials()
+    mutant_trials += [_counterexample("fault", mutant) for mutant in load_mutants()]
     firm = firm_checks()
-    found = _firsts(found, lambda one: [c.name for c in firm if set(c.clauses) & set(one.clauses)])
-    found += [
-        Trial(kind="variant", changed=one, clauses=one.takes, profile=OF_PROXIES)
-        for one in variants()
+    mutant_trials = _firsts(
+        mutant_trials, lambda trial: [c.name for c in firm if set(c.clauses) & set(trial.clauses)]
+    )
+    mutant_trials += [
+        Trial(kind="variant", changed=variant, clauses=variant.takes, profile=OF_PROXIES)
+        for variant in variants()
     ]
-    found += [
-        Trial(kind="variant", changed=one, clauses=one.takes, profile=one.profile)
-        for one in load_variants()
+    mutant_trials += [
+        Trial(kind="variant", changed=variant, clauses=variant.takes, profile=variant.profile)
+        for variant in load_variants()
     ]
     controls = (*CONTROLS, *LOADER_CONTROLS, *REMOVALS)
-    return found + [Trial(kind="control", changed=one, profile=one.profile) for one in controls]
+    return mutant_trials + [
+        Trial(kind="control", changed=item, profile=item.profile) for item in controls
+    ]
 
 
 def wire_trials() -> list[Trial]:
-    """The counterexamples that stand in front of any target."""
-    return [_counterexample("wire", one) for one in WIRE_FAULTS]
+    """Return the trials of the mutants that can be put in front of any target."""
+    return [_counterexample("wire", mutant) for mutant in WIRE_FAULTS]
 
 
 def _counterexample(kind: Kind, changed: Any) -> Trial:
-    """Judged by the profile that has the clauses it breaks."""
+    """Return the trial of a mutant, judged by the profile that has the clauses it breaks."""
     broken = set(changed.breaks)
-    own = next((one for one in JUDGING if broken.intersection(profile(one).clauses)), JUDGING[0])
+    own = next((name for name in JUDGING if broken.intersection(profile(name).clauses)), JUDGING[0])
     return Trial(kind=kind, changed=changed, clauses=changed.breaks, profile=own)
 
 
-def in_front_of(base: Standing, found: Sequence[Trial]) -> tuple[list[Row], list[Trial]]:
-    """Rows for those that nothing on that target could show, and trials of the others."""
-    told, seen = [], []
-    for trial in found:
+def in_front_of(base: Standing, wanted: Sequence[Trial]) -> tuple[list[Row], list[Trial]]:
+    """Return rows for the trials that this target cannot show, and the others in front of it."""
+    unseeable, visible = [], []
+    for trial in wanted:
         if why := base.blindness(trial.clauses):
-            told.append(made(trial, "unseeable", reason=why))
+            unseeable.append(made(trial, "unseeable", reason=why))
         else:
-            seen.append(replace(trial, base=base))
-    return told, _firsts(seen, lambda one: base.convicting(one.clauses))
+            visible.append(replace(trial, base=base))
+    return unseeable, _firsts(visible, lambda candidate: base.convicting(candidate.clauses))
 
 
-def part_of(found: Sequence[Trial], number: int, parts: int) -> list[Trial]:
-    """Every so-manieth counterexample, variant and control."""
-    return list(found[number % parts :: parts])
+def part_of(wanted: Sequence[Trial], number: int, parts: int) -> list[Trial]:
+    """Return every `parts`-th mutant, variant and control, starting at `number`."""
+    return list(wanted[number % parts :: parts])
 
 
 def every(number: int, parts: int) -> list[Check]:
-    """Every so-manieth check."""
+    """Return every `parts`-th check, starting at `number`, which counts from 1."""
     return list(checks_in("discovery")[number - 1 :: parts])
 
 
-def asked_for(found: Sequence[Trial]) -> tuple[list[Row], list[Trial]]:
-    """Rows for those whose clauses are only looked at when an option asks, and the others.
+def asked_for(wanted: Sequence[Trial]) -> tuple[list[Row], list[Trial]]:
+    """Return rows for the trials whose clauses are judged only with an option, and the others.
 
-    Of the reference there are recordings to compare with, so what needs one is tried on it.
+    There are recordings of the reference, so a trial that needs one is run on it.
     """
-    told, rest = [], []
-    for trial in found:
-        known = [catalogue().clause(one) for one in trial.clauses if trial.kind in COUNTEREXAMPLES]
+    skipped, rest = [], []
+    for trial in wanted:
+        known = [
+            catalogue().clause(name) for name in trial.clauses if trial.kind in COUNTEREXAMPLES
+        ]
         asked_by = [clause.asked_by for clause in known if clause.asked_by is not None]
         if known and len(asked_by) == len(known) and (trial.base or asked_by[0] != "baseline"):
             option = NEEDS[asked_by[0]]
             why = f"a run looks at {known[0].id} only with that option"
-            told.append(made(trial, option, reason=why))
+            skipped.append(made(trial, option, reason=why))
         else:
             rest.append(trial)
-    return told, rest
+    return skipped, rest
 
 
 def firm_checks() -> list[Check]:
-    """The checks that can convict, but for those that need a soak."""
+    """Return the checks that can convict, except those that need a soak."""
     return [
         check
         for folder in JUDGING
@@ -110,9 +116,9 @@ def firm_checks() -> list[Check]:
 
 
 def unproven(rows: Iterable[Row], tried: Collection[str] | None = None) -> list[Check]:
-    """The checks that were not seen to kill what the list of proofs says.
+    """Return the checks that did not kill the mutant that the list of proofs names.
 
-    `tried`: only those that are listed with one of these; None is all.
+    `tried`: only the checks that are listed with one of these; None is all.
     """
     killers = {row.id: row.by for row in rows if row.cell == "killed"}
     listed = {check.name: proofs().get(check.name, "") for check in firm_checks()}
@@ -125,25 +131,27 @@ def unproven(rows: Iterable[Row], tried: Collection[str] | None = None) -> list[
 
 
 def duels_of(lazy: Iterable[Check], tried: Sequence[Trial]) -> list[Duel]:
-    """Each of these checks against the counterexample it is listed with, else of its clauses."""
+    """Return a duel per check with the mutant it is listed with, else with those of its clauses."""
     jobs = []
     for check in lazy:
         cited = frozenset(check.clauses)
-        foes = [one for one in tried if one.kind in COUNTEREXAMPLES and cited & set(one.clauses)]
-        listed = [one for one in foes if one.changed.id == proofs().get(check.name)]
+        foes = [
+            trial for trial in tried if trial.kind in COUNTEREXAMPLES and cited & set(trial.clauses)
+        ]
+        listed = [trial for trial in foes if trial.changed.id == proofs().get(check.name)]
         jobs.append(
             Duel(check=check.name, clauses=cited, trials=tuple(listed or foes[:MOST_DUELS]))
         )
     return jobs
 
 
-def _firsts(found: list[Trial], able: Callable[[Trial], list[str]]) -> list[Trial]:
+def _firsts(unplaced: list[Trial], able: Callable[[Trial], list[str]]) -> list[Trial]:
     used: Counter[str] = Counter()
     listed: dict[str, list[str]] = {}
     for check, killed in proofs().items():
         listed.setdefault(killed, []).append(check)
     placed = []
-    for trial in found:
+    for trial in unplaced:
         names = able(trial)
         proving = [name for name in listed.get(trial.changed.id, ()) if name in names]
         first = min(proving or names, key=lambda name: used[name], default="")

@@ -1,4 +1,4 @@
-"""One live trial: the live checks on an endpoint whose locks somebody else has laid."""
+"""One live trial: the live checks on an endpoint whose locks were set beforehand."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SEEDED = structs.replace(
     ),
     id="seeded",
 )  # fmt: skip
-"""Everyday names: a stranger's search finds them by common words."""
+"""Everyday names, so that a search for common words finds them."""
 EXPECTED = {
     key("forge:delete_repo"): "disabled_by_config",
     key("forge:create_token"): "disabled_by_user",
@@ -46,7 +46,7 @@ EXPECTED = {
 
 @contextmanager
 def seeded(target: Target, scratch: Path) -> Iterator[Started]:
-    """The target with a lock of every kind, as its operator would lay them; nothing is called."""
+    """Start the target with a lock of every kind, set as its operator would; nothing is called."""
     started = Started(target, SEEDED, scratch)
     try:
         poll(lambda: discover(started, "read_book").tools, bool, target.ready_s)
@@ -59,14 +59,18 @@ def seeded(target: Target, scratch: Path) -> Iterator[Started]:
             started.refresh("mint")
         if "quarantine" in target.capabilities:
             started.lock("quarantine", "attic", [])
-        poll(lambda: _told(started), lambda told: told >= _due(target), target.settle_s + 5)
+        poll(
+            lambda: _revealed(started),
+            lambda revealed: revealed >= _due(target),
+            target.settle_s + 5,
+        )
         yield started
     finally:
         started.close()
 
 
 def endpoint_of(started: Started, **members: Any) -> Endpoint:
-    """That target as an endpoint, with everything named that a user may name."""
+    """Return that target as an endpoint, with everything named that a user may name."""
     access, surface = started.access, started.target.surface
     whole = Endpoint(
         url=access.url,
@@ -85,7 +89,7 @@ def endpoint_of(started: Started, **members: Any) -> Endpoint:
 
 
 def tried_live(endpoint: Endpoint, out: Path, check: str | None = None) -> dict[str, Any]:
-    """The report of a run of the live checks in this process, or of one of them."""
+    """Run the live checks, or one of them, in this process; return the report."""
     checks = () if check is None else (check,)
     prepare(out, checks)
     selection = Selection(checks=checks)
@@ -101,6 +105,8 @@ def _due(target: Target) -> set[ToolKey]:
     return {key for key, status in EXPECTED.items() if status not in gone}
 
 
-def _told(started: Started) -> set[ToolKey]:
-    found = {k: discover(started, k.tool, include_disabled=True, limit=100) for k in EXPECTED}
-    return {k for k, told in found.items() if any(k.tool in one.name for one in told.disabled)}
+def _revealed(started: Started) -> set[ToolKey]:
+    answers = {k: discover(started, k.tool, include_disabled=True, limit=100) for k in EXPECTED}
+    return {
+        k for k, answer in answers.items() if any(k.tool in entry.name for entry in answer.disabled)
+    }

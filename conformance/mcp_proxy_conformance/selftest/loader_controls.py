@@ -1,4 +1,4 @@
-"""Controls of the resilience checks: what is no loader earns nothing, the reference's all."""
+"""Controls of the resilience checks: non-loaders pass nothing, the reference's loader all."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ EVERY_LOAD_IS_EMPTY = (
 
 
 class _Says:
-    """A loader that connects to nobody, and says the same of every server."""
+    """A loader that connects to nothing and reports the same outcome for every server."""
 
-    def __init__(self, told: Mapping[str, Any]) -> None:
-        self._told = told
+    def __init__(self, outcome: Mapping[str, Any]) -> None:
+        self._outcome = outcome
 
     def start(self) -> Load:
-        """A loader that is started now."""
+        """Return the load function."""
 
-        async def load(asked: dict[str, Any]) -> dict[str, Any]:
-            ids = [one["server_id"] for one in asked["servers"]]
-            return {"outcomes": [{"server_id": name, **self._told} for name in ids]}
+        async def load(request: dict[str, Any]) -> dict[str, Any]:
+            ids = [server["server_id"] for server in request["servers"]]
+            return {"outcomes": [{"server_id": name, **self._outcome} for name in ids]}
 
         return load
 
 
 def _says(status: str, error: str | None, attempts: int) -> Callable[[], Target]:
-    told: dict[str, Any] = {"status": status, "tools": [], "error": error, "attempts": attempts}
-    return lambda: embedded_target(_Says(told))
+    outcome: dict[str, Any] = {"status": status, "tools": [], "error": error, "attempts": attempts}
+    return lambda: embedded_target(_Says(outcome))
 
 
 def _unchanged() -> Target:
@@ -56,19 +56,23 @@ def _program(source: str) -> Callable[[], Target]:
 
 
 def _no_clause(*exits: int) -> Callable[[Verdicts], str]:
-    """None of the clauses that convict passes."""
+    """Expect that no convicting clause passes and that the run ends with one of `exits`."""
 
-    def misses(found: Verdicts) -> str:
-        firm = {one for one in found.clauses_passed if catalogue().clause(one).judgement == "F"}
+    def misses(verdicts: Verdicts) -> str:
+        firm = {
+            clause
+            for clause in verdicts.clauses_passed
+            if catalogue().clause(clause).judgement == "F"
+        }
         if firm:
             return unobserved(firm)
-        return "" if found.exit in exits else f"exit {found.exit}: {found.why}"
+        return "" if verdicts.exit in exits else f"exit {verdicts.exit}: {verdicts.why}"
 
     return misses
 
 
-def _all(found: Verdicts) -> str:
-    return "" if found.exit == 0 else f"exit {found.exit}: {found.why}"
+def _all(verdicts: Verdicts) -> str:
+    return "" if verdicts.exit == 0 else f"exit {verdicts.exit}: {verdicts.why}"
 
 
 NO_LOADERS = (

@@ -1,4 +1,4 @@
-"""The kill matrix and the acquittal matrix: what each changed target came to."""
+"""The kill matrix and the acquittal matrix: a row for each changed target."""
 
 from __future__ import annotations
 
@@ -24,19 +24,18 @@ from mcp_proxy_conformance.verdict.redaction import first_line
 SETTLE_S = 0.1
 LIMIT_S = 300.0
 HURRY = 0.06
-"""Of the time that a load may take; a counterexample that never ends is not waited for so long."""
+"""Share of the time that a load may take: a mutant that never ends must not cost all of it."""
 SOAK_S = 1.5
-"""How long stages are kept running for the clauses that ask for it."""
+"""Seconds that stages are kept running for the clauses that ask for it."""
 BAD = ("fail", "inconclusive", "error")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """One row to be; `first` is the check that a counterexample is to be tried with first.
+    """One changed target to try; `first` is the check that is tried first on a mutant.
 
-    `profile` is the one that it is judged by; `base` is the target that a fault of the wire stands
-    in front of, None for the reference; `baseline` the folder of the recording that its clauses
-    ask for, if any does.
+    `profile` is the one that judges it; `base` is the target behind a mutant of the wire, None for
+    the reference; `baseline` is the folder of the recording that its clauses ask for, if any does.
     """
 
     kind: Kind
@@ -53,7 +52,7 @@ class Trial:
         return "resilience" in folders_of(self.profile)
 
     def target(self) -> Target:
-        """The changed target, made in the process that tries it."""
+        """Make the changed target, in the process that tries it."""
         if isinstance(self.changed, Control):
             return self.changed.target()
         if isinstance(self.changed, WireFault):
@@ -75,9 +74,9 @@ class Trial:
         return replace(made, capabilities=capabilities, pins=_pins(self.changed))
 
     def tried(self, place: Path, selection: Selection = EVERY, *, narrow: bool = False) -> Verdicts:
-        """What checks say of it; none of those that fail before the change.
+        """Run checks on it, without those that fail on the target before the change.
 
-        `narrow`: for a few checks, of which one may ask for time.
+        `narrow`: for a few checks, of which one may ask for a soak.
         """
         target = self.target()
         if narrow:
@@ -92,10 +91,10 @@ class Trial:
 
 
 def rows(trials: Sequence[Trial], folder: Path, *, full: bool, at_once: int = 2) -> Iterator[Row]:
-    """Try each in a process of its own; the rows come as they are done.
+    """Try each in a process of its own; yield the rows as they are done.
 
-    A counterexample is tried with the checks of its clauses until one kills it, with `full` with
-    all of them. What survives the first in front of the reference is tried with all of them too.
+    A mutant is tried with the checks of its clauses until one kills it, with `full` with all
+    checks. A mutant of the reference that survives the former is tried with all checks too.
     """
 
     def work(trial: Trial) -> Row:
@@ -106,7 +105,9 @@ def rows(trials: Sequence[Trial], folder: Path, *, full: bool, at_once: int = 2)
             return _acquittal(trial, trial.tried(place))
         return _kill(trial, place, full=full)
 
-    slowest = max((one.base.seconds for one in trials if one.base is not None), default=0.0)
+    slowest = max(
+        (candidate.base.seconds for candidate in trials if candidate.base is not None), default=0.0
+    )
     limit_s = max(LIMIT_S, 3 * slowest)
     for outcome in forked(work, trials, folder, at_once=at_once, limit_s=limit_s):
         yield _row(outcome)
@@ -119,67 +120,71 @@ def _row(outcome: Outcome[Trial, Row]) -> Row:
 
 
 def _kill(trial: Trial, place: Path, *, full: bool) -> Row:
-    wanted, found = frozenset(trial.clauses), None
+    wanted, verdicts = frozenset(trial.clauses), None
     if not full:
         citing = Selection(clauses=wanted, until=wanted, first=trial.first)
-        found = trial.tried(place / "citing", citing, narrow=True)
-        if convicting := killers(found, wanted):
-            return made(trial, "killed", found, convicting)
-    if found is None or trial.base is None:
-        found = trial.tried(place / "whole")
-    if convicting := killers(found, wanted):
-        return made(trial, "killed", found, convicting)
-    if trial.base is not None and found.exit in (BROKEN, FAULT):
-        return made(trial, "broken", reason=found.why)
-    others = tuple(dict.fromkeys(one["check"] for one in found.failed()))
+        verdicts = trial.tried(place / "citing", citing, narrow=True)
+        if convicting := killers(verdicts, wanted):
+            return made(trial, "killed", verdicts, convicting)
+    if verdicts is None or trial.base is None:
+        verdicts = trial.tried(place / "whole")
+    if convicting := killers(verdicts, wanted):
+        return made(trial, "killed", verdicts, convicting)
+    if trial.base is not None and verdicts.exit in (BROKEN, FAULT):
+        return made(trial, "broken", reason=verdicts.why)
+    others = tuple(dict.fromkeys(result["check"] for result in verdicts.failed()))
     if trial.base is not None and (why := trial.base.doubt(trial.clauses)):
         return made(trial, "unseeable", reason=why)
-    if asking := _asking(found, wanted):
-        return made(trial, "unread", found, asking)
+    if asking := _asking(verdicts, wanted):
+        return made(trial, "unread", verdicts, asking)
     if others:
-        return made(trial, "killed for another reason", found, others)
-    return made(trial, "survived", found)
+        return made(trial, "killed for another reason", verdicts, others)
+    return made(trial, "survived", verdicts)
 
 
-def _asking(found: Verdicts, wanted: frozenset[str]) -> tuple[str, ...]:
-    """The checks of these clauses that settle nothing before a text is pinned by its author."""
-    unread = [r for r in found.results if r["cause"] == "unread_text"]
+def _asking(verdicts: Verdicts, wanted: frozenset[str]) -> tuple[str, ...]:
+    """Return the checks of these clauses that are undecided until an author pins a text."""
+    unread = [r for r in verdicts.results if r["cause"] == "unread_text"]
     citing = [r["check"] for r in unread if wanted.intersection(r["clauses"])]
     return tuple(dict.fromkeys(citing))
 
 
-def killers(found: Verdicts, wanted: frozenset[str]) -> tuple[str, ...]:
-    """The checks that found one of the wanted clauses broken."""
-    convicting = [one for one in found.failed() if wanted.intersection(one["clauses"])]
-    return tuple(dict.fromkeys(one["check"] for one in convicting))
+def killers(verdicts: Verdicts, wanted: frozenset[str]) -> tuple[str, ...]:
+    """Return the checks that found one of the wanted clauses broken."""
+    convicting = [result for result in verdicts.failed() if wanted.intersection(result["clauses"])]
+    return tuple(dict.fromkeys(result["check"] for result in convicting))
 
 
-def _acquittal(trial: Trial, found: Verdicts) -> Row:
-    if found.exit == 0:
+def _acquittal(trial: Trial, verdicts: Verdicts) -> Row:
+    if verdicts.exit == 0:
         return made(trial, "acquitted")
-    accusing = [one for one in found.results if one["verdict"] != "not_applicable"]
-    firm = [one for one in accusing if one["judgement"] == "F"]
-    return made(trial, "accused", found, tuple(dict.fromkeys(one["check"] for one in firm)))
+    accusing = [result for result in verdicts.results if result["verdict"] != "not_applicable"]
+    firm = [result for result in accusing if result["judgement"] == "F"]
+    return made(
+        trial, "accused", verdicts, tuple(dict.fromkeys(result["check"] for result in firm))
+    )
 
 
-def _control(trial: Trial, found: Verdicts) -> Row:
-    missed = trial.changed.misses(found)
+def _control(trial: Trial, verdicts: Verdicts) -> Row:
+    missed = trial.changed.misses(verdicts)
     return made(trial, "misbehaved" if missed else "behaved", reason=missed)
 
 
 def made(
     trial: Trial,
     cell: Cell,
-    found: Verdicts | None = None,
+    verdicts: Verdicts | None = None,
     by: tuple[str, ...] = (),
     *,
     reason: str = "",
 ) -> Row:
-    """The row of a trial; its reason is given, or the first that the checks `by` found."""
-    if found is not None and cell != "killed":
-        told = [r["reason"] for r in found.results if r["check"] in by and r["verdict"] in BAD]
-        why = found.why if trial.base is None else ""  # there, only a part was run
-        reason = first_line(next(iter(told), why))
+    """Return the row of a trial with `reason`, or the first reason that the checks `by` report."""
+    if verdicts is not None and cell != "killed":
+        reasons = [
+            r["reason"] for r in verdicts.results if r["check"] in by and r["verdict"] in BAD
+        ]
+        why = verdicts.why if trial.base is None else ""  # there, only a part was run
+        reason = first_line(next(iter(reasons), why))
     return Row(
         id=trial.changed.id,
         kind=trial.kind,
@@ -192,16 +197,16 @@ def made(
 
 
 def reference() -> Target:
-    """The unchanged reference, in this process."""
+    """Return the unchanged reference, in this process."""
     from mcp_proxy_mutants.proxy.changed import Changed  # noqa: PLC0415 - as in targets/embedded.py
 
     return embedded(Changed(id="unchanged", text="The reference itself."), settle_s=SETTLE_S)
 
 
 def _pins(declared: Any) -> dict[str, frozenset[str]]:
-    """The texts that a variant declares, each with every status that it tells it for."""
-    told = declared.change.get("remediation", {})
+    """Return the texts that a variant declares, each with every status that it remedies."""
+    remediation = declared.change.get("remediation", {})
     return {
-        text: frozenset({status, *(word for word, own in told.items() if own == text)})
+        text: frozenset({status, *(word for word, own in remediation.items() if own == text)})
         for text, status in declared.pins.items()
     }

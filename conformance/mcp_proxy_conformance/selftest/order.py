@@ -1,4 +1,4 @@
-"""Verdicts on the reference must not depend on which checks ran before: in reverse, and alone."""
+"""Runs of the reference in reverse order and check by check: the verdicts must not differ."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ WAYS = {
     ALONE: "Each check runs alone.",
 }
 ABSENT = "no verdict"
-Told = dict[tuple[str, str | None], str]
+CaseVerdicts = dict[tuple[str, str | None], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """One run of the checks: all of them in a way, or one alone."""
+    """One run of the checks: all of them in the order `way`, or one alone."""
 
     way: str = ""
     check: Check | None = None
 
     def request(self) -> RunRequest:
-        """The run of the unchanged reference."""
+        """Return the run of the unchanged reference."""
         if self.check is None:
             return trial(reference(), Selection(backwards=self.way == BACKWARDS))
         cited = frozenset(self.check.clauses)
@@ -38,21 +38,21 @@ class Turn:
 
 
 def rows(ways: Iterable[str], alone: Sequence[Check], folder: Path, *, at_once: int) -> list[Row]:
-    """A row for each way: `misbehaved` by the checks whose verdicts differ from those in order.
+    """Return a row per way: `misbehaved` by the checks whose verdicts differ from those in order.
 
     Args:
-        ways: Of WAYS.
-        alone: The checks that are run alone, if that is among the ways.
-        folder: Where the reports go.
-        at_once: How many processes.
+        ways: Keys of WAYS.
+        alone: The checks that are run alone, if ALONE is among the ways.
+        folder: Folder of the reports.
+        at_once: Number of processes.
     """
     wanted = [way for way in WAYS if way in set(ways)]
     if not wanted:
         return []
     turns = [Turn(), *(Turn(way=way) for way in wanted if way != ALONE)]
-    turns += [Turn(way=ALONE, check=one) for one in alone if ALONE in wanted]
-    names = {one.name for one in alone}
-    told: dict[str, Told] = {}
+    turns += [Turn(way=ALONE, check=check) for check in alone if ALONE in wanted]
+    names = {check.name for check in alone}
+    by_way: dict[str, CaseVerdicts] = {}
     seconds: dict[str, float] = {}
 
     def work(turn: Turn) -> Verdicts:
@@ -62,33 +62,35 @@ def rows(ways: Iterable[str], alone: Sequence[Check], folder: Path, *, at_once: 
     for outcome in forked(work, turns, folder / "order", at_once=at_once, limit_s=LIMIT_S):
         way = outcome.job.way
         seconds[way] = seconds.get(way, 0.0) + outcome.seconds
-        told.setdefault(way, {}).update(_told(outcome.value, outcome.job, outcome.failure))
-    of_those = {pair: verdict for pair, verdict in told[""].items() if pair[0] in names}
+        by_way.setdefault(way, {}).update(
+            _case_verdicts(outcome.value, outcome.job, outcome.failure)
+        )
+    of_those = {pair: verdict for pair, verdict in by_way[""].items() if pair[0] in names}
     return [
         _row(
             way,
-            differing(of_those if way == ALONE else told[""], told.get(way, {})),
+            differing(of_those if way == ALONE else by_way[""], by_way.get(way, {})),
             seconds.get(way, 0.0),
         )
         for way in wanted
     ]
 
 
-def differing(in_order: Told, other: Told) -> dict[str, str]:
-    """Each check whose verdicts differ, with the first difference."""
-    found: dict[str, str] = {}
+def differing(in_order: CaseVerdicts, other: CaseVerdicts) -> dict[str, str]:
+    """Return each check whose verdicts differ, with the first difference."""
+    differences: dict[str, str] = {}
     for check, case in dict.fromkeys([*in_order, *other]):
-        was, now = (told.get((check, case), ABSENT) for told in (in_order, other))
+        was, now = (verdicts.get((check, case), ABSENT) for verdicts in (in_order, other))
         if was != now:
             name = f"{check}[{case}]" if case else check
-            found.setdefault(check, f"{name}: {was} in order, {now} so")
-    return found
+            differences.setdefault(check, f"{name}: {was} in order, {now} so")
+    return differences
 
 
-def _told(found: Verdicts | None, turn: Turn, failure: str) -> Told:
-    if found is None:
+def _case_verdicts(verdicts: Verdicts | None, turn: Turn, failure: str) -> CaseVerdicts:
+    if verdicts is None:
         return {(turn.check.name if turn.check else turn.way or "in-order", None): failure}
-    return {(one["check"], one["case"]): one["verdict"] for one in found.every}
+    return {(result["check"], result["case"]): result["verdict"] for result in verdicts.every}
 
 
 def _row(way: str, differences: Mapping[str, str], seconds: float) -> Row:

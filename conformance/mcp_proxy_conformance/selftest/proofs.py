@@ -1,4 +1,4 @@
-"""The list of proofs: for each check that convicts, a counterexample that it was seen to kill."""
+"""The list of proofs: for each check that convicts, a mutant that it kills."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ PROOFS = "proofs.toml"
 
 
 class Proofs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The file: counterexamples by the names of checks, and of checks of live endpoints."""
+    """The file: mutants by the names of checks, and of checks of live endpoints."""
 
     kills: dict[str, str]
     live: dict[str, str]
 
 
 def proofs() -> dict[str, str]:
-    """The counterexample of each check, both by name, from fixtures/proofs.toml."""
+    """Return the mutant of each check, both by name, from fixtures/proofs.toml."""
     return _read().kills
 
 
 def live_proofs() -> dict[str, str]:
-    """The same for checks of live endpoints."""
+    """Return the mutant of each check of live endpoints, both by name."""
     return _read().live
 
 

@@ -1,4 +1,4 @@
-"""Recordings of the reference, for the counterexamples of the clauses that compare with one."""
+"""Recordings of the reference, for the mutants of the clauses that compare with one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mcp_proxy_conformance.selftest.matrix import SETTLE_S, Trial
 from mcp_proxy_conformance.targets.embedded import embedded
 
 CHANGED = "SUITE.changed"
-"""The clause whose measure is a build with the feature."""
+"""The clause that compares with a build that has the feature."""
 
 
 class NotRecorded(RuntimeError):
@@ -23,7 +23,7 @@ class NotRecorded(RuntimeError):
 
 
 def with_recordings(trials: Sequence[Trial], folder: Path) -> list[Trial]:
-    """The trials, each whose clauses compare with a recording given one that is made now.
+    """Return the trials; those whose clauses compare with a recording get one that is made now.
 
     Raises:
         NotRecorded: A recording could not be made.
@@ -37,16 +37,16 @@ def with_recordings(trials: Sequence[Trial], folder: Path) -> list[Trial]:
         if outcome.failure:
             raise NotRecorded(f"the {outcome.job} reference is not recorded: {outcome.failure}")
     kinds = [(trial, wanted.get(trial.changed.id)) for trial in trials]
-    return [replace(one, baseline=folder / kind) if kind else one for one, kind in kinds]
+    return [replace(trial, baseline=folder / kind) if kind else trial for trial, kind in kinds]
 
 
 def _kind(trial: Trial) -> Kind | None:
     if trial.kind != "fault":
         return None
-    asked = [one for one in trial.clauses if catalogue().clause(one).asked_by == "baseline"]
-    if not asked:
+    comparing = [name for name in trial.clauses if catalogue().clause(name).asked_by == "baseline"]
+    if not comparing:
         return None
-    return "previous" if CHANGED in asked else "pre_feature"
+    return "previous" if CHANGED in comparing else "pre_feature"
 
 
 def _recording(kind: Kind, scratch: Path) -> Any:

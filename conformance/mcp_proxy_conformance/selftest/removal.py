@@ -1,4 +1,4 @@
-"""Removal: the subject of clauses is taken out of the world, and none of them may pass."""
+"""Removals: controls that take the subject of clauses out of the world, so that none may pass."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from mcp_proxy_conformance.targets.embedded import embedded
 SETTLE_S, ENFORCE_S = 0.1, 0.2
 OF_DISCOVERY = [
     clause
-    for clause in (catalogue().clause(one) for one in profile("discovery").clauses)
+    for clause in (catalogue().clause(name) for name in profile("discovery").clauses)
     if clause.asked_by is None
 ]
 
 
 def of(*prefixes: str) -> frozenset[str]:
-    """The clauses whose ids begin so."""
+    """Return the clauses whose ids begin with one of these."""
     return frozenset(clause.id for clause in OF_DISCOVERY if clause.id.startswith(prefixes))
 
 
 class Without:
-    """An adapter whose operator accepts locks of some kinds and lays none of them."""
+    """An adapter that accepts locks of some kinds without applying them."""
 
     def __init__(
         self, adapter: Any, kinds: frozenset[str], world: Callable[[World], World]
@@ -38,23 +38,23 @@ class Without:
         self._adapter, self._kinds, self._world = adapter, kinds, world
 
     def __getattr__(self, name: str) -> Any:
-        """Everything else is as ever."""
+        """Delegate everything else."""
         return getattr(self._adapter, name)
 
     def start(self, world: World, upstreams: Mapping[str, Upstream], folder: Path) -> Access:
-        """Start it in another world than the suite thinks."""
+        """Start the target in a world that is not the one the suite assumes."""
         access: Access = self._adapter.start(self._world(world), upstreams, folder)
         return access
 
     def lock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
-        """Accept it; lay it unless it is of those kinds."""
+        """Accept the lock; apply it unless it is of those kinds."""
         if kind in self._kinds:
             return None
         access: Access | None = self._adapter.lock(kind, server, tools)
         return access
 
     def unlock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
-        """Lift what was laid."""
+        """Lift the lock if it was applied."""
         if kind in self._kinds and kind != "approval":
             return None
         access: Access | None = self._adapter.unlock(kind, server, tools)
@@ -62,26 +62,28 @@ class Without:
 
 
 def open_lists(world: World) -> World:
-    """The world without deny and allow lists."""
-    servers = tuple(msgspec.structs.replace(one, deny=(), allow=None) for one in world.servers)
+    """Return the world without deny and allow lists."""
+    servers = tuple(
+        msgspec.structs.replace(server, deny=(), allow=None) for server in world.servers
+    )
     return msgspec.structs.replace(world, servers=servers)
 
 
 def wide_agents(world: World) -> World:
-    """The world whose agents may see every server: nothing lies beyond their scope."""
-    every = tuple(one.name for one in world.servers)
-    return msgspec.structs.replace(world, agents=dict.fromkeys(world.agents, every))
+    """Return the world whose agents may see every server, so that nothing is beyond their scope."""
+    names = tuple(server.name for server in world.servers)
+    return msgspec.structs.replace(world, agents=dict.fromkeys(world.agents, names))
 
 
 def same(world: World) -> World:
-    """The world as it is."""
+    """Return the world as it is."""
     return world
 
 
 def target(
     kinds: Iterable[str] = (), world: Callable[[World], World] = same, **change: Any
 ) -> Target:
-    """The reference without these locks, in that world, and changed so."""
+    """Return the reference without these locks, in that world, with these changes."""
     from mcp_proxy_mutants.proxy.changed import Changed  # noqa: PLC0415 - as in targets/embedded.py
 
     made = embedded(
@@ -102,7 +104,7 @@ REMOVED: dict[str, tuple[Callable[[], Target], frozenset[str]]] = {
     "config locks": (
         lambda: target(("config",), open_lists),
         of("FR-001.reveals-config", "FR-008.config", "SC-003", "FR-004.config", "FR-006.cap")
-        - of("SC-003.rejection~quarantined"),  # what lies beneath a quarantine cannot be proven
+        - of("SC-003.rejection~quarantined"),  # a lock under a quarantine cannot be proven
     ),
     "user locks": (
         lambda: target(("user",)),
@@ -137,21 +139,21 @@ REMOVED: dict[str, tuple[Callable[[], Target], frozenset[str]]] = {
                     "FR-009.silent~under-flag"),
     ),
 }  # fmt: skip
-"""What is taken away, and the clauses of which nothing is left to be observed then."""
+"""Subjects to remove, each with the clauses of which nothing can be observed without it."""
 
 
 def undeclared(word: str) -> Target:
-    """The reference, said to be incapable of that."""
+    """Return the reference without the declaration of that capability."""
     return replace(target(), capabilities=CAPABILITIES - {word})
 
 
 def _none_passes(clauses: frozenset[str]) -> Callable[[Verdicts], str]:
-    return lambda found: unobserved(clauses.intersection(found.clauses_passed))
+    return lambda verdicts: unobserved(clauses.intersection(verdicts.clauses_passed))
 
 
 def _none_applies(clauses: frozenset[str]) -> Callable[[Verdicts], str]:
-    def misses(found: Verdicts) -> str:
-        other = sorted(one for one in clauses if found.clauses[one] != "not_applicable")
+    def misses(verdicts: Verdicts) -> str:
+        other = sorted(clause for clause in clauses if verdicts.clauses[clause] != "not_applicable")
         return f"clauses of what is not declared apply: {', '.join(other)}" if other else ""
 
     return misses
@@ -173,7 +175,7 @@ def _without(subject: str) -> Control:
 
 
 def _undeclared(word: str) -> Control:
-    clauses = frozenset(one.id for one in OF_DISCOVERY if word in one.capability)
+    clauses = frozenset(clause.id for clause in OF_DISCOVERY if word in clause.capability)
     return Control(
         id=f"without-declaring-{word}",
         text=f"The reference, which does not declare {word}.",
@@ -183,6 +185,6 @@ def _undeclared(word: str) -> Control:
     )
 
 
-WORDS = sorted({word for one in OF_DISCOVERY for word in one.capability})
+WORDS = sorted({word for clause in OF_DISCOVERY for word in clause.capability})
 REMOVALS = (*map(_without, REMOVED), *map(_undeclared, WORDS))
 """The controls that take a subject away, or the declaration of a capability."""

@@ -1,4 +1,4 @@
-"""A server between client and target that rewrites answers: faults for any target."""
+"""A server between client and target that rewrites answers: mutants for any target."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ KEPT = ("content-type", "mcp-session-id", "www-authenticate", "location")
 
 
 def rewriting(target: Target, fault: WireFault) -> Target:
-    """The target with that fault in front of each of its instances."""
+    """Return the target with that mutant in front of each of its instances."""
     return replace(target, make=lambda: RewritingAdapter(target.make(), fault, target.surface))
 
 
 class RewritingAdapter:
-    """An adapter whose target is reached through a rewriting server; all else is its own."""
+    """An adapter whose target is reached through a rewriting server; all else is delegated."""
 
     def __init__(self, inner: Adapter, fault: WireFault, surface: Surface) -> None:
         """Nothing is started yet."""
@@ -41,43 +41,43 @@ class RewritingAdapter:
         self._memory: dict[Any, Any] = {}
 
     def start(self, world: World, upstreams: Mapping[str, Upstream], folder: Path) -> Access:
-        """Start the target and the server before it."""
+        """Start the target and the server in front of it."""
         return self._behind(self._inner.start(world, upstreams, folder))
 
     def lock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
-        """As of the target."""
+        """Delegate to the target."""
         return self._moved(self._inner.lock(kind, server, tools))
 
     def unlock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
-        """As of the target."""
+        """Delegate to the target."""
         return self._moved(self._inner.unlock(kind, server, tools))
 
     def restart(self) -> Access | None:
-        """As of the target."""
+        """Delegate to the target."""
         return self._moved(self._inner.restart())
 
     def refresh(self, server: str) -> Access | None:
-        """As of the target."""
+        """Delegate to the target."""
         return self._moved(self._inner.refresh(server))
 
     def counter(self) -> int:
-        """As of the target."""
+        """Delegate to the target."""
         return self._inner.counter()
 
     def indeterminate(self, server: str, tools: Sequence[str], *, on: bool) -> Access | None:
-        """As of the target."""
+        """Delegate to the target."""
         return self._moved(self._inner.indeterminate(server, tools, on=on))
 
     def alive(self) -> bool:
-        """As of the target."""
+        """Delegate to the target."""
         return self._inner.alive()
 
     def log(self) -> str:
-        """As of the target."""
+        """Delegate to the target."""
         return self._inner.log()
 
     def stop(self) -> None:
-        """End the server, then the target."""
+        """Stop the servers, then the target."""
         for server in self._servers:
             server.shutdown()
             server.server_close()
@@ -100,7 +100,7 @@ class RewritingAdapter:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where the target is, and what is told of it."""
+    """The address of the target, its surface, and the credentials of its agents."""
 
     host: str
     port: int
@@ -108,17 +108,17 @@ class _Place:
     agents: Mapping[str, Mapping[str, str]]
 
     def agent(self, headers: Mapping[str, str]) -> str:
-        """Whose credentials these headers bear, empty for the administrator's."""
-        told = {name.lower(): value for name, value in headers.items()}
+        """Return the agent whose credentials these headers bear, empty for the administrator."""
+        sent = {name.lower(): value for name, value in headers.items()}
         for agent, own in self.agents.items():
-            if own and all(told.get(name.lower()) == value for name, value in own.items()):
+            if own and all(sent.get(name.lower()) == value for name, value in own.items()):
                 return agent
         return ""
 
 
 @dataclass(slots=True)
 class _Way:
-    """A kept connection to the target."""
+    """A persistent connection to the target."""
 
     place: _Place
     link: http.client.HTTPConnection | None = field(default=None)
@@ -165,9 +165,9 @@ def _handler(
             headers = {n: v for n, v in self.headers.items() if n.lower() not in HOP}
             exchange, number = self._exchange(body, headers)
             if exchange is not None and fault.instead is not None:
-                given = fault.instead(exchange)
-                if given is not None:
-                    made = {"jsonrpc": "2.0", "id": number, "result": given}
+                result = fault.instead(exchange)
+                if result is not None:
+                    made = {"jsonrpc": "2.0", "id": number, "result": result}
                     typed = [("content-type", "application/json")]
                     self._answer(200, typed, dump(made).encode("utf-8", "replace"))
                     return
@@ -177,22 +177,22 @@ def _handler(
                     self._answer(made_up[0], [("content-type", made_up[1])], made_up[2])
                     return
             answer = self.way.send(self.command, self.path, body, headers)
-            told = answer.read()
+            content = answer.read()
             kind = (answer.getheader("content-type") or "").partition(";")[0]
-            if exchange is not None and kind == "application/json" and told:
+            if exchange is not None and kind == "application/json" and content:
                 with contextlib.suppress(ValueError):
-                    told = rewritten(fault, exchange, told)
+                    content = rewritten(fault, exchange, content)
             elif exchange is not None and kind == "text/event-stream":
-                told = events_rewritten(fault, exchange, told)
+                content = events_rewritten(fault, exchange, content)
             kept = [(n, v) for n, v in answer.getheaders() if n.lower() in KEPT]
-            self._answer(answer.status, kept, told)
+            self._answer(answer.status, kept, content)
 
-        def _answer(self, status: int, headers: list[tuple[str, str]], told: bytes) -> None:
+        def _answer(self, status: int, headers: list[tuple[str, str]], body: bytes) -> None:
             self.send_response_only(status)
-            for name, value in (*headers, ("content-length", str(len(told)))):
+            for name, value in (*headers, ("content-length", str(len(body)))):
                 self.send_header(name, value)
             self.end_headers()
-            self.wfile.write(told)
+            self.wfile.write(body)
             self.wfile.flush()
 
         def _exchange(
@@ -205,9 +205,9 @@ def _handler(
                 return None, None
             params = params if isinstance(params, dict) else {}
 
-            def send(inner: str, told: Json) -> Json:
-                whole = {"_meta": params["_meta"], **told} if "_meta" in params else told
-                return _asked(place, self.path, inner, whole, headers)
+            def send(inner: str, own: Json) -> Json:
+                whole = {"_meta": params["_meta"], **own} if "_meta" in params else own
+                return _own_request(place, self.path, inner, whole, headers)
 
             made = Exchange(
                 method=str(method),
@@ -229,13 +229,15 @@ def _handler(
 HOP = frozenset({"host", "content-length", "connection", "accept-encoding"})
 
 
-def _asked(place: _Place, path: str, method: str, params: Json, headers: Mapping[str, str]) -> Json:
-    """The result of a request of the fault's own, in the session of those headers."""
+def _own_request(
+    place: _Place, path: str, method: str, params: Json, headers: Mapping[str, str]
+) -> Json:
+    """Send a request of the mutant's own in the session of those headers; return its result."""
     routed = {"mcp-method": method, "mcp-name": str(params.get("name", ""))}
-    told = {n: routed.get(n.lower(), v) for n, v in headers.items()}
+    sent = {n: routed.get(n.lower(), v) for n, v in headers.items()}
     raw = dump({"jsonrpc": "2.0", "id": "own", "method": method, "params": params}).encode()
     with contextlib.closing(_Way(place)) as way:
-        answer = way.send("POST", path, raw, told)
+        answer = way.send("POST", path, raw, sent)
         kind, body = answer.getheader("content-type") or "", answer.read()
     lines = body.split(b"\n") if kind.startswith("text/event-stream") else [b"data:" + body]
     for line in lines:

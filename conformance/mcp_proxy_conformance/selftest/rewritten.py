@@ -1,4 +1,4 @@
-"""An answer's bytes with a fault of the wire in them."""
+"""An answer's bytes, rewritten by a mutant of the wire."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mcp_proxy_conformance.selftest.exchange import Exchange, Json, WireFault, d
 
 
 def rewritten(fault: WireFault, exchange: Exchange, body: bytes) -> bytes:
-    """The body of one JSON answer with the fault in it; the very bytes where it has none."""
+    """Return the body of one JSON answer with the mutation in it; the same bytes if it has none."""
     answer = json.loads(body)
     if not isinstance(answer, dict):
         return body
@@ -31,25 +31,31 @@ def _changed(fault: WireFault, exchange: Exchange, result: dict[str, Json]) -> J
     if exchange.method != "tools/call" or not isinstance(content, list):
         return None
     texts = [place for place, item in enumerate(content) if item.get("type") == "text"]
-    told = content[texts[0]].get("text") if len(texts) == 1 else None
+    text = content[texts[0]].get("text") if len(texts) == 1 else None
     refused = bool(result.get("isError"))
-    again = None if not isinstance(told, str) else _retold(fault, exchange, told, refused=refused)
-    if again is None or again == told:
+    again = (
+        None
+        if not isinstance(text, str)
+        else _rewritten_text(fault, exchange, text, refused=refused)
+    )
+    if again is None or again == text:
         return None
     content[texts[0]] = content[texts[0]] | {"text": again}
     return result
 
 
-def _retold(fault: WireFault, exchange: Exchange, told: str, *, refused: bool) -> str | None:
+def _rewritten_text(
+    fault: WireFault, exchange: Exchange, text: str, *, refused: bool
+) -> str | None:
     if refused:
         judged = fault.refusal is not None and exchange.called is not None
-        return fault.refusal(exchange, told) if judged and fault.refusal else None
+        return fault.refusal(exchange, text) if judged and fault.refusal else None
     if fault.spelled is not None:
-        return fault.spelled(exchange, told)
+        return fault.spelled(exchange, text)
     if fault.document is None or exchange.called is not None:
         return None
     try:
-        document = json.loads(told)
+        document = json.loads(text)
     except ValueError:
         return None
     if not isinstance(document, dict):
@@ -60,7 +66,7 @@ def _retold(fault: WireFault, exchange: Exchange, told: str, *, refused: bool) -
 
 
 def events_rewritten(fault: WireFault, exchange: Exchange, body: bytes) -> bytes:
-    """A stream whose data lines are rewritten one by one."""
+    """Return an event stream with each of its data lines rewritten."""
     lines = body.split(b"\n")
     for place, line in enumerate(lines):
         if line.startswith(b"data:") and (b'"result"' in line or b'"error"' in line):

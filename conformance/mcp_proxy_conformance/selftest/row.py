@@ -1,4 +1,4 @@
-"""One row of the kill matrix: a changed target, and what it came to."""
+"""One row of the kill matrix: a changed target and its outcome."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Cell = Literal[
     "needs --baseline",
 ]  # fmt: skip
 NEEDS: Mapping[str, Cell] = {"soak": "needs --soak", "baseline": "needs --baseline"}
-"""The cells of what is only looked at when an option of `run` asks for it."""
+"""Cells of clauses that are judged only with an option of `run`."""
 GOOD = frozenset(
     {"killed", "unread", "acquitted", "behaved", "unseeable", "violated", "incomplete"}
     | set(NEEDS.values())
@@ -22,9 +22,9 @@ GOOD = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One changed target: what it came to, by which checks, and what it was to come to.
+    """One changed target: its outcome, the checks that decided it, and the clauses it concerns.
 
-    A target of kind `target` is the user's own, unchanged: what it violates is no fault of ours.
+    A target of kind `target` is the user's own, unchanged: what it violates is not our fault.
     """
 
     id: str

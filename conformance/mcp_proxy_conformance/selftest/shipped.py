@@ -1,4 +1,4 @@
-"""The shipped data that judges and that proves it, and every gap in it, told with its repair."""
+"""The shipped data that judges and its proofs, and every gap in them with its repair."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Subject = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Something that is not as it must be: what it is about, what is wrong, and the repair."""
+    """A defect of the shipped data: its subject, the fault, and the repair."""
 
     subject: Subject
     id: str
@@ -59,21 +59,21 @@ class Shipped:
     live: Mapping[str, str]
 
     def judged(self) -> list[Clause]:
-        """The clauses of the proven profiles, but those that no catalogue has."""
-        names = [name for one in self.proven for name in one.clauses]
+        """Return the clauses of the proven profiles, except those that no catalogue has."""
+        names = [name for version in self.proven for name in version.clauses]
         return [self.clauses[name] for name in names if name in self.clauses]
 
     def firm(self, *, asked: bool = False) -> list[Clause]:
-        """The proven clauses that can convict, with `asked` those of an option too."""
+        """Return the proven clauses that can convict; with `asked`, those of an option too."""
         return [c for c in self.judged() if c.judgement == "F" and (asked or c.asked_by is None)]
 
     def breaks(self) -> dict[str, tuple[str, ...]]:
-        """The clauses that each counterexample breaks."""
-        return {one.id: one.breaks for one in self.counterexamples}
+        """Return the clauses that each mutant breaks."""
+        return {mutant.id: mutant.breaks for mutant in self.counterexamples}
 
 
 def shipped() -> Shipped:
-    """The data as installed."""
+    """Return the data as installed."""
     return shipped_with(
         clauses=catalogue().clauses,
         proven=tuple(map(profile, JUDGING)),
@@ -87,7 +87,7 @@ def shipped() -> Shipped:
 
 
 def shipped_with(**data: Any) -> Shipped:
-    """Such data with the counterexamples and variants as installed, which are code."""
+    """Return such data with the mutants and variants as installed, which are code."""
     from mcp_proxy_mutants.loader.mutants import load_mutants  # noqa: PLC0415
     from mcp_proxy_mutants.loader.variants import load_variants  # noqa: PLC0415
     from mcp_proxy_mutants.proxy.mutants import mutants  # noqa: PLC0415 - as in targets/embedded.py
@@ -111,7 +111,7 @@ def clauses_without_checks(data: Shipped) -> Iterator[Gap]:
 
 def checks_of_nothing(data: Shipped) -> Iterator[Gap]:
     """Every check and every case cites a clause of a profile."""
-    known = {clause for one in data.profiles for clause in one.clauses}
+    known = {clause for version in data.profiles for clause in version.clauses}
     for check in data.checks:
         if not known.intersection(check.clauses):
             fault = f"{check.name} cites no clause of any profile"
@@ -123,7 +123,7 @@ def checks_of_nothing(data: Shipped) -> Iterator[Gap]:
 
 
 def clauses_too_seldom_broken(data: Shipped) -> Iterator[Gap]:
-    """Every clause that convicts is broken by two counterexamples."""
+    """Every clause that convicts is broken by two mutants."""
     broken = Counter(clause for breaks in data.breaks().values() for clause in breaks)
     for clause in data.firm():
         if broken[clause.id] < TWICE:
@@ -132,7 +132,7 @@ def clauses_too_seldom_broken(data: Shipped) -> Iterator[Gap]:
 
 
 def counterexamples_of_nothing(data: Shipped) -> Iterator[Gap]:
-    """Every counterexample breaks a clause that convicts; what breaks advice only is a variant."""
+    """Every mutant breaks a clause that convicts; one that breaks only advice is a variant."""
     known = {clause.id for clause in data.firm(asked=True)}
     for name, breaks in data.breaks().items():
         if not known.intersection(breaks):
@@ -141,7 +141,7 @@ def counterexamples_of_nothing(data: Shipped) -> Iterator[Gap]:
 
 
 def checks_without_proofs(data: Shipped) -> Iterator[Gap]:
-    """Every check that convicts is listed with a counterexample that breaks a clause it cites."""
+    """Every check that convicts is listed with a mutant that breaks a clause it cites."""
     known, firm = data.breaks(), {clause.id for clause in data.firm()}
     for check in data.checks:
         if not firm.intersection(check.clauses):
@@ -157,7 +157,7 @@ def checks_without_proofs(data: Shipped) -> Iterator[Gap]:
 
 
 def proofs_without_checks(data: Shipped) -> Iterator[Gap]:
-    """Every check that is listed exists: the clauses of its counterexample have lost it."""
+    """Every listed check exists; otherwise the clauses of its mutant have lost it."""
     known = {check.name for check in data.checks}
     for check, name in (*data.proofs.items(), *data.live.items()):
         if check not in known:
@@ -167,8 +167,8 @@ def proofs_without_checks(data: Shipped) -> Iterator[Gap]:
 
 
 def rulings_without_variants(data: Shipped) -> Iterator[Gap]:
-    """Every ruling and every advice has a variant that takes the other reading, or says why not."""
-    taken = {one for variant in data.variants for one in variant.takes}
+    """Every interpretation and advice has a variant that decides otherwise, or says why not."""
+    taken = {choice for variant in data.variants for choice in variant.takes}
     advice = [c.id for c in data.judged() if c.judgement == "A" and not c.untested]
     due = [row.id for row in data.rulings if row.no_variant is None]
     for name in [*advice, *due]:
@@ -179,7 +179,7 @@ def rulings_without_variants(data: Shipped) -> Iterator[Gap]:
 
 
 def variants_of_nothing(data: Shipped) -> Iterator[Gap]:
-    """What a variant takes is a ruling or a clause."""
+    """Every variant takes an interpretation or a clause that exists."""
     known = {row.id for row in data.rulings} | set(data.clauses)
     for variant in data.variants:
         for name in variant.takes:
@@ -189,20 +189,22 @@ def variants_of_nothing(data: Shipped) -> Iterator[Gap]:
 
 
 def rulings_beside_the_profiles(data: Shipped) -> Iterator[Gap]:
-    """Every profile lists the rulings that its clauses are judged by, neither more nor less."""
+    """Every profile lists exactly the interpretations that its clauses are judged by."""
     known = {row.id for row in data.rulings}
-    for one in data.profiles:
-        listed = set(one.rulings)
-        due = {row.id for row in data.rulings if not set(row.clauses).isdisjoint(one.clauses)}
+    for version in data.profiles:
+        listed = set(version.rulings)
+        due = {row.id for row in data.rulings if not set(row.clauses).isdisjoint(version.clauses)}
         for name in sorted(listed - known):
-            fault = f"the profile {one.id} rests on the ruling {name}, and there is none"
-            yield Gap("profile", one.name, fault)
+            fault = f"the profile {version.id} rests on the ruling {name}, and there is none"
+            yield Gap("profile", version.name, fault)
         for name in sorted(due - listed):
-            fault = f"the ruling {name} is not listed by the profile {one.id}"
-            yield Gap("profile", one.name, fault, "list it")
+            fault = f"the ruling {name} is not listed by the profile {version.id}"
+            yield Gap("profile", version.name, fault, "list it")
         for name in sorted(listed & known - due):
-            fault = f"the profile {one.id} lists the ruling {name}, which its clauses do not need"
-            yield Gap("profile", one.name, fault)
+            fault = (
+                f"the profile {version.id} lists the ruling {name}, which its clauses do not need"
+            )
+            yield Gap("profile", version.name, fault)
 
 
 RULES: tuple[Callable[[Shipped], Iterator[Gap]], ...] = (
@@ -219,5 +221,5 @@ RULES: tuple[Callable[[Shipped], Iterator[Gap]], ...] = (
 
 
 def gaps(data: Shipped) -> list[Gap]:
-    """Every breach of a rule by that data."""
+    """Return every breach of a rule by that data."""
     return [gap for rule in RULES for gap in rule(data)]

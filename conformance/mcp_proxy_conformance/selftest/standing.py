@@ -1,4 +1,4 @@
-"""A target of the user's own as it is: what passes on it can be seen to break, nothing else can."""
+"""The verdicts on a user's own target as it is: only a check that passes can show a mutant."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class NotTried(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """What the whole profile said of a target before anything was done to it.
+    """The verdicts of the whole profile on a target before any change.
 
-    `make` makes the target anew, for each process its own; `seconds` is how long the run took.
+    `make` makes a fresh target, one for each process; `seconds` is the duration of the run.
     """
 
     make: Callable[[], Target]
@@ -39,13 +39,13 @@ class Standing:
 
     @property
     def without(self) -> frozenset[tuple[str, str | None]]:
-        """The checks, each with its case or None, that do not pass: they can show nothing."""
-        return frozenset((one["check"], one["case"]) for one in self.found.results)
+        """The checks, each with its case or None, that do not pass and so can show nothing."""
+        return frozenset((result["check"], result["case"]) for result in self.found.results)
 
     @property
     def row(self) -> Row:
         """The target's own row: whatever it violates, the suite behaved."""
-        failed = dict.fromkeys(one["check"] for one in self.found.failed())
+        failed = dict.fromkeys(result["check"] for result in self.found.failed())
         return Row(
             id=UNCHANGED.id,
             kind="target",
@@ -58,43 +58,43 @@ class Standing:
         )
 
     def convicting(self, clauses: Iterable[str]) -> list[str]:
-        """The checks that pass, would convict, and cite one of these clauses."""
+        """Return the checks that pass, would convict, and cite one of these clauses."""
         wanted = set(clauses)
         able = [r for r in self.found.every if r["judgement"] == "F" and r["verdict"] == "pass"]
         return list(dict.fromkeys(r["check"] for r in able if wanted & set(r["clauses"])))
 
     def blindness(self, clauses: Iterable[str]) -> str:
-        """Why no check of these clauses could show anything; empty when one could."""
+        """Return why no check of these clauses could show anything; empty if one could."""
         wanted = set(clauses)
         if self.convicting(wanted):
             return ""
-        told = next(self._silent(wanted), f"none was run: {self.found.why}")
-        return f"no check of its clauses passes as it is: {told}"
+        reason = next(self._silent(wanted), f"none was run: {self.found.why}")
+        return f"no check of its clauses passes as it is: {reason}"
 
     def doubt(self, clauses: Iterable[str]) -> str:
-        """A check of these clauses that fails as it is, or needs what is not declared, or none."""
+        """Return a check of these clauses that fails or needs what is not declared; else empty."""
         wanted = set(clauses)
-        hidden = next((told for told in self._silent(wanted, doubtful=True)), "")
+        hidden = next((reason for reason in self._silent(wanted, doubtful=True)), "")
         return hidden and f"nothing that passes as it is sees it; this does not: {hidden}"
 
     def _silent(self, wanted: set[str], *, doubtful: bool = False) -> Iterator[str]:
-        for one in sorted(self.found.results, key=lambda r: WORST_FIRST.index(r["verdict"])):
-            reason = first_line(one["reason"])
-            lawful = one["verdict"] == "not_applicable" and one["cause"] != "not_declared"
+        for result in sorted(self.found.results, key=lambda r: WORST_FIRST.index(r["verdict"])):
+            reason = first_line(result["reason"])
+            lawful = result["verdict"] == "not_applicable" and result["cause"] != "not_declared"
             if (
-                one["judgement"] == "F"
-                and wanted & set(one["clauses"])
+                result["judgement"] == "F"
+                and wanted & set(result["clauses"])
                 and not (doubtful and lawful)
             ):
-                name = f"{one['check']}[{one['case']}]" if one["case"] else one["check"]
-                yield f"{name}, {one['verdict']}: {reason}"
+                name = f"{result['check']}[{result['case']}]" if result["case"] else result["check"]
+                yield f"{name}, {result['verdict']}: {reason}"
 
 
 def standing(make: Callable[[], Target], folder: Path) -> Standing:
-    """Run the whole of its profiles on the target, through the server that faults will be put into.
+    """Run the target's whole profile on it, through the server that mutants will be put into.
 
     Raises:
-        NotTried: It did not come to an end.
+        NotTried: The run did not come to an end.
     """
 
     def work(through: WireFault) -> Verdicts:

@@ -19,13 +19,13 @@ from mcp_proxy_conformance.targets.adapter import Target
 EVERY = Selection()
 """All checks of the profile, in their order."""
 SHORT_S, LONG_S = 30, 120
-"""What one check may take in front of the reference; loads wait for silent servers, and nobody says
-that a variant must be quick."""
+"""Seconds that one check may take in front of the reference; loads wait for silent servers, and
+a variant need not be quick."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdicts:
-    """What a trial came to: its exit code, headline and reason, and every result."""
+    """The outcome of a trial: its exit code, headline and reason, and every result."""
 
     exit: int
     headline: str
@@ -40,16 +40,16 @@ class Verdicts:
 
     @property
     def results(self) -> list[dict[str, Any]]:
-        """Those that are no pass."""
-        return [one for one in self.every if one["verdict"] != "pass"]
+        """The results that are not a pass."""
+        return [result for result in self.every if result["verdict"] != "pass"]
 
     @property
     def passed(self) -> int:
-        """How many pass."""
+        """The number of passes."""
         return len(self.every) - len(self.results)
 
     def failed(self) -> list[dict[str, Any]]:
-        """The convictions by F checks."""
+        """Return the failures of F checks."""
         return [r for r in self.results if r["verdict"] == "fail" and r["judgement"] == "F"]
 
 
@@ -61,10 +61,10 @@ def trial(
     confirm: bool = False,
     examples: int | None = None,
 ) -> RunRequest:
-    """The request of a trial, in which failures count at first sight unless they are confirmed.
+    """Return the request of a trial; its failures count at first sight, unless they are confirmed.
 
-    Of worlds only the tours are played, of loads as many generated as ever. No file excuses a
-    failure in a trial, and a target that falls silent does not end it.
+    Worlds are played as tours only, none is generated; loads are generated as usual. No file
+    excuses a failure in a trial, and a target that stops answering does not end it.
     """
     if examples is None and not isinstance(target, LoaderTarget):
         examples = 0
@@ -79,9 +79,9 @@ def trial(
 
 
 def tried(request: RunRequest, out: Path, *, check_s: int | None = None) -> Verdicts:
-    """Run the trial, each check for at most so many seconds; its report stays in `out`.
+    """Run the trial, each check for at most `check_s` seconds; its report stays in `out`.
 
-    `check_s`: None is what suits the subject.
+    `check_s`: None selects what suits the subject.
     """
     usual = LONG_S if isinstance(request.subject, LoaderTarget) else SHORT_S
     request = replace(request, out=out)
@@ -93,18 +93,20 @@ def tried(request: RunRequest, out: Path, *, check_s: int | None = None) -> Verd
         exit=report["exit"],
         headline=report["headline"],
         why=report["why"],
-        every=tuple(_slim(one) for one in results),
-        clauses={one["id"]: one["verdict"] for one in report["clauses"]},
+        every=tuple(_slim(result) for result in results),
+        clauses={clause["id"]: clause["verdict"] for clause in report["clauses"]},
     )
 
 
 def _files(request: RunRequest) -> list[Path]:
-    """The files of the checks that are wanted; collecting the others would take longer."""
+    """Return the files of the wanted checks; collecting the others would take longer."""
     wanted, folders = request.selection.clauses, folders_of(request.profile or "")
     if wanted is None:
         return [checks_dir() / folder for folder in folders]
-    every = [check for folder in folders for check in checks_in(folder)]
-    return sorted({checks_dir() / one.module for one in every if wanted.intersection(one.clauses)})
+    checks = [check for folder in folders for check in checks_in(folder)]
+    return sorted(
+        {checks_dir() / check.module for check in checks if wanted.intersection(check.clauses)}
+    )
 
 
 def _slim(result: dict[str, Any]) -> dict[str, Any]:

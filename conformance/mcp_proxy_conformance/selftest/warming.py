@@ -1,4 +1,4 @@
-"""What every trial would do again in its own process, done once before they part."""
+"""Imports and compilations that every trial needs, done once before the processes fork."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ LATE_IN_REFERENCE = (
     "truststore",
     "uvicorn.lifespan.off",
 )
-"""Modules that are imported when they are first used; those that are not installed are left out."""
+"""Modules that are otherwise imported on first use; those that are not installed are left out."""
 
 
 def warm(*, reference: bool) -> None:
-    """Import, compile and collect what trials need, with `reference` for proxies in the process.
+    """Import, compile and collect what trials need, with `reference` for embedded proxies too.
 
     No thread is started: a process that is to be forked must have none.
     """
@@ -46,12 +46,12 @@ def warm(*, reference: bool) -> None:
 
 
 def _collect(*folders: str) -> None:
-    """Have pytest import the checks, and keep what it prints aside."""
-    with Path(os.devnull).open("w", encoding="utf-8") as no:
-        told = os.dup(1)
-        os.dup2(no.fileno(), 1)
+    """Let pytest import the checks, and discard its output."""
+    with Path(os.devnull).open("w", encoding="utf-8") as null:
+        stdout = os.dup(1)
+        os.dup2(null.fileno(), 1)
         try:
             collect(folders)
         finally:
-            os.dup2(told, 1)
-            os.close(told)
+            os.dup2(stdout, 1)
+            os.close(stdout)

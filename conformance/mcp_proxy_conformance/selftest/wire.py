@@ -1,4 +1,4 @@
-"""All faults of the wire: what rewriting answers can break in front of any target."""
+"""All mutants of the wire: clauses that rewritten answers can break in front of any target."""
 
 from __future__ import annotations
 

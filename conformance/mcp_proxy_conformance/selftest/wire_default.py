@@ -1,4 +1,4 @@
-"""Faults of the wire in answers that nobody asked to hold locked tools: FR-002, FR-001."""
+"""Mutants of the wire in answers whose request did not opt in to locked tools: FR-002, FR-001."""
 
 from __future__ import annotations
 
@@ -22,64 +22,64 @@ Spell = Callable[[str], str]
 
 
 def false(spell: Spell, when: Callable[[Exchange], bool] = lambda _: True) -> Callable[..., str]:
-    """The text of answers to the flag false, spelled otherwise."""
-    return lambda x, told: spell(told) if x.false and when(x) else told
+    """Respell the text of answers to the flag false."""
+    return lambda x, text: spell(text) if x.false and when(x) else text
 
 
-def spaced(told: str) -> str:
-    """One space more, which changes nothing that is told."""
-    return told.replace("{", "{ ", 1)
+def spaced(text: str) -> str:
+    """Add one space, which changes no value."""
+    return text.replace("{", "{ ", 1)
 
 
-def swapped(told: str) -> str:
-    """The first two members in the other order."""
-    raw = told.encode()
+def swapped(text: str) -> str:
+    """Swap the first two members."""
+    raw = text.encode()
     first, second, *_ = spans.parse(raw).members
-    one = raw[first.key_span.start : first.value.end]
-    other = raw[second.key_span.start : second.value.end]
+    head = raw[first.key_span.start : first.value.end]
+    tail = raw[second.key_span.start : second.value.end]
     between = raw[first.value.end : second.key_span.start]
     whole = (first.key_span.start, second.value.end)
-    return spans.replace(raw, whole, other + between + one).decode()
+    return spans.replace(raw, whole, tail + between + head).decode()
 
 
 def _nodes(node: spans.Node) -> list[spans.Node]:
     inner = [*node.items, *(member.value for member in node.members)]
-    return [node, *(one for child in inner for one in _nodes(child))]
+    return [node, *(below for child in inner for below in _nodes(child))]
 
 
-def respelled(told: str) -> str:
-    """The first whole number as a fraction: the same value, other bytes."""
-    raw = told.encode()
+def respelled(text: str) -> str:
+    """Write the first whole number as a fraction: the same value, other bytes."""
+    raw = text.encode()
     whole = [n for n in _nodes(spans.parse(raw)) if n.kind == "number" and n.raw.isdigit()]
     return (spans.replace(raw, whole[0].span, whole[0].raw + b".0") if whole else raw).decode()
 
 
-def escaped(told: str) -> str:
-    """The first letter of a string value as an escape: the same text, other bytes."""
-    raw = told.encode()
+def escaped(text: str) -> str:
+    """Escape the first letter of a string value: the same text, other bytes."""
+    raw = text.encode()
     texts = [n for n in _nodes(spans.parse(raw)) if n.kind == "string" and n.raw[1:2].isalpha()]
     if not texts:
-        return told
+        return text
     start = texts[0].start + 1
     return spans.replace(raw, (start, start + 1), b"\\u%04x" % raw[start]).decode()
 
 
-def member(told: str) -> str:
-    """One member more."""
-    return told.rstrip()[:-1] + ',"locked_tools_known":true}'
+def member(text: str) -> str:
+    """Add one member."""
+    return text.rstrip()[:-1] + ',"locked_tools_known":true}'
 
 
 def every_fifth(x: Exchange) -> bool:
-    """Whether this is the fifth, tenth, ... call that asks."""
+    """Whether this is the fifth, tenth, ... use of this condition."""
     calls: Iterator[int] = x.memory.setdefault("calls", count(1))
     return next(calls) % 5 == 0
 
 
-def _opted_in_before(x: Exchange, told: str) -> str:
-    asked: set[tuple[str, str]] = x.memory.setdefault("flagged", set())
+def _opted_in_before(x: Exchange, text: str) -> str:
+    flagged: set[tuple[str, str]] = x.memory.setdefault("flagged", set())
     if x.flagged:
-        asked.add((x.agent, x.query))
-    return spaced(told) if x.false and (x.agent, x.query) in asked else told
+        flagged.add((x.agent, x.query))
+    return spaced(text) if x.false and (x.agent, x.query) in flagged else text
 
 
 def _beside(x: Exchange, result: Json) -> Json | None:
@@ -98,44 +98,46 @@ def _failing(x: Exchange, result: Json) -> Json | None:
     return result | refused if x.false else None
 
 
-def _empty_section(x: Exchange, told: Document) -> Document:
-    return told | {x.surface.members.disabled: []}
+def _empty_section(x: Exchange, answer: Document) -> Document:
+    return answer | {x.surface.members.disabled: []}
 
 
-def _section(x: Exchange, told: Document) -> Document | None:
+def _section(x: Exchange, answer: Document) -> Document | None:
     flagged = x.revealing(limit=x.limit)
     names = x.surface.members
-    return told | {n: flagged[n] for n in (names.disabled, names.remediation) if n in flagged}
+    return answer | {n: flagged[n] for n in (names.disabled, names.remediation) if n in flagged}
 
 
-def _map_alone(x: Exchange, told: Document) -> Document:
+def _map_alone(x: Exchange, answer: Document) -> Document:
     name = x.surface.members.remediation
     flagged = x.revealing(limit=x.limit)
-    return told | ({name: flagged[name]} if name in flagged else {})
+    return answer | ({name: flagged[name]} if name in flagged else {})
 
 
-def _among_tools(x: Exchange, told: Document) -> Document:
-    return with_tools(x, told, [*tools(x, told), *locked(x, x.revealing(limit=x.limit))])
+def _among_tools(x: Exchange, answer: Document) -> Document:
+    return with_tools(x, answer, [*tools(x, answer), *locked(x, x.revealing(limit=x.limit))])
 
 
-def _names(x: Exchange, told: Document) -> Document:
+def _names(x: Exchange, answer: Document) -> Document:
     entries = locked(x, x.revealing(limit=x.limit))
-    return told | {"see_also": [entry["name"] for entry in entries]} if entries else told
+    return answer | {"see_also": [entry["name"] for entry in entries]} if entries else answer
 
 
-def _descriptions(x: Exchange, told: Document) -> Document:
+def _descriptions(x: Exchange, answer: Document) -> Document:
     entries = locked(x, x.revealing(limit=x.limit))
-    return told | {"similar": [entry.get("description") for entry in entries]} if entries else told
+    return (
+        answer | {"similar": [entry.get("description") for entry in entries]} if entries else answer
+    )
 
 
-def _shortened(x: Exchange, told: Document) -> Document | None:
-    found = tools(x, told)
-    return with_tools(x, told, found[:-1]) if x.false and len(found) > 1 else None
+def _shortened(x: Exchange, answer: Document) -> Document | None:
+    entries = tools(x, answer)
+    return with_tools(x, answer, entries[:-1]) if x.false and len(entries) > 1 else None
 
 
-def _noteless(x: Exchange, told: Document) -> Document | None:
+def _noteless(x: Exchange, answer: Document) -> Document | None:
     note = x.surface.members.note
-    return {name: value for name, value in told.items() if name != note} if x.false else None
+    return {name: value for name, value in answer.items() if name != note} if x.false else None
 
 
 def _as_true(x: Exchange) -> Json | None:

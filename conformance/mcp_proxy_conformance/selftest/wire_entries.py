@@ -1,4 +1,4 @@
-"""Faults of the wire in locked entries and in the two lists: FR-003, FR-004, FR-006, FR-007."""
+"""Mutants of the wire in locked entries and in the two lists: FR-003, FR-004, FR-006, FR-007."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}}
 
 
 def described(change: Callable[[str], str]) -> Callable[[Exchange, Document], Document | None]:
-    """Every description of a locked entry is another one."""
+    """Replace every description of a locked entry."""
 
     def edit(_: Exchange, entry: Entry) -> Entry:
         text = entry.get("description")
@@ -33,68 +33,72 @@ def described(change: Callable[[str], str]) -> Callable[[Exchange, Document], Do
     return each_locked(edit)
 
 
-def _doubled(x: Exchange, told: Document) -> Document | None:
-    entries = locked(x, told)
-    return with_locked(x, told, [*entries, *entries[:1]]) if entries else None
+def _doubled(x: Exchange, answer: Document) -> Document | None:
+    entries = locked(x, answer)
+    return with_locked(x, answer, [*entries, *entries[:1]]) if entries else None
 
 
-def _once_more_up_to_ten(x: Exchange, told: Document) -> Document | None:
-    entries = locked(x, told)
+def _once_more_up_to_ten(x: Exchange, answer: Document) -> Document | None:
+    entries = locked(x, answer)
     room = isinstance(x.limit, int) and len(entries) < min(x.limit, 10)
-    return with_locked(x, told, [*entries, *entries[:1]]) if entries and room else None
+    return with_locked(x, answer, [*entries, *entries[:1]]) if entries and room else None
 
 
-def _eleventh(x: Exchange, told: Document) -> Document | None:
-    entries = locked(x, told)
-    return with_locked(x, told, [*entries, entries[-1]]) if len(entries) == 10 else None  # noqa: PLR2004
+def _eleventh(x: Exchange, answer: Document) -> Document | None:
+    entries = locked(x, answer)
+    return with_locked(x, answer, [*entries, entries[-1]]) if len(entries) == 10 else None  # noqa: PLR2004
 
 
-def _ten_at_any_limit(x: Exchange, told: Document) -> Document | None:
+def _ten_at_any_limit(x: Exchange, answer: Document) -> Document | None:
     whole = x.revealing()
     names = x.surface.members
     more = {n: whole[n] for n in (names.disabled, names.remediation) if n in whole}
-    return told | more if locked(x, told) else None
+    return answer | more if locked(x, answer) else None
 
 
 def _many_at_odd_limits(x: Exchange, result: Json) -> Json | None:
-    """What is no limit is taken for none at all, cap included."""
+    """Take an odd limit for no limit at all, cap included."""
     limit = x.limit
     odd = limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1)
     entries = locked(x, x.revealing()) if x.flagged and odd else []
     if not entries:
         return None
-    told = with_locked(x, x.revealing(), entries * 3)
-    return {"content": [{"type": "text", "text": dump(told)}]} | (
+    answer = with_locked(x, x.revealing(), entries * 3)
+    return {"content": [{"type": "text", "text": dump(answer)}]} | (
         {"_meta": result["_meta"]} if "_meta" in result else {}
     )
 
 
-def _both(x: Exchange, told: Document) -> Document | None:
-    entries = locked(x, told)
-    return with_tools(x, told, [*tools(x, told), *entries[:1]]) if entries else None
+def _both(x: Exchange, answer: Document) -> Document | None:
+    entries = locked(x, answer)
+    return with_tools(x, answer, [*tools(x, answer), *entries[:1]]) if entries else None
 
 
-def _first(x: Exchange, told: Document) -> Document | None:
-    entries = locked(x, told)
-    return with_tools(x, told, [*entries, *tools(x, told)]) if entries else None
+def _first(x: Exchange, answer: Document) -> Document | None:
+    entries = locked(x, answer)
+    return with_tools(x, answer, [*entries, *tools(x, answer)]) if entries else None
 
 
-def _reversed(x: Exchange, told: Document) -> Document:
-    return with_tools(x, told, tools(x, told)[::-1])
+def _reversed(x: Exchange, answer: Document) -> Document:
+    return with_tools(x, answer, tools(x, answer)[::-1])
 
 
-def _displaced(x: Exchange, told: Document) -> Document | None:
-    entries, found = locked(x, told), tools(x, told)
-    return with_tools(x, told, found[: -len(entries)]) if entries and len(found) > 1 else None
+def _displaced(x: Exchange, answer: Document) -> Document | None:
+    entries, callables = locked(x, answer), tools(x, answer)
+    return (
+        with_tools(x, answer, callables[: -len(entries)])
+        if entries and len(callables) > 1
+        else None
+    )
 
 
-def _alone(x: Exchange, told: Document) -> Document | None:
-    return with_tools(x, told, []) if locked(x, told) else None
+def _alone(x: Exchange, answer: Document) -> Document | None:
+    return with_tools(x, answer, []) if locked(x, answer) else None
 
 
-def _last_gone(x: Exchange, told: Document) -> Document | None:
-    found = tools(x, told)
-    return with_tools(x, told, found[:-1]) if len(found) > 1 else None
+def _last_gone(x: Exchange, answer: Document) -> Document | None:
+    callables = tools(x, answer)
+    return with_tools(x, answer, callables[:-1]) if len(callables) > 1 else None
 
 
 def _of_another_server(x: Exchange, entry: Entry) -> Entry:
@@ -118,19 +122,19 @@ def _undescribed(_: Exchange, entry: Entry) -> Entry:
     return {n: v for n, v in entry.items() if n != "description" or not gone}
 
 
-def _remembering(x: Exchange, told: Document) -> Document | None:
-    """Descriptions of callable entries are kept, and told of withheld tools later on."""
+def _remembering(x: Exchange, answer: Document) -> Document | None:
+    """Keep the descriptions of callable entries, and show them for withheld tools later on."""
     if not x.discovers:
         return None
     texts: dict[str, Json] = x.memory.setdefault("texts", {})
-    texts |= {entry["name"]: entry.get("description") for entry in tools(x, told)}
+    texts |= {entry["name"]: entry.get("description") for entry in tools(x, answer)}
     entries = [
         e | ({"description": texts[e["name"]]} if e["name"] in texts else {})
         if e["status"] == "server_quarantined"
         else e
-        for e in locked(x, told)
+        for e in locked(x, answer)
     ]
-    return told | {x.surface.members.disabled: entries} if entries else None
+    return answer | {x.surface.members.disabled: entries} if entries else None
 
 
 def _with_schema(withheld: bool) -> Callable[[Exchange, Entry], Entry]:
@@ -141,10 +145,10 @@ def _with_schema(withheld: bool) -> Callable[[Exchange, Entry], Entry]:
     return edit
 
 
-def _with_remedy(x: Exchange, told: Document) -> Document | None:
-    texts = told.get(x.surface.members.remediation) or {}
-    entries = [e | {"next_step": texts.get(e["status"], "")} for e in locked(x, told)]
-    return told | {x.surface.members.disabled: entries} if entries else None
+def _with_remedy(x: Exchange, answer: Document) -> Document | None:
+    texts = answer.get(x.surface.members.remediation) or {}
+    entries = [e | {"next_step": texts.get(e["status"], "")} for e in locked(x, answer)]
+    return answer | {x.surface.members.disabled: entries} if entries else None
 
 
 def _restated(change: Callable[[str], Json]) -> Callable[[Exchange, Entry], Entry]:

@@ -1,4 +1,4 @@
-"""Faults of the wire in the counts of listed servers: FR-010, SC-005, SC-003, FR-007."""
+"""Mutants of the wire in the counts of listed servers: FR-010, SC-005, SC-003, FR-007."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ CALLABLE, CONFIG, USER = "callable", "disabled_by_config", "disabled_by_user"
 Block = dict[str, Json]
 
 
-def _zeros(_: Exchange, told: Block) -> Block:
-    return dict.fromkeys(STATUSES, 0) | told
+def _zeros(_: Exchange, block: Block) -> Block:
+    return dict.fromkeys(STATUSES, 0) | block
 
 
-def _one_zero(_: Exchange, told: Block) -> Block:
-    return {USER: 0} | told
+def _one_zero(_: Exchange, block: Block) -> Block:
+    return {USER: 0} | block
 
 
-def _one_more(_: Exchange, told: Block) -> Block:
-    return told | {CALLABLE: told.get(CALLABLE, 0) + 1}
+def _one_more(_: Exchange, block: Block) -> Block:
+    return block | {CALLABLE: block.get(CALLABLE, 0) + 1}
 
 
-def _all_callable(_: Exchange, told: Block) -> Block:
-    return told | {CALLABLE: sum(told.values())}
+def _all_callable(_: Exchange, block: Block) -> Block:
+    return block | {CALLABLE: sum(block.values())}
 
 
-def _twice(_: Exchange, told: Block) -> Block:
-    return {word: number * (1 if word == CALLABLE else 2) for word, number in told.items()}
+def _twice(_: Exchange, block: Block) -> Block:
+    return {word: number * (1 if word == CALLABLE else 2) for word, number in block.items()}
 
 
 def _reworded(old: str, new: str) -> WireFault:
-    def change(_: Exchange, told: Block) -> Block:
-        rest = {word: number for word, number in told.items() if word != old}
-        return rest | ({new: rest.get(new, 0) + told[old]} if old in told else {})
+    def change(_: Exchange, block: Block) -> Block:
+        rest = {word: number for word, number in block.items() if word != old}
+        return rest | ({new: rest.get(new, 0) + block[old]} if old in block else {})
 
     broken = ("SC-003.listing", "FR-010.sum") if old == CONFIG else ("FR-010.sum",)
     return wire(
@@ -50,40 +50,40 @@ def _reworded(old: str, new: str) -> WireFault:
     )  # fmt: skip
 
 
-def _beside(x: Exchange, entry: Entry, told: Json) -> None:
-    entry.setdefault(x.surface.members.counts, told)
+def _beside(x: Exchange, entry: Entry, value: Json) -> None:
+    entry.setdefault(x.surface.members.counts, value)
 
 
-def _marked(x: Exchange, told: Document) -> Document | None:
-    """Once any server has a block, those without one get a member more."""
+def _marked(x: Exchange, answer: Document) -> Document | None:
+    """Add a member to the entries without a block once any server has one."""
     counts = x.surface.members.counts
-    entries = servers(x, told) if x.lists else []
+    entries = servers(x, answer) if x.lists else []
     if not any(counts in entry for entry in entries):
         return None
     for entry in entries:
         if counts not in entry:
             entry["all_callable"] = True
-    return told
+    return answer
 
 
-def _respelled(x: Exchange, told: str) -> str:
-    """The member stands in every entry as soon as it stands in one, for want of omission."""
+def _respelled(x: Exchange, text: str) -> str:
+    """Put a space after every colon of a listing in which any entry has a block."""
     counts = f'"{x.surface.members.counts}":'
-    return told.replace('":', '": ') if x.lists and counts in told else told
+    return text.replace('":', '": ') if x.lists and counts in text else text
 
 
-def _naming(x: Exchange, told: Block) -> Block:
+def _naming(x: Exchange, block: Block) -> Block:
     called = x.memory.get("called", set())
-    return told | {"names": sorted(called)}
+    return block | {"names": sorted(called)}
 
 
-def _with_examples(x: Exchange, told: Document) -> Document | None:
-    """Blocks hold the names of all locked tools that discovery has revealed."""
+def _with_examples(x: Exchange, answer: Document) -> Document | None:
+    """Add to each block the names of all locked tools that discovery has revealed."""
     known: set[str] = x.memory.setdefault("revealed", set())
     if x.flagged:
-        known.update(str(entry["name"]) for entry in locked(x, told))
+        known.update(str(entry["name"]) for entry in locked(x, answer))
         return None
-    return counted(lambda _, block: block | {"examples": sorted(known)})(x, told)
+    return counted(lambda _, block: block | {"examples": sorted(known)})(x, answer)
 
 
 def _noting_calls(x: Exchange) -> None:
@@ -91,21 +91,21 @@ def _noting_calls(x: Exchange) -> None:
         x.memory.setdefault("called", set()).add(x.called.tool)
 
 
-def _blockless(x: Exchange, told: Document) -> Document | None:
-    """The first server that had a block, of those listed at one time, never has one."""
+def _blockless(x: Exchange, answer: Document) -> Document | None:
+    """Remove the block of one server for good: the first that had one in a listing."""
     counts, names = x.surface.members.counts, x.surface.members
-    entries = servers(x, told) if x.lists else []
+    entries = servers(x, answer) if x.lists else []
     with_block = [entry for entry in entries if counts in entry]
     if with_block:
         x.memory.setdefault("without", with_block[0][names.server_name])
     for entry in with_block:
         if entry[names.server_name] == x.memory["without"]:
             del entry[counts]
-    return told if with_block else None
+    return answer if with_block else None
 
 
 def _kept(x: Exchange, entry: Entry) -> None:
-    """A block that a server once had stays."""
+    """Keep the block that a server once had."""
     counts = x.surface.members.counts
     blocks: dict[str, Json] = x.memory.setdefault("blocks", {})
     name = str(entry.get(x.surface.members.server_name))
@@ -116,48 +116,48 @@ def _kept(x: Exchange, entry: Entry) -> None:
 
 
 def _shrunk(x: Exchange, entry: Entry) -> None:
-    """A server with one locked tool only has no block."""
-    told = entry.get(x.surface.members.counts)
-    if isinstance(told, dict) and sum(n for word, n in told.items() if word in STATUSES) == 1:
+    """Remove the block of a server with only one locked tool."""
+    block = entry.get(x.surface.members.counts)
+    if isinstance(block, dict) and sum(n for word, n in block.items() if word in STATUSES) == 1:
         del entry[x.surface.members.counts]
 
 
-def _uninspected(x: Exchange, told: Document) -> Document | None:
-    if not x.lists or x.surface.inspect is None or len(servers(x, told)) != 1:
+def _uninspected(x: Exchange, answer: Document) -> Document | None:
+    if not x.lists or x.surface.inspect is None or len(servers(x, answer)) != 1:
         return None
     if _is_listing(x):
         return None
-    for entry in servers(x, told):
+    for entry in servers(x, answer):
         entry.pop(x.surface.members.counts, None)
-    return told
+    return answer
 
 
 def _is_listing(x: Exchange) -> bool:
     return x.tool == x.surface.listing.tool and x.arguments == x.surface.listing.arguments
 
 
-def _elsewhere(x: Exchange, told: Document) -> Document | None:
-    """All servers' counts are added up for everybody, agents of a narrow scope too."""
+def _elsewhere(x: Exchange, answer: Document) -> Document | None:
+    """Show the sums of all servers' counts to agents, those of a narrow scope too."""
     if not x.lists or not _is_listing(x):
         return None
-    blocks = [entry.get(x.surface.members.counts) or {} for entry in servers(x, told)]
+    blocks = [entry.get(x.surface.members.counts) or {} for entry in servers(x, answer)]
     sums = {w: sum(b.get(w, 0) for b in blocks) for w in STATUSES if any(w in b for b in blocks)}
     if x.agent:
-        return told | {"locked": x.memory.get("sums", {})}
+        return answer | {"locked": x.memory.get("sums", {})}
     x.memory["sums"] = sums
     return None
 
 
-def _naming_others(x: Exchange, told: Document) -> Document | None:
+def _naming_others(x: Exchange, answer: Document) -> Document | None:
     if not x.lists or not _is_listing(x):
         return None
     names = [
         entry[x.surface.members.server_name]
-        for entry in servers(x, told)
+        for entry in servers(x, answer)
         if x.surface.members.counts in entry
     ]
     if x.agent:
-        return told | {"with_locked_tools": x.memory.get("names", [])}
+        return answer | {"with_locked_tools": x.memory.get("names", [])}
     x.memory["names"] = names
     return None
 
@@ -181,20 +181,20 @@ FAULTS: tuple[WireFault, ...] = (
     _reworded(USER, CONFIG),
     _reworded("pending_approval", USER),
     wire("counts-in-one", "The block tells one number of locked tools.", "FR-010.sum",
-         document=counted(lambda _, told: {CALLABLE: told.get(CALLABLE, 0),
-                                           "locked": sum(told.get(w, 0) for w in STATUSES)})),
+         document=counted(lambda _, b: {CALLABLE: b.get(CALLABLE, 0),
+                                           "locked": sum(b.get(w, 0) for w in STATUSES)})),
     wire("counts-as-text", "Counts are strings.", "FR-010.block", "FR-010.sum",
-         document=counted(lambda _, told: {word: str(number) for word, number in told.items()})),
+         document=counted(lambda _, b: {word: str(number) for word, number in b.items()})),
     wire("counts-fraction", "Counts are shares of one.", "FR-010.block", "FR-010.sum",
-         document=counted(lambda _, told: {w: n / sum(told.values()) for w, n in told.items()})),
+         document=counted(lambda _, b: {w: n / sum(b.values()) for w, n in b.items()})),
     wire("counts-listed", "The block is a list.", "FR-010.block", "FR-010.sum",
-         document=counted(lambda _, told: [{w: n} for w, n in told.items()])),
+         document=counted(lambda _, b: [{w: n} for w, n in b.items()])),
     wire("counts-naming", "The block names tools.", "FR-010.no-names",
          document=counted(_naming), instead=_named),
     wire("counts-with-examples", "The block names tools that were discovered.",
          "FR-010.no-names", document=_with_examples),
     wire("counts-by-name", "The block lists tools by reason.", "FR-010.no-names", "FR-010.block",
-         document=counted(lambda x, told: dict.fromkeys(told, sorted(x.memory.get("called", ())))),
+         document=counted(lambda x, b: dict.fromkeys(b, sorted(x.memory.get("called", ())))),
          instead=_named),
     wire("counts-everywhere", "A fully callable server has a block.", "SC-005.absent",
          document=each_server(lambda x, entry: _beside(x, entry, {CALLABLE: 1}))),

@@ -1,4 +1,4 @@
-"""Faults of the wire in the note of answers without a callable tool: FR-009, SC-006."""
+"""Mutants of the wire in the note of answers without a callable tool: FR-009, SC-006."""
 
 from __future__ import annotations
 
@@ -20,29 +20,31 @@ def _revealed(x: Exchange) -> int:
     return len(locked(x, x.revealing()))
 
 
-def told_of(number: object) -> str:
-    """A note that tells this number, in words of no target."""
+def note_of(number: object) -> str:
+    """Return a note with this number, in words that no target uses."""
     return f"{number} matching tools exist but are locked; search with {FLAG}=true to see why."
 
 
-def _beside_callables(x: Exchange, told: Document) -> Document | None:
+def _beside_callables(x: Exchange, answer: Document) -> Document | None:
     number = _revealed(x)
-    return told | {x.surface.members.note: told_of(number)} if tools(x, told) and number else None
+    return (
+        answer | {x.surface.members.note: note_of(number)} if tools(x, answer) and number else None
+    )
 
 
-def _always(x: Exchange, told: Document) -> Document | None:
-    return None if tools(x, told) else told | {x.surface.members.note: told_of(_revealed(x))}
+def _always(x: Exchange, answer: Document) -> Document | None:
+    return None if tools(x, answer) else answer | {x.surface.members.note: note_of(_revealed(x))}
 
 
-def _twice(x: Exchange, told: str) -> str:
-    """The member stands there twice."""
+def _twice(x: Exchange, text: str) -> str:
+    """Write the note's member twice."""
     name = f'"{x.surface.members.note}":'
-    found = re.search(re.escape(name) + r'\s*"(?:[^"\\]|\\.)*"', told) if x.usual else None
-    return told.rstrip()[:-1] + f",{found[0]}}}" if found else told
+    match = re.search(re.escape(name) + r'\s*"(?:[^"\\]|\\.)*"', text) if x.usual else None
+    return text.rstrip()[:-1] + f",{match[0]}}}" if match else text
 
 
 def _misled(x: Exchange, _: str) -> str:
-    return told_of(_revealed(x)).replace(FLAG, "show_locked")
+    return note_of(_revealed(x)).replace(FLAG, "show_locked")
 
 
 def _naming(x: Exchange, note: str) -> str:
@@ -54,11 +56,11 @@ def _describing(x: Exchange, note: str) -> str:
     return f"{note} {' '.join(texts)}"
 
 
-def _entries_beside(x: Exchange, told: Document) -> Document | None:
-    """The names stand in a member beside the note."""
-    if x.surface.members.note not in told:
+def _entries_beside(x: Exchange, answer: Document) -> Document | None:
+    """List the names in a member beside the note."""
+    if x.surface.members.note not in answer:
         return None
-    return told | {"candidates": [entry["name"] for entry in locked(x, x.revealing())]}
+    return answer | {"candidates": [entry["name"] for entry in locked(x, x.revealing())]}
 
 
 def _if_config(x: Exchange, note: str) -> str | None:
@@ -77,13 +79,13 @@ def _unless(status: str) -> WireFault:
     )  # fmt: skip
 
 
-def _of_everyone(x: Exchange, told: Document) -> Document | None:
-    """The note that the administrator was given is kept for agents."""
+def _of_everyone(x: Exchange, answer: Document) -> Document | None:
+    """Show agents the note that the administrator got."""
     notes: dict[str, str] = x.memory.setdefault("notes", {})
     name = x.surface.members.note
-    if not x.agent and name in told:
-        notes[x.query] = told[name]
-    return told | {name: notes[x.query]} if x.agent and x.query in notes else None
+    if not x.agent and name in answer:
+        notes[x.query] = answer[name]
+    return answer | {name: notes[x.query]} if x.agent and x.query in notes else None
 
 
 FAULTS: tuple[WireFault, ...] = (
@@ -95,15 +97,15 @@ FAULTS: tuple[WireFault, ...] = (
     wire("note-flagless", "The note does not name the flag.", "FR-009.note",
          document=noted(lambda x, _: f"{_revealed(x)} matching tools exist but are locked.")),
     wire("note-numberless", "The note tells no number.", "FR-009.note",
-         document=noted(lambda *_: told_of("Some"))),
+         document=noted(lambda *_: note_of("Some"))),
     wire("note-high", "The note counts one too many.", "FR-009.count",
-         document=noted(lambda x, _: told_of(_revealed(x) + 1))),
+         document=noted(lambda x, _: note_of(_revealed(x) + 1))),
     wire("note-low", "The note counts one too few.", "FR-009.count",
-         document=noted(lambda x, _: told_of(_revealed(x) - 1))),
+         document=noted(lambda x, _: note_of(_revealed(x) - 1))),
     wire("note-one", "The note always counts one.", "FR-009.count",
-         document=noted(lambda *_: told_of(1))),
+         document=noted(lambda *_: note_of(1))),
     wire("note-of-page", "The note counts what the limit lets through.", "FR-009.count",
-         document=noted(lambda x, _: told_of(min(_revealed(x), 2)))),
+         document=noted(lambda x, _: note_of(min(_revealed(x), 2)))),
     wire("note-beside-callables", "The note stands beside callable tools as well.",
          "FR-009.silent", document=usual(_beside_callables)),
     wire("note-for-nothing", "The note tells of no tool at all, too.", "FR-009.silent",

@@ -1,4 +1,4 @@
-"""Faults of the wire that show in one place only: to agents, at an endpoint, in fuller answers."""
+"""Mutants of the wire that show in one place only: to agents, at an endpoint, at limit 1."""
 
 from __future__ import annotations
 
@@ -38,27 +38,27 @@ KNOWN = {
 
 
 def to_agents(x: Exchange) -> bool:
-    """To the world's agents, not to the administrator."""
+    """Whether an agent asks, not the administrator."""
     return bool(x.agent)
 
 
 def elsewhere(x: Exchange) -> bool:
-    """At another endpoint than the first."""
+    """Whether the request goes to another endpoint than the first."""
     return x.path not in ("", x.surface.endpoints[0]) and "" not in x.surface.endpoints[1:]
 
 
 def at_one(x: Exchange) -> bool:
-    """At limit 1."""
+    """Whether the limit is 1."""
     return bool(x.limit == 1)
 
 
 def only(place: str, where: Where, *names: str) -> tuple[WireFault, ...]:
-    """Known faults that show in that place only."""
+    """Return known mutants, restricted to that place."""
 
     def narrowed(hook: Callable[..., Any] | None) -> Callable[..., Any] | None:
         if hook is None:
             return None
-        return lambda x, *told: hook(x, *told) if where(x) else None
+        return lambda x, *answer: hook(x, *answer) if where(x) else None
 
     return tuple(
         replace(
@@ -96,9 +96,9 @@ FAULTS: tuple[WireFault, ...] = (
         "map-long", "note-low", "callables-gone",
     ),
     wire("agents-unknown", "Agents are told no reason but the unknown one.", "FR-004.precedence",
-         document=lambda x, told: restated(
+         document=lambda x, answer: restated(
              {"disabled_by_config": "disabled_unknown", "disabled_by_user": "disabled_unknown"}
-         )(x, told) if to_agents(x) else None),
+         )(x, answer) if to_agents(x) else None),
     wire("agents-no-config", "Tools locked by config are not revealed to agents.",
          "FR-001.reveals-config",
          document=dropped(lambda x, e: to_agents(x) and e["status"] == "disabled_by_config")),

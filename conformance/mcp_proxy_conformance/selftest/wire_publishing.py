@@ -1,4 +1,4 @@
-"""Faults of the wire in how the flag is published: FR-001.declared, FR-014."""
+"""Mutants of the wire in the published flag: FR-001.declared, FR-014."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Change = Callable[[Entry], None]
 def published(
     change: Change, where: Callable[[Exchange], bool] = lambda _: True
 ) -> Callable[[Exchange, Json], Json | None]:
-    """In tools/list the discovery tool is changed in place."""
+    """Change the discovery tool of tools/list in place."""
 
     def edit(x: Exchange, result: Json) -> Json | None:
         if x.method != "tools/list" or not where(x):
@@ -28,7 +28,7 @@ def published(
 
 
 def schema(**members: Json) -> Callable[[Exchange, Json], Json | None]:
-    """The flag's own schema has other members."""
+    """Set other members in the flag's own schema."""
 
     def change(tool: Entry) -> None:
         properties = tool.setdefault("inputSchema", {}).setdefault("properties", {})
@@ -48,13 +48,13 @@ def _required(tool: Entry) -> None:
 
 
 def _silent(tool: Entry) -> None:
-    told = str(tool.get("description", ""))
-    tool["description"] = told.replace(FLAG, "the flag")
+    description = str(tool.get("description", ""))
+    tool["description"] = description.replace(FLAG, "the flag")
 
 
 def _misspelled(tool: Entry) -> None:
-    told = str(tool.get("description", ""))
-    tool["description"] = told.replace(FLAG, "includeDisabled")
+    description = str(tool.get("description", ""))
+    tool["description"] = description.replace(FLAG, "includeDisabled")
 
 
 def _wordless(tool: Entry) -> None:
@@ -62,8 +62,8 @@ def _wordless(tool: Entry) -> None:
 
 
 def _in_the_schema(tool: Entry) -> None:
-    told = str(tool.get("description", ""))
-    tool["description"] = " ".join(s for s in told.split(". ") if FLAG not in s)
+    description = str(tool.get("description", ""))
+    tool["description"] = " ".join(s for s in description.split(". ") if FLAG not in s)
     properties = tool["inputSchema"].setdefault("properties", {})
     properties[FLAG] = {"type": "boolean", "description": f"Set {FLAG} to see locked tools."}
 

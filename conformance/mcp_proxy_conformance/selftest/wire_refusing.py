@@ -1,4 +1,4 @@
-"""Faults of the wire in what a refused call is answered: FR-008, SC-003, FR-007."""
+"""Mutants of the wire in the answers to refused calls: FR-008, SC-003, FR-007."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from mcp_proxy_conformance.selftest.exchange import Exchange, Json, WireFault
 CONFIG, USER = "disabled_by_config", "disabled_by_user"
 TO_THE_USER = "Ask the user to enable the tool in the UI."
 POLICY = "It is locked by operator policy: the user cannot override this."
-Told = Callable[[Exchange, str], str | None]
+Rewrite = Callable[[Exchange, str], str | None]
 
 
 def pointing(text: str) -> str:
-    """The text, and where the full picture is."""
+    """Append to the text a pointer to the full picture."""
     return f"{text} Search again with {FLAG} true."
 
 
-def where(status: str, told: Told) -> Told:
-    """The refusals of tools that the target itself lists under that status."""
+def where(status: str, rewrite: Rewrite) -> Rewrite:
+    """Restrict a rewrite to refusals of tools that the target itself lists under that status."""
 
     def edit(x: Exchange, text: str) -> str | None:
         called = x.called
-        return told(x, text) if called is not None and x.status(called) == status else None
+        return rewrite(x, text) if called is not None and x.status(called) == status else None
 
     return edit
 
@@ -47,7 +47,7 @@ def _wordless(x: Exchange, result: Json) -> Json | None:
 
 
 def _recalled(x: Exchange, result: Json) -> Json | None:
-    """A call that once got through is answered as it was then."""
+    """Answer a call that once got through as it was answered then."""
     called = x.called
     if called is None:
         return None
@@ -58,25 +58,25 @@ def _recalled(x: Exchange, result: Json) -> Json | None:
 
 
 def _of_first_reason(x: Exchange, text: str) -> str:
-    """Whatever the reason, the text that the first refused tool got, its name put in."""
+    """Whatever the reason, return the text of the first refusal with this tool's name put in."""
     called = x.called
     if called is None:
         return text
-    first, told = x.memory.setdefault("first", (called, text))
-    return str(told).replace(first.server, called.server).replace(first.tool, called.tool)
+    first, first_text = x.memory.setdefault("first", (called, text))
+    return str(first_text).replace(first.server, called.server).replace(first.tool, called.tool)
 
 
 def _of_everyone(x: Exchange, text: str) -> str | None:
-    """An agent is given the text that the administrator was given for the tool."""
+    """Give an agent the text that the administrator got for the tool."""
     if not x.agent:
         x.memory[x.called] = text
         return None
-    told = x.memory.get(x.called)
-    return None if told is None else str(told)
+    recalled = x.memory.get(x.called)
+    return None if recalled is None else str(recalled)
 
 
 def _known_beyond(x: Exchange, text: str) -> str | None:
-    """An agent is told the status that the administrator's answers gave to the tool."""
+    """Append for an agent the status that the tool had in the administrator's answers."""
     called = x.called
     if called is None:
         return None

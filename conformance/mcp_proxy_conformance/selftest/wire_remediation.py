@@ -1,4 +1,4 @@
-"""Faults of the wire in the remediation map: FR-005, SC-003."""
+"""Mutants of the wire in the remediation map: FR-005, SC-003."""
 
 from __future__ import annotations
 
@@ -20,38 +20,38 @@ Map = dict[str, Json]
 
 
 def saying(status: str, text: Json) -> Callable[[Exchange, Document], Document | None]:
-    """One status, where the map has it, has that text."""
-    return mapped(lambda _, told: told | ({status: text} if status in told else {}))
+    """Replace the text of one status, if the map has it."""
+    return mapped(lambda _, remedies: remedies | ({status: text} if status in remedies else {}))
 
 
-def _learned(x: Exchange, told: Map) -> dict[str, Json]:
+def _learned(x: Exchange, remedies: Map) -> dict[str, Json]:
     texts: dict[str, Json] = x.memory.setdefault("remedies", {})
-    texts |= told
+    texts |= remedies
     return texts
 
 
-def _swapped(x: Exchange, told: Map) -> Map:
-    texts = _learned(x, told)
+def _swapped(x: Exchange, remedies: Map) -> Map:
+    texts = _learned(x, remedies)
     other = {CONFIG: texts.get(USER), USER: texts.get(CONFIG)}
-    return {status: other.get(status) or text for status, text in told.items()}
+    return {status: other.get(status) or text for status, text in remedies.items()}
 
 
-def _of_the_user(x: Exchange, told: Map) -> Map:
-    texts = _learned(x, told)
-    return told | ({CONFIG: texts[USER]} if CONFIG in told and USER in texts else {})
+def _of_the_user(x: Exchange, remedies: Map) -> Map:
+    texts = _learned(x, remedies)
+    return remedies | ({CONFIG: texts[USER]} if CONFIG in remedies and USER in texts else {})
 
 
-def _beside_the_user(_: Exchange, told: Map) -> Map:
-    return told | ({CONFIG: told[USER]} if told.keys() >= {CONFIG, USER} else {})
+def _beside_the_user(_: Exchange, remedies: Map) -> Map:
+    return remedies | ({CONFIG: remedies[USER]} if remedies.keys() >= {CONFIG, USER} else {})
 
 
-def _approving(x: Exchange, told: Map) -> Map:
-    """The text of pending tools is looked for among the tools that were called before."""
-    texts = _learned(x, told)
+def _approving(x: Exchange, remedies: Map) -> Map:
+    """Give config locks the text of pending tools, searched for by the tools called before."""
+    texts = _learned(x, remedies)
     for called in () if "pending_approval" in texts else x.memory.get("called", ()):
         texts |= x.revealing(called.tool).get(x.surface.members.remediation) or {}
     approve = texts.get("pending_approval")
-    return told | ({CONFIG: approve} if CONFIG in told and approve else {})
+    return remedies | ({CONFIG: approve} if CONFIG in remedies and approve else {})
 
 
 def _noting_calls(x: Exchange) -> Json | None:
@@ -60,32 +60,32 @@ def _noting_calls(x: Exchange) -> Json | None:
     return None
 
 
-def _one_short(_: Exchange, told: Map) -> Map | None:
-    return dict(list(told.items())[1:]) if len(told) > 1 else told
+def _one_short(_: Exchange, remedies: Map) -> Map | None:
+    return dict(list(remedies.items())[1:]) if len(remedies) > 1 else remedies
 
 
-def _one_more(_: Exchange, told: Map) -> Map:
-    other = next(status for status in STATUSES if status not in told)
-    return told | {other: "The server is turned off: it has to be enabled first."}
+def _one_more(_: Exchange, remedies: Map) -> Map:
+    other = next(status for status in STATUSES if status not in remedies)
+    return remedies | {other: "The server is turned off: it has to be enabled first."}
 
 
-def _of_all_matches(x: Exchange, told: Document) -> Document | None:
+def _of_all_matches(x: Exchange, answer: Document) -> Document | None:
     name = x.surface.members.remediation
     texts = x.revealing().get(name)
-    return told | {name: texts} if locked(x, told) and texts else None
+    return answer | {name: texts} if locked(x, answer) and texts else None
 
 
-def _one_text(_: Exchange, told: Map) -> Map:
+def _one_text(_: Exchange, remedies: Map) -> Map:
     text = "This tool is locked: see the documentation."
-    return dict.fromkeys(told, text)
+    return dict.fromkeys(remedies, text)
 
 
-def _in_the_entry_of_config(x: Exchange, told: Document) -> Document | None:
+def _in_the_entry_of_config(x: Exchange, answer: Document) -> Document | None:
     entries = [
         entry | ({"hint": TO_THE_USER} if entry["status"] == CONFIG else {})
-        for entry in locked(x, told)
+        for entry in locked(x, answer)
     ]
-    return told | {x.surface.members.disabled: entries} if entries else None
+    return answer | {x.surface.members.disabled: entries} if entries else None
 
 
 FAULTS: tuple[WireFault, ...] = (
@@ -100,7 +100,7 @@ FAULTS: tuple[WireFault, ...] = (
     wire("map-before-cap", "The map has the statuses of matches that the cap cut off.",
          "FR-005.keys", document=flagged(_of_all_matches)),
     wire("map-otherwise-keyed", "The keys of the map are spelled with hyphens.", "FR-005.keys",
-         document=mapped(lambda _, told: {s.replace("_", "-"): t for s, t in told.items()})),
+         document=mapped(lambda _, texts: {s.replace("_", "-"): t for s, t in texts.items()})),
     wire("texts-swapped", "Config and user locks have each other's text.", "FR-005.class",
          "SC-003.discovery", document=mapped(_swapped)),
     wire("text-of-user", "Config locks have the target's own text of user locks.",
@@ -123,7 +123,7 @@ FAULTS: tuple[WireFault, ...] = (
     wire("text-null", "The text for config locks is null.", "FR-005.text",
          document=saying(CONFIG, None)),
     wire("text-listed", "Each text is a list of one.", "FR-005.text",
-         document=mapped(lambda _, told: {s: [t] for s, t in told.items()})),
+         document=mapped(lambda _, remedies: {s: [t] for s, t in remedies.items()})),
     wire("text-in-entry", "Config-locked entries ask the user to enable the tool.",
          "SC-003.discovery", document=flagged(_in_the_entry_of_config)),
 )  # fmt: skip

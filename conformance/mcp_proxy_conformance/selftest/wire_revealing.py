@@ -1,4 +1,4 @@
-"""Faults of the wire in which tools the flag reveals, and for how long: FR-001, FR-004, FR-011."""
+"""Mutants of the wire in which tools the flag reveals, and how long: FR-001, FR-004, FR-011."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ REVEALS = ("FR-001.reveals-config", "FR-001.reveals-user")
 
 
 def _cached(*parts: str) -> dict[str, object]:
-    """Answers under the flag are kept for 10 s, told apart by these properties of the request."""
+    """Cache answers under the flag for 10 s, keyed by these properties of the request."""
 
     def place(x: Exchange) -> tuple[str, ...]:
         return ("cached", *(str(getattr(x, part)) for part in parts))
@@ -30,55 +30,55 @@ def _cached(*parts: str) -> dict[str, object]:
     def instead(x: Exchange) -> Json | None:
         if not x.flagged:
             return None
-        at, told = x.memory.get(place(x), (0.0, None))
-        if told is None or time.monotonic() - at > CACHED_S:
-            told = x.send("tools/call", x.params)
-            x.memory[place(x)] = (time.monotonic(), told)
-        return told
+        at, result = x.memory.get(place(x), (0.0, None))
+        if result is None or time.monotonic() - at > CACHED_S:
+            result = x.send("tools/call", x.params)
+            x.memory[place(x)] = (time.monotonic(), result)
+        return result
 
     return {"instead": instead}
 
 
-def _first_only(x: Exchange, told: Document) -> Document | None:
-    asked: set[tuple[str, str]] = x.memory.setdefault("asked", set())
-    again = (x.agent, x.query) in asked
-    asked.add((x.agent, x.query))
-    return with_locked(x, told, []) if again else None
+def _first_only(x: Exchange, answer: Document) -> Document | None:
+    requests: set[tuple[str, str]] = x.memory.setdefault("asked", set())
+    again = (x.agent, x.query) in requests
+    requests.add((x.agent, x.query))
+    return with_locked(x, answer, []) if again else None
 
 
-def _second_only(x: Exchange, told: Document) -> Document | None:
-    asked: set[tuple[str, str]] = x.memory.setdefault("asked", set())
-    first = (x.agent, x.query) not in asked
-    asked.add((x.agent, x.query))
-    return with_locked(x, told, []) if first else None
+def _second_only(x: Exchange, answer: Document) -> Document | None:
+    requests: set[tuple[str, str]] = x.memory.setdefault("asked", set())
+    first = (x.agent, x.query) not in requests
+    requests.add((x.agent, x.query))
+    return with_locked(x, answer, []) if first else None
 
 
-def _remembered(x: Exchange, told: Document) -> Document | None:
-    """Locked entries of earlier answers fill the section up, at most ten."""
+def _remembered(x: Exchange, answer: Document) -> Document | None:
+    """Fill the section up with locked entries of earlier answers, at most ten in all."""
     known: dict[str, Json] = x.memory.setdefault(("known", x.agent), {})
-    entries = locked(x, told)
+    entries = locked(x, answer)
     known |= {entry["name"]: entry for entry in entries}
-    here = {entry["name"] for entry in (*entries, *tools(x, told))}
+    here = {entry["name"] for entry in (*entries, *tools(x, answer))}
     most = x.limit if isinstance(x.limit, int) and 0 < x.limit < 10 else 10  # noqa: PLR2004
     more = [entry for name, entry in known.items() if name not in here]
     names = x.surface.members
     filled = [*entries, *more][:most]
     texts = x.memory.setdefault(("texts", x.agent), {})
-    texts |= told.get(names.remediation) or {}
-    whole = told | {names.remediation: dict(texts)}
+    texts |= answer.get(names.remediation) or {}
+    whole = answer | {names.remediation: dict(texts)}
     return with_locked(x, whole, filled) if filled else None
 
 
-def _invented(x: Exchange, told: Document) -> Document | None:
-    """A tool that was called before and that nothing lists is listed as pending by its name."""
+def _invented(x: Exchange, answer: Document) -> Document | None:
+    """List as pending, by its name, a tool that was called before and that nothing lists."""
     called = x.memory.get("called", {}).get(x.query)
-    if called is None or called.tool in str(tools(x, told)) + str(locked(x, told)):
+    if called is None or called.tool in str(tools(x, answer)) + str(locked(x, answer)):
         return None
     status, names = "pending_approval", x.surface.members
     entry = {"name": called.tool, "server": called.server, "status": status}
     texts = {status: "Ask the user to review and approve the tool."}
-    whole = told | {names.remediation: texts | (told.get(names.remediation) or {})}
-    return with_locked(x, whole, [entry, *locked(x, told)][:10])
+    whole = answer | {names.remediation: texts | (answer.get(names.remediation) or {})}
+    return with_locked(x, whole, [entry, *locked(x, answer)][:10])
 
 
 def _noting_calls(x: Exchange) -> Json | None:
@@ -87,12 +87,12 @@ def _noting_calls(x: Exchange) -> Json | None:
     return None
 
 
-def _wavering(x: Exchange, told: Document) -> Document | None:
+def _wavering(x: Exchange, answer: Document) -> Document | None:
     x.memory["turn"] = x.memory.get("turn", 0) + 1
     if x.memory["turn"] % 7:
         return None
     words = {"disabled_by_config": "disabled_unknown", "disabled_by_user": "disabled_unknown"}
-    return restated(words)(x, told)
+    return restated(words)(x, answer)
 
 
 def _failing(x: Exchange, result: Json) -> Json | None:
@@ -111,7 +111,7 @@ def _elsewhere_ignored(x: Exchange) -> Json | None:
     return x.again(**{FLAG: None}) if x.flagged and other else None
 
 
-def _asked_twice(x: Exchange) -> Json | None:
+def _sent_twice(x: Exchange) -> Json | None:
     if x.flagged:
         x.send("tools/call", x.params)
     return None
@@ -200,7 +200,7 @@ FAULTS: tuple[WireFault, ...] = (
         "flag-at-one-endpoint", "The flag is ignored at the last endpoint.", "FR-001.accepts",
         instead=_elsewhere_ignored,
     ),
-    wire("counted-twice", "An opt-in counts twice.", "FR-013.counts", instead=_asked_twice),
+    wire("counted-twice", "An opt-in counts twice.", "FR-013.counts", instead=_sent_twice),
     wire(
         "default-counted", "A default call counts as an opt-in.", "FR-013.counts",
         instead=_always_counted,

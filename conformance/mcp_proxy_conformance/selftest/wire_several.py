@@ -1,4 +1,4 @@
-"""Faults of the wire that show where several entries, or several requests, come together."""
+"""Mutants of the wire that show only with several entries or several requests."""
 
 from __future__ import annotations
 
@@ -21,64 +21,66 @@ from mcp_proxy_conformance.selftest.wire_refusing import where
 SEVERAL = 2
 
 
-def _all_as_the_first(x: Exchange, told: Document) -> Document | None:
-    entries = locked(x, told)
+def _all_as_the_first(x: Exchange, answer: Document) -> Document | None:
+    entries = locked(x, answer)
     texts = [e["description"] for e in entries if e.get("description")]
     again = [e | {"description": texts[0]} if e.get("description") else e for e in entries]
-    return told | {x.surface.members.disabled: again} if texts else None
+    return answer | {x.surface.members.disabled: again} if texts else None
 
 
 def _locking(x: Exchange) -> Json | None:
-    """Once the flag was used, calls of tools that the target itself lists as callable fail."""
+    """Once the flag was used, refuse calls of tools that the target itself lists as callable."""
     if x.flagged:
         x.memory["discovered"] = True
     if x.called is None or not x.memory.get("discovered"):
         return None
-    found = tools(x, x.revealing(x.called.tool))
-    if not any(x.called.tool in entry["name"] for entry in found):
+    callables = tools(x, x.revealing(x.called.tool))
+    if not any(x.called.tool in entry["name"] for entry in callables):
         return None
     text = f"The tool was discovered. Call {x.surface.discovery_tool} with {FLAG} true."
     return {"content": [{"type": "text", "text": text}], "isError": True}
 
 
 def _several(change: Callable[[Document, Document], Document]) -> dict[str, Any]:
-    """Of several locked entries, each but the first is changed by the first."""
+    """Of several locked entries, change each but the first by the first."""
 
-    def edit(x: Exchange, told: Document) -> Document | None:
-        entries = locked(x, told)
+    def edit(x: Exchange, answer: Document) -> Document | None:
+        entries = locked(x, answer)
         if len(entries) < SEVERAL:
             return None
         again = [entries[0], *(change(entries[0], entry) for entry in entries[1:])]
-        return told | {x.surface.members.disabled: again}
+        return answer | {x.surface.members.disabled: again}
 
     return {"document": flagged(edit)}
 
 
 def _as_first(member: str) -> dict[str, Any]:
-    return _several(lambda one, entry: entry | ({member: one[member]} if member in one else {}))
+    return _several(
+        lambda first, entry: entry | ({member: first[member]} if member in first else {})
+    )
 
 
 def _schema(_: Document, entry: Document) -> Document:
     return entry | {"inputSchema": wire_entries.SCHEMA}
 
 
-def _users_remedy_noted(x: Exchange, told: Document) -> None:
-    text = (told.get(x.surface.members.remediation) or {}).get("disabled_by_user")
+def _users_remedy_noted(x: Exchange, answer: Document) -> None:
+    text = (answer.get(x.surface.members.remediation) or {}).get("disabled_by_user")
     if text:
         x.memory["remedy"] = text
 
 
-def _statuses_of_first(x: Exchange, told: Document) -> Document | None:
-    """All entries have the first one's status; the map follows."""
-    entries = locked(x, told)
+def _statuses_of_first(x: Exchange, answer: Document) -> Document | None:
+    """Give all entries the first one's status; the map follows."""
+    entries = locked(x, answer)
     again = [entry | {"status": entries[0]["status"]} for entry in entries]
-    return with_locked(x, told, again) if entries else None
+    return with_locked(x, answer, again) if entries else None
 
 
-def _remedied(x: Exchange, told: Document) -> Document | None:
-    texts = told.get(x.surface.members.remediation) or {}
-    entries = [e | {"next_step": texts.get(e["status"], "")} for e in locked(x, told)]
-    return told | {x.surface.members.disabled: entries} if len(entries) > 1 else None
+def _remedied(x: Exchange, answer: Document) -> Document | None:
+    texts = answer.get(x.surface.members.remediation) or {}
+    entries = [e | {"next_step": texts.get(e["status"], "")} for e in locked(x, answer)]
+    return answer | {x.surface.members.disabled: entries} if len(entries) > 1 else None
 
 
 FAULTS: tuple[WireFault, ...] = (

@@ -1,4 +1,4 @@
-"""Faults of the wire for bodies that are no request."""
+"""Mutants of the wire for bodies that are not requests."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def _page(body: bytes) -> tuple[int, str, bytes] | None:
     return None
 
 
-def _told(body: bytes) -> tuple[int, str, bytes] | None:
+def _trace(body: bytes) -> tuple[int, str, bytes] | None:
     if not body.startswith(b"[") or len(body) > DEEP:
         return None
     error = {"code": -32603, "message": TRACE}
-    told = dump({"jsonrpc": "2.0", "id": None, "error": error})
-    return 500, "application/json", told.encode()
+    message = dump({"jsonrpc": "2.0", "id": None, "error": error})
+    return 500, "application/json", message.encode()
 
 
 FAULTS = (
@@ -40,6 +40,6 @@ FAULTS = (
         id="list-body-breaks",
         text="A list as the body is answered with a stack trace.",
         breaks=("ROB.message",),
-        unread=_told,
+        unread=_trace,
     ),
 )

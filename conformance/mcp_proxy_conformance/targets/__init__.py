@@ -1,1 +1,1 @@
-"""Targets: how each kind of implementation under test is started, locked and ended."""
+"""Targets: starting, locking and ending each kind of implementation under test."""

@@ -1,4 +1,4 @@
-"""The adapter protocol: what the suite asks of the thin code that drives a target."""
+"""The adapter protocol: the operations that the suite requires of the code that drives a target."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ LOCK_CAPABILITY: Mapping[LockKind, str] = {
     "quarantine": "quarantine",
     "server": "server_off",
 }
-"""What a target must declare for a lock of that kind."""
+"""The capability that a target must declare for a lock of that kind."""
 
 E = TypeVar("E", bound=BaseException)
 
 
 class AdapterError(Exception):
-    """The adapter or the target broke while it was set up; one sentence, no blame on a clause."""
+    """The adapter or the target broke during set-up; one sentence, without blame on a clause."""
 
 
 class TargetNotStarted(AdapterError):
@@ -43,29 +43,29 @@ class TargetNotStarted(AdapterError):
 
 
 def without_frames(error: E) -> E:
-    """The failure without the frames that it came from: they hold what the target answered."""
+    """Return the error without its frames: they keep the target's answers in memory."""
     error.__traceback__ = error.__context__ = error.__cause__ = None
     return error
 
 
 class Refused(Exception):
-    """The operator surface legally refused that combination: it is not applicable."""
+    """The operator surface legally refused that combination: the check is not applicable."""
 
 
 class NotDeclared(Refused):
-    """The target does not declare what the operation needs."""
+    """The target does not declare a capability that the operation needs."""
 
 
 class Unsupported(Exception):
-    """The adapter does not know that optional operation."""
+    """The adapter does not implement that optional operation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """How to reach the started target: its URL, the admin's headers, each agent's headers.
+    """The access to a started target: its URL, the admin's headers, each agent's headers.
 
     `stdio` is a command line that serves the target's config over stdio, to the administrator,
-    on a state of its own; it is run with exactly `stdio_env`.
+    with its own state; it is run with exactly `stdio_env`.
     """
 
     url: str
@@ -77,17 +77,17 @@ class Access:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upstream:
-    """Where one upstream of the world listens: a URL, or a command line for stdio."""
+    """The address of one upstream of the world: a URL, or a command line for stdio."""
 
     url: str | None = None
     command: tuple[str, ...] | None = None
 
 
 class UpstreamPlace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where the suite's upstream servers are: bound to `bind`, told to the target as `host`.
+    """The address of the suite's upstream servers: bound to `bind`, named `host` to the target.
 
-    With transport `stdio` the target is given a command line for each server instead of a URL;
-    with `http` it is never given one, for targets that cannot start programs of the suite's host.
+    With transport `stdio` the target gets a command line for each server instead of a URL; with
+    `http` it never gets one, for targets that cannot start programs of the suite's host.
     """
 
     bind: str = "127.0.0.1"
@@ -96,7 +96,7 @@ class UpstreamPlace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class Adapter(Protocol):
-    """One started target. Each operation returns a new Access when the way in has changed.
+    """One started target. Each operation returns a new Access when the access has changed.
 
     `lock` and the others mean *accepted*, not *visible*: the suite polls. They raise Refused
     (a legal refusal), Unsupported, or AdapterError.
@@ -106,28 +106,28 @@ class Adapter(Protocol):
         """Start the target with the world's servers, lists and agents; `folder` is its state."""
 
     def lock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
-        """Lay a lock of that kind; quarantine and server take no tools."""
+        """Set a lock of that kind; quarantine and server take no tools."""
 
     def unlock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
-        """Lift a lock; kind approval approves the tools."""
+        """Remove a lock; kind approval approves the tools."""
 
     def restart(self) -> Access | None:
         """End the target and start it again on the same state."""
 
     def refresh(self, server: str) -> Access | None:
-        """Let the target look at the upstream's tools again."""
+        """Make the target read the upstream's tools again."""
 
     def counter(self) -> int:
-        """The opt-in counter."""
+        """Return the opt-in counter."""
 
     def indeterminate(self, server: str, tools: Sequence[str], *, on: bool) -> Access | None:
-        """Make the reason of these tools undeterminable, or mend it again."""
+        """Make the reason of these tools undeterminable, or restore it."""
 
     def alive(self) -> bool:
         """Whether the target still runs."""
 
     def log(self) -> str:
-        """The tail of the target's own log."""
+        """Return the tail of the target's own log."""
 
     def stop(self) -> None:
         """End the target and all its children; never raises."""
@@ -140,10 +140,10 @@ class Target:
     Seconds: `settle_s` until a claim must follow an enforced lock, `enforce_s` until a lock must
     be enforced, `ready_s` until the tools of a fresh target must be callable and listed.
     `pins` are exact remediation and rejection texts and the statuses each is declared to convey.
-    A process is used until it is `lasts_s` old, then replaced; `ahead` are started before they
-    are asked for. `command` starts it, where a command line does. `soak_s` is how long stages are
-    to be kept running for FR-001.endures, `baseline` the folder of a recording for SC-001.baseline
-    and its kin. `file` is where the target is described.
+    A process is used until it is `lasts_s` old, then replaced; `ahead` targets are started before
+    they are needed. `command` is the command line that starts it, if any. `soak_s` is how long
+    stages are kept running for FR-001.endures, `baseline` the folder of a recording for
+    SC-001.baseline and related clauses. `file` is the target file.
     """
 
     kind: str

@@ -1,4 +1,4 @@
-"""The adapter for targets in any language: a program that is spoken to in lines of JSON."""
+"""The adapter for targets in any language: a program with a protocol in lines of JSON."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Stdio(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Accepted(msgspec.Struct, frozen=True, kw_only=True):
-    """The `ok` of an answer; what is None has not changed."""
+    """The `ok` of an answer; a member that is None has not changed."""
 
     url: str | None = None
     headers: dict[str, str] | None = None
@@ -49,7 +49,7 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True):
-    """One answer; exactly one of its last four members is there."""
+    """One answer; exactly one of its last four members is present."""
 
     id: int
     ok: Accepted | None = None
@@ -58,38 +58,38 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     error: str | None = None
 
 
-def fault_of(told: Accepted) -> str | None:
-    """What of a way in cannot be used, as the client itself would find, and how to mend it."""
-    if told.url is not None:
+def fault_of(access: Accepted) -> str | None:
+    """Return why an access is unusable, as the client itself would find, and the repair."""
+    if access.url is not None:
         try:
-            Client(told.url, transcript=Transcript())  # it connects only when it is first used
-            (urlsplit(told.url).hostname or "").encode("idna")
+            Client(access.url, transcript=Transcript())  # it connects only when it is first used
+            (urlsplit(access.url).hostname or "").encode("idna")
         except ValueError as error:
-            return f"the url {_cut(told.url)!r} ({_cut(error)}); give an http one"
-    sets = [("headers", told.headers or {})]
-    sets += [(f"agents.{name}", headers) for name, headers in (told.agents or {}).items()]
+            return f"the url {_cut(access.url)!r} ({_cut(error)}); give an http one"
+    sets = [("headers", access.headers or {})]
+    sets += [(f"agents.{name}", headers) for name, headers in (access.agents or {}).items()]
     for place, headers in sets:
         for name, value in headers.items():
             try:
                 check_header(name, value)
             except ValueError as error:
                 return f"in {_cut(place)} what cannot be sent: {_cut(error)}; take it out"
-    return _fault_of_stdio(told.stdio) if told.stdio is not None else None
+    return _fault_of_stdio(access.stdio) if access.stdio is not None else None
 
 
-def _fault_of_stdio(told: Stdio) -> str | None:
-    if not told.command or not told.command[0]:
+def _fault_of_stdio(stdio: Stdio) -> str | None:
+    if not stdio.command or not stdio.command[0]:
         return "a stdio.command that names no program; name one, or leave stdio out"
-    if not all(map(_is_plain, told.command)):
+    if not all(map(_is_plain, stdio.command)):
         return "a stdio.command that no program can be started with; take the odd characters out"
-    for name, value in told.env.items():
+    for name, value in stdio.env.items():
         if not name or "=" in name or not _is_plain(name) or not _is_plain(value):
             return f"in stdio.env the variable {_cut(name)!r}, which no program takes; mend it"
     return None
 
 
 def _is_plain(word: str) -> bool:
-    """Whether the system takes it as an argument."""
+    """Whether the system accepts it as an argument."""
     try:
         return b"\0" not in os.fsencode(word)
     except UnicodeEncodeError:
@@ -97,29 +97,30 @@ def _is_plain(word: str) -> bool:
 
 
 def quoted(line: bytes) -> str:
-    """A line for a complaint: not too much of it, and without the credentials of an answer."""
-    told = line.decode("utf-8", "replace").rstrip("\r\n")
+    """Return a line for a complaint: shortened, and without the credentials of an answer."""
+    text = line.decode("utf-8", "replace").rstrip("\r\n")
     try:
-        parsed = json.loads(told)
+        parsed = json.loads(text)
         if isinstance(parsed, dict | list):
-            told = json.dumps(_redacted(parsed), ensure_ascii=False, separators=(",", ":"))
+            text = json.dumps(_redacted(parsed), ensure_ascii=False, separators=(",", ":"))
     except (ValueError, RecursionError):
         pass
-    return repr(_cut(told))
+    return repr(_cut(text))
 
 
-def _cut(told: object) -> str:
-    text = str(told)
+def _cut(value: object) -> str:
+    text = str(value)
     return text if len(text) <= QUOTED else text[:QUOTED] + "…"
 
 
 def _redacted(value: Any, *, secret: bool = False) -> Any:
     if isinstance(value, dict):
         return {
-            name: _redacted(one, secret=secret or name in SECRET) for name, one in value.items()
+            name: _redacted(member, secret=secret or name in SECRET)
+            for name, member in value.items()
         }
     if isinstance(value, list):
-        return [_redacted(one, secret=secret) for one in value]
+        return [_redacted(member, secret=secret) for member in value]
     return "(redacted)" if secret and value is not None else value
 
 
@@ -132,7 +133,7 @@ class CommandAdapter:
     """One adapter process, which owns one target."""
 
     def __init__(self, command: Sequence[str], answer_s: float = ANSWER_S) -> None:
-        """Nothing is started yet; `answer_s` is how long an answer is waited for."""
+        """Start nothing yet; `answer_s` is the timeout of an answer in seconds."""
         self._command = tuple(command)
         self._answer_s = answer_s
         self._number = 0
@@ -150,9 +151,9 @@ class CommandAdapter:
         servers = [_server(world, name, place) for name, place in upstreams.items()]
         agents = {name: list(scope) for name, scope in world.agents.items()}
         self._agents = frozenset(agents)
-        told = {"servers": servers, "agents": agents}
+        members = {"servers": servers, "agents": agents}
         try:
-            accepted = self._ask("start", START_S, dir=str(state), world=told)
+            accepted = self._ask("start", START_S, dir=str(state), world=members)
         except Refused as refusal:
             raise self._break(f"it refuses to start a world: {refusal}") from None
         if accepted.url is None:
@@ -164,11 +165,11 @@ class CommandAdapter:
         return self._access
 
     def lock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
-        """Lay a lock."""
+        """Set a lock."""
         return self._moved(self._ask("lock", kind=kind, server=server, tools=list(tools)))
 
     def unlock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
-        """Lift a lock, or approve tools."""
+        """Remove a lock, or approve tools."""
         return self._moved(self._ask("unlock", kind=kind, server=server, tools=list(tools)))
 
     def restart(self) -> Access | None:
@@ -176,27 +177,27 @@ class CommandAdapter:
         return self._moved(self._ask("restart", START_S))
 
     def refresh(self, server: str) -> Access | None:
-        """Let the target look at the upstream's tools again."""
+        """Make the target read the upstream's tools again."""
         return self._moved(self._ask("refresh", server=server))
 
     def counter(self) -> int:
-        """The opt-in counter."""
+        """Return the opt-in counter."""
         count = self._ask("counter").count
         if count is None:
             raise self._break("its answer to counter has no count")
         return count
 
     def indeterminate(self, server: str, tools: Sequence[str], *, on: bool) -> Access | None:
-        """Make the reason of these tools undeterminable, or mend it again."""
-        told: dict[str, Any] = {"server": server, "tools": list(tools), "on": on}
-        return self._moved(self._ask("indeterminate", **told))
+        """Make the reason of these tools undeterminable, or restore it."""
+        members: dict[str, Any] = {"server": server, "tools": list(tools), "on": on}
+        return self._moved(self._ask("indeterminate", **members))
 
     def alive(self) -> bool:
-        """Whether the adapter runs; whether the target does, is for the adapter to tell."""
+        """Whether the adapter runs; the adapter itself reports an ended target."""
         return self._program is not None and self._program.alive()
 
     def log(self) -> str:
-        """The tail of what the adapter wrote to standard error."""
+        """Return the tail of the adapter's standard error."""
         return self._program.tail() if self._program is not None else ""
 
     def stop(self) -> None:
@@ -205,7 +206,7 @@ class CommandAdapter:
             self._program.finish(0.0 if self._broken else END_S)
 
     def _ask(self, op: str, within_s: float | None = None, **members: Any) -> Accepted:
-        """One request and its answer; raises Refused, Unsupported, AdapterError."""
+        """Send one request and return its answer; raises Refused, Unsupported, AdapterError."""
         with self._talk:
             if self._broken:
                 raise AdapterError(self._broken)
@@ -218,17 +219,17 @@ class CommandAdapter:
                 )
             self._program.send(json.dumps({"id": self._number, "op": op} | members).encode())
             line = self._line(op, within_s or self._answer_s)
-            said = self._read(op, line)
-        if said.refused is not None:
-            raise Refused(said.refused)
-        if said.unsupported and op not in REQUIRED:
+            answer = self._read(op, line)
+        if answer.refused is not None:
+            raise Refused(answer.refused)
+        if answer.unsupported and op not in REQUIRED:
             raise Unsupported(op)
-        if said.unsupported:
+        if answer.unsupported:
             raise self._break(f"it does not support {op}, which every adapter must")
-        if said.error is not None:
-            raise AdapterError(f"the adapter answers {op} with an error: {said.error:.{QUOTED}}")
-        assert said.ok is not None
-        return said.ok
+        if answer.error is not None:
+            raise AdapterError(f"the adapter answers {op} with an error: {answer.error:.{QUOTED}}")
+        assert answer.ok is not None
+        return answer.ok
 
     def _line(self, op: str, within_s: float) -> bytes:
         assert self._program is not None
@@ -241,29 +242,29 @@ class CommandAdapter:
 
     def _read(self, op: str, line: bytes) -> Said:
         try:
-            said = msgspec.json.decode(line, type=Said)
+            answer = msgspec.json.decode(line, type=Said)
         except RecursionError:
             raise self._misread(op, line, f", which nests too deeply; {WANTED}") from None
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise self._misread(op, line, f" ({error}); {WANTED}") from None
-        given = [said.ok, said.refused, said.unsupported or None, said.error]
-        if sum(one is not None for one in given) != 1:
+        members = [answer.ok, answer.refused, answer.unsupported or None, answer.error]
+        if sum(member is not None for member in members) != 1:
             wanted = "it must hold exactly one of ok, refused, unsupported and error"
             raise self._misread(op, line, f"; {wanted}")
-        if said.id != self._number:
+        if answer.id != self._number:
             raise self._break(
                 f"its answer to request {self._number} ({op}) is {quoted(line)}; {WANTED}"
             )
-        fault = fault_of(said.ok) if said.ok is not None else None
+        fault = fault_of(answer.ok) if answer.ok is not None else None
         if fault is not None:
             raise self._break(f"its answer to {op} has {fault}")
-        return said
+        return answer
 
     def _misread(self, op: str, line: bytes, fault: str) -> AdapterError:
         return self._break(f"its answer to {op} is {quoted(line)}{fault}")
 
     def _break(self, complaint: str) -> AdapterError:
-        """From now on the adapter is out of step, and is ended."""
+        """Mark the adapter as out of step and end it."""
         assert self._program is not None
         self._program.end()
         tail = self._program.tail().strip()
@@ -273,9 +274,9 @@ class CommandAdapter:
         return kind(self._broken)
 
     def _moved(self, accepted: Accepted) -> Access | None:
-        """The new way in, None when it is the old one; an agent left out keeps its headers.
+        """Return the new access, None if unchanged; an agent left out keeps its headers.
 
-        Those of agents that the world does not have are of no use.
+        Headers of agents that the world does not have are ignored.
         """
         old, stdio = self._access, accepted.stdio
         agents = {n: held for n, held in (accepted.agents or {}).items() if n in self._agents}
@@ -290,9 +291,11 @@ class CommandAdapter:
 
 
 def _server(world: World, name: str, place: Upstream) -> dict[str, Any]:
-    one = world.server(name)
-    told: dict[str, Any] = {"name": name, "trusted": one.trusted}
-    told |= {"url": place.url} if place.url is not None else {"command": list(place.command or ())}
-    if one.allow is not None:
-        return told | {"allow": list(one.allow)}
-    return told | ({"deny": list(one.deny)} if one.deny else {})
+    server = world.server(name)
+    members: dict[str, Any] = {"name": name, "trusted": server.trusted}
+    members |= (
+        {"url": place.url} if place.url is not None else {"command": list(place.command or ())}
+    )
+    if server.allow is not None:
+        return members | {"allow": list(server.allow)}
+    return members | ({"deny": list(server.deny)} if server.deny else {})

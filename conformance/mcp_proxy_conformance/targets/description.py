@@ -1,4 +1,4 @@
-"""The target file: what is to be judged, and what does not change from run to run."""
+"""The target file: the implementation under test, and its settings that stay from run to run."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ ENVIRONMENT = "MCP_PROXY_CONFORMANCE_"
 Kind = Literal["reference", "mcpproxy", "command", "loader"]
 POLICY = "disabled_by_config"
 LEAST = ("config", "user")
-"""What a target of kind `command` can do if it declares nothing."""
+"""Capabilities of a target of kind `command` that declares none."""
 OF_LOADERS = ("attempts", "classifies", "retries", "warnings")
-"""What a target of kind `loader` can declare, and does if it declares nothing."""
+"""Capabilities that a target of kind `loader` can declare; all of them if it declares none."""
 DEEPEST = 30
-"""How far the values of a target file may nest."""
+"""The deepest nesting of values in a target file."""
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=600)]
 
 
 class BadTarget(ValueError):
-    """The target cannot be used as described; one sentence with the place and the repair."""
+    """The target is unusable as described; one sentence with the place and the repair."""
 
 
 class Description(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -59,26 +59,28 @@ class Description(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 def describe(
     *, kind: str | None, file: Path | None, given: Mapping[str, Any], environment: Mapping[str, str]
 ) -> Description:
-    """The target that options, environment and file name together, in that order of precedence.
+    """Return the target described by options, environment and file, in that order of precedence.
 
     Args:
         kind: The kind named on the command line, if any; it must agree with the file's.
-        file: The target file; None looks for none.
-        given: Options by their dotted name, e.g. `settle_s` or `upstreams.host`; None is not given.
+        file: The target file; None is no file.
+        given: Options by their dotted name, e.g. `settle_s` or `upstreams.host`; None is unset.
         environment: Read for `MCP_PROXY_CONFORMANCE_SETTLE_S` and the like.
 
     Raises:
-        BadTarget: What is wrong, where, and the repair.
+        BadTarget: The defect, its place, and the repair.
     """
     members = _read(file) if file is not None else {}
-    told = members.get("kind")
-    for name in (kind, told):
+    file_kind = members.get("kind")
+    for name in (kind, file_kind):
         if name is not None and name not in get_args(Kind):
             near = get_close_matches(str(name), get_args(Kind), 1) or get_args(Kind)
             raise BadTarget(f"there is no target kind {name!r}; did you mean {near[0]!r}?")
-    if kind is not None and told is not None and told != kind:
-        raise BadTarget(f"{file} describes a target of kind {told!r}, not {kind!r}; name one kind")
-    members["kind"] = kind or told or ("command" if file is not None else "reference")
+    if kind is not None and file_kind is not None and file_kind != kind:
+        raise BadTarget(
+            f"{file} describes a target of kind {file_kind!r}, not {kind!r}; name one kind"
+        )
+    members["kind"] = kind or file_kind or ("command" if file is not None else "reference")
     for name in OPTIONS:
         value = given.get(name)
         word = environment.get(ENVIRONMENT + name.upper().replace(".", "_"))
@@ -93,7 +95,7 @@ def describe(
 
 
 def describe_surface(file: Path) -> Description:
-    """What a target file says of names and texts; how to start a target it need not say."""
+    """Return the names and texts in a target file, which need not say how to start a target."""
     members = _read(file)
     described = _converted({"kind": "command"} | members, str(file))
     _check(msgspec.structs.replace(described, kind="reference", capabilities=None), str(file))
@@ -101,12 +103,12 @@ def describe_surface(file: Path) -> Description:
 
 
 def kind_in(file: Path) -> str | None:
-    """The kind that a target file names, None when it names none or cannot be read."""
+    """Return the kind that a target file names, None if it names none or cannot be read."""
     try:
-        told = _read(file).get("kind")
+        kind = _read(file).get("kind")
     except BadTarget:
         return None
-    return told if told in get_args(Kind) else None
+    return kind if kind in get_args(Kind) else None
 
 
 OPTIONS = (
@@ -122,7 +124,7 @@ OPTIONS = (
     "tool_prefix",
     "timeout_signatures",
 )
-"""What the command line and the environment can say instead of the file."""
+"""Members that the command line and the environment can set instead of the file."""
 
 
 def _of_word(name: str, word: str) -> Any:
@@ -172,15 +174,15 @@ def _converted(members: dict[str, Any], place: str) -> Description:
     try:
         return msgspec.convert(members, Description)
     except msgspec.ValidationError as error:
-        raise BadTarget(f"{place}: {_told(str(error))}") from None
+        raise BadTarget(f"{place}: {_readable(str(error))}") from None
 
 
-def _told(complaint: str) -> str:
-    """The complaint of msgspec, with the nearest known name for an unknown one."""
-    found = re.fullmatch(r"Object contains unknown field `(.*?)`(?: - at `\$\.?(.*)`)?", complaint)
-    if found is None:
+def _readable(complaint: str) -> str:
+    """Return msgspec's complaint, with the nearest known name for an unknown one."""
+    match = re.fullmatch(r"Object contains unknown field `(.*?)`(?: - at `\$\.?(.*)`)?", complaint)
+    if match is None:
         return complaint.replace(" - at `$.", " at `").replace(" - at `$", " at `")
-    unknown, path = found[1], found[2] or ""
+    unknown, path = match[1], match[2] or ""
     names = _fields_at(path)
     near = get_close_matches(unknown, names, 1)
     repair = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(names)}"
@@ -191,12 +193,12 @@ def _fields_at(path: str) -> tuple[str, ...]:
     kind: Any = Description
     for step in re.findall(r"[a-z_]+", path):
         inner = get_type_hints(kind)[step]
-        kind = next(one for one in _parts(inner) if hasattr(one, "__struct_fields__"))
+        kind = next(part for part in _parts(inner) if hasattr(part, "__struct_fields__"))
     return tuple(kind.__struct_fields__)
 
 
 def _parts(annotation: Any) -> list[Any]:
-    return [annotation, *(part for one in get_args(annotation) for part in _parts(one))]
+    return [annotation, *(part for argument in get_args(annotation) for part in _parts(argument))]
 
 
 def _check(described: Description, place: str) -> None:
@@ -232,7 +234,7 @@ def _check(described: Description, place: str) -> None:
 
 def _check_loader(described: Description, place: str) -> None:
     if described.kind == "loader":
-        if not all(one.strip() for one in described.timeout_signatures):
+        if not all(signature.strip() for signature in described.timeout_signatures):
             raise BadTarget(
                 f"{place}: timeout_signatures holds an empty text, and so does every body;"
                 " take it out"
@@ -266,11 +268,11 @@ def _check_surface(described: Description, place: str) -> None:
             raise BadTarget(f"{place}: {name} is {path!r} ({error}); give a path") from None
     several = len(surface.calls) > 1 or len(surface.endpoints) > 1
     if declared is not None and several != ("direct_endpoints" in declared):
-        found = "several" if several else "only one"
+        count = "several" if several else "only one"
         repair = "declare the capability" if several else "name others, or take the capability out"
         raise BadTarget(
             f"{place}: direct_endpoints is about more than one endpoint or call surface,"
-            f" and {found} is named; {repair}"
+            f" and {count} is named; {repair}"
         )
     if declared is not None and (surface.inspect is not None) != ("inspect" in declared):
         raise BadTarget(
@@ -279,10 +281,12 @@ def _check_surface(described: Description, place: str) -> None:
 
 
 def _paths(surface: Surface) -> list[tuple[str, str]]:
-    """Every path of a surface, by the place where it stands."""
+    """Return every path of a surface, by its place in the file."""
     templates: dict[str, ToolTemplate] = {"listing": surface.listing}
-    templates |= {f"calls[{at}]": one for at, one in enumerate(surface.calls)}
+    templates |= {f"calls[{at}]": template for at, template in enumerate(surface.calls)}
     if surface.inspect is not None:
         templates["inspect"] = surface.inspect
-    found = [(f"surface.endpoints[{at}]", path) for at, path in enumerate(surface.endpoints)]
-    return found + [(f"surface.{name}.endpoint", one.endpoint) for name, one in templates.items()]
+    paths = [(f"surface.endpoints[{at}]", path) for at, path in enumerate(surface.endpoints)]
+    return paths + [
+        (f"surface.{name}.endpoint", template.endpoint) for name, template in templates.items()
+    ]

@@ -1,6 +1,6 @@
-"""Reference proxies in this process: made in milliseconds, each with decisions of its own.
+"""Reference proxies in this process: made in milliseconds, each with its own changes.
 
-The only part of the suite that imports the reference, and only when it is used.
+Only this part of the suite imports the reference, and only when it is used.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from mcp_proxy_conformance.targets.process import Process
 
 START_S, END_S = 10.0, 5.0
 READY_S = 6.0
-"""Arming waits for it three times where tools never come: within what a trial gives a check."""
+"""Arming waits this long three times for missing tools: within a check's time in a trial."""
 
 
 class Changed(Protocol):
-    """A changed reference, of which any number can be started."""
+    """A changed reference, which can be started any number of times."""
 
     def open(self, config: Path, data_dir: Path) -> AbstractAsyncContextManager[Any]:
-        """One that is started now, by its configuration and its folder; it has a `url`."""
+        """Start a proxy with this configuration and data folder; the result has a `url`."""
 
 
 class Embedded(Process):
-    """One proxy on the host's loop, with the face of a process."""
+    """One proxy on the host's loop, with the interface of a process."""
 
     def __init__(self, url: str, end: Callable[[], None], log: Path) -> None:
-        """It serves at `url` until `end` is called."""
+        """Serve at `url` until `end` is called."""
         super().__init__(0, log)
         self._url = url
         self._end = end
@@ -49,7 +49,7 @@ class Embedded(Process):
         return self._running
 
     def first_line(self, deadline: float) -> str:
-        """What the reference prints first: its address."""
+        """Return the first line that the reference prints: its address."""
         del deadline
         return json.dumps({"url": self._url})
 
@@ -65,19 +65,21 @@ class EmbeddedHost:
     """Opens proxies on one loop in one background thread."""
 
     def __init__(self, changed: Changed) -> None:
-        """Every proxy of this host is changed in that way."""
+        """Apply this change to every proxy of the host."""
         self._changed = changed
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
 
     def start(self, arguments: Sequence[str], *, env: Mapping[str, str], log: Path) -> Process:
-        """A proxy with these command line arguments; its environment is this process's own."""
+        """Start a proxy with these arguments; its environment is this process's own."""
         del env
-        given = dict(one.removeprefix("--").split("=", 1) for one in arguments if "=" in one)
+        options = dict(
+            argument.removeprefix("--").split("=", 1) for argument in arguments if "=" in argument
+        )
         opened: Future[str] = Future()
         over = asyncio.Event()
-        paths = Path(given["config"]), Path(given["data-dir"])
+        paths = Path(options["config"]), Path(options["data-dir"])
         serving = asyncio.run_coroutine_threadsafe(self._serve(*paths, opened, over), self._loop)
         try:
             url = opened.result(START_S)
@@ -103,7 +105,7 @@ class EmbeddedHost:
             opened.set_exception(error)
 
     def close(self) -> None:
-        """End the loop, once; its proxies were ended by those who started them."""
+        """End the loop, once; its proxies were ended by their starters."""
         if self._loop.is_closed():
             return
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -113,7 +115,7 @@ class EmbeddedHost:
 
 
 def embedded(changed: Changed, **members: Any) -> Target:
-    """A target of kind `reference` whose proxies live in this process."""
+    """Return a target of kind `reference` whose proxies run in this process."""
     host = EmbeddedHost(changed)
     launch = replace(REFERENCE, serves_stdio=False, host=())
     return Target(

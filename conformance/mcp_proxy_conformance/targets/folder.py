@@ -1,4 +1,4 @@
-"""What lies in a target's state folder: its files, and the tables of its SQLite databases."""
+"""The contents of a target's state folder: its files, and the tables of its SQLite databases."""
 
 from __future__ import annotations
 
@@ -17,41 +17,41 @@ from mcp_proxy_conformance.wire.printed import ends_of, without_secrets
 
 SQLITE = b"SQLite format 3\x00"
 BESIDE = ("-journal", "-wal", "-shm")
-"""Endings of the files that SQLite lays beside a database for a while."""
+"""Suffixes of the temporary files that SQLite puts beside a database."""
 
 Marks = dict[str, tuple[int, int]]
 
 
 def things(folder: Path) -> set[str]:
-    """Every file and `file#table` of a folder, numbers in file names masked.
+    """Return every file and `file#table` of a folder, numbers in file names masked.
 
-    Programs rotate logs and renew index segments under ever new numbers, so a file counts as new
-    only by the rest of its name.
+    Programs rotate logs and renew index segments under new numbers, so a file counts as new only by
+    the rest of its name.
     """
-    found: set[str] = set()
+    names: set[str] = set()
     for path in _files(folder):
         if path.name.endswith(BESIDE):
             continue
         name = re.sub(r"[0-9a-f]*[0-9][0-9a-f]*", "0", str(path.relative_to(folder)))
-        found |= {name, *(f"{name}#{table}" for table in _tables(path))}
-    return found
+        names |= {name, *(f"{name}#{table}" for table in _tables(path))}
+    return names
 
 
 def marks(folder: Path) -> Marks:
-    """Size and time of last change, in nanoseconds, of every file: these show a write."""
-    found: Marks = {}
+    """Return size and time of last change, in nanoseconds, of every file: these show a write."""
+    by_path: Marks = {}
     for path in _files(folder):
         with contextlib.suppress(OSError):
-            told = path.stat()
-            found[str(path)] = (told.st_size, told.st_mtime_ns)
-    return found
+            status = path.stat()
+            by_path[str(path)] = (status.st_size, status.st_mtime_ns)
+    return by_path
 
 
 def keep_logs(folder: Path, redactor: Redactor) -> None:
-    """Copy what a target printed out of its scratch folder, `OUT/scratch/NAME`, to `OUT/logs/NAME`.
+    """Copy a target's output from its scratch folder, `OUT/scratch/NAME`, to `OUT/logs/NAME`.
 
-    Of a long file the beginning and the end are kept. What cannot be copied is left: losing a log
-    must not lose the run. So are symbolic links, which may lead out of the folder.
+    Of a long file the beginning and the end are kept. Files that cannot be copied are skipped: a
+    lost log must not lose the run. So are symbolic links, which may lead out of the folder.
     """
     printed = folder / "target"
     for path in sorted(printed.glob("*")) if not printed.is_symlink() else ():
@@ -60,7 +60,7 @@ def keep_logs(folder: Path, redactor: Redactor) -> None:
 
 
 def keep_log(path: Path, place: Path, redactor: Redactor = NOTHING_SECRET) -> None:
-    """Copy what was printed to a folder, if anything was; a link is left, and so is what fails."""
+    """Copy a non-empty log to a folder; links and files that cannot be copied are skipped."""
     with contextlib.suppress(OSError):
         if not path.is_symlink() and path.stat().st_size:
             place.mkdir(parents=True, exist_ok=True)
@@ -68,7 +68,7 @@ def keep_log(path: Path, place: Path, redactor: Redactor = NOTHING_SECRET) -> No
 
 
 def remove(folder: Path) -> None:
-    """Remove a folder, however deep a target has made it."""
+    """Remove a folder, however deep a target has nested it."""
     with contextlib.suppress(RecursionError):
         shutil.rmtree(folder, ignore_errors=True)
     if folder.exists() and (command := shutil.which("rm")):
@@ -79,15 +79,15 @@ def remove(folder: Path) -> None:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Every file beneath it, without recursion: a target decides how deep it is."""
+    """Yield every file in a folder, without recursion: a target decides how deep it is."""
     left = [folder]
     while left:
         with contextlib.suppress(OSError), os.scandir(left.pop()) as entries:
-            for one in entries:
-                if one.is_dir(follow_symlinks=False):
-                    left.append(Path(one.path))
-                elif one.is_file():
-                    yield Path(one.path)
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    left.append(Path(entry.path))
+                elif entry.is_file():
+                    yield Path(entry.path)
 
 
 def _tables(path: Path) -> list[str]:

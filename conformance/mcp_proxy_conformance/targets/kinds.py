@@ -1,4 +1,4 @@
-"""The kinds of target that can be judged, made from their description."""
+"""The kinds of target that can be judged, built from their description."""
 
 from __future__ import annotations
 
@@ -30,32 +30,32 @@ CODE = ToolTemplate(
     endpoint="/mcp/code",
 )
 UNSEEN = frozenset({"inspect", "counter", "indeterminate"})
-"""What the real Go proxy has no surface for."""
+"""Capabilities for which the real Go proxy has no surface."""
 
 
 def target_of(described: Description) -> Target:
-    """The target that was described, which is no loader; raises BadTarget."""
+    """Return the described target, which must not be a loader; raises BadTarget."""
     if described.kind == "loader":
         raise BadTarget("a target of kind 'loader' is judged by `run loader` only")
     if described.kind == "mcpproxy":
         target = _mcpproxy(described.binary)
     else:
         target = _reference() if described.kind == "reference" else _command(described.command)
-    told: dict[str, Any] = {
+    members: dict[str, Any] = {
         name: value
         for name in ("settle_s", "enforce_s", "ready_s", "surface")
         if (value := getattr(described, name)) is not None
     }
     if described.capabilities is not None:
-        told["capabilities"] = frozenset(described.capabilities)
+        members["capabilities"] = frozenset(described.capabilities)
     if described.start_ahead is not None:
-        told["ahead"] = described.start_ahead
+        members["ahead"] = described.start_ahead
     pins = _pins(described)
-    return _narrowed(replace(target, upstreams=described.upstreams, pins=pins, **told))
+    return _narrowed(replace(target, upstreams=described.upstreams, pins=pins, **members))
 
 
 def surface_in(file: Path | None) -> tuple[Surface, dict[str, frozenset[str]], bool]:
-    """The surface and the pinned texts of a target file, and whether there is a file."""
+    """Return the surface and the pinned texts of a target file, and whether there is a file."""
     if file is None:
         return Surface(), {}, False
     described = describe_surface(file)
@@ -68,20 +68,22 @@ def surface_in(file: Path | None) -> tuple[Surface, dict[str, frozenset[str]], b
 
 
 def _pins(described: Description) -> dict[str, frozenset[str]]:
-    every = {text for texts in described.pins.values() for text in texts}
+    pinned = {text for texts in described.pins.values() for text in texts}
     return {
         text: frozenset(status for status, texts in described.pins.items() if text in texts)
-        for text in every
+        for text in pinned
     }
 
 
 def _narrowed(target: Target) -> Target:
-    """Only the first endpoint and call surface count unless direct_endpoints is declared."""
+    """Keep only the first endpoint and call surface unless direct_endpoints is declared."""
     if "direct_endpoints" in target.capabilities:
         return target
     surface = target.surface
-    one = msgspec.structs.replace(surface, calls=surface.calls[:1], endpoints=surface.endpoints[:1])
-    return replace(target, surface=one)
+    first = msgspec.structs.replace(
+        surface, calls=surface.calls[:1], endpoints=surface.endpoints[:1]
+    )
+    return replace(target, surface=first)
 
 
 def _reference() -> Target:
@@ -92,7 +94,7 @@ def _reference() -> Target:
         close=host.close if host else lambda: None,
         surface=operator_surface(),
         capabilities=CAPABILITIES,
-        settle_s=0.05,  # it takes up a change with the next request
+        settle_s=0.05,  # it applies a change with the next request
     )
 
 
@@ -128,7 +130,7 @@ def _command(command: tuple[str, ...]) -> Target:
 
 
 def operator_surface() -> Surface:
-    """The surface that the reference and the real Go proxy share."""
+    """Return the surface that the reference and the real Go proxy share."""
     arguments = {"name": "{server}:{tool}", "args_json": "{arguments}"}
     return Surface(
         calls=tuple(

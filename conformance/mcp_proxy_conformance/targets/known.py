@@ -1,4 +1,4 @@
-"""The tools of a world, found again in whatever form a target gives their names."""
+"""The tools of a world, recognised in whatever form a target gives their names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mcp_proxy_conformance.catalogue.world import ToolKey
 
 
 class Known:
-    """The tools that entries may be about; made once for a world, asked for each entry."""
+    """The tools that entries may be about; made once for a world, queried for each entry."""
 
     def __init__(self, keys: Iterable[ToolKey] = ()) -> None:
         self._keys = frozenset(keys)
@@ -19,25 +19,25 @@ class Known:
                 self._longest_first.setdefault(key.server, []).append(key.tool)
 
     def key(self, server: str, name: str) -> ToolKey:
-        """The key of an entry told as `name` of `server`; without a server, of any.
+        """Return the key of an entry listed as `name` of `server`; without a server, of any.
 
-        The bare tool name, or it behind or before the server's name and separators. Told with
-        another server than its own, a tool is found by its name, if no other has that.
+        Matches the bare tool name, or the name behind or before the server's name and separators.
+        Listed with another server than its own, a tool is matched by its name, if that is unique.
         """
         if not server:
             return self._of_any(name)
-        told = ToolKey(server, name)
-        if told in self._keys:
-            return told
+        listed = ToolKey(server, name)
+        if listed in self._keys:
+            return listed
         for tool in self._longest_first.get(server, ()):
             if tool in name:
                 rest = name.replace(tool, "", 1).replace(server, "", 1)
                 if not re.search(r"[A-Za-z0-9]", rest):
                     return ToolKey(server, tool)
-        return self._of_another(name) or told
+        return self._of_another(name) or listed
 
     def _of_another(self, name: str) -> ToolKey | None:
-        """The tool that alone has that name, told with a server that has none of it."""
+        """Return the only tool with that name, listed with a server that has no such tool."""
         fit = [key for key in self._keys if key.tool and key.tool in name]
         longest = max((len(key.tool) for key in fit), default=0)
         fit = [key for key in fit if len(key.tool) == longest]

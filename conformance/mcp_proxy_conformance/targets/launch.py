@@ -1,4 +1,4 @@
-"""The programs behind the built-in operator adapter, and what differs between them."""
+"""The programs behind the built-in operator adapter, and their differences."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ QUIET = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
-    """What differs between the programs behind this adapter.
+    """The differences between the programs behind this adapter.
 
     `command` precedes `serve`; `says_address` programs choose their port and print it;
     `serves_stdio` programs speak MCP on their standard streams when they listen on `:0`;
     `host` starts a warm host that forks instances of the same program;
     `first_action_s` is how long after start the first control action has to wait, and
     `after_config_s` how long after a new config file, because a late reload may undo it;
-    `shows_config` programs show on the operator API what they have taken up of the file; not all
-    take an allow list that was left empty for one (`empty_allow_locks`).
+    `shows_config` programs show on the operator API which lists of the file are in effect; not all
+    treat an empty allow list as a lock (`empty_allow_locks`).
     """
 
     command: tuple[str, ...]
@@ -54,7 +54,7 @@ class Launch:
 
 
 def mcpproxy(binary: str) -> Launch:
-    """The real Go proxy; its times were measured on builds of 2025 and 2026."""
+    """Return the launch of the real Go proxy, with times measured on builds of 2025 and 2026."""
     return Launch(
         command=(binary,),
         says_address=False,

@@ -1,4 +1,4 @@
-"""A program that is spoken to in lines on its standard streams, and ended with its group."""
+"""A program with a line protocol on its standard streams, ended with its process group."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from mcp_proxy_conformance.wire.printed import Printed
 
 LINE_MAX = 1 << 20
 WAITING_MOST = 8
-"""Lines that nobody has asked for yet; a program that talks on has to wait."""
+"""The most unread lines; a program that prints more has to wait."""
 SLICE_S = 0.1
 LATE_S = 0.2
-"""What a program that has ended said last may take so long to come in."""
+"""Seconds in which the last output of an ended program may arrive."""
 
 
 class Ended(Exception):
@@ -45,7 +45,7 @@ class LineProgram(Process):
         return self._child.poll() is None
 
     def send(self, line: bytes) -> None:
-        """Write one line; that nobody reads it any more shows when the answer is waited for."""
+        """Write one line; if the program no longer reads, `receive` reports it."""
         assert self._child.stdin is not None
         try:
             self._child.stdin.write(line + b"\n")
@@ -54,14 +54,14 @@ class LineProgram(Process):
             self._deaf = True
 
     def receive(self, within_s: float) -> bytes:
-        """The next line.
+        """Return the next line.
 
         Raises:
-            TimeoutError: None came in so many seconds.
-            Ended: None will come.
+            TimeoutError: No line arrived in that many seconds.
+            Ended: No further line will arrive.
         """
         deadline = time.monotonic() + within_s
-        ended_at = None  # a child may hold the output of a program that has ended open
+        ended_at = None  # a child may keep the output of an ended program open
         while True:
             left = max(0.01, deadline - time.monotonic())
             try:
@@ -84,7 +84,7 @@ class LineProgram(Process):
             raise Ended(self._exit())
 
     def stray(self) -> bytes | None:
-        """A line that is already there, None when there is none."""
+        """Return a line that is already there, None without one."""
         try:
             line = self._lines.get_nowait()
         except queue.Empty:
@@ -94,7 +94,7 @@ class LineProgram(Process):
         return line
 
     def finish(self, patience_s: float) -> None:
-        """Close its standard input, and end what is left of its group after so many seconds."""
+        """Close its standard input, and end the rest of its group after that many seconds."""
         assert self._child.stdin is not None
         self._over.set()
         with contextlib.suppress(OSError, ValueError, subprocess.TimeoutExpired):
@@ -103,19 +103,19 @@ class LineProgram(Process):
         self.end()
 
     def end(self, patience_s: float = 3.0) -> None:
-        """End the group; what it still says is not kept."""
+        """End the group; its further output is dropped."""
         self._over.set()
         super().end(patience_s)
 
     def _listen(self) -> None:
         assert self._child.stdout is not None
-        with self._child.stdout as told, contextlib.suppress(OSError, ValueError):
-            while line := told.readline(LINE_MAX):
+        with self._child.stdout as stdout, contextlib.suppress(OSError, ValueError):
+            while line := stdout.readline(LINE_MAX):
                 self._keep(line)
         self._keep(None)
 
     def _keep(self, line: bytes | None) -> None:
-        """Wait for room; once the end has begun, let go."""
+        """Wait for room; once the end has begun, drop the line."""
         while not self._over.is_set():
             try:
                 self._lines.put(line, timeout=SLICE_S)

@@ -30,7 +30,7 @@ Lists = dict[str, tuple[frozenset[str], frozenset[str] | None]]
 
 
 class OperatorConfig:
-    """Our copy of the config: what a target writes into its file is never read back."""
+    """The suite's copy of the config: a target's changes to its file are never read back."""
 
     def __init__(
         self, path: Path, world: World, upstreams: Mapping[str, Upstream], base: dict[str, Any]
@@ -38,7 +38,9 @@ class OperatorConfig:
         """Lay out the servers of `world` after the general settings of `base`."""
         self._path = path
         self._base = base
-        self._servers = {one.name: _server_entry(one, upstreams[one.name]) for one in world.servers}
+        self._servers = {
+            server.name: _server_entry(server, upstreams[server.name]) for server in world.servers
+        }
 
     def write(self) -> None:
         """Replace the file in one move, so that no reader sees half of it."""
@@ -48,7 +50,7 @@ class OperatorConfig:
         os.replace(fresh, self._path)  # noqa: PTH105 - Path.replace is the same call
 
     def deny(self, server: str, tools: Sequence[str]) -> None:
-        """Lock tools: onto the deny list, or off the allow list where the server has one."""
+        """Lock tools: add them to the deny list, or remove them from the server's allow list."""
         entry = self._servers[server]
         if "enabled_tools" in entry:
             locked = set(tools)
@@ -57,12 +59,12 @@ class OperatorConfig:
             entry["disabled_tools"] = [*dict.fromkeys([*entry.get("disabled_tools", []), *tools])]
 
     def keeps_some(self, server: str, tools: Sequence[str]) -> bool:
-        """Whether the server has no allow list, or one that would keep a tool without these."""
+        """Whether the server has no allow list, or one that keeps a tool without these."""
         allowed = self._servers[server].get("enabled_tools")
         return allowed is None or bool(set(allowed) - set(tools))
 
     def permit(self, server: str, tools: Sequence[str]) -> None:
-        """Lift the config lock of these tools."""
+        """Remove the config lock of these tools."""
         entry = self._servers[server]
         if "enabled_tools" in entry:
             entry["enabled_tools"] = [*dict.fromkeys([*entry["enabled_tools"], *tools])]
@@ -72,31 +74,32 @@ class OperatorConfig:
             entry["disabled_tools"] = kept
 
     def lists(self) -> Lists:
-        """The tools denied and the only ones allowed, by server."""
+        """Return the denied tools and the only allowed ones, by server."""
         return _lists(self._servers.values())
 
     def switch(self, server: str, member: str, *, to: bool) -> None:
-        """Remember what the REST API set, so that the next whole file says so too."""
+        """Record a setting made over the REST API, so that the next whole file has it too."""
         self._servers[server][member] = to
 
 
 def listed(answer: dict[str, Any]) -> Lists | None:
-    """The same, as an operator API tells its configuration; None when it tells none."""
-    told = answer.get("data", answer)
-    told = told.get("config", told) if isinstance(told, dict) else {}
-    servers = told.get("mcpServers")
+    """Return the same from an operator API's configuration; None if it shows none."""
+    config = answer.get("data", answer)
+    config = config.get("config", config) if isinstance(config, dict) else {}
+    servers = config.get("mcpServers")
     return _lists(servers) if isinstance(servers, list) else None
 
 
 def _lists(servers: Iterable[dict[str, Any]]) -> Lists:
     return {
-        one["name"]: (frozenset(one.get("disabled_tools") or ()), _allowed(one)) for one in servers
+        server["name"]: (frozenset(server.get("disabled_tools") or ()), _allowed(server))
+        for server in servers
     }
 
 
 def _allowed(server: dict[str, Any]) -> frozenset[str] | None:
-    told = server.get("enabled_tools")
-    return None if told is None else frozenset(told)
+    tools = server.get("enabled_tools")
+    return None if tools is None else frozenset(tools)
 
 
 def _server_entry(server: Server, upstream: Upstream) -> dict[str, Any]:
@@ -121,17 +124,17 @@ CONFIG, STDIO_CONFIG = "config.json", "stdio.json"
 
 
 class Host(Protocol):
-    """Starts programs in a quicker way than by a command line."""
+    """Starts programs more quickly than by a command line."""
 
     def start(self, arguments: Sequence[str], *, env: Mapping[str, str], log: Path) -> Process:
-        """A running program with these arguments."""
+        """Return a running program with these arguments."""
 
 
 class OperatorAdapter:
-    """One target process with a config file, a data folder and a REST API of its own."""
+    """One target process with its own config file, data folder and REST API."""
 
     def __init__(self, launch: Launch, host: Host | None = None) -> None:
-        """Nothing is started yet; with a host, instances are forked from it."""
+        """Start nothing yet; with a host, instances are forked from it."""
         self._launch = launch
         self._host = host
         self._key = secrets.token_hex(16)
@@ -142,7 +145,7 @@ class OperatorAdapter:
         self._process: Process | None = None
 
     def start(self, world: World, upstreams: Mapping[str, Upstream], folder: Path) -> Access:
-        """Write the config, start the program, wait until ready, make the agents' tokens."""
+        """Write the config, start the program, wait until ready, create the agents' tokens."""
         self._folder = folder
         self._data = folder / "data"
         self._data.mkdir(mode=0o700, parents=True)
@@ -157,14 +160,14 @@ class OperatorAdapter:
         self._config.write()
         self._run(port)
         if self._launch.approve_first_contact:
-            self._untrusted = [one.name for one in world.servers if not one.trusted]
+            self._untrusted = [server.name for server in world.servers if not server.trusted]
         for agent, servers in world.agents.items():
             token = self._api.token(agent, servers)
             self._agents[agent] = {"Authorization": f"Bearer {token}"}
         return self._access()
 
     def lock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
-        """Config locks rewrite the file; the others are REST actions."""
+        """Set a lock: config locks rewrite the file, the others are REST actions."""
         self._wait_until_quiet()
         if kind == "config":
             if not (self._launch.empty_allow_locks or self._config.keeps_some(server, tools)):
@@ -185,7 +188,7 @@ class OperatorAdapter:
         return None
 
     def unlock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
-        """Lift a lock, or approve tools."""
+        """Remove a lock, or approve tools."""
         self._wait_until_quiet()
         if kind == "config":
             self._config.permit(server, tools)
@@ -211,19 +214,19 @@ class OperatorAdapter:
         return self._access()
 
     def refresh(self, server: str) -> Access | None:
-        """Ask for a discovery pass; it may do nothing while another one runs."""
+        """Request a discovery pass; it may do nothing while another one runs."""
         self._wait_until_quiet()
         self._api.server(server, "discover-tools")
         return None
 
     def counter(self) -> int:
-        """The opt-in counter of programs that show it."""
+        """Return the opt-in counter of programs that show it."""
         if not self._launch.has_counter:
             raise Unsupported("counter")
         return int(self._api.ask("GET", "/discovery/opt-ins")["count"])
 
     def indeterminate(self, server: str, tools: Sequence[str], *, on: bool) -> Access | None:
-        """Take the approvals store away from under the program, or put it back."""
+        """Remove the approvals store while the program runs, or put it back."""
         del server, tools
         if self._launch.breakable_store is None:
             raise Unsupported("indeterminate")
@@ -242,7 +245,7 @@ class OperatorAdapter:
         return self._process is not None and self._process.alive()
 
     def log(self) -> str:
-        """The tail of what the program printed."""
+        """Return the tail of the program's output."""
         return self._process.tail() if self._process else ""
 
     def stop(self) -> None:
@@ -276,7 +279,7 @@ class OperatorAdapter:
         return {"PATH": path, "HOME": home, "MCPPROXY_API_KEY": self._key} | QUIET
 
     def _run(self, port: int) -> None:
-        """Start the program; on another port if the one that was free is taken meanwhile."""
+        """Start the program; on another port if the free one was taken meanwhile."""
         for attempt in range(PORTS):
             try:
                 self._run_on(port)
@@ -310,7 +313,7 @@ class OperatorAdapter:
         return self._host.start(arguments, env=self._environment(), log=log)
 
     def _write_config(self) -> Access | None:
-        """Write the file; a program that does not take it up while it runs is restarted."""
+        """Write the file; a program that does not reload it is restarted."""
         self._config.write()
         if self._launch.serves_stdio:
             self._copy_config()
@@ -321,7 +324,7 @@ class OperatorAdapter:
         return None
 
     def _taken_up(self) -> bool:
-        """Whether the operator API shows the lists of the file within the time for a reload."""
+        """Whether the operator API shows the lists of the file within the reload time."""
         deadline = time.monotonic() + RELOAD_S
         while self._reloads:
             if self._config.lists() == listed(self._api.ask("GET", "/config")):
@@ -332,7 +335,7 @@ class OperatorAdapter:
         return False
 
     def _copy_config(self) -> None:
-        """A program beside the target may rewrite its config, so it is given its own."""
+        """Copy the config for the stdio program, which may rewrite its own copy."""
         shutil.copyfile(self._folder / CONFIG, self._folder / STDIO_CONFIG)
 
     def _wait_until_quiet(self) -> None:

@@ -16,26 +16,26 @@ from mcp_proxy_conformance.targets.adapter import AdapterError, Target, without_
 from mcp_proxy_conformance.targets.started import Started
 
 GET_S, EVERY_S = 120.0, 0.5
-"""Seconds that a target may take to be set up; between looks at the others meanwhile."""
+"""Seconds that a target may take to be set up; seconds between polls of the others meanwhile."""
 LEAD_S = 9.0
-"""How much of its time a target must have left once it is prepared, or its age does not matter."""
+"""Seconds of its lifetime that a prepared target must have left, or its age is ignored."""
 CHECK_S = 4.0
-"""How much of its time a target must have left when a check gets it for itself."""
+"""Seconds of its lifetime that a target must have left when a check gets it for itself."""
 MARGIN_S = 3.0
-"""So much more than it took to prepare a target, its successor is started before its time is up."""
+"""Seconds beyond a target's preparation time by which its successor starts before its end."""
 EARLY_S = 15.0
-"""Targets that do not last are started so long before their first use, as far as can be told."""
+"""Seconds before the estimated first use at which short-lived targets are started."""
 PACE_S, WEIGHT = 1.0, 0.2
-"""Seconds that the first checks are taken to need; what each one adds to the running mean."""
+"""Assumed seconds of the first checks; the weight of each check in the running mean."""
 ENDERS = 32
-"""So many are ended at once; each waits for a program that may heed nothing but the last signal."""
+"""Targets that are ended at once; each waits for a program that may react to SIGKILL only."""
 NEXT = "~next"
 P = TypeVar("P")
 
 
 @dataclass(frozen=True, slots=True)
 class Ready(Generic[P]):
-    """A started target, what preparing it gave, and how long both took in seconds."""
+    """A started target, the result of its preparation, and the duration of both in seconds."""
 
     started: Started
     prepared: P
@@ -43,16 +43,16 @@ class Ready(Generic[P]):
 
     @property
     def age_s(self) -> float:
-        """How long ago it was started, in seconds."""
+        """Seconds since it was started."""
         return time.monotonic() - self.started.started_at
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """One target that the run will need: the world, the place it is asked for under.
+    """One target that the run will need: its world, and the place under which it is requested.
 
-    `at` is the number of checks that come before the first that asks for it; one that is `spare`
-    is not asked for by each check of its place.
+    `at` is the number of checks before the first that requests it; a `spare` one is not requested
+    by every check of its place.
     """
 
     place: str
@@ -62,7 +62,7 @@ class Wanted:
 
 
 class Pool(Generic[P]):
-    """Starts and prepares wanted targets before they are asked for, as many as each allows."""
+    """Starts and prepares wanted targets before they are requested, as many as each allows."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class Pool(Generic[P]):
         *,
         keep: bool = False,
     ) -> None:
-        """Nothing is started until `plan` says what is wanted; `keep` spares scratch folders."""
+        """Start nothing until `plan` lists the wanted targets; `keep` keeps scratch folders."""
         self._prepare = prepare
         self._target = target
         self._scratch = scratch
@@ -86,26 +86,26 @@ class Pool(Generic[P]):
         self._lock = threading.Lock()
         self._closed = False
         self._wanted: dict[str, Wanted] = {}
-        self._asked, self._pace = 0, PACE_S
+        self._requested, self._pace = 0, PACE_S
         self._last: float | None = None
 
     def plan(self, wanted: Sequence[Wanted]) -> None:
-        """The targets in the order in which they will be asked for, those that are there too."""
-        self._queue = [one for one in wanted if one.place not in self._made]
-        self._wanted |= {one.place: one for one in wanted}
+        """List the targets in the order in which they will be requested, started ones included."""
+        self._queue = [each for each in wanted if each.place not in self._made]
+        self._wanted |= {each.place: each for each in wanted}
         self._start_ahead()
 
     def get(self, place: str, world: World, *, shared: bool = True) -> Ready[P]:
-        """The target of that place, waited for; raises AdapterError when it did not start.
+        """Return the target of that place; waits for it, raises AdapterError if it did not start.
 
-        One that is too old is ended and another started in its stead.
+        One that is too old is ended and replaced.
         """
         wanted = self._wanted.get(place)
         if wanted is None or not wanted.spare:
             self._count()
         future = self._made.get(place)
         if future is None:
-            self._queue = [one for one in self._queue if one.place != place]
+            self._queue = [each for each in self._queue if each.place != place]
             future = self._submit(place, world)
         ready = self._result(future)
         lasts = self._lasts_s(ready, 0.0 if shared else CHECK_S)
@@ -121,7 +121,7 @@ class Pool(Generic[P]):
         return ready
 
     def _result(self, future: Future[Ready[P]]) -> Ready[P]:
-        """What is started, once it is; meanwhile others grow old, too."""
+        """Return a target once it is started; meanwhile others are renewed."""
         deadline = time.monotonic() + GET_S
         while not wait([future], EVERY_S).done:
             if time.monotonic() > deadline:
@@ -132,19 +132,19 @@ class Pool(Generic[P]):
         return future.result()
 
     def _count(self) -> None:
-        """One check more; how long they take is told by how long the last ones took."""
-        self._asked += 1
+        """Count one more check, and update the mean duration from the last one."""
+        self._requested += 1
         now = time.monotonic()
         if self._last is not None:
             self._pace += WEIGHT * (now - self._last - self._pace)
         self._last = now
 
     def _ahead_s(self, wanted: Wanted) -> float:
-        """In how many seconds a target will first be asked for, as far as can be told."""
-        return max(0, wanted.at - self._asked) * self._pace
+        """Return the estimated seconds until a target is first requested."""
+        return max(0, wanted.at - self._requested) * self._pace
 
     def _lasts_s(self, ready: Ready[P], reserve_s: float = 0.0) -> float:
-        """The age up to which a target is used, with so much of its time left."""
+        """Return the age up to which a target is used, less `reserve_s`."""
         lasts = self._target.lasts_s - reserve_s
         if ready.seconds > lasts - LEAD_S:
             return math.inf  # another one would be too old as well by the time it is prepared
@@ -171,7 +171,7 @@ class Pool(Generic[P]):
         started.close()
 
     def hurry(self) -> None:
-        """Nothing will be asked for any more: begin to end every target, from any thread."""
+        """Begin to end every target: no further one will be requested; from any thread."""
         with self._lock:
             if self._closed:
                 return
@@ -209,7 +209,7 @@ class Pool(Generic[P]):
             waiting += 1
 
     def _renew(self) -> None:
-        """Start the successors of what is, or soon will be, asked for and does not last so long."""
+        """Start the successors of targets that are, or soon will be, in use and near their end."""
         for place, future in list(self._made.items()):
             wanted, ready = self._wanted.get(place), _there(future)
             if wanted is None or ready is None or place + NEXT in self._made:
@@ -238,7 +238,7 @@ class Pool(Generic[P]):
         try:
             with started.expected_alive():
                 prepared = self._prepare(started)
-        except BaseException as error:  # noqa: BLE001 - raised again, in fewer words
+        except BaseException as error:  # noqa: BLE001 - raised again, without frames
             with self._lock:
                 self._open.discard(started)
             started.log_wanted = True
@@ -248,7 +248,7 @@ class Pool(Generic[P]):
 
 
 def _there(future: Future[Ready[P]] | None) -> Ready[P] | None:
-    """The target if it is started by now."""
+    """Return the target if it is started by now."""
     if future is None or not future.done() or future.exception() is not None:
         return None
     return future.result()

@@ -1,4 +1,4 @@
-"""Child processes of targets: started in a group of their own, watched, and ended with it."""
+"""Child processes of targets: started in their own group, monitored, and ended with it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mcp_proxy_conformance.wire.program import lacking
 LOG_TAIL = 4000
 PASSING = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ETXTBSY, errno.EFAULT)
 PAUSES_S = (0.1, 0.4, 1.5)
-"""Reasons for which no program starts now and one may soon, and how long to wait in between."""
+"""Temporary reasons for a failed start, and the pauses in seconds between attempts."""
 NO_PROGRAM = "name an executable program"
 
 
@@ -32,7 +32,7 @@ class Process:
         self.pid = pid
         self._printed = printed
         self._log = log
-        self._told = output_beside(log)
+        self._output = output_beside(log)
 
     def alive(self) -> bool:
         """Whether the program still runs."""
@@ -43,17 +43,17 @@ class Process:
         return True
 
     def tail(self) -> str:
-        """The last part of what the program printed."""
+        """Return the last part of the program's output."""
         if self._printed:
-            for one in self._printed if not self.alive() else ():
-                one.drain()
-            return "".join(one.end(LOG_TAIL) for one in self._printed)
-        return "".join(_end_of(path) for path in (self._told, self._log))
+            for stream in self._printed if not self.alive() else ():
+                stream.drain()
+            return "".join(stream.end(LOG_TAIL) for stream in self._printed)
+        return "".join(_end_of(path) for path in (self._output, self._log))
 
     def first_line(self, deadline: float) -> str:
-        """The first line the program prints, waited for until the monotonic `deadline`."""
+        """Return the first line of the program's output, until the monotonic `deadline`."""
         while True:
-            text = self._told.read_text(encoding="utf-8", errors="replace")
+            text = self._output.read_text(encoding="utf-8", errors="replace")
             if "\n" in text:
                 return text.partition("\n")[0]
             self.check(deadline, "printed no address line")
@@ -62,16 +62,16 @@ class Process:
     def check(self, deadline: float, complaint: str) -> None:
         """Raise TargetNotStarted when the program has ended or the deadline has passed."""
         if not self.alive():
-            raise TargetNotStarted(f"the target {self._exit()}; {self._said()}")
+            raise TargetNotStarted(f"the target {self._exit()}; {self._log_end()}")
         if time.monotonic() > deadline:
-            raise TargetNotStarted(f"the target {complaint} in time; {self._said()}")
+            raise TargetNotStarted(f"the target {complaint} in time; {self._log_end()}")
 
-    def _said(self) -> str:
+    def _log_end(self) -> str:
         tail = self.tail().strip()
         return f"its log ends with:\n{tail}" if tail else "its log is empty"
 
     def end(self, patience_s: float = 3.0) -> None:
-        """Ask the group to end, then end it."""
+        """Ask the group to end, then kill it."""
         for number in (signal.SIGTERM, signal.SIGKILL):
             self._signal(number)
             deadline = time.monotonic() + patience_s
@@ -80,8 +80,8 @@ class Process:
             if not self.alive():
                 break
         self._signal(signal.SIGKILL)
-        for one in self._printed:
-            one.close()
+        for stream in self._printed:
+            stream.close()
 
     def _signal(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -92,17 +92,18 @@ class Process:
 
 
 class Spawned(Process):
-    """A program that was started as a child of ours."""
+    """A program that was started as a child of this process."""
 
     def __init__(self, command: Sequence[str], *, env: Mapping[str, str], log: Path) -> None:
         """Start `command` with exactly `env`; standard error goes to `log`, output beside it."""
         self._child = spawned(command, stdin=subprocess.DEVNULL, env=env)
         assert self._child.stdout is not None
         assert self._child.stderr is not None
-        told, said = self._child.stdout, self._child.stderr
+        stdout, stderr = self._child.stdout, self._child.stderr
         redactor = Redactor(credentials(words=command, environment=env))
         printed = tuple(
-            Printed(one, path, redactor) for one, path in ((told, output_beside(log)), (said, log))
+            Printed(stream, path, redactor)
+            for stream, path in ((stdout, output_beside(log)), (stderr, log))
         )
         super().__init__(self._child.pid, log, printed)
 
@@ -115,7 +116,7 @@ class Spawned(Process):
 
 
 def expect_groups() -> None:
-    """Raise TargetNotStarted where no program can be ended with all that it started."""
+    """Raise TargetNotStarted if this system cannot end a program with its children."""
     if why := lacking("a target that is started here"):
         raise TargetNotStarted(why)
 
@@ -123,7 +124,7 @@ def expect_groups() -> None:
 def spawned(
     command: Sequence[str], *, stdin: int, env: Mapping[str, str] | None = None
 ) -> subprocess.Popen[bytes]:
-    """A program of the user's in a group of its own, with pipes; raises TargetNotStarted."""
+    """Start a user's program in its own group, with pipes; raises TargetNotStarted."""
     expect_groups()
     for pause_s in (*PAUSES_S, None):
         try:
@@ -146,14 +147,14 @@ def spawned(
 def _not_started(
     command: Sequence[str], error: OSError | ValueError, *, lacks: bool
 ) -> TargetNotStarted:
-    """Why there is no process: no such program, or nothing left of the machine to start it with."""
+    """Return the error for a failed start: no such program, or a resource is exhausted."""
     reason = error.strerror if isinstance(error, OSError) else error
     repair = "free processes, files or memory of this machine" if lacks else NO_PROGRAM
     return TargetNotStarted(f"cannot start {command[0]!r}: {reason}; {repair}")
 
 
 def output_beside(log: Path) -> Path:
-    """Where standard output goes when standard error goes to `log`."""
+    """Return the path for standard output when standard error goes to `log`."""
     return log.with_suffix(".out")
 
 

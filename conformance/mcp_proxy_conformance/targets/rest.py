@@ -16,7 +16,7 @@ class OperatorApi:
     """Calls to `/api/v1` on a loopback port with one API key."""
 
     def __init__(self, port: int, api_key: str) -> None:
-        """Talk to the target's own port; no connection is made yet."""
+        """Use the target's own port; no connection is made yet."""
         self._port = port
         self._headers = {"X-API-Key": api_key, "Content-Type": "application/json"}
 
@@ -24,12 +24,12 @@ class OperatorApi:
         """Whether the target answers that it is ready."""
         try:
             status, _ = self._send("GET", "/readyz", None)
-        except (OSError, http.client.HTTPException):  # the latter: another program has the port
+        except (OSError, http.client.HTTPException):  # HTTPException: another program has the port
             return False
         return status == http.client.OK
 
     def ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
-        """One call; 409 is a legal refusal, any other failure an adapter error."""
+        """Make one call; 409 is a legal refusal, any other failure an adapter error."""
         try:
             status, text = self._send(method, "/api/v1" + path, body)
         except (OSError, http.client.HTTPException) as error:
@@ -45,16 +45,16 @@ class OperatorApi:
         return answer
 
     def tool(self, server: str, tool: str, *, enabled: bool) -> None:
-        """The user's own switch of one tool."""
+        """Set the user's switch of one tool."""
         path = f"/servers/{quote(server, safe='')}/tools/{quote(tool, safe='')}/enabled"
         self.ask("POST", path, {"enabled": enabled})
 
     def server(self, server: str, action: str, body: dict[str, Any] | None = None) -> None:
-        """An action of one server: enable, disable, quarantine, discover-tools, ..."""
+        """Apply an action to one server: enable, disable, quarantine, discover-tools, ..."""
         self.ask("POST", f"/servers/{quote(server, safe='')}/{action}", body or {})
 
     def token(self, agent: str, servers: tuple[str, ...]) -> str:
-        """A new agent token that sees these servers only."""
+        """Create an agent token that sees these servers only."""
         answer = self.ask(
             "POST",
             "/tokens",

@@ -37,12 +37,12 @@ from mcp_proxy_conformance.wire.transcript import Transcript
 
 
 def declared_part(world: World, target: Target) -> World:
-    """The world without what the target does not declare to know, by the transport asked for."""
+    """Return the world without undeclared capabilities, over the requested transport."""
     servers, agents = world.servers, world.agents
     if (transport := target.upstreams.transport) != "by stage":
-        servers = tuple(msgspec.structs.replace(one, transport=transport) for one in servers)
+        servers = tuple(msgspec.structs.replace(server, transport=transport) for server in servers)
     if "config" not in target.capabilities:
-        servers = tuple(msgspec.structs.replace(one, deny=()) for one in servers)
+        servers = tuple(msgspec.structs.replace(server, deny=()) for server in servers)
     if "agents" not in target.capabilities:
         agents = {}
     return msgspec.structs.replace(world, servers=servers, agents=agents)
@@ -53,22 +53,22 @@ EVERY_S = 0.02
 
 
 def poll(observe: Callable[[], T], until: Callable[[T], bool], within_s: float) -> T:
-    """Observe until the predicate holds or the time is up; the last observation either way."""
+    """Observe until the predicate holds or the time is up; returns the last observation."""
     deadline = time.monotonic() + within_s
     while True:
-        seen = observe()
-        if until(seen) or time.monotonic() >= deadline:
-            return seen
-        del seen  # it may be large
+        observation = observe()
+        if until(observation) or time.monotonic() >= deadline:
+            return observation
+        del observation  # it may be large
         time.sleep(EVERY_S)
 
 
 class Started:
     """A running target in its world.
 
-    `last_change` is when the operator side was last touched; `settled_from` when that was last
-    seen to be enforced: claims have the settle time from then on. `log_wanted`: what the target
-    printed is kept beside the report; `cut`: what comparisons of bytes have left out, as paths.
+    `last_change` is the time of the last operator action; `settled_from` is when it was last
+    seen to be enforced: claims have the settle time from then on. `log_wanted`: the target's output
+    is kept beside the report; `cut`: the paths that comparisons of bytes left out.
     """
 
     def __init__(
@@ -82,8 +82,8 @@ class Started:
     ) -> None:
         """Start the upstreams, then the target; raises AdapterError after cleaning up.
 
-        With `keep` its scratch folder outlives it, also when it does not start. `register` is told
-        of it before anything is waited for, so that another thread can close it.
+        With `keep` its scratch folder is kept, also if it does not start. `register` gets the
+        object before any wait, so that another thread can close it.
         """
         self.target = target
         self.world = declared_part(world, target)
@@ -119,41 +119,41 @@ class Started:
     def _start(self) -> Access:
         self.upstreams.start()
         places = {}
-        for one in self.world.servers:
-            made = UpstreamServer(
-                one.name,
-                tools=[_upstream_tool(tool) for tool in one.tools],
-                page_size=one.page_size or None,
+        for server in self.world.servers:
+            upstream = UpstreamServer(
+                server.name,
+                tools=[_upstream_tool(tool) for tool in server.tools],
+                page_size=server.page_size or None,
             )
             try:
-                self.upstreams.add(made)
+                self.upstreams.add(upstream)
             except OSError as error:
                 bind = self.target.upstreams.bind
                 raise AdapterError(
                     f"upstream servers cannot listen on {bind!r}: {error.strerror or error};"
                     " give upstreams.bind an address of this machine"
                 ) from None
-            self.servers[one.name] = made
-            places[one.name] = (
-                Upstream(command=tuple(made.command))
-                if one.transport == "stdio"
-                else Upstream(url=made.url)
+            self.servers[server.name] = upstream
+            places[server.name] = (
+                Upstream(command=tuple(upstream.command))
+                if server.transport == "stdio"
+                else Upstream(url=upstream.url)
             )
         return self.adapter.start(self.world, places, self.folder / "target")
 
     def client(self, agent: str | None = None, endpoint: str = "") -> Client:
-        """This thread's client for an agent (None: the admin) and an endpoint path."""
+        """Return this thread's client for an agent (None: the admin) and an endpoint path."""
         place = (threading.get_ident(), agent or "", endpoint)
         with self._lock:
-            found = self._clients.get(place)
-            if found is None:
+            client = self._clients.get(place)
+            if client is None:
                 headers = dict(self.access.headers)
                 if agent is not None:
                     headers |= self.access.agents[agent]
                 url = urljoin(self.access.url, endpoint) if endpoint else self.access.url
-                found = Client(url, headers=headers, transcript=self.transcript, held=self._held)
-                self._clients[place] = found
-        return found
+                client = Client(url, headers=headers, transcript=self.transcript, held=self._held)
+                self._clients[place] = client
+        return client
 
     @cached_property
     def tools(self) -> dict[ToolKey, Tool]:
@@ -162,11 +162,11 @@ class Started:
 
     @cached_property
     def known(self) -> Known:
-        """Its tools, found in whatever form the target gives their names."""
+        """The world's tools, recognised in whatever form the target gives their names."""
         return Known(self.tools)
 
     def stdio(self) -> StdioClient:
-        """A client of the target over stdio, to be closed by who asked for it."""
+        """Return a client of the target over stdio; the caller must close it."""
         if self.access.stdio is None:
             raise Unsupported("stdio")
         env = self.access.stdio_env
@@ -182,11 +182,11 @@ class Started:
 
     @property
     def settled_at(self) -> float:
-        """When, by the monotonic clock, every claim must have followed the last change."""
+        """The monotonic time at which every claim must have followed the last change."""
         return self.settled_from + self.target.settle_s
 
     def moved(self, access: Access | None) -> None:
-        """Note an operator action, and the new way in where there is one."""
+        """Record an operator action, and the new access if there is one."""
         self.last_change = self.settled_from = time.monotonic()
         self.answers.clear()
         if access is not None:
@@ -194,12 +194,12 @@ class Started:
             self.forget_clients()
 
     def lock(self, kind: LockKind, server: str, tools: Sequence[str] = ()) -> None:
-        """Lay a lock; raises Refused (what is not declared, too), Unsupported, AdapterError."""
+        """Set a lock; raises Refused (also if not declared), Unsupported, AdapterError."""
         self._expect_declared(LOCK_CAPABILITY[kind])
         self.moved(self.adapter.lock(kind, server, tools))
 
     def unlock(self, kind: LockKind, server: str, tools: Sequence[str] = ()) -> None:
-        """Lift a lock; raises as `lock`."""
+        """Remove a lock; raises as `lock`."""
         self._expect_declared(LOCK_CAPABILITY[kind])
         self.moved(self.adapter.unlock(kind, server, tools))
 
@@ -208,7 +208,7 @@ class Started:
             raise NotDeclared(f"{word} is not declared")
 
     def refresh(self, server: str) -> None:
-        """Let the target look at an upstream again."""
+        """Make the target read an upstream's tools again."""
         self._expect_declared("refresh")
         self.moved(self.adapter.refresh(server))
 
@@ -221,7 +221,7 @@ class Started:
 
     @contextlib.contextmanager
     def undetermined(self, server: str, tools: Sequence[str]) -> Iterator[None]:
-        """Meanwhile the target cannot tell why these tools are locked; mended in any case."""
+        """Make the reason of these tools' locks undeterminable in this block; always restored."""
         self.moved(self.adapter.indeterminate(server, tools, on=True))
         try:
             yield
@@ -230,7 +230,7 @@ class Started:
 
     @contextlib.contextmanager
     def expected_alive(self) -> Iterator[None]:
-        """What fails in here because the target has ended is told as that, with its log's end."""
+        """Report a failure in this block with the log's end if the target has ended."""
         try:
             yield
         except (AdapterError, Unreachable) as error:
@@ -241,7 +241,7 @@ class Started:
             raise AdapterError(f"the target ended while it was set up ({error}); {log}") from None
 
     def change_upstream(self, step: Step) -> None:
-        """Take an `add` or `change` step at the upstream; the target is not told."""
+        """Apply an `add` or `change` step at the upstream, without notifying the target."""
         self.answers.clear()
         upstream = self.servers[step.server]
         if step.add is not None:
@@ -252,7 +252,7 @@ class Started:
             )
 
     def close(self) -> None:
-        """End everything, once; the scratch folder goes too unless it is to be kept."""
+        """End everything, once; the scratch folder is removed unless it is to be kept."""
         with self._lock:
             if self._closed:
                 return

@@ -15,18 +15,18 @@ from mcp_proxy_conformance.targets.process import Process, expect_groups, output
 class WarmHost:
     """Starts instances in milliseconds instead of a third of a second each.
 
-    Every instance is a process of its own, with its own session, files, port and state; only
-    the imports are shared. The host is started with the first instance.
+    Every instance is a separate process, with its own session, files, port and state; only the
+    imports are shared. The host is started with the first instance.
     """
 
     def __init__(self, command: Sequence[str]) -> None:
-        """`command` starts the host; it is sent one JSON line for each instance."""
+        """Prepare a host that `command` starts; it gets one JSON line for each instance."""
         self._command = list(command)
         self._child: subprocess.Popen[str] | None = None
         self._lock = threading.Lock()
 
     def start(self, arguments: Sequence[str], *, env: Mapping[str, str], log: Path) -> Process:
-        """An instance with these arguments and exactly this environment."""
+        """Return an instance with these arguments and exactly this environment."""
         wanted = {
             "arguments": list(arguments),
             "environment": dict(env),
@@ -50,7 +50,7 @@ class WarmHost:
                 raise TargetNotStarted(f"the host of the reference is gone: {error!r}") from None
 
     def close(self) -> None:
-        """End the host; instances are ended by those who started them."""
+        """End the host; instances are ended by their starters."""
         with self._lock:
             child, self._child = self._child, None
         if child is not None:

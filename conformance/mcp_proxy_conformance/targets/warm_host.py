@@ -1,4 +1,4 @@
-"""The program of a warm host: it forks an instance of the reference for each line it is given.
+"""The program of a warm host: it forks an instance of the reference for each input line.
 
 A line on standard input is `{"arguments": [...], "environment": {...}, "output": F, "log": F}`;
 the answer is one line `{"pid": N}`. Each instance is a process and a process group of its own.
@@ -21,7 +21,7 @@ from mcp_proxy_reference.__main__ import main
 
 
 def host() -> None:
-    """Fork until standard input ends; what still runs then has lost its starter and is ended."""
+    """Fork until standard input ends; instances that still run have lost their starter and end."""
     running: set[int] = set()
 
     def reap(*_: object) -> None:
@@ -47,14 +47,14 @@ def host() -> None:
 
 
 def _import_the_late() -> None:
-    """Import here, once, what each instance would import with its first connection."""
+    """Import here, once, the modules that each instance would import at its first connection."""
     importlib.import_module("uvicorn.lifespan.off")
     asyncio.run(anyio.lowlevel.checkpoint())
     asyncio.run(httpx2.AsyncClient(verify=False).aclose())
 
 
 def _become(wanted: dict[str, Any]) -> None:
-    """Be an instance: a session, streams and an environment of its own, then the command line."""
+    """Become an instance: set session, streams and environment, then run the command line."""
     os.setsid()
     for number in (signal.SIGCHLD, signal.SIGINT):
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else 0)
@@ -63,7 +63,7 @@ def _become(wanted: dict[str, Any]) -> None:
     for descriptor, name in ((1, "output"), (2, "log")):
         try:
             opened = os.open(wanted[name], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        except OSError:  # whoever asked for it is gone, and its folder too
+        except OSError:  # the requesting process is gone, and its folder too
             os._exit(1)
         os.dup2(opened, descriptor)
     os.environ.clear()
@@ -73,7 +73,7 @@ def _become(wanted: dict[str, Any]) -> None:
         os._exit(0)
     except SystemExit as ended:
         os._exit(ended.code if isinstance(ended.code, int) else 1)
-    except BaseException:  # noqa: BLE001 - told as the interpreter would, then the process ends
+    except BaseException:  # noqa: BLE001 - printed as the interpreter would, then the process ends
         sys.excepthook(*sys.exc_info())
         sys.stderr.flush()
         os._exit(1)

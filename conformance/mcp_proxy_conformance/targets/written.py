@@ -1,4 +1,4 @@
-"""Where a target is described: its file as readers of a report name it, and lines in it."""
+"""The target file's path and line numbers, as readers of a report see them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from mcp_proxy_conformance.catalogue.toml_lines import TomlLines
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A target file: its path, relative to the working folder where it lies in it, with slashes.
+    """A target file: its path with slashes, relative to the working folder if inside of it.
 
-    `lines` are where each of its members begins, the first line being 1.
+    `lines` are the lines on which its members begin, counted from 1.
     """
 
     path: str
@@ -23,7 +23,7 @@ class Written:
 
 
 def written(file: Path) -> Written:
-    """The target file as a report names it."""
+    """Return the target file as a report names it."""
     whole = Path(os.path.abspath(file))  # noqa: PTH100 - links stay as they were named
     for here in (Path.cwd(), Path.cwd().resolve()):
         if whole.is_relative_to(here):
@@ -32,7 +32,7 @@ def written(file: Path) -> Written:
 
 
 def _lines(file: Path) -> dict[str, int]:
-    """The line of each member of the file; none where it cannot be read."""
+    """Return the line of each member of the file; empty if it cannot be read."""
     try:
         text = file.read_text(encoding="utf-8")
         members = tomllib.loads(text)

@@ -1,4 +1,4 @@
-"""Scripted MCP servers behind the target, and what they saw."""
+"""Scripted MCP servers behind the target, and their records of what they received."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HOMES = {"UpstreamServer": "server", "UpstreamTool": "tools", "Upstreams": "hub
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for, and no sooner: the stdio shim's process imports this package."""
+    """Import a name on first use: the stdio shim's process imports this package."""
     if name not in _HOMES:
         raise AttributeError(name)
     from importlib import import_module  # noqa: PLC0415

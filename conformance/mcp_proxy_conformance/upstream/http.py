@@ -1,4 +1,4 @@
-"""Just enough HTTP/1.1 for a scripted server, on a port that closes at once and in silence."""
+"""Minimal HTTP/1.1 for a scripted server, on a port that closes at once and silently."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 MOST_HEAD, MOST_BODY, MOST_BODIES = 64 << 10, 16 << 20, 64 << 20
-"""Bytes of a request's head, of a body, and of all bodies that are being read at one time."""
+"""The most bytes of a request's head, of a body, and of all bodies being read at one time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpRequest:
-    """One request, its body whole."""
+    """One request, with its whole body."""
 
     method: str
     path: str
@@ -28,7 +28,7 @@ class HttpRequest:
     body: bytes
 
     def header(self, name: str) -> str | None:
-        """The first header of that name in lower case."""
+        """Return the first header with that lower-case name."""
         return next((v for k, v in self.headers if k.lower() == name), None)
 
     @property
@@ -41,18 +41,18 @@ class _Bodies:
     """Counts the bytes of the bodies that all connections of this process are reading."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()  # a host has a thread of its own
+        self._lock = threading.Lock()  # a host has its own thread
         self._bytes = 0
 
     def add(self, size: int) -> None:
-        """Raise ValueError for what has no room."""
+        """Reserve bytes; raises ValueError if there is no room."""
         with self._lock:
             if self._bytes + size > MOST_BODIES:
                 raise ValueError(f"bodies of {self._bytes + size} bytes at one time")
             self._bytes += size
 
     def remove(self, size: int) -> None:
-        """Make room again."""
+        """Release bytes."""
         with self._lock:
             self._bytes -= size
 
@@ -68,7 +68,7 @@ class _Body:
         self._claimed = 0
 
     async def read(self, reader: asyncio.StreamReader, size: int) -> None:
-        """Append that many bytes; ValueError for more than a request has."""
+        """Append that many bytes; raises ValueError beyond the limit of a request."""
         if size < 0 or len(self.content) + size > MOST_BODY:
             raise ValueError(f"a body of {len(self.content) + size} bytes")
         _BODIES.add(size)
@@ -76,7 +76,7 @@ class _Body:
         self.content += await reader.readexactly(size)
 
     def close(self) -> None:
-        """Make room for others."""
+        """Release the bytes of this body."""
         _BODIES.remove(self._claimed)
 
 
@@ -84,8 +84,8 @@ async def read_request(reader: asyncio.StreamReader) -> HttpRequest:
     """Read one request.
 
     Raises:
-        asyncio.IncompleteReadError: The peer closed; between requests that is the usual end.
-        ValueError: What came is not HTTP, or longer than a request is.
+        asyncio.IncompleteReadError: The peer closed; normal between requests.
+        ValueError: The request is not HTTP, or too long.
     """
     head = await reader.readuntil(b"\r\n\r\n")
     line, *lines = head.decode("latin-1").split("\r\n")[:-2]
@@ -109,7 +109,7 @@ async def _read_chunks(reader: asyncio.StreamReader, body: _Body) -> None:
 
 
 def render_response(status: int, body: bytes, headers: tuple[tuple[str, str], ...]) -> bytes:
-    """The bytes of a response with its length."""
+    """Return the bytes of a response with its length."""
     lines = [f"HTTP/1.1 {status} {responses.get(status, '')}"]
     lines += [f"{name}: {value}" for name, value in headers]
     lines += [f"Content-Length: {len(body)}", "", ""]
@@ -123,10 +123,10 @@ _ENDED = (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionErro
 class Listener:
     """Serves each connection with `serve(reader, writer)`, which returns when it is done.
 
-    The reader refuses a line, or a head, of more bytes than `longest`.
+    The reader refuses a line, or a head, of more than `longest` bytes.
 
-    Not `asyncio.start_server`: that one reports cancelled handlers as errors, and loses a
-    connection which it is accepting while it is closed.
+    `asyncio.start_server` would report cancelled handlers as errors, and lose a connection that it
+    is accepting while it is closed.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class Listener:
         self.take(socket.create_server((host, port), family=family, backlog=BACKLOG))
 
     def take(self, listening: socket.socket) -> None:
-        """Serve the connections of a socket that listens already; it is closed with the rest."""
+        """Serve the connections of a listening socket, which is closed with the rest."""
         self._socket = listening
         listening.setblocking(False)
         self.port = listening.getsockname()[1]
@@ -167,7 +167,7 @@ class Listener:
         with contextlib.suppress(OSError):  # gone again before it was accepted
             sock, _ = listening.accept()
             sock.setblocking(False)
-            # asyncio does this only for sockets that it opened itself; without, 40 ms an answer
+            # asyncio does this only for sockets that it opened itself; otherwise answers take 40 ms
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             task = asyncio.get_running_loop().create_task(self._connection(sock))
             self._live[task] = sock
@@ -189,7 +189,7 @@ class Listener:
             await writer.wait_closed()
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        """Here, for a task that is cancelled before its first step runs no `finally`."""
+        """Close the connection here: a task cancelled before its first step runs no `finally`."""
         connection = self._live.pop(task)
         if isinstance(connection, socket.socket):
             connection.close()

@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from mcp_proxy_conformance.wire.transcript import Transcript
 
 PATIENCE = 10.0
-"""Seconds within which a listener opens or closes; both take far less than one millisecond."""
+"""Seconds for a listener to open or close; both take far less than one millisecond."""
 
 _T = TypeVar("_T")
 
 
 class Upstream(Protocol):
-    """Whatever can stand behind a target: a scripted server, or one that misbehaves."""
+    """A server behind a target: scripted, or faulty."""
 
     async def open(self, transcript: Transcript, host: str, advertised_host: str) -> None:
         """Listen."""
@@ -36,7 +36,7 @@ class Upstreams:
     Args:
         transcript: Takes every message of every server.
         host: The address to bind to.
-        advertised_host: What the servers' URLs say, if a target reaches them by another name.
+        advertised_host: The host in the servers' URLs, if a target reaches them by another name.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Upstreams:
         return self
 
     def add(self, server: _U) -> _U:
-        """Let the server listen; when this returns, it answers."""
+        """Make the server listen; when this returns, it answers."""
         self.run(server.open(self._transcript, self._host, self._advertised))
         self._added.append(server)
         return server
@@ -71,14 +71,14 @@ class Upstreams:
         self.run(server.close())
 
     def close(self) -> None:
-        """End every server and the loop. Calling it twice is harmless."""
+        """End every server and the loop; a second call is harmless."""
         loop, thread = self._loop, self._thread
         if loop is None or thread is None:
             return
         try:
             for server in self._added:
                 self.run(server.close())
-            self.run(asyncio.sleep(0))  # aborted connections give their sockets back
+            self.run(asyncio.sleep(0))  # aborted connections release their sockets
         finally:
             self._added.clear()
             self._loop = self._thread = None
@@ -93,7 +93,7 @@ class Upstreams:
         self.close()
 
     def run(self, work: Coroutine[None, None, _T]) -> _T:
-        """Await something on the servers' thread; RuntimeError if there is none."""
+        """Await a coroutine on the servers' thread; RuntimeError if the thread does not run."""
         if self._loop is None:
             work.close()
             raise RuntimeError("Upstreams was not started")

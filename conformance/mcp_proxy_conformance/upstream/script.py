@@ -1,4 +1,4 @@
-"""What a scripted server answers, over HTTP or the stdio shim."""
+"""The answers of a scripted server, over HTTP or the stdio shim."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _CACHING = b',"ttlMs":0,"cacheScope":"private"'
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scripted:
-    """The answer to one message; no body where none is due."""
+    """The answer to one message; without a body if none is due."""
 
     method: str
     status: int = 200
@@ -46,7 +46,7 @@ class _Refusal(Exception):
 
 
 class Script:
-    """A server's answers over its state; it keeps nothing of a connection."""
+    """A server's answers from its state; it keeps no state of a connection."""
 
     def __init__(self, state: ServerState, eras: Eras, *, list_changed: bool) -> None:
         self._state = state
@@ -54,7 +54,7 @@ class Script:
         self._capabilities = {"tools": {"listChanged": True} if list_changed else {}}
 
     def answer(self, raw: bytes, revision: str | None = None) -> Scripted:
-        """Answer one message. `revision` is what a header says, where there are headers."""
+        """Answer one message. `revision` is the header's, where there are headers."""
         try:
             message = json.loads(raw)
         except (ValueError, RecursionError):
@@ -79,7 +79,7 @@ class Script:
         return Scripted(method=method, body=head + b',"result":{' + result + b"}}")
 
     def _result(self, method: str, params: dict[str, Any], stateless: str | None) -> bytes:
-        """The members of the result object."""
+        """Return the members of the result object."""
         if stateless is not None and (
             stateless != era.LATEST_STATELESS or self._eras == "handshake"
         ):
@@ -101,10 +101,10 @@ class Script:
         raise _Refusal(code=era.METHOD_NOT_FOUND, message="Method not found")
 
     def _initialized(self, params: dict[str, Any]) -> bytes:
-        asked = params.get("protocolVersion")
+        requested = params.get("protocolVersion")
         if self._eras == "stateless":
-            raise self._unsupported(asked)
-        granted = asked if asked in era.HANDSHAKE_REVISIONS else era.LATEST_HANDSHAKE
+            raise self._unsupported(requested)
+        granted = requested if requested in era.HANDSHAKE_REVISIONS else era.LATEST_HANDSHAKE
         return dumps({"protocolVersion": granted, **self._identity()})[1:-1]
 
     def _listed(self, cursor: Any) -> bytes:
@@ -148,13 +148,13 @@ LIST_CHANGED = b'{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'
 
 
 def shim(port: int) -> list[str]:
-    """A command line that speaks on stdio for a loopback port, light to start, free of imports."""
+    """Return a command line that bridges stdio to a loopback port: quick to start, no imports."""
     program = Path(__file__).with_name("stdio.py")
     return [sys.executable, "-I", "-S", str(program), "--connect", f"127.0.0.1:{port}"]
 
 
 class LineServer:
-    """Answers lines by a script, and tells every session that shook hands of changed tools."""
+    """Answers lines by a script, and notifies every initialized session of changed tools."""
 
     def __init__(self, name: str, script: Script) -> None:
         self._name = name
@@ -174,11 +174,11 @@ class LineServer:
         await self._listener.open("127.0.0.1")
 
     async def close(self) -> None:
-        """End every session, and with it its shim."""
+        """End every session and its shim."""
         await self._listener.close()
 
     def announce(self) -> None:
-        """Say that the tools have changed; called on the loop."""
+        """Send the notification of changed tools; called on the loop."""
         for writer in self._sessions:
             if not writer.is_closing():
                 self._write(writer, LIST_CHANGED, "stdio list_changed")

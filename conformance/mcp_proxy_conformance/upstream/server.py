@@ -1,4 +1,4 @@
-"""A scripted MCP server: streamable HTTP on a port of its own, and stdio through a shim."""
+"""A scripted MCP server: streamable HTTP on its own port, and stdio through a shim."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class UpstreamServer(ServerState):
 
     @property
     def url(self) -> str:
-        """Where it speaks streamable HTTP."""
+        """The URL of its streamable HTTP."""
         if not self._origin:
             raise RuntimeError(f"the upstream {self.name} was not added to Upstreams")
         return f"{self._origin}{PATH}"
@@ -55,7 +55,7 @@ class UpstreamServer(ServerState):
 
     @property
     def command(self) -> list[str]:
-        """A command line that speaks for it on stdio, light to start and free of imports."""
+        """A command line that serves it on stdio, quick to start and without imports."""
         return shim(self._lines.port)
 
     async def open(self, transcript: Transcript, host: str, advertised_host: str) -> None:
@@ -74,7 +74,7 @@ class UpstreamServer(ServerState):
         await self._lines.close()
 
     def changed(self) -> None:
-        """Tell the stdio sessions. Over HTTP there is no stream to tell anyone on."""
+        """Notify the stdio sessions; over HTTP there is no stream for notifications."""
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._lines.announce)
 
@@ -83,7 +83,7 @@ class UpstreamServer(ServerState):
             await writer.drain()
 
     async def one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """Answer one request; whether the connection goes on."""
+        """Answer one request; returns whether the connection goes on."""
         request = await read_request(reader)
         method, status, body, headers = self._respond(request)
         line = f"{request.method} {request.path}"

@@ -1,4 +1,4 @@
-"""A stdio MCP server's process: it carries bytes to and from the suite, and nothing else."""
+"""The process of a stdio MCP server: it only copies bytes to and from the suite."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CHUNK = 1 << 16
 
 
 def _carry_in(sock: socket.socket) -> None:
-    """Standard input to the suite; its end is the session's end."""
+    """Copy standard input to the suite; its end ends the session."""
     try:
         while chunk := os.read(0, CHUNK):
             sock.sendall(chunk)
@@ -21,7 +21,7 @@ def _carry_in(sock: socket.socket) -> None:
 
 
 def _carry_out(sock: socket.socket) -> None:
-    """The suite to standard output."""
+    """Copy bytes from the suite to standard output."""
     try:
         while chunk := sock.recv(CHUNK):
             left = memoryview(chunk)
@@ -32,7 +32,7 @@ def _carry_out(sock: socket.socket) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Carry until either side ends; exit code 2 for a wrong command line, 3 without the suite."""
+    """Copy until either side ends; exit code 2 for a wrong command line, 3 without the suite."""
     if len(arguments) != 2 or arguments[0] != "--connect" or ":" not in arguments[1]:  # noqa: PLR2004
         sys.stderr.write("usage: stdio --connect HOST:PORT\n")
         return 2

@@ -1,4 +1,4 @@
-"""The tools of a scripted server and its counters, safe between threads."""
+"""The tools and counters of a scripted server, safe for threads."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class UpstreamTool:
     annotations: Mapping[str, Any] | None = None
 
     def render(self) -> bytes:
-        """The tool's entry in `tools/list`."""
+        """Return the tool's entry in `tools/list`."""
         entry: dict[str, Any] = {
             "name": self.name,
             "description": self.description,
@@ -41,7 +41,7 @@ class UpstreamTool:
 
 
 def render_pages(tools: Sequence[UpstreamTool], page_size: int | None) -> dict[str | None, bytes]:
-    """The members of each page's result, by the cursor that asks for it."""
+    """Return the members of each page's result, by the cursor that requests it."""
     size = page_size or max(1, len(tools))
     pages: dict[str | None, bytes] = {}
     for start in range(0, max(1, len(tools)), size):
@@ -54,7 +54,7 @@ def render_pages(tools: Sequence[UpstreamTool], page_size: int | None) -> dict[s
 
 
 class ServerState:
-    """Tools and counters. The next request sees a change; then `changed` is called."""
+    """Tools and counters. A change takes effect with the next request; then `changed` is called."""
 
     def __init__(self, name: str, tools: Iterable[UpstreamTool], page_size: int | None) -> None:
         self.name = name
@@ -73,7 +73,7 @@ class ServerState:
             return tuple(self._tools.values())
 
     def set_tools(self, tools: Iterable[UpstreamTool]) -> None:
-        """Let these be all the tools."""
+        """Replace all tools."""
         listed = tuple(tools)
         by_name = {tool.name: tool for tool in listed}
         if len(by_name) != len(listed):
@@ -94,7 +94,7 @@ class ServerState:
         description: str | None = None,
         input_schema: Mapping[str, Any] | None = None,
     ) -> None:
-        """Let a tool say something else, in its place."""
+        """Change a tool's description or schema, in its place."""
         tool = self._known(name)
         changed = replace(
             tool,
@@ -104,35 +104,35 @@ class ServerState:
         self.set_tools(changed if t.name == name else t for t in self.tools)
 
     def remove_tool(self, name: str) -> None:
-        """List a tool no more; calls of it are refused, and still counted."""
+        """Stop listing a tool; calls of it are refused, and still counted."""
         self._known(name)
         self.set_tools(t for t in self.tools if t.name != name)
 
     def calls(self, tool: str | None = None) -> int:
-        """How often a tool was called, by any name whatever; without a name, all calls."""
+        """Return how often a tool was called, by any name; without a name, all calls."""
         with self._lock:
             return self._calls.total() if tool is None else self._calls[tool]
 
     @property
     def lists(self) -> int:
-        """How often a page of the tools was asked for."""
+        """The number of requests for a page of tools."""
         with self._lock:
             return self._lists
 
     def page(self, cursor: Any) -> bytes | None:
-        """Count a request for a page and give it; nothing for an unknown cursor."""
+        """Count a request for a page and return it; None for an unknown cursor."""
         with self._lock:
             self._lists += 1
             return self._pages.get(cursor) if isinstance(cursor, str | None) else None
 
     def called(self, name: str) -> bool:
-        """Count a call; whether there is such a tool."""
+        """Count a call; returns whether the tool exists."""
         with self._lock:
             self._calls[name] += 1
             return name in self._tools
 
     def changed(self) -> None:
-        """What a server does when its tools have changed; here, nothing."""
+        """React to a change of the tools; does nothing here."""
 
     def _known(self, name: str) -> UpstreamTool:
         with self._lock:

@@ -1,1 +1,1 @@
-"""What was found: results, findings, the outcome of a run, known failures, redaction."""
+"""Verdicts: results, findings, the outcome of a run, known failures, redaction."""

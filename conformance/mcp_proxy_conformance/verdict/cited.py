@@ -1,4 +1,4 @@
-"""What a report says of a message, and of a started stage, as plain values."""
+"""Messages and started stages as a report cites them, as plain values."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Headers = tuple[tuple[str, str], ...]
 
 
 class Cited(msgspec.Struct, frozen=True, kw_only=True):
-    """A message that a result rests on, its credentials not yet taken out.
+    """A message that a result rests on, its credentials not yet redacted.
 
-    `at` is in seconds since its transcript began, `cut` how many bytes of its body are not told.
+    `at` is in seconds since its transcript began, `cut` the number of bytes left out of its body.
     """
 
     edge: Edge
@@ -28,10 +28,10 @@ class Cited(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ArmedTold(msgspec.Struct, frozen=True, kw_only=True):
-    """What arming proved of a stage: tools that were called and refused, locks that were not laid.
+    """Outcome of arming a stage: the tools called and refused, and the locks that were not laid.
 
     `skipped` are combinations that the operator side legally refused, `unproven` locks whose effect
-    was not seen; each with the reason.
+    was not observed; each with the reason.
     """
 
     called: list[str]
@@ -43,8 +43,7 @@ class ArmedTold(msgspec.Struct, frozen=True, kw_only=True):
 class StageTold(msgspec.Struct, frozen=True, kw_only=True):
     """A started stage: `place` names it alone, `name` all of its kind.
 
-    `seconds` is how long arming took; `credentials` are the headers by which the target lets
-    somebody in.
+    `seconds` is how long arming took; `credentials` are headers that grant access to the target.
     """
 
     place: str

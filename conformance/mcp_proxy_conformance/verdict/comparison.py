@@ -1,4 +1,4 @@
-"""Comparison: what was laid beside what is allowed, and the clauses that it breaks or shows."""
+"""Comparison of observed with allowed values, and the clauses that it breaks or observes."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from mcp_proxy_conformance.verdict.result import (
 MOST, WIDTH = 40, 400
 """Members and characters of a value that a report shows of a finding."""
 MOST_TEXTS, LONGEST_TEXT = 10, 2_000
-"""Texts of one result that are told whole, to be pinned as they are, and characters of one."""
+"""Texts of one result that are kept whole, to be pinned as they are, and characters of one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Open:
-    """What could not be judged: the clauses, the reason in one sentence, and its cause."""
+    """An open judgement: its clauses, the reason in one sentence, and its cause."""
 
     clauses: tuple[str, ...]
     reason: str
@@ -41,7 +41,7 @@ class Broken(AssertionError):
 
 @dataclass(slots=True)
 class Comparison:
-    """Everything that one act of judging compared.
+    """All comparisons of one act of judging.
 
     `observed` counts for each clause the comparisons that looked at it and found no difference,
     `looked` all comparisons.
@@ -56,8 +56,8 @@ class Comparison:
         self, path: str, observed: Any, allowed: Collection[Any], *,
         breaks: Iterable[str], shows: Iterable[str] | None = None,
     ) -> None:  # fmt: skip
-        """The observation is exactly one of the allowed values, of the same JSON type."""
-        holds = any(same(observed, one) for one in allowed)
+        """Require the observation to be one of the allowed values, of the same JSON type."""
+        holds = any(same(observed, value) for value in allowed)
         wanted = next(iter(allowed)) if len(allowed) == 1 else sorted(allowed, key=str)
         self.truth(path, observed, holds=holds, allowed=wanted, breaks=breaks, shows=shows)
 
@@ -65,32 +65,35 @@ class Comparison:
         self, path: str, observed: Any, *, holds: bool, allowed: Any,
         breaks: Iterable[str], shows: Iterable[str] | None = None,
     ) -> None:  # fmt: skip
-        """The observation meets a condition, which `allowed` tells.
+        """Require the observation to meet a condition, which `allowed` describes.
 
-        `breaks`: the clauses that it breaks where it does not; `shows`: those that are observed
-        where it does, the same unless others are named.
+        `breaks`: the clauses that it breaks if it does not; `shows`: those that are observed if it
+        does, the same unless others are named.
         """
         self.looked += 1
         clauses = tuple(dict.fromkeys(breaks))
         if not holds:
-            found = Finding(path=path, clauses=clauses, allowed=allowed, observed=observed)
-            self.findings.append(found)
+            finding = Finding(path=path, clauses=clauses, allowed=allowed, observed=observed)
+            self.findings.append(finding)
             return
         self.observed.update(set(clauses if shows is None else shows))
 
     def unread(self, path: str, text: str, clauses: Iterable[str]) -> None:
-        """A text could not be read: nothing is said of these clauses until its author pins it."""
+        """Leave these clauses open, since a text could not be read; its author can pin it."""
         reason = f"{path}: unrecognised text, pin it with its class: {text!r}"
         self.open.append(Open(clauses=tuple(clauses), reason=reason, cause="unread_text"))
 
     def add(self, other: Comparison, where: str = "") -> None:
-        """What was compared elsewhere, its paths marked with the place."""
+        """Add another comparison, with the place appended to its paths."""
         self.findings += [
-            msgspec.structs.replace(one, path=f"{one.path}{where}") for one in other.findings
+            msgspec.structs.replace(finding, path=f"{finding.path}{where}")
+            for finding in other.findings
         ]
         self.observed.update(other.observed)
         self.looked += other.looked
-        self.open += [replace(one, reason=f"{one.reason}{where}") for one in other.open]
+        self.open += [
+            replace(unsettled, reason=f"{unsettled.reason}{where}") for unsettled in other.open
+        ]
 
     @property
     def is_empty(self) -> bool:
@@ -100,10 +103,12 @@ class Comparison:
     @property
     def broken(self) -> tuple[str, ...]:
         """The clauses that findings name, in order."""
-        return tuple(dict.fromkeys(clause for one in self.findings for clause in one.clauses))
+        return tuple(
+            dict.fromkeys(clause for finding in self.findings for clause in finding.clauses)
+        )
 
     def leaving_open(self, clauses: Iterable[str], reason: str) -> Comparison:
-        """This comparison, those of the clauses open that it does not find broken itself."""
+        """Leave open those of the clauses that this comparison does not find broken."""
         if rest := {*clauses} - {*self.broken}:
             unsettled = Open(clauses=tuple(sorted(rest)), reason=reason, cause="other_clause")
             self.open.append(unsettled)
@@ -129,10 +134,10 @@ class Comparison:
 
 @dataclass(slots=True)
 class Watch:
-    """What one call of a check left to its judge.
+    """State that one call of a check leaves to its judge.
 
-    `sides` are operator, left and right of a failing assertion; `comparison` is what it concluded;
-    `unread` and `pinned` are texts that it judged, each once.
+    `sides` are operator, left and right of a failing assertion; `comparison` is the concluded one;
+    `unread` and `pinned` are the distinct texts that it judged.
     """
 
     sides: tuple[str, Any, Any] | None = None
@@ -146,7 +151,7 @@ _WATCH: ContextVar[Watch] = ContextVar("watch")
 
 @contextmanager
 def watched() -> Iterator[Watch]:
-    """What the check that is called in this block leaves to its judge."""
+    """Watch the check that is called in this block, for its judge."""
     watch = Watch()
     token = _WATCH.set(watch)
     try:
@@ -162,7 +167,7 @@ def compared(op: str, left: object, right: object) -> None:
 
 
 def note_text(text: str, status: str, *, pinned: bool) -> None:
-    """Note a text that the check being called cannot read, or takes for what is declared of it."""
+    """Note a text that the check being called cannot read, or that it accepts as declared."""
     watch = _WATCH.get(None)
     if watch is not None and len(text) <= LONGEST_TEXT:
         noted = watch.pinned if pinned else watch.unread
@@ -171,13 +176,15 @@ def note_text(text: str, status: str, *, pinned: bool) -> None:
 
 
 def of_sides(sides: tuple[str, Any, Any] | None, clauses: tuple[str, ...]) -> tuple[Finding, ...]:
-    """The findings of a failing assertion in a check of these clauses: one for each member."""
+    """Return the findings of a failing assertion in a check of these clauses: one per member."""
     if sides is None:
         return (Finding(path="", clauses=clauses),)
     op, left, right = sides
     if op == "==" and isinstance(left, Mapping) and isinstance(right, Mapping):
         names = [
-            one for one in {**right, **left} if not same(left.get(one, ...), right.get(one, ...))
+            name
+            for name in {**right, **left}
+            if not same(left.get(name, ...), right.get(name, ...))
         ]
         if names:
             return tuple(
@@ -193,9 +200,9 @@ def of_sides(sides: tuple[str, Any, Any] | None, clauses: tuple[str, ...]) -> tu
 
 
 def same(left: Any, right: Any) -> bool:
-    """Whether two values are equal, JSON types included: neither is 1 true, nor 1.0 the integer."""
+    """Whether two values are equal, JSON types included: 1 is neither true nor 1.0."""
     if isinstance(left, Mapping) and isinstance(right, Mapping):
-        return left.keys() == right.keys() and all(same(left[one], right[one]) for one in left)
+        return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
     if isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
         return len(left) == len(right) and all(map(same, left, right))
     plain = (bool, int, float)
@@ -205,7 +212,7 @@ def same(left: Any, right: Any) -> bool:
 
 
 def plain(finding: Finding) -> Finding:
-    """The finding as a report can hold it: its sides as JSON values, long ones cut."""
+    """Return the finding as a report can hold it: its sides as JSON values, long ones cut."""
     return msgspec.structs.replace(
         finding, allowed=_json(finding.allowed), observed=_json(finding.observed)
     )

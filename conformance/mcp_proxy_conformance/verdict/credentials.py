@@ -1,4 +1,4 @@
-"""Credentials: where they stand in URLs, headers, the environment and the words of a command."""
+"""Credentials in URLs, headers, the environment and the words of a command."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HARMLESS = frozenset(
     {"accept", "accept-language", "content-type", "user-agent", "origin", "referer",
      "mcp-protocol-version", "mcp-method", "mcp-name"}
 )  # fmt: skip
-"""Headers whose values are no credentials."""
+"""Headers whose values are not credentials."""
 SECRET_NAME = re.compile(
     r"(?:^|[^a-z])(?:key|code|sig|auth|jwt|pw|pat)(?:$|[^a-z])"
     r"|(?:^|[^a-z])(?:pass|creds?|dsn)(?:$|[^a-z])|token|secret|passw|passphrase|passwd|pwd|credential"
@@ -21,7 +21,7 @@ SECRET_NAME = re.compile(
 )
 LEAST_OF_ENVIRONMENT = 8
 PLACES = ("PWD", "OLDPWD", "SSH_AUTH_SOCK")
-"""Variables that only sound like secrets."""
+"""Variables whose names merely resemble those of secrets."""
 
 
 def credentials(
@@ -31,14 +31,14 @@ def credentials(
     url: str = "",
     headers: Sequence[Mapping[str, str]] = (),
 ) -> Iterator[str]:
-    """Every credential in these places, and the parts of it that give it away.
+    """Yield every credential in these places, and the parts of it that give it away.
 
-    `words` are a command line; no `environment` is that of this process.
+    `words` are a command line; `environment` is that of this process by default.
     """
     environment = os.environ if environment is None else environment
     yield from _of_url(url)
-    for one in headers:
-        for name, value in one.items():
+    for fields in headers:
+        for name, value in fields.items():
             yield from () if name.lower() in HARMLESS else _of_value(value)
     for name, value in environment.items():
         yield from _of_url(value) if "://" in value else ()
@@ -68,12 +68,12 @@ def _of_url(url: str) -> Iterator[str]:
     for name, value in members:
         if SECRET_NAME.search(name):
             yield value
-            found = re.search(rf"(?:^|&){re.escape(name)}=([^&]*)", parts.query)
-            yield from [found[1]] if found else []
+            match = re.search(rf"(?:^|&){re.escape(name)}=([^&]*)", parts.query)
+            yield from [match[1]] if match else []
 
 
 def _of_value(value: str) -> Iterator[str]:
-    """A header's value, the words after its scheme, and what a cookie or a password holds."""
+    """Yield a header's value, the words after its scheme, and what a cookie or password holds."""
     yield value
     scheme, space, rest = value.partition(" ")
     if space:

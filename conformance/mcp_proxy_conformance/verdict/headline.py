@@ -25,20 +25,20 @@ from mcp_proxy_conformance.verdict.result import ClauseVerdict
 def outcome(
     run: RunRecord, clauses: Sequence[ClauseVerdict], waivers: Sequence[Waiver] = ()
 ) -> Outcome:
-    """Precedence 130 > 70 > 2 > 1 > 3 > 5 > 4 > 0; advisory clauses never count.
+    """Conclude by the precedence 130 > 70 > 2 > 1 > 3 > 5 > 4 > 0; advisory clauses never count.
 
     A waived clause counts for the floor, which then is not passed but excused: the headline of a
     run with deviations never says that the target is conformant.
     """
-    firm = [one for one in clauses if one.judgement == "F"]
+    firm = [clause for clause in clauses if clause.judgement == "F"]
     errors = [
-        one
-        for one in run.state.results
-        if one.verdict == "error" and (one.judgement == "F" or one.blame == "suite")
+        result
+        for result in run.state.results
+        if result.verdict == "error" and (result.judgement == "F" or result.blame == "suite")
     ]
-    blamed = {one.blame for one in errors}
-    failed = [one.id for one in firm if one.verdict == "fail"]
-    open_ = [one.id for one in firm if one.verdict in ("inconclusive", "error")]
+    blamed = {result.blame for result in errors}
+    failed = [clause.id for clause in firm if clause.verdict == "fail"]
+    open_ = [clause.id for clause in firm if clause.verdict in ("inconclusive", "error")]
     if run.state.interrupted:
         return Outcome("interrupted", INTERRUPTED, "the run was interrupted; the report is partial")
     if run.state.faults:
@@ -48,10 +48,10 @@ def outcome(
     ):
         return run.state.stopped
     if "suite" in blamed:
-        first = next(one for one in errors if one.blame == "suite")
+        first = next(result for result in errors if result.blame == "suite")
         return Outcome("fault of the suite", FAULT, f"{first.check}: {_last(first.reason)}")
     if "declaration" in blamed:
-        first = next(one for one in errors if one.blame == "declaration")
+        first = next(result for result in errors if result.blame == "declaration")
         return Outcome("error in the declaration", DECLARATION, first.reason)
     if errors and not failed:
         return broke(errors[0].reason)
@@ -66,40 +66,40 @@ def outcome(
         return Outcome("stale deviation", STALE, f"{gone[0]}{more}")
     if why := _lacks(run, clauses, open_):
         return Outcome("incomplete", INCOMPLETE, why)
-    excused = [one.id for one in firm if one.verdict == "waived"]
+    excused = [clause.id for clause in firm if clause.verdict == "waived"]
     return _deviating(run, excused, waivers) if excused else run.green
 
 
 def _lacks(run: RunRecord, clauses: Sequence[ClauseVerdict], open_: list[str]) -> str:
-    """Why nothing is said of a target that breaks no clause; empty when enough was seen."""
+    """Return why a target that breaks no clause is not judged; empty if enough was observed."""
     missing = sorted(set(run.profile.floor.capabilities) - run.target.capabilities)
     if missing:
         return f"the floor asks for {', '.join(missing)}, which the target does not declare"
     if open_:
         return run.unsettled or f"not settled: {', '.join(open_)}"
-    reached = {one.id for one in clauses if one.verdict in ("pass", "waived")}
-    below = [one for one in run.profile.floor.passes if one not in reached]
+    reached = {clause.id for clause in clauses if clause.verdict in ("pass", "waived")}
+    below = [clause_id for clause_id in run.profile.floor.passes if clause_id not in reached]
     return f"the floor wants a pass of {', '.join(below)}" if below else ""
 
 
 def _deviating(run: RunRecord, excused: list[str], waivers: Sequence[Waiver]) -> Outcome:
-    """What a run comes to in which nothing but known failures was found."""
-    number = sum(one.state == "used" for one in waivers)
+    """Outcome of a run whose only failures are waived."""
+    number = sum(waiver.state == "used" for waiver in waivers)
     word = "deviation" if number == 1 else "deviations"
-    floor = [one for one in excused if one in run.profile.floor.passes]
-    told = f"; of the floor: {', '.join(floor)}" if floor else ""
+    floor = [clause_id for clause_id in excused if clause_id in run.profile.floor.passes]
+    suffix = f"; of the floor: {', '.join(floor)}" if floor else ""
     return Outcome(
-        f"passes with {number} {word}", CONFORMANT, f"waived: {', '.join(excused)}{told}"
+        f"passes with {number} {word}", CONFORMANT, f"waived: {', '.join(excused)}{suffix}"
     )
 
 
 def _of_a_part(clauses: Sequence[ClauseVerdict]) -> str:
-    """What the clauses that were looked at came to."""
-    seen = [one for one in clauses if one.results]
-    counts = Counter(one.verdict for one in seen if one.judgement == "F")
-    told = ", ".join(f"{number} {word}" for word, number in counts.most_common())
-    told = told or ("advisory ones alone" if seen else "none")
-    return f"of the clauses that were asked for: {told}"
+    """Summarise the verdicts of the clauses that were looked at."""
+    judged = [clause for clause in clauses if clause.results]
+    counts = Counter(clause.verdict for clause in judged if clause.judgement == "F")
+    summary = ", ".join(f"{number} {word}" for word, number in counts.most_common())
+    summary = summary or ("advisory ones alone" if judged else "none")
+    return f"of the clauses that were asked for: {summary}"
 
 
 def _last(reason: str) -> str:

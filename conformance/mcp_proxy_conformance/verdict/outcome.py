@@ -13,7 +13,7 @@ WORST_FIRST = (
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a run comes to: its headline, its exit code, and the reason in one sentence."""
+    """The end of a run: its headline, its exit code, and the reason in one sentence."""
 
     headline: str
     exit: int
@@ -21,7 +21,7 @@ class Outcome:
 
 
 def broke(why: str) -> Outcome:
-    """Outcome of a run whose target or adapter could not be used any further."""
+    """Return the outcome of a run whose target or adapter could not be used any further."""
     return Outcome("target or adapter broke", BROKEN, why)
 
 

@@ -23,17 +23,17 @@ class Shard(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """As users write it."""
+        """The part as users write it, e.g. 1/3."""
         return f"{self.number}/{self.of}"
 
 
 @dataclass(slots=True, kw_only=True)
 class RunState:
-    """What a run has come to so far: it grows by results, and by how the run ended.
+    """The state of a run so far: its results, and how it ended.
 
     `stages` are those whose targets have been ended elsewhere, `messages` the cited ones by name.
-    `narrowed`: a part of the profile was left out; `asked`: the clauses that were asked for alone,
-    None where none were named; `missing`: parts that nobody handed over.
+    `narrowed`: a part of the profile was left out; `asked`: the only clauses that were asked for,
+    None if none were named; `missing`: parts that nobody handed over.
     """
 
     results: list[Result] = field(default_factory=list)
@@ -51,7 +51,7 @@ class RunState:
 
     @property
     def partial(self) -> str:
-        """That a part of the profile was left out, and why; empty where none was."""
+        """Why a part of the profile was left out; empty if none was."""
         left_out = "the rest of the profile was left out" if self.narrowed else ""
         return self.missing or (f"this is the part {self.shard.name}" if self.shard else left_out)
 
@@ -63,7 +63,7 @@ class RunState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetFacts:
-    """What a report says of the target; `lines` are places in the target file, by member."""
+    """Facts of the target for its report; `lines` are lines of the target file, by member."""
 
     kind: str
     version: str = ""
@@ -74,12 +74,11 @@ class TargetFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRecord:
-    """A run as its report sees it.
+    """A run as its report needs it.
 
-    `beyond`: clauses of which nothing is said, whatever cites them; `credentials`: headers by
-    which the target lets somebody in, besides those of the stages; `unsettled`: why the run is
-    incomplete that leaves clauses open, empty where their names say it; `requests`: how many were
-    sent, where that is counted.
+    `beyond`: clauses that are not judged, whatever cites them; `credentials`: headers that grant
+    access to the target, besides those of the stages; `unsettled`: why a run that leaves clauses
+    open is incomplete, empty if their names say it; `requests`: the number sent, if counted.
     """
 
     profile: Profile
@@ -96,7 +95,7 @@ class RunRecord:
 
 
 def not_declared(needs: Iterable[str], capabilities: frozenset[str]) -> NotApplicable | None:
-    """The first of these capabilities that is not declared, as a reason."""
+    """Return the first of these capabilities that is not declared, as a reason."""
     for word in needs:
         if word not in capabilities:
             return NotApplicable(f"{word} is not declared", cause="not_declared")
@@ -104,7 +103,7 @@ def not_declared(needs: Iterable[str], capabilities: frozenset[str]) -> NotAppli
 
 
 def beyond(profile: Profile, capabilities: frozenset[str]) -> dict[str, NotApplicable]:
-    """The clauses of a profile that are of capabilities that a target does not declare."""
+    """Return the clauses of a profile whose capabilities the target does not declare."""
     needs = {clause: catalogue().clause(clause).capability for clause in profile.clauses}
-    every = {clause: not_declared(words, capabilities) for clause, words in needs.items()}
-    return {clause: why for clause, why in every.items() if why is not None}
+    reasons = {clause: not_declared(words, capabilities) for clause, words in needs.items()}
+    return {clause: why for clause, why in reasons.items() if why is not None}

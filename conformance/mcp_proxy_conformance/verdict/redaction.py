@@ -1,4 +1,4 @@
-"""Redaction and escaping: secrets taken out, control characters made inert."""
+"""Redaction of secrets, and escaping of control characters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BITS_OF_A_BYTE, BITS_OF_A_LETTER = 8, 6
 
 
 def in_base64(raw: bytes, encode: Callable[[bytes], bytes] = base64.b64encode) -> Iterator[str]:
-    """The letters that stand for these bytes whatever stands before and behind them."""
+    """Yield the letters that encode these bytes, whatever precedes and follows them."""
     for before in range(3):
         letters = encode(bytes(before) + raw).decode()
         first = math.ceil(before * BITS_OF_A_BYTE / BITS_OF_A_LETTER)
@@ -23,10 +23,10 @@ def in_base64(raw: bytes, encode: Callable[[bytes], bytes] = base64.b64encode) -
 
 REDACTED = "(redacted)"
 LEAST, LEAST_ENCODED = 4, 6
-"""Characters; a shorter secret would be found in any text, and so would its shorter encodings."""
+"""Characters; a shorter secret, or a shorter encoding of one, would be found in any text."""
 FRAGMENT, GRAM, MOST_PLACES = 12, 6, 8
-"""Characters of a secret that are as secret as the whole, since what is told of an answer may have
-been cut; how they are looked for, and at how many places of a secret that repeats itself."""
+"""Characters of a secret that are as secret as the whole, since a shown answer may have been cut;
+characters by which they are looked for, and places that are kept of a repetitive secret."""
 OURS = frozenset(
     {"check", "case", "clauses", "judgement", "verdict", "blame", "stage", "id", "format", "exit",
      "direction", "edge", "profile", "suite", "headline"}
@@ -35,42 +35,42 @@ OURS = frozenset(
 
 
 class Redactor:
-    """Replaces what is secret in texts and in JSON values, and every long fragment of it."""
+    """Replaces secrets, and every long fragment of one, in texts and in JSON values."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        """The secrets, as they were given; those of fewer than four characters are let stand."""
+        """Keep the secrets of at least four characters; shorter ones are not redacted."""
         secrets = [secret for secret in secrets if len(secret) >= LEAST]
         forms = {form for secret in secrets for form in _forms(secret)}
         longest_first = sorted(forms, key=lambda form: (-len(form), form))
         self._found = re.compile("|".join(map(re.escape, longest_first))) if forms else None
         self._grams: dict[str, list[tuple[str, int]]] = {}
-        for form in sorted(one for one in forms if len(one) >= FRAGMENT):
+        for form in sorted(form for form in forms if len(form) >= FRAGMENT):
             for at in range(len(form) - GRAM + 1):
                 places = self._grams.setdefault(form[at : at + GRAM], [])
                 if sum(known == form for known, _ in places) < MOST_PLACES:
                     places.append((form, at))
 
-    def text(self, told: str) -> str:
-        """The text without any form of a secret, and without fragments of one."""
+    def text(self, text: str) -> str:
+        """Return the text without any form of a secret, and without fragments of one."""
         if self._found is None:
-            return told
-        return self._without_fragments(self._found.sub(REDACTED, told))
+            return text
+        return self._without_fragments(self._found.sub(REDACTED, text))
 
-    def _without_fragments(self, told: str) -> str:
-        """A fragment of twelve characters holds six that begin at a multiple of six."""
+    def _without_fragments(self, text: str) -> str:
+        """Redact fragments: one of 12 characters holds six that begin at a multiple of six."""
         kept, done, at = list[str](), 0, 0
-        while at <= len(told) - GRAM:
-            found = self._grams.get(told[at : at + GRAM])
-            start, end = _widest(told, at, found) if found else (at, at)
+        while at <= len(text) - GRAM:
+            places = self._grams.get(text[at : at + GRAM])
+            start, end = _widest(text, at, places) if places else (at, at)
             if end - start < FRAGMENT:
                 at += GRAM
                 continue
-            kept += [told[done : max(start, done)], REDACTED]
+            kept += [text[done : max(start, done)], REDACTED]
             done, at = end, end + -end % GRAM
-        return "".join([*kept, told[done:]])
+        return "".join([*kept, text[done:]])
 
     def tree(self, value: Any) -> Any:
-        """The JSON value without them, members' names included."""
+        """Return the JSON value without secrets, members' names included."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, Mapping):
@@ -87,29 +87,29 @@ NOTHING_SECRET = Redactor()
 def _words(value: Any) -> bool:
     """Whether the value is a word, or a list of words."""
     return isinstance(value, str) or (
-        isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
+        isinstance(value, list | tuple) and all(isinstance(word, str) for word in value)
     )
 
 
-def _widest(told: str, at: int, places: Sequence[tuple[str, int]]) -> tuple[int, int]:
-    """Where the longest fragment begins and ends of those that hold the six characters there."""
+def _widest(text: str, at: int, places: Sequence[tuple[str, int]]) -> tuple[int, int]:
+    """Return begin and end of the longest fragment that holds the six characters at `at`."""
     spans = []
     for form, place in places:
         before = after = 0
-        while before < min(at, place) and told[at - before - 1] == form[place - before - 1]:
+        while before < min(at, place) and text[at - before - 1] == form[place - before - 1]:
             before += 1
-        most = min(len(told) - at, len(form) - place)
-        while after < most and told[at + after] == form[place + after]:
+        most = min(len(text) - at, len(form) - place)
+        while after < most and text[at + after] == form[place + after]:
             after += 1
         spans.append((at - before, at + after))
     return max(spans, key=lambda span: span[1] - span[0])
 
 
 def _forms(secret: str) -> Iterator[str]:
-    """The secret, and how it looks where something has encoded it."""
+    """Yield the secret as it is, and in each of its encodings."""
     raw = secret.encode("utf-8", "replace")
-    every = "".join(f"%{byte:02X}" for byte in raw)
-    encoded = {quote(secret, safe="", errors="replace"), quote(secret, errors="replace"), every}
+    escaped = "".join(f"%{byte:02X}" for byte in raw)
+    encoded = {quote(secret, safe="", errors="replace"), quote(secret, errors="replace"), escaped}
     encoded |= {quote_plus(secret, errors="replace"), *(_in_base64(raw))}
     encoded |= {quote(form, safe="") for form in _in_base64(raw)}
     yield secret
@@ -117,13 +117,13 @@ def _forms(secret: str) -> Iterator[str]:
     yield json.dumps(secret, ensure_ascii=False)[1:-1]
     yield repr(secret)[1:-1]
     for form in encoded:
-        yield from (form, re.sub("%[0-9A-F]{2}", lambda found: found[0].lower(), form))
+        yield from (form, re.sub("%[0-9A-F]{2}", lambda match: match[0].lower(), form))
 
 
 def _in_base64(raw: bytes) -> Iterator[str]:
-    """Those that are long enough to be found, in both alphabets."""
+    """Yield the encodings that are long enough to be found, in both alphabets."""
     for encode in (base64.b64encode, base64.urlsafe_b64encode):
-        yield from (told for told in in_base64(raw, encode) if len(told) >= LEAST_ENCODED)
+        yield from (letters for letters in in_base64(raw, encode) if len(letters) >= LEAST_ENCODED)
 
 
 _ACTIVE = re.compile(
@@ -134,19 +134,19 @@ _ACTIVE = re.compile(
 
 def inert(text: str) -> str:
     """Show every control and direction character as its escape; line breaks and tabs stay."""
-    return _ACTIVE.sub(lambda found: found.group().encode("unicode_escape").decode(), text)
+    return _ACTIVE.sub(lambda match: match.group().encode("unicode_escape").decode(), text)
 
 
 _COMMAND = re.compile(r"^(\s*):(?=:)|#(?=#(?:\[|vso\[))", re.MULTILINE)
 
 
 def disarmed(text: str) -> str:
-    """The text without a line that a CI would obey: `::error::`, `##[…]` and `##vso[…]`."""
-    return _COMMAND.sub(lambda found: f"{found[1]}\\:" if found[1] is not None else "#\\", text)
+    """Escape the start of a line that a CI would obey: `::error::`, `##[…]` and `##vso[…]`."""
+    return _COMMAND.sub(lambda match: f"{match[1]}\\:" if match[1] is not None else "#\\", text)
 
 
 def encodable(value: Any) -> Any:
-    """The JSON value with its halves of surrogate pairs as escapes."""
+    """Return the JSON value with halves of surrogate pairs as escapes."""
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode("utf-8")
     if isinstance(value, dict):
@@ -157,5 +157,5 @@ def encodable(value: Any) -> Any:
 
 
 def first_line(text: str) -> str:
-    """The first line of a text, for a table."""
+    """Return the first line of a text, for a table."""
     return text.partition("\n")[0]

@@ -43,13 +43,13 @@ HINTS: Mapping[Cause, str] = {
     "unread_answer": "an answer that the protocol and the names under `surface` in the target file"
     " allow",
 }
-"""What would settle a thing, by its cause."""
+"""The repair of an unsettled result, by its cause."""
 
 
 class Inconclusive(Exception):
     """The control failed: what the check would judge was not shown to be observable.
 
-    `hint` says what would settle it; where it is empty, that of the cause holds.
+    `hint` names the repair; it defaults to that of the cause.
     """
 
     def __init__(self, reason: str, *, cause: Cause = "control", hint: str = "") -> None:
@@ -59,7 +59,7 @@ class Inconclusive(Exception):
 
 
 class LockText(msgspec.Struct, frozen=True, kw_only=True):
-    """A text of the target, names in it masked, and the status that it was told for."""
+    """A text of the target, names in it masked, and the status that it was given for."""
 
     status: str
     text: str
@@ -81,9 +81,9 @@ class NotApplicable(Exception):
 
 
 class Misshapen(Exception):
-    """The target's answer has not the shape that its surface names: the target's fault.
+    """The target's answer lacks the shape that its surface names: the target is to blame.
 
-    `clauses` are those that the shape breaks; where there are none, nothing was observed.
+    `clauses` are those that the shape breaks; if there are none, nothing was observed.
     """
 
     def __init__(self, reason: str, *clauses: str) -> None:
@@ -102,7 +102,7 @@ class DeclarationFault(Exception):
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """One difference, about one tool, server or direction.
 
-    `path` says where it was seen, `clauses` are those that it breaks.
+    `path` is the place of the observation, `clauses` are those that it breaks.
     """
 
     path: str
@@ -112,7 +112,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClauseVerdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What the results come to for a clause; `results` is how many say something of it."""
+    """The verdict on a clause; `results` is the number of results that mention the clause."""
 
     id: str
     judgement: Judgement
@@ -123,14 +123,14 @@ class ClauseVerdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """What one check (or one case of it) found; `messages` are transcript ids of its stage.
+    """The result of a check, or of one case of it; `messages` are transcript ids of its stage.
 
     `clauses` are those that the verdict is about: the broken ones of a failure, the observed ones
     of a pass, else those that were not settled. `observed` are the clauses that hold, whatever the
-    verdict; `unseen` those that the check cites and of which it says nothing. `hint` is what would
-    settle what is open. `cut` are the members that were not compared, since they move between equal
-    requests. `unread` are the texts that could not be read, `pinned` those that were taken for what
-    the target file says.
+    verdict; `unseen` those that the check cites but says nothing of. `hint` is the repair of an
+    open result. `cut` are the members that were not compared, since they change between equal
+    requests. `unread` are the texts that could not be read, `pinned` those that were accepted as
+    the target file pins them.
     """
 
     check: str
@@ -156,11 +156,11 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """The check, with its case in brackets; as `--check` takes it."""
+        """The check, with its case in brackets, as `--check` takes it."""
         return f"{self.check}[{self.case}]" if self.case else self.check
 
     def of(self, clause: str) -> Verdict | None:
-        """What this result says of a clause; None when it says nothing."""
+        """Return this result's verdict on a clause; None if it has none."""
         if clause in self.clauses:
             return self.verdict
         return "pass" if clause in self.observed else None
@@ -172,5 +172,5 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict | None:
-    """The verdict of a clause from its results; None when there are none."""
+    """Return the worst of these verdicts; None if there are none."""
     return min(verdicts, key=WORST_FIRST.index, default=None)

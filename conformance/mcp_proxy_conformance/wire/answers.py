@@ -1,4 +1,4 @@
-"""Which of the messages that came back is the answer, and which are none."""
+"""Recognition of the answer to a request among the messages that arrive."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ REDIRECTED = range(300, 400)
 
 
 class Awaited:
-    """The answer to one request: looked for in a stream as it comes, or in a whole body.
+    """The answer to one request, searched for in a stream as it arrives, or in a body.
 
-    `late` are the ids of requests that were given up: answers to them are passed over.
+    `late` are the ids of abandoned requests: answers to them are skipped.
     """
 
     def __init__(self, request_id: int, late: Container[int | str | None] = ()) -> None:
         self._id = request_id
         self._late = late
         self._before: list[Envelope] = []
-        self._found: Envelope | None = None
+        self._answer: Envelope | None = None
         self._fault: ProtocolFault | None = None
 
     def arrived(self, event: Event) -> bool:
-        """Whether this event ends the waiting: the answer, or nonsense.
+        """Whether this event ends the wait: the answer, or an invalid message.
 
-        An event without data only gives an id to resume from; one of another type is no message.
+        An event without data only carries an id to resume from; another type is not a message.
         """
         return bool(event.data) and event.event == "message" and self.came(event.data)
 
     def came(self, raw: bytes) -> bool:
-        """Whether this message ends the waiting, as `arrived` tells."""
+        """Whether this message ends the wait, as for `arrived`."""
         try:
             message = jsonrpc.parse(raw)
         except ProtocolFault as fault:
             self._fault = fault
             return True
         if self._answers(message):
-            self._found = message
+            self._answer = message
             return True
         if message.method is None and message.id not in self._late:
             self._fault = self._wrong_id(message)
@@ -57,45 +57,47 @@ class Awaited:
         return False
 
     def found(self) -> Envelope | None:
-        """The answer, nothing while it is awaited; raises ProtocolFault if nonsense came."""
+        """Return the answer, None while awaited; raises ProtocolFault for an invalid message."""
         if self._fault is not None:
             raise self._fault
-        return self._found
+        return self._answer
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing is awaited any more: it came, or nonsense did."""
-        return self._found is not None or self._fault is not None
+        """Whether the wait has ended, by the answer or by an invalid message."""
+        return self._answer is not None or self._fault is not None
 
     @property
     def before(self) -> tuple[Envelope, ...]:
-        """The notifications and requests that came while it was awaited."""
+        """The notifications and requests that arrived before the answer."""
         return tuple(self._before)
 
     def reply(self, answer: Answer, *, in_session: bool) -> Reply:
-        """The answer as a value.
+        """Return the answer as a value.
 
         Raises:
-            SessionLost: HTTP 404 for a session that the target gave out.
-            ProtocolFault: There is no answer in what came back.
+            SessionLost: HTTP 404 for a session that the target issued.
+            ProtocolFault: The response does not contain an answer.
         """
         if (encoding := answer.header("content-encoding") or "identity") != "identity":
-            seen = f"the content encoding {encoding!r}"
-            raise ProtocolFault("http", "no content encoding, as asked", seen, status=answer.status)
+            observed = f"the content encoding {encoding!r}"
+            raise ProtocolFault(
+                "http", "no content encoding, as asked", observed, status=answer.status
+            )
         if answer.status >= REFUSED:
-            found = self._refusal(answer, in_session=in_session)
+            envelope = self._refusal(answer, in_session=in_session)
         elif answer.status != OK:
             raise _not_ok(answer)
         elif answer.media_type == "text/event-stream":
-            found = self._of_stream(answer)
+            envelope = self._of_stream(answer)
         elif answer.media_type == "application/json":
-            found = self._of_body(answer.body)
+            envelope = self._of_body(answer.body)
         else:
-            seen = f"the content type {answer.header('content-type')!r}"
+            observed = f"the content type {answer.header('content-type')!r}"
             expected = "application/json or text/event-stream"
-            raise ProtocolFault("http", expected, seen, answer.body, status=answer.status)
+            raise ProtocolFault("http", expected, observed, answer.body, status=answer.status)
         return Reply(
-            envelope=found,
+            envelope=envelope,
             status=answer.status,
             headers=answer.headers,
             seconds=answer.seconds,
@@ -116,14 +118,14 @@ class Awaited:
         return message
 
     def _of_stream(self, answer: Answer) -> Envelope:
-        found = self.found()
-        if found is None:
-            seen = f"a stream of {len(answer.events)} events that ended without it"
-            raise ProtocolFault("stream", f"an answer to {self._id}", seen, answer.body[-200:])
-        return found
+        answered = self.found()
+        if answered is None:
+            observed = f"a stream of {len(answer.events)} events that ended without it"
+            raise ProtocolFault("stream", f"an answer to {self._id}", observed, answer.body[-200:])
+        return answered
 
     def _refusal(self, answer: Answer, *, in_session: bool) -> Envelope:
-        """A refusal may carry its JSON-RPC error; one that names another id is about the HTTP."""
+        """Return the JSON-RPC error of a refusal; an error with another id is about the HTTP."""
         message = None
         if answer.media_type == "application/json":
             try:
@@ -140,17 +142,17 @@ class Awaited:
         return message
 
     def _wrong_id(self, message: Envelope) -> ProtocolFault:
-        seen = "a request" if message.method else f"one to {message.id!r}"
-        return ProtocolFault("id", f"an answer to {self._id}", seen, message.raw)
+        observed = "a request" if message.method else f"one to {message.id!r}"
+        return ProtocolFault("id", f"an answer to {self._id}", observed, message.raw)
 
 
 def _not_ok(answer: Answer) -> ProtocolFault:
     place = answer.header("location") if answer.status in REDIRECTED else None
-    seen = f"HTTP {answer.status}" + (f" to {place!r}" if place else "")
+    observed = f"HTTP {answer.status}" + (f" to {place!r}" if place else "")
     return ProtocolFault(
         "http",
         "HTTP 200",
-        seen,
+        observed,
         answer.body,
         status=answer.status,
         location=place,

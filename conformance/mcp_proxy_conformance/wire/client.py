@@ -23,7 +23,7 @@ FORBIDDEN = (401, 403)
 
 
 class Client(Conversation):
-    """A conversation over HTTP with one endpoint, on the handshake's wire or the stateless one."""
+    """A conversation over HTTP with one endpoint, on the handshake wire or the stateless one."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class Client(Conversation):
         held: Held | None = None,
     ) -> None:
         self.url = url
-        self._asked: Wire = wire
+        self._requested: Wire = wire
         self._transcript = transcript
         self._headers = dict(headers or {})
         self._dialing = dialing
@@ -49,7 +49,7 @@ class Client(Conversation):
 
     @property
     def wire(self) -> str:
-        """How the endpoint is spoken to, such as `handshake 2025-06-18 (http)`, or `unopened`."""
+        """The wire in use, such as `handshake 2025-06-18 (http)`, or `unopened`."""
         if not self._session.revision:
             return "unopened"
         kind = "stateless" if self._session.stateless else "handshake"
@@ -57,17 +57,17 @@ class Client(Conversation):
 
     @property
     def session(self) -> str | None:
-        """The session's id, if the target gave one."""
+        """The session's id, None if the target issued none."""
         return self._session.id
 
     def sibling(self) -> Client:
-        """Another client with the same settings and a session of its own."""
+        """Return another client with the same settings and its own session."""
         return Client(
             self.url,
             transcript=self._transcript,
             headers=self._headers,
             timeout=self.timeout,
-            wire=self._asked,
+            wire=self._requested,
             name=self._session.name,
             dialing=self._dialing,
             held=self._held,
@@ -81,22 +81,22 @@ class Client(Conversation):
         timeout: float | None = None,
         until: Callable[[Event], bool] = lambda _: False,
     ) -> Answer:
-        """Post any bytes in the open session and take any answer: no envelope is read.
+        """Post any bytes in the open session and return any answer, unparsed.
 
-        `headers` stand in for those of the same name. A stream is read up to the event that
+        `headers` replace those of the same name. A stream is read up to the event that
         `until` accepts, else to its end.
         """
         self.open()
         return self._session.post(body, headers or {}, self._seconds(timeout), until)
 
     def _settle(self) -> None:
-        if self._asked == "stateless":
+        if self._requested == "stateless":
             self._discover()
             return
         try:
             self._shake_hands()
         except ProtocolFault as refusal:
-            if self._asked == "handshake" or refusal.status in FORBIDDEN:
+            if self._requested == "handshake" or refusal.status in FORBIDDEN:
                 raise
             self._session.forget()
             try:

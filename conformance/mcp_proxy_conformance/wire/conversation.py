@@ -1,4 +1,4 @@
-"""What a client says to a target, whatever carries it: the handshake, requests, pages of tools."""
+"""Messages from a client to a target over any carrier: handshake, requests, pages of tools."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_PAGES = 1000
 
 
 class Carrier(Protocol):
-    """Takes messages to one target and brings the answers; `revision` is empty until settled."""
+    """Sends messages to one target and returns the answers; `revision` is empty until settled."""
 
     name: str
     revision: str
@@ -29,26 +29,26 @@ class Carrier(Protocol):
         """Send a notification."""
 
     def granted(self, reply: Reply, revision: str) -> None:
-        """Take what the handshake gave."""
+        """Store the result of the handshake."""
 
     def forget(self) -> None:
-        """Be as new."""
+        """Reset to the initial state."""
 
     def end(self, timeout: float) -> None:
-        """Let go of the target. It never raises."""
+        """Release the target; never raises."""
 
 
 class Conversation:
     """One session on one thread. Nothing is sent before the first request.
 
-    Every method that talks raises `Unreachable` when no answer comes, and `ProtocolFault` when
-    what comes is no answer that the protocol allows. A JSON-RPC error is a value: `Reply.error`.
+    Every method that sends raises `Unreachable` if no answer arrives, and `ProtocolFault` if the
+    protocol does not allow the answer. A JSON-RPC error is a value: `Reply.error`.
 
-    `held` counts what its answers take in memory, where that is bounded.
+    `held` counts the memory of its answers, where that is bounded.
 
     Attributes:
-        timeout: Seconds that each request may take unless it says otherwise.
-        opening: The answer that settled how to speak; nothing before that.
+        timeout: Seconds that each request may take by default.
+        opening: The answer that settled the revision; None before that.
     """
 
     def __init__(self, carrier: Carrier, timeout: float, held: Held | None = None) -> None:
@@ -58,7 +58,7 @@ class Conversation:
         self._held = held
 
     def open(self) -> Self:
-        """Settle how to speak, unless that is done."""
+        """Settle the revision, unless that is done."""
         if not self._carrier.revision:
             try:
                 self._settle()
@@ -69,7 +69,7 @@ class Conversation:
         return self
 
     def close(self) -> None:
-        """End the session, if there is one, and what carries it. It never raises."""
+        """End the session, if there is one, and its carrier; never raises."""
         self._carrier.end(self.timeout)
         self.opening = None
 
@@ -87,7 +87,7 @@ class Conversation:
         raw_params: bytes | None = None,
         timeout: float | None = None,
     ) -> Reply:
-        """Ask and wait. `raw_params` are sent as they are, byte for byte."""
+        """Send a request and wait for its answer. `raw_params` are sent byte for byte."""
         self.open()
         reply = self._carrier.ask(method, _bytes(params, raw_params), self._seconds(timeout))
         if self._held is not None:
@@ -101,21 +101,21 @@ class Conversation:
         *,
         raw_params: bytes | None = None,
     ) -> None:
-        """Tell, and expect no more than an acknowledgement."""
+        """Send a notification; at most an acknowledgement is expected."""
         self.open()
         self._carrier.tell(method, _bytes(params, raw_params), self.timeout)
 
     def call_tool(
         self, name: str, arguments: Mapping[str, Any] | None = None, *, timeout: float | None = None
     ) -> ToolReply:
-        """`tools/call`; a refusal, of either kind, is a value."""
+        """Call a tool (`tools/call`); a refusal, of either kind, is a value."""
         params = {"name": name, "arguments": dict(arguments or {})}
         return ToolReply.of(self.request("tools/call", params, timeout=timeout))
 
     def tool_pages(self) -> tuple[Reply, ...]:
-        """All pages of `tools/list`, each with its exact bytes."""
+        """Return all pages of `tools/list`, each with its exact bytes."""
         pages: list[Reply] = []
-        seen: set[str] = set()
+        cursors: set[str] = set()
         cursor: str | None = None
         while len(pages) < MAX_PAGES:
             reply = self.request("tools/list", {} if cursor is None else {"cursor": cursor})
@@ -123,13 +123,13 @@ class Conversation:
             cursor = reply.value().get("nextCursor")
             if cursor is None:
                 return tuple(pages)
-            if not isinstance(cursor, str) or cursor in seen:
+            if not isinstance(cursor, str) or cursor in cursors:
                 raise reply.fault("a new cursor or none", f"the cursor {cursor!r}")
-            seen.add(cursor)
+            cursors.add(cursor)
         raise pages[-1].fault(f"at most {MAX_PAGES} pages of tools", "one more")
 
     def tools(self) -> list[dict[str, Any]]:
-        """Every tool of every page, as Python data; a refusal is a `ProtocolFault` here."""
+        """Return every tool of every page as Python data; a refusal raises `ProtocolFault`."""
         tools: list[dict[str, Any]] = []
         for page in self.tool_pages():
             listed = page.value().get("tools")
@@ -160,15 +160,15 @@ class Conversation:
 
 
 def let_in(reply: Reply) -> dict[str, Any]:
-    """What the target says of itself; raises ProtocolFault when it turns the client away."""
+    """Return the target's description of itself; raises ProtocolFault if it refuses the client."""
     if reply.error is not None:
         raise refused(reply, "the client to be let in", "a refusal")
     return reply.value()
 
 
-def refused(reply: Reply, expected: str, seen: str) -> ProtocolFault:
-    """What to raise when the two ends could not agree on how to speak."""
-    return ProtocolFault("handshake", expected, seen, reply.raw, status=reply.status)
+def refused(reply: Reply, expected: str, observed: str) -> ProtocolFault:
+    """Return the fault for two ends that could not agree on a revision."""
+    return ProtocolFault("handshake", expected, observed, reply.raw, status=reply.status)
 
 
 def _bytes(params: Mapping[str, Any] | None, raw_params: bytes | None) -> bytes | None:

@@ -1,4 +1,4 @@
-"""A socket whose every wait is measured against one deadline, so that no drip outlives it."""
+"""A socket whose every wait counts against one deadline, so that a slow drip cannot exceed it."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class Deadline:
         self._ends = self._began + seconds
 
     def left(self) -> float:
-        """Seconds left, more than zero.
+        """Return the seconds left, more than zero.
 
         Raises:
-            Overdue: None is left.
+            Overdue: No time is left.
         """
         left = self._ends - time.monotonic()
         if left <= 0:
@@ -34,26 +34,26 @@ class Deadline:
         return left
 
     def sleep(self, seconds: float) -> None:
-        """Wait, if there is so much time.
+        """Sleep, if enough time is left.
 
         Raises:
-            Overdue: There is not.
+            Overdue: Not enough time is left.
         """
         if self.left() <= seconds:
             raise Overdue("no answer in time")
         time.sleep(seconds)
 
     def spent(self) -> float:
-        """Seconds since it was set."""
+        """Return the seconds since the deadline was set."""
         return time.monotonic() - self._began
 
     def shorten(self, seconds: float) -> None:
-        """Let it end in `seconds`, if that is sooner."""
+        """End the deadline in `seconds`, if that is sooner."""
         self._ends = min(self._ends, time.monotonic() + seconds)
 
 
 class DeadlineSocket:
-    """A connected socket under a deadline that each request sets anew."""
+    """A connected socket under a deadline that each request resets."""
 
     def __init__(self, sock: socket.socket, deadline: Deadline) -> None:
         self._sock = sock
@@ -71,14 +71,14 @@ class DeadlineSocket:
         self._sock.sendall(data)
 
     def recv(self, most: int) -> bytes:
-        """Receive what there is before the deadline; nothing at the end of the connection."""
+        """Receive available bytes before the deadline; b"" at the end of the connection."""
         self._sock.settimeout(self.deadline.left())
         data = self._sock.recv(most)
         self.received += len(data)
         return data
 
     def stale(self) -> bool:
-        """Whether an idle connection was closed, or spoke out of turn."""
+        """Whether an idle connection was closed, or received unrequested bytes."""
         if not hasattr(select, "poll"):
             return bool(select.select([self._sock], [], [], 0)[0])
         poll = select.poll()

@@ -1,4 +1,4 @@
-"""How a connection is made: directly or through a proxy, in the clear or with certificates."""
+"""Connection set-up: directly or through a proxy, in plain text or with certificates."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 PORTS = {"http": 80, "https": 443}
 MOVED = (301, 302, 307, 308)
-"""What a redirect says that may be followed with the same request."""
+"""Statuses of a redirect that may be followed with the same request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proxy:
-    """A proxy for HTTP, and what it asks for to be let in, empty if nothing."""
+    """An HTTP proxy, and the credentials that it requires; empty if none."""
 
     host: str
     port: int
@@ -35,11 +35,11 @@ class Proxy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialing:
-    """What is trusted and gone through; unless told otherwise directly, and nowhere else.
+    """Trust and routing of connections; by default direct, without redirects.
 
-    `insecure` takes any certificate; `ca` is a file of certificates to trust instead of the
-    system's; with `proxied` the proxy is used that `http_proxy`, `https_proxy` and `no_proxy`
-    name; `redirects` is how many of them are followed in a row, within the origin.
+    `insecure` accepts any certificate; `ca` is a file of certificates to trust instead of the
+    system's; `proxied` uses the proxy of `http_proxy`, `https_proxy` and `no_proxy`; `redirects` is
+    the most redirects that are followed in a row, within the origin.
     """
 
     insecure: bool = False
@@ -48,7 +48,7 @@ class Dialing:
     redirects: int = 0
 
     def proxy(self, url: str) -> Proxy | None:
-        """The proxy to go through; raises ValueError when the environment's is no URL."""
+        """Return the proxy for a URL; raises ValueError if the environment's is not a URL."""
         parts = urlsplit(url)
         if not self.proxied or urllib.request.proxy_bypass(parts.hostname or ""):
             return None
@@ -59,12 +59,12 @@ class Dialing:
         if not place.hostname:
             raise ValueError(f"the environment's {parts.scheme}_proxy is no URL")
         userinfo, at, _ = place.netloc.rpartition("@")
-        given = base64.b64encode(unquote(userinfo).encode()).decode() if at else ""
-        authorization = f"Basic {given}" if given else ""
+        encoded = base64.b64encode(unquote(userinfo).encode()).decode() if at else ""
+        authorization = f"Basic {encoded}" if encoded else ""
         return Proxy(host=place.hostname, port=place.port or 80, authorization=authorization)
 
     def connect(self, url: str, proxy: Proxy | None, deadline: Deadline) -> socket.socket:
-        """A socket to that URL's host; raises OSError."""
+        """Return a socket connected to that URL's host; raises OSError."""
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port or PORTS[parts.scheme]
         place = (host, port) if proxy is None else (proxy.host, proxy.port)
@@ -92,7 +92,7 @@ DIRECT = Dialing()
 
 
 def within_origin(url: str, status: int, location: str | None) -> str | None:
-    """Where a redirect leads if it stays at the URL's origin, else None."""
+    """Return the URL of a redirect if it stays at the URL's origin, else None."""
     if status not in MOVED or location is None:
         return None
     try:
@@ -106,13 +106,13 @@ def within_origin(url: str, status: int, location: str | None) -> str | None:
 
 
 def origin(url: str) -> tuple[str, str, int]:
-    """Scheme, host and port of a URL; raises ValueError."""
+    """Return scheme, host and port of a URL; raises ValueError."""
     parts = urlsplit(url)
     return parts.scheme, parts.hostname or "", parts.port or PORTS.get(parts.scheme, 0)
 
 
 def _tunnel(sock: socket.socket, host: str, port: int, proxy: Proxy, deadline: Deadline) -> None:
-    """Have the proxy pass bytes on to that host; raises OSError."""
+    """Have the proxy forward bytes to that host; raises OSError."""
     place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     head = [f"CONNECT {place} HTTP/1.1", f"Host: {place}"]
     if proxy.authorization:

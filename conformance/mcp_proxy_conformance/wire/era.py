@@ -1,4 +1,4 @@
-"""The protocol's revisions: which are known, and what each request of the stateless one carries."""
+"""The protocol's revisions: the known ones, and the metadata of stateless requests."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _NAME_OF = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"
 
 
 def client_info(name: str) -> dict[str, str]:
-    """Who asks."""
+    """Return the client's name and version."""
     return {"name": name, "version": "1"}
 
 
 def with_meta(params: bytes | None, name: str) -> bytes:
-    """The params with the stateless revision's `_meta` before their own members.
+    """Return the params with the stateless revision's `_meta` before their own members.
 
-    Params that are no object, or that bring a `_meta`, are left as they are: someone means it.
+    Params that are not an object, or that have a `_meta`, stay unchanged: the caller intends it.
     """
     if params is None:
         params = b"{}"
@@ -55,7 +55,7 @@ def with_meta(params: bytes | None, name: str) -> bytes:
 
 
 def stateless_headers(method: str, params: bytes | None) -> list[tuple[str, str]]:
-    """The routing headers of one request of the stateless revision."""
+    """Return the routing headers of one request of the stateless revision."""
     headers = [("MCP-Protocol-Version", LATEST_STATELESS), ("Mcp-Method", header_value(method))]
     name = _routed_name(method, params)
     return headers if name is None else [*headers, ("Mcp-Name", header_value(name))]
@@ -74,7 +74,7 @@ def _routed_name(method: str, params: bytes | None) -> str | None:
 
 
 def header_value(text: str) -> str:
-    """The text as a header value: as it is if it survives, else wrapped in base64."""
+    """Return the text as a header value: unchanged if possible, else wrapped in base64."""
     if _PLAIN.fullmatch(text) and not _WRAPPED.fullmatch(text):
         return text
     return f"=?base64?{base64.b64encode(text.encode('utf-8', 'replace')).decode('ascii')}?="

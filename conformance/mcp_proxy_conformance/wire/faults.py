@@ -1,4 +1,4 @@
-"""Why there is no answer: the target's nonsense, or the network's silence."""
+"""Reasons for a missing answer: the target broke the protocol, or the network was silent."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _PHASES = {
 
 
 class ProtocolFault(Exception):
-    """The target answered something that the protocol does not allow: the target's fault.
+    """The target's answer breaks the protocol: the target is to blame.
 
     Attributes:
-        kind: Which layer was broken.
-        expected: What was due, in a few words.
-        seen: What came instead.
+        kind: The layer that was broken.
+        expected: The expected answer, in a few words.
+        seen: The observed answer, in a few words.
         excerpt: The first 200 bytes of it.
         status: The HTTP status, where there was one.
-        location: Where a redirect led.
-        retry_after: When to ask again, as a refusal of HTTP told it.
+        location: The target of a redirect.
+        retry_after: The `Retry-After` header of an HTTP refusal.
     """
 
     def __init__(
@@ -51,16 +51,16 @@ class ProtocolFault(Exception):
 
 
 class SessionLost(ProtocolFault):
-    """The target no longer knows the session it gave out (HTTP 404)."""
+    """The target no longer knows a session that it issued (HTTP 404)."""
 
 
 class Unreachable(Exception):
-    """No answer came: refused, reset, closed or too late. The network's fault, or a dead target's.
+    """No answer arrived: refused, reset, closed or too late; blames the network or a dead target.
 
     Attributes:
-        phase: How far the exchange had come.
-        reason: What the operating system said, or `no answer in time`.
-        seconds: How long it took to fail.
+        phase: The phase that the exchange had reached.
+        reason: The operating system's message, or `no answer in time`.
+        seconds: The time until the failure.
     """
 
     def __init__(self, peer: str, phase: Phase, reason: str, seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""What large answers take in memory for as long as somebody has them, and the most of that."""
+"""The memory that large answers take while they are referenced, and its bound."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mcp_proxy_conformance.wire.faults import ProtocolFault
 from mcp_proxy_conformance.wire.jsonrpc import weight
 
 MOST, SMALL = 64 << 20, 256 << 10
-"""Bytes of all of them together; and of one that is not worth counting."""
+"""The most bytes of all answers together; the size below which one is not counted."""
 
 
 class Answered(Protocol):
@@ -19,22 +19,22 @@ class Answered(Protocol):
 
     @property
     def raw(self) -> bytes:
-        """They, which are kept with it."""
+        """The bytes, which are kept with the answer."""
 
 
 class Held:
-    """Counts the answers of one target; `release` lets go of those that could be asked for anew."""
+    """Counts the answers of one target; `release` frees those that can be requested again."""
 
     def __init__(self, release: Callable[[], None] = lambda: None) -> None:
         self._release = release
         self._bytes = 0
-        self._lock = threading.RLock()  # what is let go of may be so while the lock is held
+        self._lock = threading.RLock()  # a finalizer may run while the lock is held
 
     def take(self, answer: Answered) -> None:
-        """Count an answer until nobody has it any more.
+        """Count an answer for as long as it is referenced.
 
         Raises:
-            ProtocolFault: With it there are too many.
+            ProtocolFault: The answers take too much memory.
         """
         size = weight(answer.raw)
         if size < SMALL:
@@ -43,7 +43,7 @@ class Held:
         weakref.finalize(answer, self._add, -size).atexit = False
         if self._bytes > MOST:
             self._release()
-        if self._bytes > max(MOST, size):  # one alone is always taken
+        if self._bytes > max(MOST, size):  # a single answer is always accepted
             most = f"answers that take {MOST >> 20} MiB of memory in all"
             raise ProtocolFault("size", most, "more", answer.raw)
 

@@ -20,26 +20,26 @@ if TYPE_CHECKING:
     from mcp_proxy_conformance.wire.transcript import Message, Transcript
 
 MAX_BODY = 16 << 20
-"""Bytes of one answer; what is longer is not read, and nothing is said of it."""
+"""The most bytes of one answer; a longer one is not read and not judged."""
 GRACE = 0.05
-"""Seconds granted to a stream for ending after its answer, so that the connection can be kept."""
+"""Seconds in which a stream may end after its answer, so that the connection can be kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What came back, whatever it is.
+    """The HTTP response, whatever it contains.
 
     Attributes:
         status: The HTTP status.
         headers: The response headers, as sent.
         body: The exact bytes, chunking undone; of a stream, all that was read of it.
-        events: The events of a `text/event-stream`, else nothing.
-        unended: What a stream held besides whole events.
+        events: The events of a `text/event-stream`, else empty.
+        unended: The incomplete event at the end of a stream.
         seconds: From the start of the request to the last byte that mattered.
         sent: The request in the transcript.
         received: The response in the transcript.
-        last_id: From where a stream can be taken up again; empty when it names no place.
-        retry_s: Seconds to wait before that, as the stream told.
+        last_id: The event id from which the stream can be resumed; empty without one.
+        retry_s: Seconds to wait before that, from the stream's `retry`.
     """
 
     status: int
@@ -54,7 +54,7 @@ class Answer:
     retry_s: float = 0.0
 
     def header(self, name: str) -> str | None:
-        """The first header of that name, in any case."""
+        """Return the first header of that name, in any case."""
         return next((v for k, v in self.headers if k.lower() == name.lower()), None)
 
     @property
@@ -73,16 +73,16 @@ _REASONS: tuple[tuple[type[OSError], str], ...] = (
 
 
 class _Body:
-    """The bytes of a response as they come in; it survives the failure of the connection."""
+    """The bytes of a response as they arrive; it survives a failure of the connection."""
 
     def __init__(self) -> None:
-        self._bytes = BytesIO()  # its value shares its memory; pieces that are joined double it
+        self._bytes = BytesIO()  # its value shares its memory; joining pieces would double it
         self.events: list[Event] = []
         self.reader = EventReader()
         self.seconds = 0.0
 
     def add(self, piece: bytes) -> None:
-        """Append; ProtocolFault for more than is read."""
+        """Append; raises ProtocolFault beyond `MAX_BODY`."""
         if self._bytes.tell() + len(piece) > MAX_BODY:
             raise ProtocolFault("size", f"at most {MAX_BODY} bytes", "more", piece)
         self._bytes.write(piece)
@@ -93,17 +93,17 @@ class _Body:
 
 
 def check_header(name: str, value: str) -> None:
-    """Refuse a header that would break the request's head.
+    """Raise ValueError for a header that would break the request's head.
 
     Raises:
-        ValueError: It holds a control character, or one beyond Latin-1.
+        ValueError: The header holds a control character, or one beyond Latin-1.
     """
     if any(ord(c) < 32 or 127 <= ord(c) < 160 or ord(c) > 255 for c in name + value):  # noqa: PLR2004
         raise ValueError(f"the header {name!r} holds a character that HTTP cannot carry")
 
 
 class Http:
-    """A kept connection to one URL, made as `dialing` says. No cookies, no compression."""
+    """A kept connection to one URL, made by `dialing`; no cookies, no compression."""
 
     def __init__(self, url: str, transcript: Transcript, dialing: Dialing = DIRECT) -> None:
         parts = urlsplit(url)
@@ -114,7 +114,7 @@ class Http:
         self._dialing = dialing
         self._proxy = dialing.proxy(url)
         check_header("URL", url)
-        parts.port  # noqa: B018 - raises ValueError for what is no port
+        parts.port  # noqa: B018 - raises ValueError for an invalid port
         if not url.isascii() or " " in url:
             raise ValueError(f"a URL must be percent-encoded: {url!r}")
         self._transcript = transcript
@@ -142,14 +142,14 @@ class Http:
         timeout: float,
         until: Callable[[Event], bool] = lambda _: False,
     ) -> Answer:
-        """Send one request and read its answer, of a stream up to the event that `until` accepts.
+        """Send one request and read its answer; a stream up to the event that `until` accepts.
 
-        A kept connection that was closed before any byte of an answer is replaced once. The place
-        to which a followed redirect leads is that of later requests too.
+        A kept connection that was closed before any byte of an answer is replaced once. Later
+        requests go to the target of a followed redirect too.
 
         Raises:
-            Unreachable: No answer, or not all of it in `timeout` seconds.
-            ProtocolFault: Something that is not HTTP, or more than 16 MiB.
+            Unreachable: No answer, or not a whole one, in `timeout` seconds.
+            ProtocolFault: The answer is not HTTP, or has more than 16 MiB.
         """
         deadline = Deadline(timeout)
         for _ in range(self._dialing.redirects):
@@ -199,7 +199,7 @@ class Http:
                 self.close()
                 raise ProtocolFault("http", "a whole HTTP response", str(error)) from None
             except BaseException:
-                self.close()  # half an exchange: what else comes would be taken for a later answer
+                self.close()  # half an exchange: its rest would be read as a later answer
                 raise
 
     def _begin(
@@ -207,8 +207,8 @@ class Http:
     ) -> Response:
         self._phase = "connect"
         if self._sock is None:
-            found = self._dialing.connect(self.url, self._proxy, deadline)
-            self._sock = DeadlineSocket(found, deadline)
+            sock = self._dialing.connect(self.url, self._proxy, deadline)
+            self._sock = DeadlineSocket(sock, deadline)
         self._sock.begin(deadline)
         self._phase = "send"
         by_proxy = self._proxy is not None and urlsplit(self.url).scheme == "http"
@@ -272,16 +272,16 @@ def _fill(
     body: _Body,
     until: Callable[[Event], bool] | None,
 ) -> bool:
-    """Read the response into `body`; whether it was read to its end."""
+    """Read the response into `body`; returns whether it was read to its end."""
     while True:
         try:
             chunk = response.piece()
         except (OSError, NotHttp) as error:
             if body.seconds:
-                return False  # the answer is there; only its stream did not end in the grace
+                return False  # the answer is complete; only its stream did not end within GRACE
             if body.reader.last_id and not isinstance(error, TimeoutError):
                 body.seconds = deadline.spent()
-                return False  # the stream can be taken up again
+                return False  # the stream can be resumed
             raise
         if not chunk:
             break

@@ -12,23 +12,23 @@ from mcp_proxy_conformance.wire import spans
 from mcp_proxy_conformance.wire.faults import ProtocolFault
 
 MOST_VALUES = 1_000_000
-"""Values in one message, counted by what parts them: what holds more is not read."""
+"""The most values in one message, counted by separators: a larger message is not read."""
 OF_BYTE, OF_VALUE = 2, 100
-"""Bytes of memory that a byte and a value take once they are read, about."""
+"""Approximate bytes of memory for a byte and for a value of a parsed message."""
 KEPT, FEW = 3, 10_000
-"""Levels of an envelope that are kept: its members, those of a result, and the items of a list; and
-the members of these, too, where the message has no more values than so many."""
+"""Levels of an envelope that are kept: its members, those of a result, and the items of a list;
+plus the members of these in a message with at most `FEW` values."""
 
 _ids = itertools.count(secrets.randbelow(1 << 30) + 1)
 
 
 def fresh_id() -> int:
-    """An id that this process has never used: a reply cache would fake byte identity."""
+    """Return an id that this process has never used: a reply cache would fake byte identity."""
     return next(_ids)
 
 
 def dumps(value: Any) -> bytes:
-    """Compact JSON in UTF-8; escaped throughout where a lone surrogate forbids plain UTF-8."""
+    """Encode compact JSON in UTF-8; in ASCII escapes if a lone surrogate forbids plain UTF-8."""
     try:
         return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError:
@@ -36,7 +36,7 @@ def dumps(value: Any) -> bytes:
 
 
 def request(method: str, params: bytes | None, request_id: int | None) -> bytes:
-    """The bytes of a request, or of a notification when there is no id."""
+    """Encode a request, or a notification if there is no id."""
     members = [b'"jsonrpc":"2.0"']
     if request_id is not None:
         members.append(b'"id":%d' % request_id)
@@ -52,10 +52,10 @@ class Envelope:
 
     Attributes:
         raw: Its exact bytes.
-        id: The id, nothing if absent or null.
+        id: The id, None if absent or null.
         method: Its method, if it is a request or a notification.
         error: The error object, if it is a refusal.
-        node: The `result` member, placed in `raw`, if it is an answer.
+        node: The `result` member with its span in `raw`, if it is an answer.
     """
 
     raw: bytes
@@ -74,7 +74,7 @@ def parse(raw: bytes) -> Envelope:
     """Read one message.
 
     Raises:
-        ProtocolFault: Not one JSON-RPC 2.0 message, one that reads in two ways, or too large.
+        ProtocolFault: Not one JSON-RPC 2.0 message, an ambiguous one, or too large.
     """
     if (count := values(raw)) > MOST_VALUES:
         raise ProtocolFault("size", f"at most {MOST_VALUES} values in one message", "more", raw)
@@ -93,12 +93,12 @@ def parse(raw: bytes) -> Envelope:
 
 
 def values(raw: bytes) -> int:
-    """How many values JSON holds, those of JSON inside its strings too; never too few."""
+    """Return an upper bound on the values in JSON, including JSON inside its strings."""
     return 1 + sum(raw.count(mark) for mark in (b",", b"{", b"["))
 
 
 def weight(raw: bytes) -> int:
-    """How many bytes of memory a message takes once it is read, about."""
+    """Return the approximate bytes of memory that a message takes once it is parsed."""
     return OF_BYTE * len(raw) + OF_VALUE * values(raw)
 
 
@@ -135,5 +135,5 @@ def _error(raw: bytes, node: spans.Node) -> dict[str, Any]:
     return value
 
 
-def _fault(expected: str, seen: str, raw: bytes) -> ProtocolFault:
-    return ProtocolFault("envelope", expected, seen, raw)
+def _fault(expected: str, observed: str, raw: bytes) -> ProtocolFault:
+    return ProtocolFault("envelope", expected, observed, raw)

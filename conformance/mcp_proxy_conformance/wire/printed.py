@@ -1,4 +1,4 @@
-"""What a program prints, of which the first and the last stay: in memory, and in a small file."""
+"""A program's output, of which the beginning and the end are kept: in memory, in a small file."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from typing import IO
 from mcp_proxy_conformance.verdict.redaction import NOTHING_SECRET, Redactor
 
 MOST = 1 << 16
-"""Bytes that stay of the beginning, and again of the end."""
+"""Bytes kept of the beginning, and as many of the end."""
 CHUNK = 1 << 16
 JOIN_S = 0.5
-"""How long the rest may take to come in; who has left the group may hold the pipe open for ever."""
+"""Seconds to wait for the rest; a process that left the group may keep the pipe open forever."""
 
 
 class Printed:
-    """One stream of a program, read as fast as it comes; a program that floods it fills no disk."""
+    """One stream of a program, read continuously; a flood of output does not fill the disk."""
 
     def __init__(
         self, stream: IO[bytes], path: Path | None = None, redactor: Redactor = NOTHING_SECRET
     ) -> None:
-        """Begin to read; what is secret is taken out before it is told or written.
+        """Begin to read; secrets are removed before text is returned or written.
 
-        The lines of the beginning are in the file at once, the end once it is closed.
+        The lines of the beginning are written to the file at once, the end when it is closed.
         """
         self._stream, self._redactor = stream, redactor
         self._file = None if path is None else _opened(path)
@@ -36,17 +36,17 @@ class Printed:
         self._thread.start()
 
     def end(self, most: int) -> str:
-        """The last so many bytes, as text."""
+        """Return the last `most` bytes as text."""
         with self._lock:
             kept = bytes(self._first + self._last)
         return self._redactor.text(kept.decode("utf-8", "replace"))[-most:]
 
     def drain(self) -> None:
-        """Of a program that has ended, wait for what is still on its way."""
+        """Wait for the remaining output of a program that has ended."""
         self._thread.join(JOIN_S)
 
     def close(self) -> None:
-        """What has not come by now is not waited for; the file gets its end."""
+        """Write the end to the file; output that has not arrived by now is not awaited."""
         self.drain()
         with self._lock:
             begun, last = self._first[self._written :], self._last
@@ -72,21 +72,21 @@ class Printed:
             lines, self._written = bytes(self._first[self._written : whole]), whole
         self._append(lines)
 
-    def _append(self, told: bytes) -> None:
-        """Write it; that a log cannot be written must not lose the run."""
-        if told and self._file is not None:
+    def _append(self, lines: bytes) -> None:
+        """Write to the log, ignoring errors: an unwritable log must not lose the run."""
+        if lines and self._file is not None:
             with contextlib.suppress(OSError, ValueError):
-                self._file.write(without_secrets(told, self._redactor))
+                self._file.write(without_secrets(lines, self._redactor))
 
 
 def _opened(path: Path) -> IO[bytes]:
-    """The file to append to, and no link that who prints has laid in its place."""
+    """Open the file for appending, refusing a link that the program put in its place."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
     return os.fdopen(os.open(path, flags, 0o666), "ab", 0)
 
 
 def ends_of(path: Path) -> bytes:
-    """The beginning and the end of a file."""
+    """Return the beginning and the end of a file."""
     with path.open("rb") as file:
         first, size = file.read(MOST), os.fstat(file.fileno()).st_size
         lost = max(0, size - 2 * MOST)
@@ -98,7 +98,7 @@ def _left_out(lost: int) -> bytes:
     return f"\n... {lost} bytes are left out ...\n".encode() if lost else b""
 
 
-def without_secrets(told: bytes, redactor: Redactor) -> bytes:
-    """What a program printed, whatever bytes those are."""
-    text = redactor.text(told.decode("utf-8", "surrogateescape"))
+def without_secrets(printed: bytes, redactor: Redactor) -> bytes:
+    """Remove secrets from a program's output, which may be any bytes."""
+    text = redactor.text(printed.decode("utf-8", "surrogateescape"))
     return text.encode("utf-8", "surrogateescape")

@@ -1,4 +1,4 @@
-"""A program that is spoken to in lines: started, read against a deadline, ended with its group."""
+"""A child program with a line protocol: started, read against a deadline, ended with its group."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ INSTEAD = "use Linux, macOS or WSL, or judge a running endpoint: `run endpoint -
 
 
 def lacking(what: str) -> str:
-    """Why something cannot be done on this system; empty where it can."""
+    """Return why something cannot be done on this system; empty where it can."""
     if hasattr(os, "killpg") and hasattr(os, "fork"):
         return ""
     return f"{what} needs process groups, which this system does not have; {INSTEAD}"
@@ -35,13 +35,13 @@ def lacking(what: str) -> str:
 PEER = "stdio"
 CHUNK = 1 << 16
 LOOK_MS = 50
-"""How often a quiet program is looked at: a child that holds its output open hides its end."""
+"""Milliseconds between polls of a quiet program: a child with its output open hides its end."""
 PATIENCE_S = 1.0
-"""How long it may take to end after its input's end, and again after SIGTERM and SIGKILL."""
+"""Seconds it may take to end after its input's end, and again after SIGTERM and SIGKILL."""
 
 
 class Program:
-    """One process in a group of its own; every line enters the transcript as it passes."""
+    """One process in a group of its own; every line is recorded in the transcript."""
 
     def __init__(
         self, command: Sequence[str], env: Mapping[str, str], transcript: Transcript
@@ -71,13 +71,13 @@ class Program:
         assert self._child.stdin is not None
         assert self._child.stdout is not None
         assert self._child.stderr is not None
-        self._said = Printed(self._child.stderr)
+        self._stderr = Printed(self._child.stderr)
         self._in, self._out = self._child.stdin, self._child.stdout
         for end in (self._in, self._out):
             os.set_blocking(end.fileno(), False)
 
     def write(self, line: bytes, note: str) -> Message:
-        """Begin to send one line; what is read from now on may be 16 MiB."""
+        """Begin to send one line; up to 16 MiB may be read from now on."""
         if b"\n" in line:
             raise ValueError("a message over stdio cannot hold a line break")
         self._unsent += line + b"\n"
@@ -85,15 +85,15 @@ class Program:
         return self._record("sent", line, note)
 
     def flush(self, deadline: Deadline) -> None:
-        """Send all of it, unless the program no longer listens."""
+        """Send all pending bytes, unless the program no longer listens."""
         while self._unsent:
             self._pump(deadline)
 
     def hear(self, deadline: Deadline) -> Message:
-        """The next line that is not blank.
+        """Return the next line that is not blank.
 
         Raises:
-            Unreachable: The program has ended, or says nothing in time.
+            Unreachable: The program has ended, or prints nothing in time.
             ProtocolFault: More than 16 MiB; the program is killed.
         """
         while True:
@@ -104,10 +104,10 @@ class Program:
                 return message
 
     def end(self) -> None:
-        """Close its input, then ask its group to end, then end it. It never raises."""
+        """Close its input, then ask its group to end, then kill it; never raises."""
         self._in.close()
         for number in (0, signal.SIGTERM, signal.SIGKILL):
-            self._signal(number)  # 0 is none: the end of its input is asked of it first
+            self._signal(number)  # 0 is no signal: the end of its input comes first
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._child.wait(PATIENCE_S)
                 break
@@ -117,7 +117,7 @@ class Program:
             self._take(os.read(self._out.fileno(), CHUNK))
         self._cut_off()
         self._out.close()
-        self._said.close()
+        self._stderr.close()
 
     def _signal(self, number: int) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -148,7 +148,7 @@ class Program:
         try:
             del self._unsent[: os.write(self._in.fileno(), self._unsent[:CHUNK])]
         except BrokenPipeError:
-            self._unsent.clear()  # what it still says, and its end, are told by its output
+            self._unsent.clear()  # the rest of its output, and its end, arrive on its output
 
     def _take(self, chunk: bytes) -> None:
         first, *more = chunk.split(b"\n")
@@ -168,10 +168,10 @@ class Program:
             self._child.wait(PATIENCE_S)
         code = self._child.returncode
         reason = "its output ended" if code is None else f"the program ended with exit code {code}"
-        self._said.close()
-        words = self._said.end(EXCERPT).strip()
-        told = f" ({words})" if words else ""
-        return self._unreachable(reason + told, deadline)
+        self._stderr.close()
+        words = self._stderr.end(EXCERPT).strip()
+        detail = f" ({words})" if words else ""
+        return self._unreachable(reason + detail, deadline)
 
     def _cut_off(self) -> None:
         if rest := b"".join(self._parts):

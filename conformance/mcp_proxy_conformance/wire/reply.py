@@ -1,4 +1,4 @@
-"""Answers as values: the exact bytes beside what they say."""
+"""Answers as values: the exact bytes and their parsed content."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class Reply:
     """The answer to one request; a JSON-RPC error is an answer too.
 
     Attributes:
-        envelope: The JSON-RPC message that bore the request's id.
+        envelope: The JSON-RPC message with the request's id.
         status: The HTTP status; 0 over stdio.
         headers: The response headers; none over stdio.
-        seconds: How long the answer took.
+        seconds: The time until the answer.
         sent: The request in the transcript.
         received: The response in the transcript.
         before: The messages that came before the answer on its stream.
@@ -43,7 +43,7 @@ class Reply:
 
     @property
     def error(self) -> dict[str, Any] | None:
-        """The JSON-RPC error object, nothing if the request was answered."""
+        """The JSON-RPC error object, None if the request was answered."""
         return self.envelope.error
 
     @property
@@ -57,19 +57,19 @@ class Reply:
 
     @property
     def node(self) -> spans.Node:
-        """The result as a tree whose spans are places in `raw`; raises as `result` does."""
+        """The result as a tree of spans in `raw`; raises as `result` does."""
         if self.envelope.node is None:
             raise self.fault("a result", "an error")
         return self.envelope.node
 
     def value(self) -> dict[str, Any]:
-        """The result as Python data; raises as `result` does."""
+        """Return the result as Python data; raises as `result` does."""
         data: dict[str, Any] = self.node.value()
         return data
 
-    def fault(self, expected: str, seen: str) -> ProtocolFault:
-        """What to raise when this answer is not what the method promises."""
-        return ProtocolFault("result", expected, seen, self.raw, status=self.status)
+    def fault(self, expected: str, observed: str) -> ProtocolFault:
+        """Return the fault to raise if this answer is not what the method promises."""
+        return ProtocolFault("result", expected, observed, self.raw, status=self.status)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +78,7 @@ class ToolReply(Reply):
 
     @classmethod
     def of(cls, reply: Reply) -> ToolReply:
-        """Read a reply as one to `tools/call`."""
+        """Convert a reply to one to `tools/call`."""
         return cls(**{each.name: getattr(reply, each.name) for each in fields(reply)})
 
     def _text_literals(self) -> tuple[spans.Node, ...]:
@@ -86,8 +86,8 @@ class ToolReply(Reply):
         if content is None or content.kind != "array":
             raise self.fault("an array as 'content'", content.kind if content else "none")
         texts = []
-        for told in content.items:
-            item = told if told.members else spans.inside(told)
+        for entry in content.items:
+            item = entry if entry.members else spans.inside(entry)
             kind = item.get("type")
             if kind is None or kind.kind != "string":
                 raise self.fault("a 'type' in each content item", "an item without")
@@ -139,11 +139,11 @@ class ToolReply(Reply):
 
     @property
     def exact(self) -> bytes:
-        """R: the exact bytes of the result with D in the place of the text item's literal."""
+        """R: the exact bytes of the result with D in place of the text item's literal."""
         return self._with_text(self.document)
 
     @property
     def structured(self) -> Any:
-        """The value of `structuredContent`, nothing if absent."""
+        """The value of `structuredContent`, None if absent."""
         node = self.node.get("structuredContent")
         return None if node is None else node.value()

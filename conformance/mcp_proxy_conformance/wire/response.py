@@ -1,4 +1,4 @@
-"""One HTTP response as it comes over a connection: its head, its body, its events."""
+"""One HTTP response as it arrives over a connection: its head, its body, its events."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 MOST_DIGITS = 9
-"""Of the milliseconds of `retry`."""
+"""The most digits of the milliseconds of `retry`."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """One event: its data with the line breaks that stood between `data:` lines."""
+    """One event; its data includes the line breaks between `data:` lines."""
 
     data: bytes
     event: str = "message"
@@ -30,11 +30,11 @@ class Event:
 
 
 class EventReader:
-    """Fed with bytes as they come, it gives whole events; what no blank line ends stays pending.
+    """Parses bytes as they arrive into whole events; an event without its blank line stays pending.
 
     Attributes:
-        last_id: From where the stream can be taken up again; empty when it names no place, or one
-            that no header can carry.
+        last_id: The event id from which the stream can be resumed; empty without one, or if no
+            header can carry it.
         retry_s: Seconds to wait before that.
     """
 
@@ -49,15 +49,15 @@ class EventReader:
         self._id: str | None = None
 
     def feed(self, chunk: bytes) -> list[Event]:
-        """The events that `chunk` completes, in order."""
+        """Return the events that `chunk` completes, in order."""
         self._buffer += chunk
         events: list[Event] = []
         at = 0
-        while found := _LINE_END.search(self._buffer, max(at, self._searched)):
-            if found.end() == len(self._buffer) and found[0] == b"\r":
+        while match := _LINE_END.search(self._buffer, max(at, self._searched)):
+            if match.end() == len(self._buffer) and match[0] == b"\r":
                 break  # an LF may follow and belong to it
-            line = bytes(self._buffer[at : found.start()])
-            at = self._searched = found.end()
+            line = bytes(self._buffer[at : match.start()])
+            at = self._searched = match.end()
             if event := self._line(line):
                 events.append(event)
         del self._buffer[:at]
@@ -65,7 +65,7 @@ class EventReader:
         return events
 
     def pending(self) -> bytes:
-        """Data that was begun and that no blank line has ended."""
+        """Return the data of an event that no blank line has ended."""
         return b"\n".join([*self._data, bytes(self._buffer)])
 
     def _line(self, line: bytes) -> Event | None:
@@ -94,12 +94,12 @@ class EventReader:
 
 
 MOST_HEADERS, MOST_HEAD = 100, 64 << 10
-"""Fields, and bytes, of one head; what is longer is not read, nor so much beside a body."""
+"""The most fields and bytes of one head; the byte limit also holds for framing around a body."""
 PIECE = 64 << 10
 
 
 class NotHttp(Exception):
-    """What came is no HTTP/1 response, or only a part of one; the message says how."""
+    """The response is not HTTP/1, or incomplete; the message gives the defect."""
 
 
 class Closed(ConnectionResetError):
@@ -107,19 +107,19 @@ class Closed(ConnectionResetError):
 
 
 class Response:
-    """Reads one final response; interim ones before it are passed over.
+    """Reads one final response; interim ones before it are skipped.
 
     Attributes:
         status: The HTTP status.
-        headers: The fields of the head, as sent; those of a trailer are not among them.
+        headers: The fields of the head, as sent; those of a trailer are not included.
     """
 
     def __init__(self, sock: DeadlineSocket) -> None:
         """Read the head.
 
         Raises:
-            Closed: The connection ended before a byte came.
-            NotHttp: What came is no head, or too long.
+            Closed: The connection ended before any byte arrived.
+            NotHttp: The head is invalid or too long.
             OSError: The connection failed, or the deadline has passed.
         """
         self.status = 0
@@ -127,7 +127,7 @@ class Response:
         self._sock = sock
         self._parser = httptools.HttpResponseParser(self)
         self._parser.set_dangerous_leniencies(
-            lenient_headers=True,  # folded ones, and bytes that nobody minds
+            lenient_headers=True,  # folded ones, and harmless bytes
             lenient_chunked_length=True,
             lenient_keep_alive=True,  # an interim response may say "close" or be HTTP/1.0
             lenient_optional_cr_before_lf=True,
@@ -143,14 +143,14 @@ class Response:
                 raise NotHttp("it ended inside the head") if self._read else Closed
 
     def header(self, name: str) -> str | None:
-        """The first field of that name in lower case."""
+        """Return the first field with that lower-case name."""
         return next((value for field, value in self.headers if field.lower() == name), None)
 
     def piece(self) -> bytes:
-        """The next bytes of the body, as they come; none at its end.
+        """Return the next bytes of the body as they arrive; b"" at its end.
 
         Raises:
-            NotHttp: The connection ended before the body did, or what came is no chunk.
+            NotHttp: The connection ended before the body did, or a chunk is invalid.
             OSError: As above.
         """
         while not self._pieces and not self._done:
@@ -158,17 +158,17 @@ class Response:
                 if self._sized:
                     raise NotHttp("the end of the connection inside its body")
                 self._done = True
-        found = b"".join(self._pieces)
+        body = b"".join(self._pieces)
         self._pieces.clear()
-        return found
+        return body
 
     @property
     def keeps(self) -> bool:
-        """Whether the response is over and the connection may be used again."""
+        """Whether the response is complete and the connection may be used again."""
         return self._done and self._kept
 
     def _fed(self) -> bool:
-        """Take what there is; whether the connection goes on."""
+        """Read the available bytes; returns whether the connection goes on."""
         if self._broken:
             raise NotHttp(self._broken)
         data = self._sock.recv(PIECE)
@@ -182,30 +182,30 @@ class Response:
             cause = error.__context__  # an interruption
             raise (error if cause in (None, around) else cause) from None
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
-            self._kept = False  # what follows a whole response is nobody's answer
+            self._kept = False  # bytes after a whole response belong to no request
             self._broken = self._broken or str(error)
         if self._read > MOST_HEAD:
             part = "what is beside its body" if self.status else "its head"
             self._broken = self._broken or f"{part} has more than {MOST_HEAD} bytes"
         return True
 
-    # -- what the parser calls -------------------------------------------------------------
+    # -- callbacks of the parser -----------------------------------------------------------
 
     def on_message_begin(self) -> None:
-        """A response begins; a second one was not asked for."""
+        """Start a response; a second one was not requested."""
         if self._done:
             self._kept = False
         self._fields.clear()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """A field of the head, or of a trailer."""
+        """Add a field of the head; those of a trailer are ignored."""
         if len(self._fields) == MOST_HEADERS and not self.status:
             self._broken = self._broken or f"its head has more than {MOST_HEADERS} fields"
         elif not self.status:
             self._fields.append((name.decode("latin-1"), value.strip(b" \t").decode("latin-1")))
 
     def on_headers_complete(self) -> None:
-        """A head is whole: of the final response, or of an interim one."""
+        """Finish a head: of the final response, or of an interim one."""
         status = self._parser.get_status_code()
         if status < HTTPStatus.CONTINUE:
             self._broken = f"its status is {status}"
@@ -220,11 +220,11 @@ class Response:
         self._sized = length is not None if coding is None else "chunked" in coding.lower()
 
     def on_body(self, body: bytes) -> None:
-        """Bytes of the body, chunking undone."""
+        """Add bytes of the body, already dechunked."""
         self._read = 0
         if not self._done:
             self._pieces.append(body)
 
     def on_message_complete(self) -> None:
-        """A response is over."""
+        """Finish a response."""
         self._done = bool(self.status)

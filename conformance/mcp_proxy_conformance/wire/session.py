@@ -1,4 +1,4 @@
-"""One session with one endpoint: what each of its messages must carry, in either era."""
+"""One session with one endpoint: the headers and metadata of its messages, in either era."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 CLOSE_TIMEOUT = 1.0
 PAUSE_S = 0.05
-"""Seconds before a stream is taken up again, if it asks for no more; twice that if nothing came."""
+"""Seconds before a stream is resumed, if it sets no longer `retry`; doubled if nothing arrived."""
 SESSION_ID, STREAM = "Mcp-Session-Id", "text/event-stream"
 OK, NOT_FOUND = 200, 404
 ACKNOWLEDGED = range(200, 300)
@@ -59,7 +59,7 @@ class Session:
 
     @property
     def stateless(self) -> bool:
-        """Whether every request carries its own envelope."""
+        """Whether every request carries its own metadata."""
         return self.revision in era.STATELESS_REVISIONS
 
     def ask(self, method: str, params: bytes | None, timeout: float) -> Reply:
@@ -81,41 +81,42 @@ class Session:
         return awaited.reply(answer, in_session=self.id is not None)
 
     def _resumed(self, answer: Answer, awaited: Awaited, deadline: Deadline) -> Answer:
-        """The answer, its stream taken up again by GET until that held what is awaited.
+        """Resume the stream of an answer by GET until the awaited message has arrived.
 
-        Since revision 2025-11-25 a target may close a stream once it has given an event's id, and
-        wants the client to wait as long as `retry` says. Status and headers stay the first ones.
+        Since revision 2025-11-25 a target may close a stream once it has sent an event's id, and
+        the client must wait for the time in `retry`. Status and headers stay the first ones.
         """
         wanted = {"Accept": STREAM}
-        if self.id is None and (given := answer.header(SESSION_ID)) is not None:
-            wanted[SESSION_ID] = given  # by the handshake, which is not over yet
-        last_id, told_s, pause_s = answer.last_id, answer.retry_s, PAUSE_S
+        if self.id is None and (session_id := answer.header(SESSION_ID)) is not None:
+            wanted[SESSION_ID] = session_id  # from the handshake, which is not over yet
+        last_id, retry_s, pause_s = answer.last_id, answer.retry_s, PAUSE_S
         while not awaited.is_over:
             try:
-                deadline.sleep(max(told_s, pause_s))
+                deadline.sleep(max(retry_s, pause_s))
                 left = deadline.left()
             except Overdue as error:
                 spent = deadline.spent()
                 raise Unreachable(self._http.url, "read", str(error), spent) from None
-            place = last_id.encode("utf-8", "replace").decode("latin-1")  # as event streams say it
+            # as event streams encode it
+            place = last_id.encode("utf-8", "replace").decode("latin-1")
             headers = [*overridden(self._headers("", None), wanted), ("Last-Event-ID", place)]
             more = self._http.exchange(
                 "GET", b"", headers, note="resume", timeout=left, until=awaited.arrived
             )
             if more.status != OK or more.media_type != STREAM:
                 expected = f"the stream to go on after its event {last_id!r}"
-                seen = f"HTTP {more.status}, {more.media_type or 'no content'}"
-                raise ProtocolFault("stream", expected, seen, more.body, status=more.status)
+                observed = f"HTTP {more.status}, {more.media_type or 'no content'}"
+                raise ProtocolFault("stream", expected, observed, more.body, status=more.status)
             moved = more.last_id not in ("", last_id)
             pause_s = PAUSE_S if moved else 2 * pause_s
-            last_id, told_s = more.last_id or last_id, more.retry_s or told_s
+            last_id, retry_s = more.last_id or last_id, more.retry_s or retry_s
             events = answer.events + more.events
             answer = replace(more, status=answer.status, headers=answer.headers, events=events,
                              sent=answer.sent, seconds=deadline.spent())  # fmt: skip
         return answer
 
     def tell(self, method: str, params: bytes | None, timeout: float) -> None:
-        """Send a notification and take its acknowledgement."""
+        """Send a notification and check its acknowledgement."""
         if self.stateless:
             params = era.with_meta(params, self.name)
         body = jsonrpc.request(method, params, None)
@@ -125,8 +126,8 @@ class Session:
             expected = "the session that it gave out to be known"
             raise SessionLost("session", expected, "HTTP 404", answer.body, status=NOT_FOUND)
         if answer.status not in ACKNOWLEDGED:
-            seen = f"HTTP {answer.status}"
-            raise ProtocolFault("http", "HTTP 202", seen, answer.body, status=answer.status)
+            observed = f"HTTP {answer.status}"
+            raise ProtocolFault("http", "HTTP 202", observed, answer.body, status=answer.status)
 
     def post(
         self,
@@ -135,23 +136,23 @@ class Session:
         timeout: float,
         until: Callable[[Event], bool] = lambda _: False,
     ) -> Answer:
-        """Send any bytes; `headers` stand in for those of the same name."""
+        """Send any bytes; `headers` replace those of the same name."""
         wanted = overridden(self._headers("", None), headers)
         return self._http.exchange("POST", body, wanted, note="raw", timeout=timeout, until=until)
 
     def granted(self, reply: Reply, revision: str) -> None:
-        """Take the revision and the session's id that the handshake gave."""
-        given = next((v for k, v in reply.headers if k.lower() == SESSION_ID.lower()), None)
-        if given is not None and not _SESSION_ID.fullmatch(given):
-            raise refused(reply, "a session id of visible ASCII characters", repr(given))
-        self.revision, self.id = revision, given
+        """Store the revision and the session's id from the handshake."""
+        session_id = next((v for k, v in reply.headers if k.lower() == SESSION_ID.lower()), None)
+        if session_id is not None and not _SESSION_ID.fullmatch(session_id):
+            raise refused(reply, "a session id of visible ASCII characters", repr(session_id))
+        self.revision, self.id = revision, session_id
 
     def forget(self) -> None:
-        """Be as new, with the connection kept."""
+        """Reset to the initial state, with the connection kept."""
         self.revision, self.id = "", None
 
     def end(self, timeout: float) -> None:
-        """Give the session back, if there is one, and close the connection. It never raises."""
+        """Delete the session, if there is one, and close the connection; never raises."""
         if self.id is not None:
             headers = self._headers("", None)
             with contextlib.suppress(Unreachable, ProtocolFault):
@@ -172,7 +173,7 @@ class Session:
 
 
 def overridden(headers: list[tuple[str, str]], by: Mapping[str, str]) -> list[tuple[str, str]]:
-    """The headers, and those of `by` in place of their namesakes."""
+    """Return the headers, with those of `by` in place of their namesakes."""
     for name, value in by.items():
         check_header(name, value)
     named = {name.lower() for name in by}
@@ -185,7 +186,7 @@ TIMEOUT = 3.0
 def opens_old_stream(
     url: str, headers: Mapping[str, str], transcript: Transcript, dialing: Dialing = DIRECT
 ) -> bool:
-    """Whether a GET opens a stream whose first event, `endpoint`, says where to post."""
+    """Whether a GET opens a stream whose first event is `endpoint`, the address to post to."""
     wanted = overridden([("Accept", STREAM)], headers)
     http = Http(url, transcript, dialing)
     try:
@@ -196,4 +197,4 @@ def opens_old_stream(
         return False
     finally:
         http.close()
-    return answer.status == OK and any(one.event == "endpoint" for one in answer.events[:1])
+    return answer.status == OK and any(first.event == "endpoint" for first in answer.events[:1])

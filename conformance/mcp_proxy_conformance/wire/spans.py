@@ -1,4 +1,4 @@
-"""Where each member of a JSON document lies, to the byte."""
+"""Byte spans of every member of a JSON document."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 class Malformed(ValueError):
-    """The bytes are no JSON document that can be read in one way only.
+    """The bytes are not an unambiguous JSON document.
 
     Attributes:
-        reason: What is wrong, in a few words.
-        offset: The byte at which it was seen.
+        reason: The defect, in a few words.
+        offset: The byte at which it was detected.
     """
 
     def __init__(self, reason: str, offset: int) -> None:
@@ -35,7 +35,7 @@ class Span(NamedTuple):
 
 
 class Node(NamedTuple):
-    """One value: its kind, where it lies in `source`, and what it holds.
+    """One value: its kind, its span in `source`, and its items or members.
 
     A named tuple, because a document has thousands of them. `kind` is one of `object`, `array`,
     `string`, `number`, `boolean`, `null`.
@@ -53,7 +53,7 @@ class Node(NamedTuple):
 
     @property
     def span(self) -> Span:
-        """Where the value lies."""
+        """The span of the value."""
         return Span(self.start, self.end)
 
     @property
@@ -62,17 +62,17 @@ class Node(NamedTuple):
         return self.source[self.start : self.end]
 
     def value(self) -> Any:
-        """The value as Python data; of members with one name the last wins."""
+        """Return the value as Python data; of members with one name the last wins."""
         return json.loads(str(memoryview(self.source)[self.start : self.end], "utf-8"))
 
     def get(self, key: str | int) -> Node | None:
-        """A member by name (the last of that name) or an item by index; nothing if absent."""
+        """Return a member by name (the last of that name) or an item by index; None if absent."""
         if isinstance(key, int):
             return self.items[key] if -len(self.items) <= key < len(self.items) else None
         return next((m.value for m in reversed(self.members) if m.key == key), None)
 
     def at(self, path: Sequence[str | int]) -> Node | None:
-        """The value at `path`; nothing if any step is absent."""
+        """Return the value at `path`; None if any step is absent."""
         node: Node | None = self
         for key in path:
             if node is None:
@@ -81,20 +81,20 @@ class Node(NamedTuple):
         return node
 
     def with_comma(self, name: str) -> tuple[Span, ...]:
-        """Where each member of that name lies, with the one comma that goes if it goes."""
-        found = []
+        """Return the span of each member of that name, with the comma to remove along with it."""
+        spans = []
         for place, own in enumerate(self.members):
             if own.key != name:
                 continue
             if place + 1 < len(self.members):
-                found.append(Span(own.key_span.start, self.members[place + 1].key_span.start))
+                spans.append(Span(own.key_span.start, self.members[place + 1].key_span.start))
             else:
                 before = self.members[place - 1].value.end if place else own.key_span.start
-                found.append(Span(before, own.value.end))
-        return tuple(found)
+                spans.append(Span(before, own.value.end))
+        return tuple(spans)
 
     def duplicates(self) -> tuple[str, ...]:
-        """Names that more than one member of this object bears, in order of appearance."""
+        """Return the names that several members of this object share, in order of appearance."""
         keys = [member.key for member in self.members]
         if len(set(keys)) == len(keys):
             return ()
@@ -110,10 +110,10 @@ class Member(NamedTuple):
 
 
 def decode_string(literal: bytes, offset: int = 0) -> str:
-    """The text of one JSON string literal, quotes included.
+    """Return the text of one JSON string literal, quotes included.
 
     Raises:
-        Malformed: Not a string literal, or a text that no UTF-8 can carry.
+        Malformed: Not a string literal, or a text that UTF-8 cannot encode.
     """
     try:
         text = json.loads(literal)
@@ -133,10 +133,10 @@ __all__ = ["MAX_DEPTH", "Malformed", "Member", "Node", "Span", "cut", "decode_st
 __all__ += ["inside", "parse", "replace"]
 
 MAX_DEPTH = 400
-"""Containers inside containers; below the interpreter's own limit wherever the stack stands."""
+"""The deepest nesting of containers; below the interpreter's own limit at any stack depth."""
 
 MAX_DIGITS = 4_000
-"""Characters of one number; below the interpreter's own limit on digits."""
+"""The most characters of one number; below the interpreter's own limit on digits."""
 
 _PLAIN = rb'[^"\\\x00-\x1f]*+'
 _LITERAL = rb'("' + _PLAIN + rb'(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})' + _PLAIN + rb')*+")'
@@ -171,17 +171,17 @@ class _Open(NamedTuple):
 
 
 def _document(raw: bytes, at: int, end: int, keep: int) -> Node:
-    """One pass over the bytes with an own stack, so that no depth can end the interpreter.
+    """Parse in one pass with an explicit stack, so that no depth can crash the interpreter.
 
-    Values inside of more than `keep` containers are read and not kept.
+    Values nested in more than `keep` containers are parsed and not kept.
     """
     surrogates = _SURROGATE.search(raw, at, end) is not None
     opened: list[_Open] = []
     while True:
-        if (found := _VALUE.match(raw, at)) is None:
+        if (match := _VALUE.match(raw, at)) is None:
             raise Malformed("a value was expected", _skipped(raw, at))
-        group = found.lastindex or 0
-        start, at = found.span(group)
+        group = match.lastindex or 0
+        start, at = match.span(group)
         if group >= _OBJECT:
             if len(opened) == MAX_DEPTH:
                 raise Malformed(f"nested more than {MAX_DEPTH} deep", start)
@@ -215,7 +215,7 @@ def _document(raw: bytes, at: int, end: int, keep: int) -> Node:
 
 
 def _check(raw: bytes, span: Span, group: int, *, surrogates: bool) -> None:
-    """What the grammar alone does not tell of a string or a number."""
+    """Check a string or a number beyond the grammar."""
     if group == _STRING and surrogates:
         decode_string(raw[span.start : span.end], span.start)
     elif group == _NUMBER and span.end - span.start > MAX_DIGITS:
@@ -223,16 +223,16 @@ def _check(raw: bytes, span: Span, group: int, *, surrogates: bool) -> None:
 
 
 def _named(raw: bytes, at: int, top: _Open) -> int:
-    """Read the name of an object's next member; where its value begins."""
+    """Read the name of an object's next member; returns the start of its value."""
     if top.kind != "object":
         return at
-    if (found := _KEY.match(raw, at)) is None:
+    if (match := _KEY.match(raw, at)) is None:
         raise Malformed("a member's name and ':' were expected", _skipped(raw, at))
-    span = Span(*found.span(1))
-    name = found[1][1:-1]
+    span = Span(*match.span(1))
+    name = match[1][1:-1]
     plain = name.isascii() and b"\\" not in name
-    top.key.append((name.decode() if plain else decode_string(found[1], span.start), span))
-    return found.end()
+    top.key.append((name.decode() if plain else decode_string(match[1], span.start), span))
+    return match.end()
 
 
 def _closed(raw: bytes, top: _Open, end: int) -> Node:
@@ -240,16 +240,16 @@ def _closed(raw: bytes, top: _Open, end: int) -> Node:
 
 
 def _skipped(raw: bytes, at: int) -> int:
-    found = _SPACE.match(raw, at)
-    return found.end() if found else at
+    match = _SPACE.match(raw, at)
+    return match.end() if match else at
 
 
 def parse(raw: bytes, keep: int = MAX_DEPTH) -> Node:
-    """The document as a tree of spans, with so many levels of it; `inside` tells the rest.
+    """Return the document as a tree of spans, `keep` levels deep; `inside` reads the rest.
 
     Raises:
         Malformed: Not one JSON document in plain UTF-8 (RFC 8259), nested too deep, or a string
-            that no UTF-8 can carry (a lone surrogate).
+            that UTF-8 cannot encode (a lone surrogate).
     """
     if raw.startswith(b"\xef\xbb\xbf"):
         raise Malformed("a byte order mark stands before the document", 0)
@@ -261,18 +261,18 @@ def parse(raw: bytes, keep: int = MAX_DEPTH) -> Node:
 
 
 def inside(node: Node) -> Node:
-    """A value that was read before, with all that it holds."""
+    """Parse a value that was parsed before, with all of its levels."""
     return _document(node.source, node.start, node.end, MAX_DEPTH)
 
 
 def member(raw: bytes, path: Sequence[str | int]) -> Span | None:
-    """Where the value at `path` lies; nothing if there is none. `parse` says what it raises."""
+    """Return the span of the value at `path`, None if absent; raises as `parse` does."""
     node = parse(raw).at(path)
     return None if node is None else node.span
 
 
 def cut(raw: bytes, spans: Iterable[tuple[int, int]]) -> bytes:
-    """The bytes outside `spans`, which may overlap and come in any order."""
+    """Return the bytes outside `spans`, which may overlap and come in any order."""
     kept, at = [], 0
     for start, end in sorted(spans):
         kept.append(raw[at : max(start, at)])
@@ -281,5 +281,5 @@ def cut(raw: bytes, spans: Iterable[tuple[int, int]]) -> bytes:
 
 
 def replace(raw: bytes, span: tuple[int, int], by: bytes) -> bytes:
-    """The bytes with one span replaced."""
+    """Return the bytes with one span replaced."""
     return raw[: span[0]] + by + raw[span[1] :]

@@ -1,4 +1,4 @@
-"""The client over stdio: a program of its own, one line a message, exact bytes both ways."""
+"""The client over stdio: a child program, one line per message, exact bytes both ways."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class StdioClient(Conversation):
     """A conversation with a program, which the first request starts with exactly `env`.
 
-    It speaks the wire of the handshake. `Unreachable` tells the exit code of a program that ended.
+    It uses the handshake wire. `Unreachable` includes the exit code of a program that ended.
     """
 
     def __init__(
@@ -37,13 +37,13 @@ class StdioClient(Conversation):
 
     @property
     def wire(self) -> str:
-        """How the program is spoken to, such as `handshake 2025-11-25 (stdio)`, or `unopened`."""
+        """The wire in use, such as `handshake 2025-11-25 (stdio)`, or `unopened`."""
         revision = self._lines.revision
         return f"handshake {revision} (stdio)" if revision else "unopened"
 
 
 class Lines:
-    """Carries each message as a line to a program that is started when it is first needed."""
+    """Sends each message as a line to a program that is started on first use."""
 
     def __init__(
         self, command: Sequence[str], *, env: Mapping[str, str], transcript: Transcript, name: str
@@ -57,19 +57,19 @@ class Lines:
         self._late: set[int | str | None] = set()
 
     def ask(self, method: str, params: bytes | None, timeout: float) -> Reply:
-        """Send a request and wait for its answer; what came before it is kept beside it."""
+        """Send a request and wait for its answer; earlier messages are kept in the reply."""
         deadline = Deadline(timeout)
         program = self._running()
         request_id = jsonrpc.fresh_id()
         awaited = Awaited(request_id, self._late)
         received = sent = program.write(jsonrpc.request(method, params, request_id), method)
-        self._late.add(request_id)  # until its answer is there
-        while (found := awaited.found()) is None:
+        self._late.add(request_id)  # until its answer arrives
+        while (envelope := awaited.found()) is None:
             received = program.hear(deadline)
             awaited.came(received.raw)
         self._late.discard(request_id)
         return Reply(
-            envelope=found,
+            envelope=envelope,
             status=0,
             headers=(),
             seconds=deadline.spent(),
@@ -79,23 +79,23 @@ class Lines:
         )
 
     def tell(self, method: str, params: bytes | None, timeout: float) -> None:
-        """Send a notification; nothing acknowledges it."""
+        """Send a notification, which is not acknowledged."""
         deadline = Deadline(timeout)
         program = self._running()
         program.write(jsonrpc.request(method, params, None), method)
         program.flush(deadline)
 
     def granted(self, reply: Reply, revision: str) -> None:
-        """Take the revision that the handshake gave."""
+        """Store the revision from the handshake."""
         del reply
         self.revision = revision
 
     def forget(self) -> None:
-        """Be as new, with the program kept."""
+        """Reset to the initial state, with the program kept."""
         self.revision = ""
 
     def end(self, timeout: float) -> None:
-        """End the program, if it runs. It never raises, and takes three seconds at most."""
+        """End the program, if it runs; never raises, and takes three seconds at most."""
         del timeout
         program, self._program = self._program, None
         self.forget()

@@ -1,4 +1,4 @@
-"""What crossed the wire, on both edges, in the order in which the suite saw it."""
+"""The messages on both edges of the wire, in the order in which the suite saw them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from typing import IO, NamedTuple
 from mcp_proxy_conformance.verdict.cited import Cited, Direction, Edge, Headers
 
 LARGE, CITED_MOST = 64 << 10, 20_000
-"""Bodies of more bytes are kept on disk, equal ones once; so many bytes of one are cited."""
+"""Bodies of more than LARGE bytes are kept on disk, equal ones once; CITED_MOST bytes are cited."""
 
 
 class Spool:
-    """Large bodies in a nameless file, made when the first one comes."""
+    """Large bodies in an unnamed file, which is made for the first one."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -26,7 +26,7 @@ class Spool:
         self._kept: dict[bytes, Spooled] = {}
 
     def keep(self, raw: bytes) -> Spooled:
-        """Keep a body, once for all that equal it."""
+        """Store a body, once for all equal ones."""
         digest = hashlib.sha256(raw).digest()
         with self._lock:
             if digest not in self._kept:
@@ -37,12 +37,12 @@ class Spool:
             return self._kept[digest]
 
     def _opened(self) -> IO[bytes]:
-        file = tempfile.TemporaryFile()  # noqa: SIM115 - it is closed when nobody reads it any more
+        file = tempfile.TemporaryFile()  # noqa: SIM115 - it is closed with its last reference
         weakref.finalize(self, file.close)
         return file
 
     def read(self, offset: int, length: int) -> bytes:
-        """Bytes that were kept."""
+        """Read stored bytes."""
         with self._lock:
             assert self._file is not None
             self._file.seek(offset)
@@ -50,7 +50,7 @@ class Spool:
 
 
 class Spooled(NamedTuple):
-    """Where a large body is kept."""
+    """The place of a stored large body."""
 
     spool: Spool
     offset: int
@@ -67,8 +67,8 @@ class Message:
         direction: `sent` or `received` by the suite.
         at: Seconds since the transcript began.
         peer: The endpoint's URL, or the name of the upstream server.
-        body: The exact bytes of the body, or where they are kept.
-        note: What a reader needs besides, such as `POST /mcp 200 application/json`.
+        body: The exact bytes of the body, or their place in the spool.
+        note: Further information for a reader, such as `POST /mcp 200 application/json`.
         headers: The HTTP headers as they were sent; empty where there are none.
     """
 
@@ -89,7 +89,7 @@ class Message:
         return self.body.spool.read(self.body.offset, self.body.length)
 
     def cited(self) -> Cited:
-        """What a report says of it."""
+        """Return the message in the form of a report."""
         raw = self.raw
         return Cited(
             edge=self.edge,
@@ -122,7 +122,7 @@ class Transcript:
         note: str,
         headers: Headers = (),
     ) -> Message:
-        """Append one message; its time and id are given here."""
+        """Append one message; its time and id are assigned here."""
         with self._lock:
             message = Message(
                 id=len(self._messages) + 1,
@@ -138,20 +138,20 @@ class Transcript:
         return message
 
     def mark(self) -> int:
-        """The id of the latest message: what `since` takes to give only later ones."""
+        """Return the id of the latest message, with which `since` returns only later ones."""
         with self._lock:
             return len(self._messages)
 
     def since(self, mark: int) -> tuple[Message, ...]:
-        """The messages after `mark`, oldest first; `since(0)` gives all."""
+        """Return the messages after `mark`, oldest first; `since(0)` returns all."""
         with self._lock:
             return tuple(self._messages[mark:])
 
     def get(self, message_id: int) -> Message:
-        """The message of that id.
+        """Return the message with that id.
 
         Raises:
-            LookupError: No message has it.
+            LookupError: No message has that id.
         """
         with self._lock:
             if not 1 <= message_id <= len(self._messages):

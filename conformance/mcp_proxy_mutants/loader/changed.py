@@ -1,4 +1,4 @@
-"""A loader that is like the reference's but for one thing: a fault, or a fair other reading."""
+"""Loader that differs from the reference's in one respect: a mutant, or a fair variant."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -14,11 +14,11 @@ Tell = Callable[[Json, Json], Json]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedLoad:
-    """A changed loader: `id`, and one sentence on what it does.
+    """A changed loader: `id`, and one sentence on its behaviour.
 
-    `change` replaces members of `LoadPolicy`; `tell` makes the answer, of the answer that is due
-    and of what was asked, when a load is over. What it declares: `signatures`, texts that mark a
-    403 as a timeout, and `tool_prefix`, what stands before the names of tools.
+    `change` replaces members of `LoadPolicy`; `tell` turns the usual answer and the request into
+    the answer when a load is over. Declarations: `signatures`, texts that mark a 403 as a timeout,
+    and `tool_prefix`, which precedes the names of tools.
     """
 
     id: str
@@ -29,12 +29,12 @@ class ChangedLoad:
     tool_prefix: str = ""
 
     def start(self) -> Callable[[Json], Awaitable[Json]]:
-        """A loader that is started now, to be asked for one load after the other."""
+        """Start the loader and return a function that performs one load after the other."""
         policy = replace(LoadPolicy(), **fresh(self.change))
         tell: Tell | None = fresh({"tell": self.tell})["tell"]
 
-        async def load(asked: Json) -> Json:
-            told = await loaded(asked, policy)
-            return tell(told, asked) if tell is not None else told
+        async def load(request: Json) -> Json:
+            answer = await loaded(request, policy)
+            return tell(answer, request) if tell is not None else answer
 
         return load

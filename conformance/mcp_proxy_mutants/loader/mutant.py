@@ -1,4 +1,4 @@
-"""One mutant: a loader like the reference's but for one thing, and the clauses that breaks."""
+"""Loader mutant: a loader that is wrong in one way, and the clauses that it breaks."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +11,7 @@ __all__ = ["Fresh", "LoadMutant", "load_mutant"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadMutant(ChangedLoad):
-    """`breaks` are ids of clauses, at least one of which a check must find broken."""
+    """A wrong loader; checks must find at least one of the clauses in `breaks` broken."""
 
     breaks: tuple[str, ...]
 
@@ -25,7 +25,7 @@ def load_mutant(
     tool_prefix: str = "",
     **change: Any,
 ) -> LoadMutant:
-    """A mutant in one line: its id, what it does, what it breaks, and the members it replaces."""
+    """Create a mutant from its id, its behaviour, the clauses it breaks and replaced members."""
     return LoadMutant(
         id=name,
         text=text,

@@ -1,4 +1,4 @@
-"""Parts of which changed loaders are made: ears, attempts, tables and ends."""
+"""Building blocks of changed loaders: signals, attempts, tables and final changes."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
@@ -17,20 +17,20 @@ from mcp_proxy_reference.loader import (
 )
 
 Hear = Callable[[Signal, Connection, int], Signal]
-Told = dict[str, Any]
+OutcomeEntry = dict[str, Any]
 Loads = Sequence[Callable[[], Awaitable[Outcome]]]
 Attempt = Callable[[Connection, Connect], Awaitable[tuple[list[Json], Session]]]
 TIMELY = ("timeout", "timed out", "connection", "reset", "503", "ssl", "unavailable")
-"""Words that a hasty reader takes for a passing cause wherever they stand."""
+"""Words that a careless search of texts takes for a sign of a transient failure."""
 
 
 def meaning(status: Status, *kinds: str) -> dict[str, tuple[Status, str]]:
-    """The table with rows of another class."""
+    """Return the table with signals of these kinds in another class."""
     return {**MEANING, **{kind: (status, MEANING[kind][1]) for kind in kinds}}
 
 
 def taken(kind: str, when: Callable[[Signal, Connection, int], bool]) -> Hear:
-    """Some signals are taken for one of that kind."""
+    """Return a `heard` that replaces some signals by ones of that kind."""
 
     def heard(signal: Signal, connection: Connection, attempts: int) -> Signal:
         if not when(signal, connection, attempts):
@@ -41,26 +41,26 @@ def taken(kind: str, when: Callable[[Signal, Connection, int], bool]) -> Hear:
 
 
 def code(*codes: int) -> Callable[[Signal, Connection, int], bool]:
-    """Answers of these codes."""
+    """Return a condition: the signal is an answer with one of these codes."""
     return lambda signal, _, __: signal.code in codes
 
 
 def sends(connection: Connection) -> str:
-    """All that a loader itself says to a server or of it."""
+    """Return the text that the loader itself sends: id, URL and header values, in lower case."""
     sent = [connection.server_id, connection.url or "", *connection.headers.values()]
     return " ".join(sent).lower()
 
 
 class Ear:
-    """A session that hears the signals of its requests in its own way."""
+    """A session that replaces the signals of its requests."""
 
     def __init__(self, session: Session, hear: Callable[[str, Signal], Signal]) -> None:
-        """`hear` gets the request's method and its signal."""
+        """Wrap a session; `hear` receives a request's method and its signal."""
         self._session = session
         self._hear = hear
 
     async def request(self, method: str, params: Json) -> Json:
-        """The result of one JSON-RPC call."""
+        """Send one JSON-RPC request and return its result."""
         try:
             return await self._session.request(method, params)
         except Signal as signal:
@@ -79,7 +79,7 @@ class Ear:
 
 
 def hearing(hear: Callable[[str, Signal], Signal], attempt: Attempt = std.attempt) -> Attempt:
-    """An attempt whose session hears so."""
+    """Return an attempt whose session replaces signals by `hear`."""
 
     async def heard(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
         async def connected(to: Connection) -> Session:
@@ -91,22 +91,22 @@ def hearing(hear: Callable[[str, Signal], Signal], attempt: Attempt = std.attemp
 
 
 def at(method: str, kind: str, *kinds: str) -> Attempt:
-    """Signals of these kinds at that request are taken for another; all if none is named."""
+    """Return an attempt that replaces signals of these kinds at that request; all without kinds."""
 
-    def hear(asked: str, signal: Signal) -> Signal:
-        fits = asked == method and signal.kind in (kinds or MEANING)
+    def hear(sent: str, signal: Signal) -> Signal:
+        fits = sent == method and signal.kind in (kinds or MEANING)
         return Signal(kind, signal.code, signal.detail, signal.body) if fits else signal
 
     return hearing(hear)
 
 
 def handed(change: Callable[[Connection], Connection], attempt: Attempt = std.attempt) -> Attempt:
-    """An attempt at a changed connection."""
+    """Return an attempt at a changed connection."""
     return lambda connection, connect: attempt(change(connection), connect)
 
 
 def over(make: Callable[[Connection], Session], attempt: Attempt = std.attempt) -> Attempt:
-    """An attempt over sessions of another kind, where there is a URL."""
+    """Return an attempt over sessions of another kind, for connections with a URL."""
 
     async def made(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
         async def connected(to: Connection) -> Session:
@@ -118,14 +118,14 @@ def over(make: Callable[[Connection], Session], attempt: Attempt = std.attempt) 
 
 
 def ended(change: Callable[[Outcome], Outcome]) -> Callable[[Loads], Awaitable[list[Outcome]]]:
-    """Each outcome is changed at the end."""
-    return together(lambda outcomes: [change(one) for one in outcomes])
+    """Return a `together` that changes each outcome at the end."""
+    return together(lambda outcomes: [change(outcome) for outcome in outcomes])
 
 
 def together(
     change: Callable[[list[Outcome]], list[Outcome]],
 ) -> Callable[[Loads], Awaitable[list[Outcome]]]:
-    """The outcomes of a load are changed at its end."""
+    """Return a `together` that changes the outcomes of a load at its end."""
 
     async def loaded(loads: Loads) -> list[Outcome]:
         return change(await std.side_by_side(loads))
@@ -134,32 +134,34 @@ def together(
 
 
 def failed(outcome: Outcome, status: Status, **members: Any) -> Outcome:
-    """The outcome as a failure of that class."""
+    """Return the outcome as a failure of that class."""
     return replace(outcome, status=status, tools=(), error=outcome.error or "It failed.", **members)
 
 
-def each(change: Callable[[Told], Told]) -> Callable[[Json, Json], Json]:
-    """Each outcome of the answer is changed; the warnings stay."""
-    return lambda told, _: told | {"outcomes": [change(one) for one in told["outcomes"]]}
+def each(change: Callable[[OutcomeEntry], OutcomeEntry]) -> Callable[[Json, Json], Json]:
+    """Return a `tell` that changes each outcome of the answer and keeps the warnings."""
+    return lambda answer, _: (
+        answer | {"outcomes": [change(outcome) for outcome in answer["outcomes"]]}
+    )
 
 
-def when(condition: Callable[[Told], bool], **members: Any) -> Callable[[Json, Json], Json]:
-    """Outcomes that meet a condition have other members."""
-    return each(lambda one: one | members if condition(one) else one)
+def when(condition: Callable[[OutcomeEntry], bool], **members: Any) -> Callable[[Json, Json], Json]:
+    """Return a `tell` that replaces members of the outcomes that meet a condition."""
+    return each(lambda outcome: outcome | members if condition(outcome) else outcome)
 
 
-def is_in(*statuses: str) -> Callable[[Told], bool]:
-    """Outcomes of these classes."""
-    return lambda one: one["status"] in statuses
+def is_in(*statuses: str) -> Callable[[OutcomeEntry], bool]:
+    """Return a condition: the outcome is in one of these classes."""
+    return lambda outcome: outcome["status"] in statuses
 
 
-def not_available(one: Told) -> bool:
-    """Outcomes of every other class."""
-    return bool(one["status"] != "available")
+def not_available(outcome: OutcomeEntry) -> bool:
+    """Whether the outcome is in any class but `available`."""
+    return bool(outcome["status"] != "available")
 
 
 def warns(
-    change: Callable[[Mapping[str, list[str]], list[Told]], dict[str, list[str]]],
+    change: Callable[[Mapping[str, list[str]], list[OutcomeEntry]], dict[str, list[str]]],
 ) -> Callable[[Json, Json], Json]:
-    """Other warnings, made of those that are due and of the outcomes."""
-    return lambda told, _: told | {"warnings": change(told["warnings"], told["outcomes"])}
+    """Return a `tell` that makes other warnings from the usual ones and the outcomes."""
+    return lambda answer, _: answer | {"warnings": change(answer["warnings"], answer["outcomes"])}

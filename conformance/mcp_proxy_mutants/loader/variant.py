@@ -1,4 +1,4 @@
-"""One variant: a conforming loader that does it otherwise, and the rulings it reads so."""
+"""Loader variant: a conforming loader that differs, and the interpretations that it takes."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,10 +11,9 @@ __all__ = ["Fresh", "LoadVariant", "load_variant"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadVariant(ChangedLoad):
-    """`takes` are ids of interpretations, or of advisory clauses, that it reads the other way.
+    """A fair loader; `takes` are ids of interpretations, or of advisory clauses, read otherwise.
 
-    A loader of this kind declares the capabilities but those it `lacks`, and is judged by that
-    profile.
+    It declares every capability except those it `lacks`, and is judged by `profile`.
     """
 
     takes: tuple[str, ...]
@@ -33,7 +32,7 @@ def load_variant(
     tool_prefix: str = "",
     **change: Any,
 ) -> LoadVariant:
-    """A variant in one line: its id, how it differs, what it takes, the members it replaces."""
+    """Create a variant from its id, its difference, what it takes and replaced members."""
     return LoadVariant(
         id=name,
         text=text,

@@ -1,4 +1,4 @@
-"""A proxy that is like the reference but for one thing: a mutant, or a fair other reading."""
+"""Proxy that differs from the reference in one respect: a mutant, or a fair variant."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -17,10 +17,10 @@ Swap = Callable[[Gateway], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changed:
-    """A changed proxy: `id`, and one sentence on what it does.
+    """A changed proxy: `id`, and one sentence on its behaviour.
 
-    `change` replaces members of `Decisions`; `swap` changes a gateway before it serves, where the
-    change lies outside of the decisions: in its store, search, configuration or upstreams.
+    `change` replaces members of `Decisions`; `swap` changes a gateway before it serves, for changes
+    outside of the decisions: in its store, search, configuration or upstreams.
     """
 
     id: str
@@ -29,7 +29,7 @@ class Changed:
     swap: Swap | None = None
 
     def open(self, config: Path, data_dir: Path) -> AbstractAsyncContextManager[Proxy]:
-        """Such a proxy, started now."""
+        """Start the proxy; the context manager yields it."""
         return Proxy.open(
             config, data_dir, policy=Decisions(**fresh(self.change)), front=self._front
         )

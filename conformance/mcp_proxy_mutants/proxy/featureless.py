@@ -1,4 +1,4 @@
-"""The reference as it was before locked-tool discovery: what its bytes are compared with."""
+"""The reference without locked-tool discovery: the baseline of byte comparisons."""
 
 from mcp_proxy_mutants.proxy.changed import Changed
 

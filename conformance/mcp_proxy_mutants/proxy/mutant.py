@@ -1,4 +1,4 @@
-"""One mutant: a proxy that is like the reference but for one thing, and the clauses that breaks."""
+"""Proxy mutant: a proxy that is wrong in one way, and the clauses that it breaks."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,11 +11,11 @@ __all__ = ["Fresh", "Mutant", "mutant"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mutant(Changed):
-    """`breaks` are ids of clauses, at least one of which a check must find broken."""
+    """A wrong proxy; checks must find at least one of the clauses in `breaks` broken."""
 
     breaks: tuple[str, ...]
 
 
 def mutant(name: str, text: str, *breaks: str, swap: Swap | None = None, **change: Any) -> Mutant:
-    """A mutant in one line: its id, what it does, what it breaks, and the members it replaces."""
+    """Create a mutant from its id, its behaviour, the clauses it breaks and replaced members."""
     return Mutant(id=name, text=text, breaks=breaks, change=change, swap=swap)

@@ -1,4 +1,4 @@
-"""What several faults are made of."""
+"""Building blocks of several changed proxies."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -38,8 +38,8 @@ WITHHELD = {PENDING, QUARANTINED}
 
 
 def ordered(*statuses: str) -> Callable[[Facts], str]:
-    """A classification that looks at the reasons in the order given."""
-    return lambda facts: next((one for one in statuses if HOLDS[one](facts)), UNKNOWN)
+    """Return a classification that checks the reasons in the given order."""
+    return lambda facts: next((status for status in statuses if HOLDS[status](facts)), UNKNOWN)
 
 
 def called(surface: str) -> bool:
@@ -47,8 +47,8 @@ def called(surface: str) -> bool:
     return surface.startswith("call_tool_")
 
 
-def every(number: int) -> Callable[[], bool]:
-    """True each time that many questions have been asked."""
+def every_nth(number: int) -> Callable[[], bool]:
+    """Return a condition that is true at every Nth call."""
     turns = count(1)
     return lambda: next(turns) % number == 0
 
@@ -66,7 +66,7 @@ def by_allow_list(gateway: Gateway, facts: Facts) -> bool:
 
 
 def left_out(dropped: Callable[[Facts], bool]) -> Callable[[Gateway], None]:
-    """Tools that are in neither pass of discovery."""
+    """Return a swap that removes tools from both passes of discovery."""
 
     def swap(gateway: Gateway) -> None:
         decide(
@@ -79,7 +79,7 @@ def left_out(dropped: Callable[[Facts], bool]) -> Callable[[Gateway], None]:
 
 
 def bare(facts: Facts) -> Facts:
-    """The same tool as if nothing locked it."""
+    """Return the facts of the same tool as if nothing locked it."""
     return replace(
         facts,
         enabled=True,
@@ -91,24 +91,24 @@ def bare(facts: Facts) -> Facts:
 
 
 def flagged(change: Callable[[Json, Request], Json]) -> Callable[[Json, Request], Json]:
-    """An answer that is changed under the flag only."""
+    """Change answers under the flag only."""
     return lambda document, request: change(document, request) if request.flag else document
 
 
-def given_off(change: Callable[[Json], Json]) -> Callable[[Json, Request], Json]:
-    """An answer that is changed when the flag is given and is false."""
+def flag_false(change: Callable[[Json], Json]) -> Callable[[Json, Request], Json]:
+    """Change answers to requests whose flag is false."""
     return lambda document, request: (
         change(document) if request.arguments.get(FLAG) is False else document
     )
 
 
 def texts(**change: str) -> dict[str, str]:
-    """The remediation texts, some of them replaced."""
+    """Return the remediation texts, some of them replaced."""
     return {**{str(status): text for status, text in std.REMEDIATION.items()}, **change}
 
 
 def on_later_pages(gateway: Gateway) -> Chosen:
-    """Note which tools come on other pages of a server's list than the first."""
+    """Return a condition: the tool came on a later page of its server's list."""
     later: set[tuple[str, str]] = set()
 
     def noting(upstream: Upstream) -> None:
@@ -121,7 +121,7 @@ def on_later_pages(gateway: Gateway) -> Chosen:
             async def request(method: str, params: Json) -> Json:
                 result = await ask(method, params)
                 if method == "tools/list" and params.get("cursor"):
-                    names = [one["name"] for one in result.get("tools", [])]
+                    names = [tool["name"] for tool in result.get("tools", [])]
                     later.update((connection.server_id, name) for name in names)
                 return result
 
@@ -135,8 +135,8 @@ def on_later_pages(gateway: Gateway) -> Chosen:
     return lambda facts: (facts.tool.server, facts.tool.name) in later
 
 
-def seen_as(read: Callable[[Gateway, Facts], bool]) -> Callable[[Gateway], None]:
-    """Lists and searches read the operator's lists in a way of their own; calls do not."""
+def viewed_as(read: Callable[[Gateway, Facts], bool]) -> Callable[[Gateway], None]:
+    """Return a swap whose lists and searches read the operator's lists by `read`; calls do not."""
 
     def swap(gateway: Gateway) -> None:
         def view(facts: Facts) -> Facts:
@@ -155,7 +155,7 @@ def seen_as(read: Callable[[Gateway, Facts], bool]) -> Callable[[Gateway], None]
 
 
 def then(change: Callable[[Json, Tally], Any]) -> Counts:
-    """The block, changed where there is one."""
+    """Return counts whose block is changed where there is one."""
 
     def counts(tools: Tally) -> Any:
         block = std.counts(tools)
@@ -165,12 +165,12 @@ def then(change: Callable[[Json, Tally], Any]) -> Counts:
 
 
 def as_(status: Callable[[Facts, Status | None], Any]) -> Counts:
-    """The block of other statuses."""
-    return lambda tools: std.counts([(facts, status(facts, one)) for facts, one in tools])
+    """Return counts of other statuses."""
+    return lambda tools: std.counts([(facts, status(facts, current)) for facts, current in tools])
 
 
 def by_name(relevance: Callable[[str, Facts], float]) -> Callable[[Gateway], None]:
-    """Every locked tool is matched apart from the index."""
+    """Return a swap that matches every locked tool outside of the index."""
 
     def swap(gateway: Gateway) -> None:
         def apart(facts: Facts) -> bool:
@@ -193,4 +193,4 @@ def by_name(relevance: Callable[[str, Facts], float]) -> Callable[[Gateway], Non
     return swap
 
 
-SAID = texts()
+TEXTS = texts()

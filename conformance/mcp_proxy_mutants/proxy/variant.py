@@ -1,4 +1,4 @@
-"""One variant: a conforming proxy that looks different, and the rulings it reads otherwise."""
+"""Proxy variant: a conforming proxy that differs, and the interpretations that it takes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,10 +12,10 @@ __all__ = ["Fresh", "Variant", "variant"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variant(Changed):
-    """`takes` are ids of interpretations, or of advisory clauses, that it reads the other way.
+    """A fair proxy; `takes` are ids of interpretations, or of advisory clauses, read otherwise.
 
-    What a target of this kind declares of itself: the seconds it needs to settle, the capabilities
-    it lacks, and its texts in words of its own, each with the status it is meant for.
+    It declares the seconds it needs to settle, the capabilities it lacks, and its own texts
+    (`pins`), each with the status it is meant for.
     """
 
     takes: tuple[str, ...]
@@ -34,7 +34,7 @@ def variant(
     pins: Mapping[str, str] | None = None,
     **change: Any,
 ) -> Variant:
-    """A variant in one line: its id, how it differs, what it takes, the members it replaces."""
+    """Create a variant from its id, its difference, what it takes and replaced members."""
     return Variant(
         id=name,
         text=text,

@@ -1,4 +1,4 @@
-"""Decisions that only changed proxies take, and the parts of a proxy that ask for them."""
+"""Decisions of changed proxies only, and the parts of a proxy that apply them."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from mcp_proxy_reference.tools import Tools, render
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One discovery request, checked, as a changed answer looks at it."""
+    """A checked discovery request, as a changed answer receives it."""
 
     agent: Agent
     query: str
@@ -27,15 +27,15 @@ class Request:
     store: Store
 
 
-def as_it_is(made: Json, _: Any) -> Json:
-    """What the reference has made."""
-    return made
+def as_it_is(document: Json, _: Any) -> Json:
+    """Return the document of the reference unchanged."""
+    return document
 
 
 async def worked_out(
     _agent: Agent, _session: str, _message: Json, respond: Callable[[], Awaitable[Json]]
 ) -> Json:
-    """The JSON-RPC answer to an agent's message: worked out now, and sent as it is."""
+    """Compute the JSON-RPC answer to an agent's message and return it unchanged."""
     return await respond()
 
 
@@ -43,8 +43,8 @@ async def worked_out(
 class Decisions(Policy):
     """The reference's decisions, and further ones by which a proxy can differ from it.
 
-    `answer` has the last word on a discovery answer, `server_entry` on a server of the listing,
-    `render` on the text of either, `reply` on every JSON-RPC answer.
+    `answer` makes the last change to a discovery answer, `server_entry` to a server of the listing,
+    `render` to the text of either, `reply` to every JSON-RPC answer.
     """
 
     answer: Callable[[Json, Request], Json] = as_it_is
@@ -56,44 +56,44 @@ class Decisions(Policy):
 
 
 def decisions(gateway: Gateway) -> Decisions:
-    """Those of a changed proxy."""
+    """Return the decisions of a changed proxy."""
     assert isinstance(gateway.policy, Decisions)
     return gateway.policy
 
 
 class ChangedTools(Tools):
-    """The proxy's own tools, with the last word elsewhere."""
+    """The proxy's own tools, whose answers pass through `Decisions`."""
 
     def retrieve_tools(self, agent: Agent, arguments: Mapping[str, Any]) -> Json:
         """Answer one discovery request."""
-        asked = self.asked(arguments)
-        document = self.discover(agent, asked)
+        discovery = self.asked(arguments)
+        document = self.discover(agent, discovery)
         request = Request(
             agent=agent,
-            query=asked.query,
-            limit=asked.limit,
-            flag=asked.flag,
+            query=discovery.query,
+            limit=discovery.limit,
+            flag=discovery.flag,
             arguments=arguments,
             store=self.gateway.store,
         )
         return decisions(self.gateway).answer(document, request)
 
     def listed(self, server: Server, tools: Sequence[Facts]) -> Json:
-        """A server as the listing shows it."""
+        """Return a server's entry in the listing."""
         return decisions(self.gateway).server_entry(super().listed(server, tools), tools)
 
     def render(self, document: Json) -> str:
-        """An answer as text."""
+        """Return an answer as text."""
         return decisions(self.gateway).render(document)
 
 
 class ChangedProtocol(Protocol):
-    """The protocol, with the last word on each answer elsewhere."""
+    """The protocol, whose answers pass through `Decisions.reply`."""
 
     async def answer(
         self, agent: Agent, endpoint: str, session: str, message: Json, *, stateless: bool
     ) -> Json:
-        """The JSON-RPC answer to a request that is whole."""
+        """Return the JSON-RPC answer to a valid request."""
 
         async def respond() -> Json:
             return await Protocol.answer(
@@ -110,10 +110,10 @@ class ChangedFront(Front):
         super().__init__(ChangedProtocol(ChangedTools(gateway)), decisions(gateway).answers)
 
     def open_session(self) -> dict[str, str]:
-        """The headers that hand out a session, if there are any."""
+        """Open a session and return its headers; none for a proxy without sessions."""
         return super().open_session() if decisions(self._gateway).sessions else {}
 
     def check_session(self, request: HttpRequest) -> None:
-        """Check that the session is known, where there are any."""
+        """Check that the session is known, unless the proxy has none."""
         if decisions(self._gateway).sessions:
             super().check_session(request)

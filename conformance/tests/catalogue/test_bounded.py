@@ -1,4 +1,4 @@
-"""Files that somebody names: read up to a size, refused in words, and never waited for."""
+"""Files named by a user: read up to a size, refused in a sentence, and never waited for."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mcp_proxy_conformance.cli import main
 
 
 def test_a_file_of_the_size_is_read_and_a_larger_one_is_not(tmp_path: Path) -> None:
-    """The sentence has the size."""
+    """The refusal names the size."""
     path = tmp_path / "a"
     path.write_bytes(b"x" * 100)
 
@@ -34,7 +34,7 @@ def test_a_file_of_the_size_is_read_and_a_larger_one_is_not(tmp_path: Path) -> N
 def test_what_is_no_file_is_refused_at_once(
     words: tuple[str, ...], kind: str, tmp_path: Path
 ) -> None:
-    """Exit 2 and one sentence, whoever reads it."""
+    """Exit 2 and one sentence, whichever command reads it."""
     path = tmp_path / "odd.toml"
     if kind == "fifo":
         os.mkfifo(path)
@@ -44,7 +44,7 @@ def test_what_is_no_file_is_refused_at_once(
         path.mkdir()
     out = ["--out", str(tmp_path / "out")] if words[0] == "run" else []
 
-    done = CliRunner().invoke(main, [*(one.format(path) for one in words), *out])
+    done = CliRunner().invoke(main, [*(word.format(path) for word in words), *out])
 
     assert (done.exit_code, len(done.output.splitlines())) == (2, 1), done.output
 
@@ -57,7 +57,7 @@ def test_what_is_no_file_is_refused_at_once(
     ],
 )
 def test_a_key_of_very_many_parts_is_not_read(text: str, told: str, tmp_path: Path) -> None:
-    """What reads TOML would take gigabytes for it."""
+    """A TOML reader would take gigabytes for such a key."""
     path = tmp_path / "a.toml"
     path.write_text(text)
 
@@ -66,7 +66,7 @@ def test_a_key_of_very_many_parts_is_not_read(text: str, told: str, tmp_path: Pa
 
 
 def test_values_may_hold_what_keys_may_not(tmp_path: Path) -> None:
-    """Points in a text are its author's; a file that is too large is none."""
+    """Dots in a text are its author's; a file that is too large is refused."""
     path = tmp_path / "a.toml"
     path.write_text(f'a = "{"." * 2000}"')
     assert read_toml(path) == {"a": "." * 2000}

@@ -1,4 +1,4 @@
-"""Two readings of the source, made apart: the cases written by hand, and the oracle."""
+"""Two interpretations of the source, made independently: the hand-written cases and the oracle."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ FILES = case_files("discovery")
 
 
 def states(case: Case) -> dict[ToolKey, ToolState]:
-    """The locks on each tool when the case is asked."""
+    """The locks on each tool when the case makes its request."""
     return final(stage(case.given.stage))
 
 
 def test_every_case_is_valid_and_named_by_its_file() -> None:
-    """The schema is what other languages read by."""
+    """Every file fits the schema that other languages read it by."""
     assert [case.id for case in CASES] == [path.stem for path in FILES]
 
 
@@ -38,13 +38,16 @@ def test_the_combinations_are_all_there() -> None:
 @pytest.mark.parametrize("folder", ["discovery", "resilience", "stages"])
 def test_the_oracle_allows_what_the_cases_allow(folder: str) -> None:
     """Statuses, caps, counts and notes; and each file keeps to its schema."""
-    told = lint([fixtures_dir() / folder])
+    outcome = lint([fixtures_dir() / folder])
 
-    assert (told.findings, told.files) == ((), len(list((fixtures_dir() / folder).rglob("*.json"))))
+    assert (outcome.findings, outcome.files) == (
+        (),
+        len(list((fixtures_dir() / folder).rglob("*.json"))),
+    )
 
 
 def test_every_case_lies_in_the_folder_of_its_area() -> None:
-    """Under a name that is its id."""
+    """The name of each file is its case's id."""
     for path in (*case_files("discovery"), *case_files("resilience")):
         case = json.loads(path.read_bytes())
         assert (case["area"], case["id"]) == (path.parent.name, path.stem)

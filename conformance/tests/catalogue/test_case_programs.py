@@ -1,4 +1,4 @@
-"""The programs of the page on cases, in Go and TypeScript, on stages that the suite lays."""
+"""The Go and TypeScript programs of the page on cases, run on stages that the suite prepares."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CAPPED = ("limits-11-at-default", "limits-15-at-11", "limits-9-at-10", "limits-9
 
 @pytest.fixture(scope="module", params=["go", "ts"])
 def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """The command of one of them, as it stands on the page."""
+    """Return the command of one of the programs, as the page shows it."""
     [text] = blocks(PAGE, request.param)
     source = tmp_path_factory.mktemp("program") / f"case.{request.param}"
     source.write_text(text, encoding="utf-8")
@@ -48,7 +48,7 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 @contextmanager
 def staged(name: str, changed: Changed, scratch: Path) -> Iterator[str]:
-    """The URL of the reference, changed in a way, on which the stage is laid."""
+    """Yield the URL of the reference, changed in a way, on which the stage is prepared."""
     target = embedded(changed, settle_s=0.1)
     started = Started(target, stage(name), scratch)
     try:
@@ -66,7 +66,7 @@ def files(name: str) -> list[str]:
 
 
 def run(program: list[str], url: str, names: list[str]) -> tuple[int, Counter[str], list[str]]:
-    """The exit code, how many lines have which word, and those that are no `ok` and no `skip`."""
+    """Return exit code, number of lines per word, and the lines without `ok` and `skip`."""
     done = subprocess.run(
         [*program, url, *names],
         cwd=fixtures_dir() / "discovery",
@@ -78,8 +78,8 @@ def run(program: list[str], url: str, names: list[str]) -> tuple[int, Counter[st
     )
     assert done.stderr == ""
     words = [line.split()[0] for line in done.stdout.splitlines()]
-    told = [line for line in done.stdout.splitlines() if line.split()[0] not in ("ok", "skip")]
-    return done.returncode, Counter(words), told
+    unsettled = [line for line in done.stdout.splitlines() if line.split()[0] not in ("ok", "skip")]
+    return done.returncode, Counter(words), unsettled
 
 
 @pytest.mark.parametrize("name", ["mixed", "crowd"])
@@ -88,18 +88,18 @@ def test_every_case_of_a_stage_holds_on_the_reference(
 ) -> None:
     """Exit 0, and more than a hundred expectations were judged."""
     with staged(name, REFERENCE, tmp_path) as url:
-        code, words, told = run(program, url, files(name))
+        code, words, unsettled = run(program, url, files(name))
 
-    assert (code, told, words["ok"] > 100) == (0, [], True)
+    assert (code, unsettled, words["ok"] > 100) == (0, [], True)
 
 
 def test_a_faulty_target_fails_where_it_is_faulty(program: list[str], tmp_path: Path) -> None:
-    """Exit 1: a cap that lets one more through shows where more than ten are locked alone."""
-    (fault,) = (one for one in mutants() if one.id == "cap-lets-one-more")
+    """Exit 1: a cap that lets one more through shows where more than ten are locked."""
+    (fault,) = (mutant for mutant in mutants() if mutant.id == "cap-lets-one-more")
     with staged("crowd", fault, tmp_path) as url:
-        code, _, told = run(program, url, [f"limits/{name}.json" for name in CAPPED])
+        code, _, unsettled = run(program, url, [f"limits/{name}.json" for name in CAPPED])
 
-    failed = [line.split()[:3] for line in told]
+    failed = [line.split()[:3] for line in unsettled]
     member = failed[0][2].removeprefix("then.")
     assert (code, member) == (1, "disabled_count")
     assert [line[:2] for line in failed] == [["FAIL", name] for name in CAPPED[:2]]
@@ -111,7 +111,7 @@ def test_a_target_without_the_feature_leaves_everything_open(
     """Exit 1: where the flag reveals nothing, no absence passes."""
     names = [name for name in files("plain") if name.startswith("note/")]
     with staged("plain", FEATURELESS, tmp_path) as url:
-        code, words, told = run(program, url, names)
+        code, words, unsettled = run(program, url, names)
 
     assert (code, words["ok"], words["FAIL"]) == (1, 0, 0)
-    assert len([line for line in told if line.startswith("OPEN")]) == len(told) > 0
+    assert len([line for line in unsettled if line.startswith("OPEN")]) == len(unsettled) > 0

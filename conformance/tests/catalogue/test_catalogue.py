@@ -23,7 +23,7 @@ def toml(name: str) -> dict[str, Json]:
 
 
 def clauses(rows: Json) -> list[Json]:
-    """The clauses of requirements as they stand in the file."""
+    """Return the clauses of requirements, as in the file."""
     return [clause for row in rows for clause in row.get("clause", [])]
 
 
@@ -46,7 +46,7 @@ def test_no_id_stands_twice() -> None:
 
 
 def test_a_clause_is_named_after_its_requirement() -> None:
-    """The part of a clause's id before the dot is the requirement that it stands under."""
+    """The part of a clause's id before the dot is the requirement that it belongs to."""
     cited = [(row.id, clause.id) for row in ROWS for clause in row.clauses]
 
     strays = [name for owner, name in cited if not name.startswith(f"{owner}.")]
@@ -55,7 +55,7 @@ def test_a_clause_is_named_after_its_requirement() -> None:
 
 
 def test_an_advisory_facet_stands_beside_a_convicting_clause() -> None:
-    """What follows a tilde is an A, and what precedes it is an F."""
+    """A clause with a tilde is an A, and the clause before its tilde is an F."""
     judgements = {clause["id"]: clause["judgement"] for clause in CLAUSES}
 
     facets = [name for name in judgements if "~" in name]
@@ -72,7 +72,7 @@ def test_every_requirement_of_the_source_is_in_the_catalogue() -> None:
 
 
 def test_every_pointer_leads_to_a_place_in_a_source() -> None:
-    """Sources of requirements, clauses and interpretations name what the texts have."""
+    """Each source of a requirement, clause or interpretation names a place in the texts."""
     pointers = [
         row["source"]
         for row in (*DISCOVERY, *RESILIENCE, *ROBUSTNESS, *CLAUSES, *REGISTER)
@@ -116,7 +116,7 @@ def test_the_profile_is_every_clause_that_has_a_check(name: str) -> None:
 
 
 def test_profiles_that_are_judged_together_are_one() -> None:
-    """Clauses, rulings and floors of both, at the version of the first."""
+    """Clauses, interpretations and floors of both, at the version of the first."""
     first, other = requirement.profile("discovery"), requirement.profile("robustness")
 
     both = requirement.profile("discovery+robustness")
@@ -128,24 +128,24 @@ def test_profiles_that_are_judged_together_are_one() -> None:
 
 
 def test_the_resilience_profiles_are_every_clause_and_those_of_seven_requirements() -> None:
-    """In the order of the catalogue; each has a check, or will have one."""
-    every = [clause["id"] for clause in clauses(RESILIENCE)]
-    basic = [name for name in every if name.partition(".")[0] in BASIC]
+    """They are in the order of the catalogue; each has a check, or will have one."""
+    clause_ids = [clause["id"] for clause in clauses(RESILIENCE)]
+    basic = [name for name in clause_ids if name.partition(".")[0] in BASIC]
 
     listed = [
         toml(f"profiles/{name}.toml")["clauses"] for name in ("resilience", "resilience-basic")
     ]
     reasons = {clause["untested"] for clause in clauses(RESILIENCE) if "untested" in clause}
 
-    assert listed == [every, basic]
+    assert listed == [clause_ids, basic]
     assert reasons <= {"later"}
 
 
-@pytest.mark.parametrize("pinned", requirement.profiles(), ids=lambda one: one.id)
+@pytest.mark.parametrize("pinned", requirement.profiles(), ids=lambda version: version.id)
 def test_the_floor_convicts_and_needs_no_more_than_its_capabilities(
     pinned: requirement.Profile,
 ) -> None:
-    """What must really pass is an F of the profile that every target on the floor can show."""
+    """A clause that must pass is an F of the profile that every target on the floor can show."""
     rows = [requirement.catalogue().clause(clause_id) for clause_id in pinned.floor.passes]
 
     beyond = [row.id for row in rows if not set(row.capability) <= set(pinned.floor.capabilities)]

@@ -1,4 +1,4 @@
-"""Two readings of the resilience text, made apart: the cases written by hand, and the walk."""
+"""Two interpretations of the resilience text: the hand-written cases, and the walk."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ MEASURED = {
 
 
 def schema() -> dict[str, Any]:
-    """What other languages read by."""
+    """Return the schema that other languages read load cases by."""
     text = (schemas_dir() / "load-case.schema.json").read_text(encoding="utf-8")
     return dict(json.loads(text))
 
 
 def judgement(case: LoadCase) -> str:
-    """Whether a breach convicts; a case never mixes."""
+    """Return `F` if a breach convicts, else `A`; a case never mixes them."""
     return catalogue().clause(case.clauses[0]).judgement
 
 
@@ -57,13 +57,13 @@ def test_every_case_is_valid_and_named_by_its_file() -> None:
         if (text := path.read_text(encoding="utf-8"))
     }
 
-    assert {name: told for name, told in faults.items() if told} == {}
+    assert {name: errors for name, errors in faults.items() if errors} == {}
     assert [case.id for case in CASES] == [path.stem for path in FILES]
     assert [case.id for case in CASES if not case.id.startswith(f"{case.area}-")] == []
 
 
 def test_every_clause_has_a_case() -> None:
-    """But for advice that a script cannot provoke or a table cannot hold."""
+    """Excepted is advice that a script cannot provoke or a table cannot hold."""
     cited = {clause for case in CASES for clause in case.clauses}
 
     without = {name for name in profile("resilience").clauses if name not in cited}
@@ -80,30 +80,35 @@ def test_every_word_is_used_and_described() -> None:
         for kind in ("exchange", "connection")
         for part in defs[kind]["oneOf"]
     ]
-    described = {word for one in words for word in one.get("enum", [one.get("const")])}
-    used = {one.do for case in CASES for server in case.given.servers for one in server.script}
+    described = {word for variant in words for word in variant.get("enum", [variant.get("const")])}
+    used = {
+        behaviour.do
+        for case in CASES
+        for server in case.given.servers
+        for behaviour in server.script
+    }
 
     assert described == {*get_args(ExchangeWord), *get_args(ConnectionWord)}
     assert described - used == set()
 
 
 @pytest.mark.parametrize(
-    "case", [one for one in CASES if judgement(one) == "F"], ids=lambda case: case.id
+    "case", [case for case in CASES if judgement(case) == "F"], ids=lambda case: case.id
 )
 def test_the_walk_allows_what_the_case_allows(case: LoadCase) -> None:
-    """Where a case convicts, both readings are the same."""
+    """A case that convicts has the same outcomes in both interpretations."""
     for _, server, expected, loads in expectations(case):
         allowed = walk(server, case.given.max_attempts, loads=loads)
-        told, walked = in_words(expected, allowed)
+        stated, walked = in_words(expected, allowed)
 
-        assert (server.server_id, told) == (server.server_id, walked)
+        assert (server.server_id, stated) == (server.server_id, walked)
 
 
 @pytest.mark.parametrize(
-    "case", [one for one in CASES if judgement(one) == "A"], ids=lambda case: case.id
+    "case", [case for case in CASES if judgement(case) == "A"], ids=lambda case: case.id
 )
 def test_the_walk_allows_what_the_case_advises(case: LoadCase) -> None:
-    """What a case advises is one of the things that a fair reader may do."""
+    """A case advises one of the outcomes that a fair reader may choose."""
     for _, server, expected, loads in expectations(case):
         allowed = walk(server, case.given.max_attempts, loads=loads)
 
@@ -114,12 +119,12 @@ def test_the_walk_allows_what_the_case_advises(case: LoadCase) -> None:
 
 
 def test_the_controls_are_as_the_walk_says() -> None:
-    """Whatever the bound."""
+    """The controls agree with the walk at every bound of attempts."""
     for server in (CONTROL_UP, CONTROL_DOWN):
         for bound in (1, 2, 3, 4):
-            told, walked = in_words(CONTROLS[server.server_id], walk(server, bound))
+            stated, walked = in_words(CONTROLS[server.server_id], walk(server, bound))
 
-            assert told == walked
+            assert stated == walked
 
 
 @pytest.mark.parametrize(
@@ -130,19 +135,19 @@ def test_the_controls_are_as_the_walk_says() -> None:
         (Behaviour(do="cut_sse", where="inside", by="rst"), ({"transient"}, (2, 3))),
         (Behaviour(do="status", code=429), ({"permanent", "transient", "denied"}, (1, 3))),
     ],
-    ids=lambda one: one.do if isinstance(one, Behaviour) else "",
+    ids=lambda value: value.do if isinstance(value, Behaviour) else "",
 )
 def test_the_walk_leaves_open_what_the_source_does(
     behaviour: Behaviour, allowed: tuple[object, object]
 ) -> None:
-    """More than the cases advise, where they only advise."""
+    """The walk allows more than the cases advise, where they only advise."""
     walked = walk(Server(server_id="alpha", tools=(), script=(behaviour,)), 3)
 
     assert (walked.statuses, walked.attempts) == allowed
 
 
 def test_a_second_attempt_is_asked_of_loaders_that_retry_only() -> None:
-    """A case that needs one cites a clause with that capability."""
+    """A case that needs a second attempt cites a clause with that capability."""
     clauses = catalogue().clauses
     needy = [
         case.id
@@ -156,20 +161,20 @@ def test_a_second_attempt_is_asked_of_loaders_that_retry_only() -> None:
 
 
 def test_times_are_told_apart_on_a_slow_machine() -> None:
-    """A late answer is at least twice the timeout away, a timely one comes in half of it."""
+    """A late answer is at least twice the timeout away; a timely one comes within half of it."""
     rates = [
-        (one.seconds or 0) / server.timeout_s
+        (behaviour.seconds or 0) / server.timeout_s
         for case in CASES
         for server in case.given.servers
-        for one in server.script
-        if one.do == "slow"
+        for behaviour in server.script
+        if behaviour.do == "slow"
     ]
 
     assert [rate for rate in rates if 0.5 < rate < 2] == []
 
 
 def test_no_two_servers_of_a_case_have_a_tool_in_common() -> None:
-    """A tool tells whose it is."""
+    """The name of a tool identifies its server."""
     doubled = {
         case.id: [tool for tool, number in Counter(tools).items() if number > 1]
         for case in CASES
@@ -180,7 +185,7 @@ def test_no_two_servers_of_a_case_have_a_tool_in_common() -> None:
 
 
 def test_every_secret_is_handed_over() -> None:
-    """One that is not could not show."""
+    """A secret that was not handed over could not show up."""
     strays = [
         secret
         for path, case in zip(FILES, CASES, strict=True)
@@ -204,7 +209,7 @@ SOUND: dict[str, Any] = {
 
 
 def scripted(*script: dict[str, Any], **server: Any) -> dict[str, Any]:
-    """A case with that script, and further members of its server."""
+    """Return a case with that script, and further members of its server."""
     alpha = {"server_id": "alpha", "tools": [], "script": list(script), **server}
     return SOUND | {"given": {"max_attempts": 1, "servers": [alpha]}}
 
@@ -230,7 +235,7 @@ def scripted(*script: dict[str, Any], **server: Any) -> dict[str, Any]:
 def test_a_case_that_cannot_be_used_is_refused_with_the_repair(
     case: dict[str, Any], said: str, tmp_path: Path
 ) -> None:
-    """One sentence, which begins with the file."""
+    """The refusal is one sentence that begins with the file's name."""
     path = tmp_path / "case.json"
     path.write_text(json.dumps(case), encoding="utf-8")
 

@@ -42,12 +42,12 @@ def some_of_each_area() -> list[Case]:
 
 
 def path_of(case: Case) -> Path:
-    """The file of a case."""
+    """Return the file of a case."""
     return fixtures_dir() / "discovery" / case.area / f"{case.id}.json"
 
 
-def told(done: subprocess.CompletedProcess[str], words: Iterable[str]) -> list[list[str]]:
-    """The lines that begin with one of the words: word, case, path, what was seen."""
+def lines_with(done: subprocess.CompletedProcess[str], words: Iterable[str]) -> list[list[str]]:
+    """Return the lines that begin with one of the words: word, case, path, observed value."""
     lines = [line.split(maxsplit=3) for line in done.stdout.splitlines()]
     return [line for line in lines if line[0] in set(words)]
 
@@ -58,15 +58,19 @@ def test_cases_of_every_area_hold_when_they_are_run_from_javascript() -> None:
 
     done = run_cases(*map(path_of, chosen))
 
-    assert told(done, ["FAIL", "OPEN"]) == []
+    assert lines_with(done, ["FAIL", "OPEN"]) == []
     assert (done.returncode, done.stderr) == (0, "")
-    assert {line[1] for line in told(done, ["ok", "skip"])} == {case.id for case in chosen}
+    assert {line[1] for line in lines_with(done, ["ok", "skip"])} == {case.id for case in chosen}
     assert len({case.given.stage for case in chosen}) > 1
 
 
 def test_a_wrong_expectation_is_told_by_its_path(tmp_path: Path) -> None:
-    """Exit 1, the one wrong expectation by its path, and what was seen instead."""
-    case = next(one for one in cases() if one.given.stage == "plain" and one.then.disabled)
+    """Exit 1; the one wrong expectation is named by its path, with the observed value."""
+    case = next(
+        candidate
+        for candidate in cases()
+        if candidate.given.stage == "plain" and candidate.then.disabled
+    )
     document = json.loads(path_of(case).read_bytes())
     [(tool, right)] = document["then"]["disabled"].items()
     document["then"]["disabled"][tool] = ["server_disabled"]
@@ -75,7 +79,7 @@ def test_a_wrong_expectation_is_told_by_its_path(tmp_path: Path) -> None:
 
     done = run_cases(wrong)
 
-    assert told(done, ["FAIL"]) == [
+    assert lines_with(done, ["FAIL"]) == [
         ["FAIL", case.id, f"then.disabled.{tool}", msgspec.json.encode(right).decode()]
     ]
     assert (done.returncode, done.stderr) == (1, "")
@@ -98,5 +102,9 @@ def test_the_example_of_the_page_is_a_case() -> None:
     """The JSON that the page on cases shows is the file that it names."""
     shown = json.loads(PAGE.read_text(encoding="utf-8").split("```json\n")[1].split("```")[0])
 
-    case = json.loads(path_of(next(one for one in cases() if one.id == shown["id"])).read_bytes())
+    case = json.loads(
+        path_of(
+            next(candidate for candidate in cases() if candidate.id == shown["id"])
+        ).read_bytes()
+    )
     assert shown == case

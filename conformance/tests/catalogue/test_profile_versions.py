@@ -28,7 +28,7 @@ LATER = "ROB.tools~text"
 def with_a_second_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[requirement.Profile]:
-    """`robustness` in two versions: the first is kept, and has not the clause of the second."""
+    """`robustness` in two versions: the first is frozen and lacks the clause of the second."""
     tree = Path(shutil.copytree(fixtures_dir(), tmp_path / "fixtures"))
     newest = tree / "profiles" / "robustness.toml"
     text = newest.read_text(encoding="utf-8")
@@ -38,11 +38,11 @@ def with_a_second_version(
     cached = (profile, profiles, versions)
     with monkeypatch.context() as patched:
         patched.setattr(requirement, "fixtures_dir", lambda: tree)
-        for one in cached:
-            one.cache_clear()
+        for cache in cached:
+            cache.cache_clear()
         yield profile("robustness")
-    for one in cached:
-        one.cache_clear()
+    for cache in cached:
+        cache.cache_clear()
 
 
 def test_a_clause_that_is_added_later_belongs_to_the_later_version(
@@ -54,11 +54,13 @@ def test_a_clause_that_is_added_later_belongs_to_the_later_version(
     assert (newest.name, LATER in newest.clauses) == ("robustness@2", True)
     assert (old.name, LATER in old.clauses) == ("robustness@1", False)
     assert profile("robustness@2") == newest
-    assert [one.name for one in profiles() if one.id == "robustness"] == ["robustness@2"]
+    assert [version.name for version in profiles() if version.id == "robustness"] == [
+        "robustness@2"
+    ]
 
 
 def test_versions_are_joined_each_by_its_own(with_a_second_version: requirement.Profile) -> None:
-    """The name tells all of them, and names the same when it is asked for again."""
+    """The name lists all of them, and looks up the same profiles again."""
     del with_a_second_version
 
     both = profile("discovery@1+robustness@1")
@@ -95,15 +97,15 @@ def test_an_unknown_version_is_refused_with_those_that_there_are(
 def test_a_run_by_an_old_version_has_its_clauses_only(
     with_a_second_version: requirement.Profile, tmp_path: Path
 ) -> None:
-    """The report tells the versions; an unknown one is exit 2."""
+    """The report names the versions; an unknown one is exit 2."""
     del with_a_second_version
-    asked = ["run", "--check", CHECK, "--out", str(tmp_path / "out"), "--profile"]
+    command = ["run", "--check", CHECK, "--out", str(tmp_path / "out"), "--profile"]
 
-    CliRunner().invoke(main, [*asked, "discovery@1+robustness@1"])
+    CliRunner().invoke(main, [*command, "discovery@1+robustness@1"])
     report = read_report(tmp_path / "out" / "report.json")
-    done = CliRunner().invoke(main, [*asked, "discovery@9"])
+    done = CliRunner().invoke(main, [*command, "discovery@9"])
 
-    clauses = [one.id for one in report.clauses]
+    clauses = [clause.id for clause in report.clauses]
     assert report.profile.name == profile_of(report) == "discovery@1+robustness@1"
     assert clauses == list(profile("discovery@1+robustness@1").clauses)
     assert (done.exit_code, done.output.count("\n")) == (2, 1)
@@ -111,39 +113,51 @@ def test_a_run_by_an_old_version_has_its_clauses_only(
 
 
 def test_the_list_of_changes_names_every_version_with_its_size() -> None:
-    """And what is frozen is one of them, as it is shipped."""
+    """Each frozen profile is one of them, as shipped."""
     text = (Path(__file__).parents[3] / ".github" / "CHANGELOG.md").read_text(encoding="utf-8")
     frozen = tomllib.loads((fixtures_dir() / "frozen.toml").read_text(encoding="utf-8"))["frozen"]
 
     named = dict(re.findall(r"^\| `([a-z-]+@\d+)` \| (\d+) \|", text, re.MULTILINE))
 
-    assert named == {one.name: str(len(one.clauses)) for one in versions()}
-    assert {one.name: fingerprint(one) for one in versions() if one.name in frozen} == frozen
+    assert named == {version.name: str(len(version.clauses)) for version in versions()}
+    assert {
+        version.name: fingerprint(version) for version in versions() if version.name in frozen
+    } == frozen
 
 
 def test_a_report_without_the_name_of_its_profile_is_told_by_its_id() -> None:
-    """As reports of earlier builds are."""
+    """Reports of earlier builds lack that member."""
     assert "name" not in CLEAN["profile"]
     assert profile_of(typed(CLEAN)) == "discovery@1"
 
 
 def test_what_is_frozen_does_not_depend_on_the_order_of_a_file() -> None:
-    """Nor on rulings; but on each clause and on the floor."""
-    one = profile("robustness")
+    """Interpretations do not count either; each clause and the floor do."""
+    newest = profile("robustness")
     turned = requirement.Profile(
-        id=one.id, version=1, text="Other.", clauses=one.clauses[::-1], rulings=(), floor=one.floor
+        id=newest.id,
+        version=1,
+        text="Other.",
+        clauses=newest.clauses[::-1],
+        rulings=(),
+        floor=newest.floor,
     )
     less = requirement.Profile(
-        id=one.id, version=1, text=one.text, clauses=one.clauses[1:], rulings=(), floor=one.floor
+        id=newest.id,
+        version=1,
+        text=newest.text,
+        clauses=newest.clauses[1:],
+        rulings=(),
+        floor=newest.floor,
     )
     lower = requirement.Profile(
-        id=one.id,
+        id=newest.id,
         version=1,
-        text=one.text,
-        clauses=one.clauses,
+        text=newest.text,
+        clauses=newest.clauses,
         rulings=(),
-        floor=requirement.Floor(passes=one.floor.passes[1:]),
+        floor=requirement.Floor(passes=newest.floor.passes[1:]),
     )
 
-    assert fingerprint(turned) == fingerprint(one)
-    assert len({fingerprint(each) for each in (one, less, lower)}) == 3
+    assert fingerprint(turned) == fingerprint(newest)
+    assert len({fingerprint(each) for each in (newest, less, lower)}) == 3

@@ -1,4 +1,4 @@
-"""Every schema is sound, the data files keep to theirs, and what an answer may be is told apart."""
+"""Every schema is sound, data files fit theirs, and unsound instances are refused for one fault."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def schema(name: str) -> dict[str, Json]:
 
 
 def faults(name: str, instance: Json) -> list[str]:
-    """Where and why the instance is not valid under the schema, `path: keyword`."""
+    """Return each place and reason for which the instance is invalid, as `path: keyword`."""
     known = [schema(each) for each in NAMES]
     registry: Registry[Json] = Registry().with_resources(
         (each["$id"], Resource.from_contents(each)) for each in known
@@ -81,9 +81,9 @@ def test_a_schema_is_valid_says_where_it_lives_and_describes_every_member(name: 
 @pytest.mark.parametrize(("file", "name"), FILES.items())
 def test_a_data_file_is_valid_under_its_schema(file: str, name: str) -> None:
     """The shipped file has no fault."""
-    found = faults(name, toml(file))
+    violations = faults(name, toml(file))
 
-    assert found == []
+    assert violations == []
 
 
 SOURCE = {"text": "discovery-spec", "at": "FR-001"}
@@ -128,10 +128,10 @@ SOUND = {
     ("name", "instance"), [(name, each) for name, rows in SOUND.items() for each in rows]
 )
 def test_a_sound_instance_is_accepted(name: str, instance: Json) -> None:
-    """What the source allows has no fault."""
-    found = faults(name, instance)
+    """An instance that the source allows has no fault."""
+    violations = faults(name, instance)
 
-    assert found == []
+    assert violations == []
 
 
 @pytest.mark.parametrize(
@@ -180,6 +180,6 @@ def test_an_unsound_instance_is_refused_for_its_one_fault(
     name: str, instance: Json, fault: str
 ) -> None:
     """Each instance has one fault, and the schema finds that one."""
-    found = faults(name, instance)
+    violations = faults(name, instance)
 
-    assert found == [fault]
+    assert violations == [fault]

@@ -23,26 +23,26 @@ each_stage = pytest.mark.parametrize("name", FILES)
 
 
 def _touched(world: World, step: Step) -> tuple[str, list[ToolKey]]:
-    """What a step does, in the words of ORDER, and to which tools."""
+    """Return the kind of a step, in the words of ORDER, and the tools that it affects."""
     if step.add is not None:
         return "add", [ToolKey(step.server, step.add.name)]
     if step.change is not None:
         return "change", [ToolKey(step.server, step.change)]
     kind = step.lock or step.unlock or "refresh"
     if kind in {"quarantine", "server"}:
-        return kind, [one for one in world.tools() if one.server == step.server]
-    return kind, [ToolKey(step.server, one) for one in step.tools]
+        return kind, [key for key in world.tools() if key.server == step.server]
+    return kind, [ToolKey(step.server, name) for name in step.tools]
 
 
 @cache
 def _locks(name: str, steps: int | None = None) -> dict[ToolKey, list[str]]:
-    """The locks on every tool, in the order they were laid, after so many steps."""
+    """Return the locks on every tool after so many steps, in the order they were laid."""
     world = stage(name)
     denied = {ToolKey(server.name, tool) for server in world.servers for tool in server.deny}
-    held = {one: ["config"] if one in denied else [] for one in world.tools()}
+    held = {key: ["config"] if key in denied else [] for key in world.tools()}
     for step in world.steps[:steps]:
         kind, tools = _touched(world, step)
-        held |= {one: [] if step.unlock else [*held[one], kind] for one in tools}
+        held |= {key: [] if step.unlock else [*held[key], kind] for key in tools}
     return held
 
 
@@ -78,22 +78,22 @@ def test_a_word_finds_exactly_the_tools_that_declare_it(name: str) -> None:
 def test_an_exact_name_is_a_query_for_one_tool(name: str) -> None:
     """No part of a tool's name is in, or inside a word of, another; in `plain`: its word."""
     tools = stage(name).tools().values()
-    said = [word for tool in tools for word in texts(tool)]
+    words = [word for tool in tools for word in texts(tool)]
     parts = [p for t in tools for p in ([t.word] if name == "plain" else t.name.split("_"))]
 
-    assert [part for part in parts if sum(part in word for word in said) > 1] == []
+    assert [part for part in parts if sum(part in word for word in words) > 1] == []
 
 
 @each_stage
 def test_canaries_lie_in_texts_that_end_up_locked(name: str) -> None:
-    """Each canary stands in its own tool, or in the changed text, and that tool is locked."""
+    """Each canary is in its own tool, or in the changed text, and that tool is locked."""
     new = {ToolKey(s.server, s.change): s for s in stage(name).steps if s.change is not None}
-    for one, tool in stage(name).tools().items():
-        step = new.get(one)
+    for key, tool in stage(name).tools().items():
+        step = new.get(key)
         words = tokens(f"{step.description} {step.input_schema}") if step else texts(tool)
 
         assert set(tool.canaries) <= set(words)
-        assert _locks(name)[one] or not tool.canaries
+        assert _locks(name)[key] or not tool.canaries
         assert step is None or not set(tool.canaries) & texts(tool)
 
 
@@ -105,10 +105,10 @@ def test_locks_come_in_order_and_new_texts_are_looked_at_first(name: str) -> Non
     for step, (kind, _) in zip(world.steps, done, strict=True):
         assert step.server not in stale or kind in {"add", "change"}
         stale = stale | {step.server} if kind in {"add", "change"} else stale - {step.refresh or ""}
-    ranks = [[ORDER.index(kind) for kind, on in done if one in on] for one in world.tools()]
+    ranks = [[ORDER.index(kind) for kind, on in done if key in on] for key in world.tools()]
 
     assert stale == set()
-    assert [one for one in ranks if one != sorted(one)] == []
+    assert [rank for rank in ranks if rank != sorted(rank)] == []
 
 
 @each_stage
@@ -116,40 +116,42 @@ def test_every_lock_is_provable(name: str) -> None:
     """Each kind has a tool callable until then (save after a quarantine), a new one a sibling."""
     world, unproven, proven = stage(name), set[tuple[str, str]](), set[tuple[str, str]]()
     added = [ToolKey(step.server, step.add.name) for step in world.steps if step.add is not None]
-    pending = {one.server for one in added if "add" in _locks(name)[one]}
+    pending = {key.server for key in added if "add" in _locks(name)[key]}
     for i, step in enumerate(world.steps):
         kind, tools = _touched(world, step)
-        held = [_locks(name, i)[one] for one in tools]
-        pure = [] in held or all("quarantine" in one for one in held) or step.unlock
+        held = [_locks(name, i)[key] for key in tools]
+        pure = [] in held or all("quarantine" in locks for locks in held) or step.unlock
         (proven if pure else unproven).add((step.server, kind))
 
     assert unproven - proven == set()
-    assert pending <= {one.server for one in added if "add" not in _locks(name)[one]}
+    assert pending <= {key.server for key in added if "add" not in _locks(name)[key]}
 
 
 def test_nothing_but_the_crowd_is_locked_at_start() -> None:
     """Deny lists at start belong to `crowd`; an allow list starts full."""
-    lists = [one for name in FILES for one in stage(name).servers if one.allow is not None]
+    lists = [server for name in FILES for server in stage(name).servers if server.allow is not None]
 
     assert [name for name in FILES if any(_locks(name, 0).values())] == ["crowd"]
-    assert [one for one in lists if set(one.allow or ()) != {t.name for t in one.tools}] == []
+    assert [
+        server for server in lists if set(server.allow or ()) != {t.name for t in server.tools}
+    ] == []
 
 
 def test_alone_and_crowd_have_words_for_every_size() -> None:
     """Group words match so many locked tools, and in `alone` no callable one."""
     alone = stage("alone").tools()
-    denied = max(stage("crowd").servers, key=lambda one: len(one.tools)).tools
+    denied = max(stage("crowd").servers, key=lambda server: len(server.tools)).tools
     few, many = (Counter(g for t in some for g in t.groups) for some in (alone.values(), denied))
 
     assert sorted(few.values()) == [1, 1, 2, 3, 3, 15, 15]
     assert sorted(many.values()) == [1, 9, 10, 11, 12, 15, 500]
-    assert [one for one in alone if alone[one].groups and not _locks("alone")[one]] == []
+    assert [key for key in alone if alone[key].groups and not _locks("alone")[key]] == []
 
 
 def test_no_two_tools_tie_in_plain() -> None:
     """All its tools differ in length, and a real engine gives no two of them one score."""
     world, tools = stage("plain"), stage("plain").tools().values()
-    queries = {" OR ".join(tokens(one["query"])) for one in world.requests}
+    queries = {" OR ".join(tokens(request["query"])) for request in world.requests}
     rows = [(f"{tool.name} {tool.description}",) for tool in tools]
     with closing(sqlite3.connect(":memory:")) as engine:
         engine.execute("create virtual table t using fts5(text)")
@@ -157,7 +159,7 @@ def test_no_two_tools_tie_in_plain() -> None:
         score = "select round(bm25(t), 6) from t where t match ?"
         scores = {query: Counter(engine.execute(score, [query])) for query in queries}
 
-    assert {query for query, found in scores.items() if set(found.values()) != {1}} == set()
+    assert {query for query, tally in scores.items() if set(tally.values()) != {1}} == set()
     assert len({len(tokens(tool.description)) for tool in tools}) == len(tools)
-    assert len({json.dumps(one) for one in world.requests}) == len(world.requests) >= 60
-    assert {one.get("agent") for one in world.requests} <= {None, *world.agents}
+    assert len({json.dumps(request) for request in world.requests}) == len(world.requests) >= 60
+    assert {request.get("agent") for request in world.requests} <= {None, *world.agents}

@@ -1,4 +1,4 @@
-"""The line that reproduces a result: the same target and options, one check, no credential."""
+"""The command line that reproduces a result: same target and options, one check, no credential."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ AGAIN = "--check 'test_x[it'\"'\"'s a case]'"
 
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
-    """What runs would tell, and the options they got; nothing is judged."""
-    found: list[tuple[str, Any]] = []
+    """The commands that runs would print, and their options; nothing is judged."""
+    commands: list[tuple[str, Any]] = []
 
     def judge(kind: str | None, options: dict[str, Any]) -> int:
         line = again(click.get_current_context())(NAME)
-        found.append((line, (kind, options)))
+        commands.append((line, (kind, options)))
         return 0
 
     def judge_live(endpoint: Any, options: dict[str, Any]) -> int:
         hidden = Redactor(endpoint.secrets).text
-        found.append((again(click.get_current_context(), hidden)(NAME), options))
+        commands.append((again(click.get_current_context(), hidden)(NAME), options))
         return 0
 
     monkeypatch.setattr(judging, "judge", judge)
     monkeypatch.setattr("mcp_proxy_conformance.cli.endpoint.judge_live", judge_live)
-    return found
+    return commands
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
 def test_a_command_is_told_again(
     given: str, line: str, told: list[tuple[str, Any]], tmp_path: Path, monkeypatch: Any
 ) -> None:
-    """The kind and the options of the target, quoted for a shell; what only chooses is left out."""
+    """The line holds the kind and options of the target, quoted for a shell, and no selection."""
     monkeypatch.chdir(tmp_path)
 
     done = CliRunner().invoke(main, shlex.split(given))
@@ -96,7 +96,7 @@ def test_what_is_no_check_is_seen_again_by_any_run(tmp_path: Path, monkeypatch: 
 def test_what_is_told_again_means_the_same(
     given: str, told: list[tuple[str, Any]], tmp_path: Path, monkeypatch: Any
 ) -> None:
-    """Given to a shell, the line makes the same options, and the check."""
+    """Run by a shell, the line yields the same options, and the check."""
     monkeypatch.chdir(tmp_path)
     CliRunner().invoke(main, shlex.split(given))
     program, *words = shlex.split(told[0][0])

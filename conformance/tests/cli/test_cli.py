@@ -43,9 +43,11 @@ def test_the_reference_is_conformant(tmp_path: Path) -> None:
     schema = json.loads((schemas_dir() / "report.schema.json").read_bytes())
     jsonschema.validate(report, schema, cls=jsonschema.Draft202012Validator)
     unsettled = [
-        one for one in report["clauses"] if one["verdict"] not in ("pass", "not_applicable")
+        clause
+        for clause in report["clauses"]
+        if clause["verdict"] not in ("pass", "not_applicable")
     ]
-    assert [one for one in unsettled if one["judgement"] == "F"] == []
+    assert [clause for clause in unsettled if clause["judgement"] == "F"] == []
     assert done.stdout.splitlines()[-1].startswith("conformant: ")
     assert (done.returncode, report["exit"]) == (0, 0)
     assert not list((tmp_path / "mcp-proxy-conformance-out" / "scratch").glob("*"))
@@ -54,7 +56,7 @@ def test_the_reference_is_conformant(tmp_path: Path) -> None:
 def test_a_target_that_does_not_start_is_told_with_its_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Exit 3, and the words that the target printed are shown."""
+    """Exit 3, and the target's own output is shown."""
     broken = replace(REFERENCE, command=(sys.executable, "-c", "print(1/0)"), host=())
     monkeypatch.setattr(kinds, "REFERENCE", broken)
 
@@ -88,7 +90,7 @@ def test_a_target_that_does_not_start_is_told_with_its_log(
     ],
 )
 def test_bad_usage_is_exit_2(arguments: tuple[str, ...], tmp_path: Path) -> None:
-    """One sentence that names the place; nothing is started."""
+    """The refusal is one sentence that names the option; nothing is started."""
     done = run_process(*arguments, cwd=tmp_path)
 
     assert (done.returncode, done.stdout) == (2, "")
@@ -97,10 +99,10 @@ def test_bad_usage_is_exit_2(arguments: tuple[str, ...], tmp_path: Path) -> None
 
 
 def test_a_header_that_cannot_be_sent_is_exit_2(tmp_path: Path) -> None:
-    """One sentence that names it."""
-    told = ("endpoint", "--url", "http://127.0.0.1:1", "--header", "A: b\u2026")
+    """The refusal is one sentence that names the header."""
+    words = ("endpoint", "--url", "http://127.0.0.1:1", "--header", "A: b\u2026")
 
-    done = run_process("run", *told, cwd=tmp_path)
+    done = run_process("run", *words, cwd=tmp_path)
 
     assert (done.returncode, done.stdout.count("\n")) == (2, 1)
     assert "the header 'A' holds a character" in done.stdout
@@ -140,16 +142,16 @@ def test_an_interrupted_run_ends_its_targets_and_reports(
         assert time.monotonic() < deadline
         time.sleep(0.02)
     run.send_signal(number)
-    told, _ = run.communicate(timeout=30)
+    printed, _ = run.communicate(timeout=30)
 
     report = json.loads((log.parent / "report.json").read_bytes())
     assert (run.returncode, report["exit"], report["complete"]) == (130, 130, False)
-    assert told.decode().splitlines()[-1].startswith("interrupted: ")
+    assert printed.decode().splitlines()[-1].startswith("interrupted: ")
     assert living.naming(tmp_path) == []
 
 
 def test_list_and_explain_tell_what_there_is() -> None:
-    """Clauses, checks and cases; one clause with its source, checks and interpretation."""
+    """Clauses, checks and cases are listed; a clause has its source, checks and interpretation."""
     listed = {what: invoke("list", what).output for what in ("clauses", "checks", "cases")}
     explained = invoke("explain", "FR-006.cap").output
 
@@ -161,8 +163,8 @@ def test_list_and_explain_tell_what_there_is() -> None:
 
 
 def test_help_names_the_exit_codes() -> None:
-    """What a user's gate needs to know stands in --help."""
-    told = invoke("--help").output
+    """--help lists every exit code that a user's gate needs."""
+    text = invoke("--help").output
 
     for code in ("0", "1", "2", "3", "4", "5", "70", "130"):
-        assert f"  {code}  " in told
+        assert f"  {code}  " in text

@@ -1,4 +1,4 @@
-"""Codes that are true: of interruptions, and of outputs that cannot be written."""
+"""Exit codes of interrupted runs and of outputs that cannot be written."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ WAYS = {
     "selftest": ("selftest", "--part", "1/60"),
 }
 AFTER_S, ENDING_S, LEAVING_S = 4.0, 50.0, 5.0
-"""When a signal comes at the latest, how long its run may take to end then, and who is left."""
+"""Upper bounds in seconds: until the signal, until the run ends, until no process is left."""
 
 
 def started(
     *words: str, folder: Path, stdout: int = subprocess.PIPE, stderr: int = subprocess.PIPE
 ) -> subprocess.Popen[str]:
-    """The command line as a process of its own, in a group of its own."""
+    """Start the command line as a process in a process group of its own."""
     command = [*PROGRAM, *words]
     return subprocess.Popen(
         command, cwd=folder, text=True, start_new_session=True, stdout=stdout, stderr=stderr
@@ -39,14 +39,14 @@ def started(
 
 
 def left_of(group: int) -> list[str]:
-    """The processes of a session that go on after some seconds."""
+    """Return the processes of a session that still run after some seconds."""
     deadline = time.monotonic() + LEAVING_S
     while True:
-        found = subprocess.run(
+        listing = subprocess.run(
             ["ps", "-o", "stat=,args=", "-s", str(group)],
             capture_output=True, text=True, check=False,
         )  # fmt: skip
-        left = [line for line in found.stdout.splitlines() if line and not line.startswith("Z")]
+        left = [line for line in listing.stdout.splitlines() if line and not line.startswith("Z")]
         if not left or time.monotonic() > deadline:
             return left
         time.sleep(0.1)
@@ -60,28 +60,28 @@ def left_of(group: int) -> list[str]:
 def test_a_full_output_is_told_and_is_no_verdict(
     words: tuple[str, ...], told: str, tmp_path: Path
 ) -> None:
-    """Exit 2, one sentence; the report of a run is there nevertheless."""
+    """Exit 2 and one sentence; a run's report is written nevertheless."""
     with Path("/dev/full").open("w") as full:
         run = started(*words, folder=tmp_path, stdout=full.fileno())
-        _, said = run.communicate(timeout=90)
+        _, complaint = run.communicate(timeout=90)
 
-    assert (run.returncode, told in said, "Traceback" in said) == (2, True, False)
+    assert (run.returncode, told in complaint, "Traceback" in complaint) == (2, True, False)
     assert words[0] != "run" or (tmp_path / "mcp-proxy-conformance-out" / "report.json").exists()
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has a full device")
 def test_progress_that_cannot_be_told_changes_nothing(tmp_path: Path) -> None:
-    """The code is that of the run."""
+    """The exit code is that of the run."""
     with Path("/dev/full").open("w") as full:
         run = started(*RUN, folder=tmp_path, stderr=full.fileno())
-        said, _ = run.communicate(timeout=90)
+        printed, _ = run.communicate(timeout=90)
 
-    assert (run.returncode, "exit 4" in said) == (4, True)
+    assert (run.returncode, "exit 4" in printed) == (4, True)
 
 
 @pytest.mark.parametrize("closed", [1, 2])
 def test_a_closed_stream_changes_nothing(closed: int, tmp_path: Path) -> None:
-    """As a service manager starts programs."""
+    """The run ends as usual, as under a service manager that closes streams."""
     program = f"import os, sys; os.close({closed}); os.execv(sys.executable, sys.argv[1:])"
     done = subprocess.run(
         [sys.executable, "-c", program, *PROGRAM, *RUN],
@@ -94,18 +94,18 @@ def test_a_closed_stream_changes_nothing(closed: int, tmp_path: Path) -> None:
 def test_a_disk_that_is_full_is_not_the_target(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Exit 2 names the report; nothing half-written is left."""
+    """Exit 2 names the report; no partial file is left."""
     from click.testing import CliRunner  # noqa: PLC0415
 
     from mcp_proxy_conformance.cli import main  # noqa: PLC0415
 
-    def full(path: Path, told: bytes) -> int:
+    def full(path: Path, content: bytes) -> int:
         if path.name == "report.new":
             with path.open("wb") as file:
-                file.write(told[:100])
+                file.write(content[:100])
             raise OSError(28, "No space left on device", str(path))
         with path.open("wb") as file:
-            return file.write(told)
+            return file.write(content)
 
     monkeypatch.setattr(Path, "write_bytes", full)
     done = CliRunner().invoke(main, [*RUN, "--out", str(tmp_path)])
@@ -129,10 +129,10 @@ def test_an_interruption_is_one_whenever_it_comes(way: str, seed: int, tmp_path:
         time.sleep(chance.uniform(0.0, 1.0))
         if run.poll() is None:
             os.kill(run.pid, number)
-    said, complained = run.communicate(timeout=ENDING_S)
+    printed, complained = run.communicate(timeout=ENDING_S)
 
     report = tmp_path / "mcp-proxy-conformance-out" / "report.json"
-    assert run.returncode == 130, (said, complained)
+    assert run.returncode == 130, (printed, complained)
     assert "Traceback" not in complained
     assert left_of(run.pid) == []
     if report.exists():

@@ -36,7 +36,7 @@ COMPLETED = [
 
 
 def in_shell(*command: str) -> str:
-    """What a shell prints that has the program on its path."""
+    """Return the output of a command in a shell that has the program on its path."""
     path = f"{PROGRAM.parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, timeout=60,
@@ -49,18 +49,18 @@ def in_shell(*command: str) -> str:
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash here")
 @pytest.mark.parametrize(("words", "completed"), COMPLETED)
 def test_bash_completes(words: list[str], completed: set[str]) -> None:
-    """The words that begin so, and no other; of a long name its beginning will do."""
-    told = in_shell("bash", "-c", BASH.format(words=shlex.join([PROGRAM.name, *words])))
+    """Exactly the words with that beginning are offered; a prefix of a long name is enough."""
+    output = in_shell("bash", "-c", BASH.format(words=shlex.join([PROGRAM.name, *words])))
 
-    found = set(told.split())
+    offered = set(output.split())
 
-    assert [one for one in completed if not any(each.startswith(one) for each in found)] == []
-    assert [one for one in found if not one.startswith(words[-1])] == []
+    assert [word for word in completed if not any(each.startswith(word) for each in offered)] == []
+    assert [word for word in offered if not word.startswith(words[-1])] == []
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_script_of_a_shell_is_one_that_it_can_read(shell: str) -> None:
-    """Where the shell is there, it parses the script; elsewhere the script names our program."""
+    """The shell parses its script if it is installed; else the script names our program."""
     script = CliRunner().invoke(main, ["completion", shell]).stdout
 
     if shutil.which(shell) is not None:
@@ -70,7 +70,7 @@ def test_the_script_of_a_shell_is_one_that_it_can_read(shell: str) -> None:
 
 
 def test_another_shell_is_refused() -> None:
-    """Exit 2, and the shells that there are."""
+    """Exit 2, and the supported shells are listed."""
     done = CliRunner().invoke(main, ["completion", "tcsh"])
 
     assert (done.exit_code, "'bash', 'zsh', 'fish'" in done.output) == (2, True)

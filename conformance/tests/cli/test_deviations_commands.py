@@ -1,4 +1,4 @@
-"""Commands of known failures: begin a file from a report, and check one."""
+"""Commands of known failures: create a file from a report, and validate one."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def written(document: dict[str, Any]) -> str:
-    """The report as a file."""
+    """Write the report to a file and return its name."""
     Path("report.json").write_text(json.dumps(document), encoding="utf-8")
     return "report.json"
 
 
 def test_a_file_is_begun_from_a_report_and_refused_until_it_is_filled_in() -> None:
-    """An entry a clause, told why in a comment; each gap is named with its line."""
+    """There is an entry per clause, with a comment; each gap is named with its line."""
     begun_at = command("deviations", "init", written(ONE), "--out", str(KNOWN),
                        "--expires", "2999-12-31")  # fmt: skip
     text = KNOWN.read_text(encoding="utf-8")
@@ -54,7 +54,7 @@ def test_a_file_is_begun_from_a_report_and_refused_until_it_is_filled_in() -> No
 
 
 def test_a_file_that_is_there_is_not_written_over() -> None:
-    """Exit 2, and every byte of it stays."""
+    """Exit 2, and the file is unchanged."""
     write("FR-006.cap", name=str(KNOWN))
     before = KNOWN.read_bytes()
 
@@ -92,25 +92,25 @@ def test_nothing_is_begun_where_nothing_can_be(
     ("name", "line"), [(FILE, "run"), ("my known.toml", "run --deviations 'my known.toml'")]
 )
 def test_what_begins_a_file_says_how_a_run_reads_it(name: str, line: str) -> None:
-    """One of another name is read by runs that name it alone."""
+    """A file of another name is read only by runs that name it."""
     done = command("deviations", "init", written(report(result("fail"))), "--out", name)
 
-    told = f"{name}: fill in each reason and issue, then: mcp-proxy-conformance {line}\n"
-    assert (done.exit_code, done.output) == (0, told)
+    output = f"{name}: fill in each reason and issue, then: mcp-proxy-conformance {line}\n"
+    assert (done.exit_code, done.output) == (0, output)
 
 
 def test_what_a_target_said_stays_a_comment() -> None:
-    """No line break, no control character and no quote of it gets out of its place."""
+    """No line break, control character or quote of the target escapes the comment."""
     bad = typed(BAD)
     text = begun(broken(bad.clauses, bad.results) | {HOSTILE: HOSTILE}, date(2026, 11, 22))
 
-    assert [set(one) for one in tomllib.loads(text)["deviation"]] == [
+    assert [set(entry) for entry in tomllib.loads(text)["deviation"]] == [
         {"id", "reason", "issue", "expires"}
     ] * 2
 
 
 def test_a_sound_file_is_counted() -> None:
-    """Exit 0, how many there are, and when the first expires."""
+    """Exit 0, the number of entries, and the first date of expiry."""
     write("FR-006.cap", name=str(KNOWN), expires="2999-01-02")
 
     done = command("deviations", "check", str(KNOWN))

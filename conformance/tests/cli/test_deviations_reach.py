@@ -26,7 +26,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_loader_has_known_failures_too(tmp_path: Path) -> None:
-    """One that drops tools breaks one clause, which is waived, and nothing else."""
+    """A loader that drops tools breaks one clause, which is waived, and nothing else."""
     program = tmp_path / "loader.py"
     program.write_text(LOADER, encoding="utf-8")
     write("O3.loaded", "O3.own-tools", "O1.one-each")
@@ -37,8 +37,8 @@ def test_a_loader_has_known_failures_too(tmp_path: Path) -> None:
     )  # fmt: skip
 
     report = reported(Path("out", "report.json"))
-    waived = {one["id"] for one in report["clauses"] if one["verdict"] == "waived"}
-    states = [one["state"] for one in report["waivers"]]
+    waived = {clause["id"] for clause in report["clauses"] if clause["verdict"] == "waived"}
+    states = [waiver["state"] for waiver in report["waivers"]]
     assert (waived, states) == ({"O3.loaded"}, ["used", "stale", "stale"])
     assert done.exit_code == 5
 
@@ -58,18 +58,18 @@ for line in sys.stdin:
 
 def live_fault() -> Any:
     """The reference with a fault that an endpoint shows."""
-    return next(one for one in mutants() if one.id == "cap-lets-one-more")
+    return next(mutant for mutant in mutants() if mutant.id == "cap-lets-one-more")
 
 
 def test_an_endpoint_has_known_failures_too(tmp_path: Path) -> None:
-    """What it shows of them is waived; the rest of the headline is not that of a clean look."""
+    """The known failure is waived; the headline differs from that of a clean run."""
     target = embedded(live_fault(), settle_s=0.1)
     write("FR-006.cap")
     try:
         with seeded(target, tmp_path / "scratch") as started:
             headers = [f"{name}: {value}" for name, value in started.access.headers.items()]
             words = ["run", "endpoint", "--url", started.access.url, "--rate", "10000"]
-            words += [part for one in headers for part in ("--header", one)]
+            words += [part for header in headers for part in ("--header", header)]
             words += ["--listing", 'upstream_servers={"operation":"list"}', "--out", "out"]
             done = command(*words)
             soft = command(*words, "--fail-on", "violated")
@@ -83,22 +83,22 @@ def test_an_endpoint_has_known_failures_too(tmp_path: Path) -> None:
 
 
 def test_no_file_excuses_a_counterexample(tmp_path: Path) -> None:
-    """A trial of the selftest convicts, whatever lies in the working folder."""
+    """A trial of the selftest convicts, whatever file is in the working folder."""
     write("ROB.flag")
-    (fault,) = (one for one in mutants() if one.id == FLAG)
+    (fault,) = (mutant for mutant in mutants() if mutant.id == FLAG)
     target = embedded(fault, settle_s=0.1)
-    given = trial(target, Selection(clauses=frozenset({"ROB.flag"})), profile="robustness")
+    tried_trial = trial(target, Selection(clauses=frozenset({"ROB.flag"})), profile="robustness")
     try:
-        verdicts = tried(given, tmp_path / "trial")
+        verdicts = tried(tried_trial, tmp_path / "trial")
     finally:
         target.close()
 
-    assert [one["verdict"] for one in verdicts.failed()] == ["fail"]
+    assert [result["verdict"] for result in verdicts.failed()] == ["fail"]
     assert verdicts.exit == 1
 
 
 def test_the_selftest_does_not_read_the_file() -> None:
-    """Even one that cannot be used is none of its business."""
+    """The selftest ignores even a file that cannot be used."""
     write("nonsense")
     done = subprocess.run(
         [sys.executable, "-m", "mcp_proxy_conformance", "selftest", "--only", FLAG],
@@ -120,7 +120,7 @@ def pytest_run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_pytest_shows_a_waived_check_as_expected_to_fail() -> None:
-    """Its exit code is 0, and each known failure is told; a fault that is not known still fails."""
+    """The exit code is 0, and each known failure is listed; an unknown one still fails."""
     write("ROB.flag")
     plugin = Path("faulty_run.py")
     plugin.write_text(PLUGIN.format(tests=TESTS, names=[FLAG]), "utf-8")
@@ -145,7 +145,7 @@ kinds.REFERENCE = with_faults(*{names})
 
 
 def test_pytest_fails_for_an_entry_that_names_what_passes() -> None:
-    """As it does for what is strictly expected to fail; a bad file is bad usage."""
+    """The exit code is that of a failed strict xfail; a bad file is bad usage."""
     Path("faulty_run.py").write_text("", encoding="utf-8")
     write("ROB.flag")
     stale = pytest_run()

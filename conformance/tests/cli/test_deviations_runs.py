@@ -25,7 +25,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def broken(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Gives the reference these faults."""
+    """Return a function that gives the reference these faults."""
 
     def give(*names: str) -> None:
         monkeypatch.setattr(kinds, "REFERENCE", with_faults(*names))
@@ -34,7 +34,7 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 
 def run(*arguments: str, profile: str = "robustness") -> tuple[Result, dict[str, Any]]:
-    """A run of the reference: what it printed, and its report, which is valid."""
+    """Run the reference; return the printed result and the report, which is valid."""
     Path("out", "report.json").unlink(missing_ok=True)
     words = ["run", "reference", "--profile", profile, "--out", "out", *arguments]
     done = command(*words)
@@ -49,14 +49,14 @@ def last(done: Result) -> str:
 def test_a_run_whose_only_failures_are_known_passes_and_is_not_called_conformant(
     broken: Any,
 ) -> None:
-    """Exit 0 under a headline of its own; the report tells what was used."""
+    """Exit 0 under a headline of its own; the report lists the waivers that were used."""
     broken(FLAG, QUERY)
     write("ROB.flag", "test_any_text_can_be_a_query", "T1.timeout")
 
     done, report = run()
 
-    verdicts = {one["id"]: one["verdict"] for one in report["clauses"]}
-    states = [(one["line"], one["state"], one["results"]) for one in report["waivers"]]
+    verdicts = {clause["id"]: clause["verdict"] for clause in report["clauses"]}
+    states = [(waiver["line"], waiver["state"], waiver["results"]) for waiver in report["waivers"]]
     assert (done.exit_code, report["exit"], report["headline"]) == (
         0,
         0,
@@ -74,7 +74,7 @@ def test_a_run_whose_only_failures_are_known_passes_and_is_not_called_conformant
 
 
 def test_one_failure_that_is_known_excuses_no_other(broken: Any) -> None:
-    """Exit 1 for what no entry names."""
+    """Exit 1 for the failure that no entry names."""
     broken(FLAG, QUERY)
     write("ROB.flag", name="known.toml")
 
@@ -85,7 +85,7 @@ def test_one_failure_that_is_known_excuses_no_other(broken: Any) -> None:
 
 
 def test_an_entry_that_names_what_passes_is_stale() -> None:
-    """Exit 5 with its line, once a whole run has seen it pass; a part of one is no reason."""
+    """Exit 5 with its line, once a whole run has seen it pass; a partial run does not suffice."""
     write("ROB.query", "ROB.flag")
 
     whole, report = run()
@@ -124,7 +124,7 @@ def test_a_file_that_cannot_be_used_is_told_before_anything_is_started(
 def test_an_expired_entry_is_told_before_anything_is_started(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Exit 5 from the day after its last."""
+    """Exit 5 from the day after its last day."""
     write("ROB.flag", expires="2026-11-22")
     monkeypatch.setattr(reading, "today", lambda: date(2026, 11, 23))
 
@@ -137,14 +137,14 @@ def test_an_expired_entry_is_told_before_anything_is_started(
 
 
 def test_a_file_that_is_named_must_be_there() -> None:
-    """Exit 2; without a name none has to be."""
+    """Exit 2; without --deviations the file is optional."""
     done, _ = run("--deviations", "nowhere.toml")
 
     assert (done.exit_code, "nowhere.toml:1: cannot be read" in done.stderr) == (2, True)
 
 
 def test_a_case_that_a_check_has_not_ends_the_run_before_its_first_check() -> None:
-    """Exit 5; the cases of a check are known when all are collected."""
+    """Exit 5; the cases of a check are known once all are collected."""
     check = "test_no_more_locked_tools_come_back_than_the_limit_or_ten"
     write(f"{check}[99]")
 
@@ -156,7 +156,7 @@ def test_a_case_that_a_check_has_not_ends_the_run_before_its_first_check() -> No
 
 
 def test_a_file_that_is_begun_from_a_report_makes_its_run_pass(broken: Any) -> None:
-    """Once its reasons and issues are filled in, and not before."""
+    """The run passes once reasons and issues are filled in, and not before."""
     broken(FLAG, QUERY)
     failed, _ = run()
     begun = command("deviations", "init", "out/report.json")
@@ -168,7 +168,7 @@ def test_a_file_that_is_begun_from_a_report_makes_its_run_pass(broken: Any) -> N
     )
     filled, _ = run()
 
-    codes = [one.exit_code for one in (failed, begun, unfilled, filled)]
+    codes = [ended.exit_code for ended in (failed, begun, unfilled, filled)]
     assert codes == [1, 0, 2, 0]
     assert f"{FILE}:7: reason says nothing" in unfilled.stderr
 
@@ -207,7 +207,7 @@ def test_nothing_but_incompleteness_is_softened(broken: Any) -> None:
     broken(FLAG)
     violated, _ = run(*soft)
 
-    codes = [one.exit_code for one in (violated, unreadable, dead, stale)]
+    codes = [ended.exit_code for ended in (violated, unreadable, dead, stale)]
     assert codes == [1, 2, 3, 5]
 
 
@@ -221,7 +221,7 @@ def test_nothing_but_incompleteness_is_softened(broken: Any) -> None:
     ],
 )
 def test_a_run_that_judged_nothing_passes_no_gate(options: tuple[str, ...]) -> None:
-    """Exit 4, also for those who ask for violations alone."""
+    """Exit 4, also with `--fail-on violated`."""
     done, report = run(*options, "--fail-on", "violated")
 
     assert (done.exit_code, report["results"]) == (4, [])

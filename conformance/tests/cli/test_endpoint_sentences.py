@@ -1,4 +1,4 @@
-"""`run endpoint` at a wrong path, transport or credential, or a poor listing: told as that."""
+"""`run endpoint` at a wrong path, transport or credential, or a poor listing: one sentence each."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ REFUSAL = {"code": -32603, "message": "the upstream is away"}
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """Answers with what `tell` makes of the HTTP method and the message."""
+    """Answers with the value of `tell` for the HTTP method and the message."""
 
     tell: ClassVar[Tell]
 
     def do_POST(self) -> None:
         """Answer once."""
-        asked = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}")
-        status, headers, body = type(self).tell(self.command, asked)
+        message = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}")
+        status, headers, body = type(self).tell(self.command, message)
         self.send_response(status)
         for name, value in {**headers, "Content-Length": str(len(body))}.items():
             self.send_header(name, value)
@@ -40,7 +40,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     do_GET = do_DELETE = do_POST  # noqa: N815
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Discard the line."""
 
 
 @contextmanager
@@ -59,12 +59,12 @@ def telling(tell: Tell) -> Iterator[str]:
 
 
 def look(tell: Tell, *more: str) -> Result:
-    """What the command says of a web server; always one line."""
+    """Run the command against a web server, which must print one line; return its result."""
     with telling(tell) as url, tempfile.TemporaryDirectory() as out:
         command = ["run", "endpoint", "--url", url, "--out", out, *more]
-        found = CliRunner().invoke(main, command)
-    assert (found.stdout.count("\n"), len(found.stdout) < 1300) == (1, True)
-    return found
+        result = CliRunner().invoke(main, command)
+    assert (result.stdout.count("\n"), len(result.stdout) < 1300) == (1, True)
+    return result
 
 
 def server(
@@ -77,43 +77,43 @@ def server(
     """A server that shakes hands, and answers `tools/list` with these members."""
     opening = {"protocolVersion": "2025-06-18", "capabilities": capabilities or {}}
 
-    def tell(_: str, asked: dict[str, Any]) -> Told:
-        if asked.get("method") == "initialize":
-            code, headers, body = _answer(asked, {"result": opening})
+    def tell(_: str, message: dict[str, Any]) -> Told:
+        if message.get("method") == "initialize":
+            code, headers, body = _answer(message, {"result": opening})
             return code, {**headers, "Mcp-Session-Id": "s1"}, body
-        if "id" not in asked:
+        if "id" not in message:
             return acknowledged, {}, b""
-        return _answer(asked, listing, status)
+        return _answer(message, listing, status)
 
     return tell
 
 
-def _answer(asked: dict[str, Any], members: dict[str, Any], status: int = 200) -> Told:
-    return status, JSON, json.dumps({"jsonrpc": "2.0", "id": asked["id"], **members}).encode()
+def _answer(message: dict[str, Any], members: dict[str, Any], status: int = 200) -> Told:
+    return status, JSON, json.dumps({"jsonrpc": "2.0", "id": message["id"], **members}).encode()
 
 
 def old_stream(first: bytes) -> Tell:
-    """No POST at this path; a GET opens a stream."""
+    """A server without POST at this path; a GET opens a stream."""
     return lambda method, _: (405, {}, b"") if method == "POST" else (200, STREAM, first)
 
 
 @pytest.mark.parametrize("status", [401, 403])
 def test_missing_credentials_are_asked_for(status: int) -> None:
-    """With or without an error in the body; the option is named."""
+    """The sentence names the option, with or without an error in the body."""
     refusal = json.dumps({"jsonrpc": "2.0", "id": None, "error": REFUSAL}).encode()
-    for told in [(status, {}, b""), (status, JSON, refusal)]:
-        found = look(lambda *_, told=told: told)
+    for answer in [(status, {}, b""), (status, JSON, refusal)]:
+        result = look(lambda *_, answer=answer: answer)
 
-        assert found.exit_code == 3
-        assert f"turns this client away (HTTP {status}); give credentials" in found.stdout
-        assert "--header 'NAME: VALUE'" in found.stdout
+        assert result.exit_code == 3
+        assert f"turns this client away (HTTP {status}); give credentials" in result.stdout
+        assert "--header 'NAME: VALUE'" in result.stdout
 
 
 def test_credentials_that_only_the_listing_asks_for_are_asked_for() -> None:
     """Some let anyone shake hands."""
-    found = look(server({"error": REFUSAL}, capabilities={"tools": {}}, status=401))
+    result = look(server({"error": REFUSAL}, capabilities={"tools": {}}, status=401))
 
-    assert (found.exit_code, "turns this client away (HTTP 401)" in found.stdout) == (3, True)
+    assert (result.exit_code, "turns this client away (HTTP 401)" in result.stdout) == (3, True)
 
 
 @pytest.mark.parametrize(
@@ -121,59 +121,59 @@ def test_credentials_that_only_the_listing_asks_for_are_asked_for() -> None:
     [("/there", "/there "), ("https://x.test/y", " https://x.test/y "), ("http://[", " http://[ ")],
 )
 def test_a_redirect_is_named(location: str, shown: str) -> None:
-    """As a whole URL, to be given in place of the first; one without end is not followed on."""
-    found = look(lambda *_: (307, {"Location": location}, b""))
+    """The whole URL to give instead is printed; a redirect loop is not followed."""
+    result = look(lambda *_: (307, {"Location": location}, b""))
 
-    assert (found.exit_code, "redirects to http" in found.stdout) == (3, True)
-    assert shown in found.stdout
-    assert "give that URL" in found.stdout
+    assert (result.exit_code, "redirects to http" in result.stdout) == (3, True)
+    assert shown in result.stdout
+    assert "give that URL" in result.stdout
 
 
 def test_the_older_transport_is_named() -> None:
     """A stream that begins with `endpoint`: there is an MCP server, only not for this client."""
-    found = look(old_stream(b"event: endpoint\ndata: /messages?id=1\n\n"))
+    result = look(old_stream(b"event: endpoint\ndata: /messages?id=1\n\n"))
 
-    assert (found.exit_code, "the HTTP+SSE transport of 2024-11-05" in found.stdout) == (3, True)
-    assert "give the URL of its streamable HTTP endpoint" in found.stdout
+    assert (result.exit_code, "the HTTP+SSE transport of 2024-11-05" in result.stdout) == (3, True)
+    assert "give the URL of its streamable HTTP endpoint" in result.stdout
 
 
 @pytest.mark.parametrize("first", [b"data: {}\n\n", b"", b": only a comment\n\n"])
 def test_another_stream_is_no_older_transport(first: bytes) -> None:
     """The path is wrong, and the sentence does not guess further."""
-    found = look(old_stream(first))
+    result = look(old_stream(first))
 
-    assert (found.exit_code, "no MCP endpoint at" in found.stdout) == (3, True)
+    assert (result.exit_code, "no MCP endpoint at" in result.stdout) == (3, True)
 
 
 def test_a_page_that_is_not_found_is_not_quoted() -> None:
-    """What to do is said instead."""
-    found = look(lambda *_: (404, {"Content-Type": "text/html"}, b"<html>" * 100))
+    """The repair is printed instead of the page."""
+    result = look(lambda *_: (404, {"Content-Type": "text/html"}, b"<html>" * 100))
 
-    assert (found.exit_code, "html" in found.stdout) == (3, False)
-    assert "(HTTP 404 to a POST); give the URL, path included" in found.stdout
+    assert (result.exit_code, "html" in result.stdout) == (3, False)
+    assert "(HTTP 404 to a POST); give the URL, path included" in result.stdout
 
 
 def test_a_refused_handshake_is_no_other_protocol() -> None:
-    """A proxy whose upstream is away speaks MCP all the same; its reason is shown."""
-    found = look(lambda _, asked: _answer(asked, {"error": REFUSAL}))
+    """A proxy whose upstream is away still speaks MCP; its reason is shown."""
+    result = look(lambda _, message: _answer(message, {"error": REFUSAL}))
 
-    assert (found.exit_code, "does not agree to shake hands" in found.stdout) == (3, True)
-    assert "the upstream is away" in found.stdout
+    assert (result.exit_code, "does not agree to shake hands" in result.stdout) == (3, True)
+    assert "the upstream is away" in result.stdout
 
 
 def test_a_session_lost_at_once_is_no_wrong_path() -> None:
     """The handshake was answered there, so the path is right."""
-    found = look(server({}, acknowledged=404))
+    result = look(server({}, acknowledged=404))
 
-    assert (found.exit_code, "the session that it gave out" in found.stdout) == (3, True)
+    assert (result.exit_code, "the session that it gave out" in result.stdout) == (3, True)
 
 
 @pytest.mark.parametrize("members", [{"error": REFUSAL}, {"result": {}}])
 def test_tools_that_cannot_be_listed_are_told_as_that(members: dict[str, Any]) -> None:
     """The handshake was well, the listing was not."""
-    found = look(server(members, capabilities={"tools": {}}))
+    result = look(server(members, capabilities={"tools": {}}))
 
-    assert (found.exit_code, "shook hands, but its tools cannot" in found.stdout) == (3, True)
+    assert (result.exit_code, "shook hands, but its tools cannot" in result.stdout) == (3, True)
 
 
 @pytest.mark.parametrize("status", [200, 404])
@@ -181,16 +181,16 @@ def test_a_server_without_tools_has_none(status: int) -> None:
     """One that declares no tools need not know `tools/list`."""
     unknown = {"error": {"code": -32601, "message": "Method not found"}}
 
-    found = look(server(unknown, capabilities={"prompts": {}}, status=status))
+    result = look(server(unknown, capabilities={"prompts": {}}, status=status))
 
-    assert (found.exit_code, "(tools: none)" in found.stdout) == (4, True)
+    assert (result.exit_code, "(tools: none)" in result.stdout) == (4, True)
 
 
 def test_tools_that_were_not_declared_are_seen() -> None:
     """The listing counts, not the declaration."""
-    found = look(server({"result": {"tools": [{"name": "add"}]}}))
+    result = look(server({"result": {"tools": [{"name": "add"}]}}))
 
-    assert (found.exit_code, "(tools: add)" in found.stdout) == (4, True)
+    assert (result.exit_code, "(tools: add)" in result.stdout) == (4, True)
 
 
 def test_many_and_long_names_make_no_page() -> None:
@@ -198,17 +198,17 @@ def test_many_and_long_names_make_no_page() -> None:
     names = ["x" * 5000, "a\nb", *(f"tool_{i}" for i in range(10))]
     listing = {"result": {"tools": [{"name": name} for name in names]}}
 
-    found = look(server(listing, capabilities={"tools": {}}))
+    result = look(server(listing, capabilities={"tools": {}}))
 
-    assert (found.exit_code, "tool_5, and 4 more)" in found.stdout) == (4, True)
-    assert "x..., a b, tool_0" in found.stdout
+    assert (result.exit_code, "tool_5, and 4 more)" in result.stdout) == (4, True)
+    assert "x..., a b, tool_0" in result.stdout
 
 
 @pytest.mark.parametrize("schema", [None, {}, {"properties": None}, {"properties": 5}])
 def test_a_tool_with_an_odd_schema_names_no_flag(schema: Any) -> None:
-    """Whatever stands in place of its properties."""
+    """Any value in place of its properties is tolerated."""
     listing = {"result": {"tools": [{"name": "find_tools", "inputSchema": schema}]}}
 
-    found = look(server(listing, capabilities={"tools": {}}), "--tool", "find_tools")
+    result = look(server(listing, capabilities={"tools": {}}), "--tool", "find_tools")
 
-    assert (found.exit_code, found.stdout[:20]) == (1, "FR-014.described: fi")
+    assert (result.exit_code, result.stdout[:20]) == (1, "FR-014.described: fi")

@@ -1,4 +1,4 @@
-"""`gate`: the run that named inputs mean, and what a job is told of it."""
+"""`gate`: the run that named inputs stand for, and the outputs and annotations of a job."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ QUICK = "--check test_discovery_takes_the_flag_wherever_it_is_offered"
     ],
 )
 def test_inputs_mean_a_run(inputs: Inputs, words: list[str]) -> None:
-    """The kind by the inputs that name a target; each value stays in one word."""
+    """The inputs that name a target decide the kind; each value stays one word."""
     assert run_words(inputs, described=False) == words
 
 
@@ -66,15 +66,15 @@ def test_inputs_mean_a_run(inputs: Inputs, words: list[str]) -> None:
     ],
 )
 def test_inputs_that_mean_no_run_are_told(inputs: Inputs, sentence: str) -> None:
-    """Which of them, and what to give instead."""
-    with pytest.raises(BadInput, match=r".+; .+") as told:
+    """The refusal names the inputs, and the repair."""
+    with pytest.raises(BadInput, match=r".+; .+") as error:
         run_words(inputs, described=False)
 
-    assert sentence in str(told.value)
+    assert sentence in str(error.value)
 
 
 def test_the_folder_of_the_report_is_the_gates() -> None:
-    """Whatever the options say, and before the adapter's own words."""
+    """Its folder holds whatever the options say, and comes before the adapter's own words."""
     words = run_words(Inputs(options="--out x", command="a --out y"), described=False)
 
     assert with_out(words, "/o") == [
@@ -83,13 +83,13 @@ def test_the_folder_of_the_report_is_the_gates() -> None:
 
 
 def test_a_target_file_that_lies_there_is_enough() -> None:
-    """The run reads it by itself."""
+    """The run reads the file without an input."""
     assert run_words(Inputs(), described=True) == []
 
 
 @given(st.dictionaries(st.text(st.characters(codec="ascii"), min_size=1), st.text()))
 def test_outputs_are_read_as_what_they_were(outputs: dict[str, str]) -> None:
-    """Whatever lines are in a value, none of them ends it."""
+    """No line of a value ends the value."""
     named = {f"n{at}": value for at, value in enumerate(outputs.values())}
     whole = {name: "\n".join(value.splitlines()) for name, value in named.items()}
 
@@ -97,15 +97,15 @@ def test_outputs_are_read_as_what_they_were(outputs: dict[str, str]) -> None:
 
 
 def test_a_summary_is_never_longer_than_a_job_takes() -> None:
-    """Then the results are left out, and that is said."""
+    """The results are left out, and the summary says so."""
     long = report(*[result("fail", text=f"{HOSTILE} {'x' * 9000}")] * 60)
     long["results"][0]["evidence"] = ["y" * SUMMARY_MOST]
 
-    told = summary_of(1, typed(long))
+    summary = summary_of(1, typed(long))
 
-    assert len(told.encode()) < SUMMARY_MOST
-    assert told.startswith("# `violated`")
-    assert told.endswith("The results are in the report.\n")
+    assert len(summary.encode()) < SUMMARY_MOST
+    assert summary.startswith("# `violated`")
+    assert summary.endswith("The results are in the report.\n")
     assert summary_of(1, typed(ONE)).count("## ") == 1
 
 
@@ -118,7 +118,7 @@ def test_other_cis_are_told_nothing_by_the_way(tmp_path: Path) -> None:
 
 
 def test_no_exit_code_is_told_that_the_gate_does_not_end_with(tmp_path: Path) -> None:
-    """A summary that cannot be written makes it another one."""
+    """A summary that cannot be written changes the exit code."""
     files = {"GITHUB_OUTPUT": "outputs", "GITHUB_STEP_SUMMARY": "no folder/summary"}
     job = Job.of({name: str(tmp_path / file) for name, file in files.items()}, tmp_path)
 
@@ -129,7 +129,7 @@ def test_no_exit_code_is_told_that_the_gate_does_not_end_with(tmp_path: Path) ->
 
 @pytest.mark.parametrize(("working", "folder"), [("w", "."), ("w/in", "in"), ("elsewhere", "")])
 def test_files_are_named_as_the_repository_does(tmp_path: Path, working: str, folder: str) -> None:
-    """From the top of the workspace; outside of it as they are."""
+    """Paths are relative to the workspace, and left as they are outside of it."""
     environment = {"GITHUB_WORKSPACE": str(tmp_path / "w")}
 
     assert Job.of(environment, tmp_path / working).folder == folder
@@ -142,12 +142,12 @@ def gated(out: Path, **environment: str) -> Result:
 
 
 def test_an_empty_variable_is_no_input(tmp_path: Path) -> None:
-    """Every input of an action stands in the environment, most of them empty."""
+    """All inputs of an action are in the environment, most of them empty."""
     empty = {name.upper(): "" for name in HELP}
 
     done = gated(tmp_path, **empty | {"TARGET": "reference", "OPTIONS": QUICK})
 
-    written = {one.name for one in tmp_path.iterdir() if one.is_file()}
+    written = {path.name for path in tmp_path.iterdir() if path.is_file()}
     assert (done.exit_code, json.loads((tmp_path / "report.json").read_bytes())["exit"]) == (4, 4)
     assert written >= {"junit.xml", "report.html", "report.json", "report.md", "report.sarif"}
 

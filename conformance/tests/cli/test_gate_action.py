@@ -58,7 +58,7 @@ def job(installed: Path, tmp_path: Path) -> Job:
 
 @contextmanager
 def serving(changed: Changed) -> Iterator[str]:
-    """The URL of the reference, changed in a way, with locks of every kind."""
+    """Yield the URL of the reference, changed in a way, with locks of every kind."""
     target = embedded(changed, settle_s=0.1)
     with tempfile.TemporaryDirectory() as scratch, seeded(target, Path(scratch)) as started:
         yield started.access.url
@@ -66,7 +66,7 @@ def serving(changed: Changed) -> Iterator[str]:
 
 
 def adapter(folder: Path) -> Path:
-    """An adapter that writes down its arguments and ends."""
+    """Write an adapter that records its arguments and exits; return its path."""
     path = folder / "an adapter.py"
     path.write_text(
         "import json, pathlib, sys\n"
@@ -80,24 +80,24 @@ def adapter(folder: Path) -> Path:
 def test_no_input_stands_in_a_script() -> None:
     """Expressions are in `env` and `with` alone, and nothing is evaluated twice."""
     steps = action()["runs"]["steps"]
-    scripts = [one["run"] for one in steps if "run" in one]
+    scripts = [step["run"] for step in steps if "run" in step]
 
-    assert [one for one in scripts if re.search(r"\$\{\{|\beval\b|\bsource\b", one)] == []
+    assert [script for script in scripts if re.search(r"\$\{\{|\beval\b|\bsource\b", script)] == []
     assert len(scripts) == 2
 
 
 def test_every_input_reaches_a_step_and_every_output_comes_from_one() -> None:
-    """None is declared in vain."""
-    told, text = action(), ACTION.read_text(encoding="utf-8").partition("\nruns:")[2]
+    """No input or output is declared without a use."""
+    document, text = action(), ACTION.read_text(encoding="utf-8").partition("\nruns:")[2]
 
-    assert [name for name in told["inputs"] if f"inputs.{name}" not in text] == []
-    assert {one["value"] for one in told["outputs"].values()} == {
-        f"${{{{ steps.gate.outputs.{name} }}}}" for name in told["outputs"]
+    assert [name for name in document["inputs"] if f"inputs.{name}" not in text] == []
+    assert {output["value"] for output in document["outputs"].values()} == {
+        f"${{{{ steps.gate.outputs.{name} }}}}" for name in document["outputs"]
     }
 
 
 def test_it_is_valid() -> None:
-    """Under the published schema of actions."""
+    """It fits the published schema of actions."""
     command = [sys.executable, "-m", "check_jsonschema"]
     done = subprocess.run(
         [*command, "--builtin-schema", "vendor.github-actions", ACTION],
@@ -109,8 +109,8 @@ def test_it_is_valid() -> None:
 
 @pytest.mark.parametrize("step", ["install", "gate"])
 def test_a_script_has_nothing_that_shellcheck_minds(step: str) -> None:
-    """As bash."""
-    (script,) = (one["run"] for one in action()["runs"]["steps"] if one.get("id") == step)
+    """The script passes shellcheck as bash."""
+    (script,) = (entry["run"] for entry in action()["runs"]["steps"] if entry.get("id") == step)
     done = subprocess.run(
         [Path(sys.executable).parent / "shellcheck", "--shell=bash", "--norc", "-"],
         input=script, capture_output=True, text=True, check=False,
@@ -120,7 +120,7 @@ def test_a_script_has_nothing_that_shellcheck_minds(step: str) -> None:
 
 
 def test_the_words_of_a_command_reach_the_adapter_as_they_are(job: Job) -> None:
-    """Spaces, quotes, substitutions, line breaks, dashes: nothing of them is run by a shell."""
+    """Spaces, quotes, substitutions, line breaks and dashes: a shell runs none of them."""
     words = [sys.executable, str(adapter(job.workspace)), *HOSTILE]
 
     job.uses({"command": shlex.join(words), "options": QUICK}, only="gate")
@@ -133,7 +133,7 @@ def test_the_words_of_a_command_reach_the_adapter_as_they_are(job: Job) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [*((name, LINE) for name in NAMES), *(("options", one) for one in ("--help", "'", "--"))],
+    [*((name, LINE) for name in NAMES), *(("options", words) for words in ("--help", "'", "--"))],
 )
 def test_an_input_that_means_nothing_ends_with_a_sentence(job: Job, name: str, value: str) -> None:
     """No shell, no other option and no command of the runner comes of it; nothing is judged."""
@@ -169,17 +169,19 @@ def test_a_conforming_target_passes_and_everything_is_told(job: Job) -> None:
     with serving(REFERENCE) as url:
         job.uses({"url": url, "options": "--rate 10000"}, only="gate")
 
-    told = dict(job.outputs)
-    verdict, code = told.pop("verdict"), told.pop("exit-code")
+    outputs = dict(job.outputs)
+    verdict, code = outputs.pop("verdict"), outputs.pop("exit-code")
     assert (job.code, code, verdict) == (0, "0", "consistent with discovery-live@1")
-    assert [Path(path).stat().st_size > 0 for path in told.values()] == [True] * 5
-    assert job.summary == Path(told["markdown"]).read_text(encoding="utf-8")
-    assert [(one, told["title"]) for one, told, _ in commands(job.printed)] == [("notice", verdict)]
+    assert [Path(path).stat().st_size > 0 for path in outputs.values()] == [True] * 5
+    assert job.summary == Path(outputs["markdown"]).read_text(encoding="utf-8")
+    assert [(command, properties["title"]) for command, properties, _ in commands(job.printed)] == [
+        ("notice", verdict)
+    ]
 
 
 def test_a_violation_fails_the_job_after_its_reports_are_written(job: Job) -> None:
     """Exit 1, an error for the broken clause, and the report that says so."""
-    (fault,) = (one for one in mutants() if one.id == "cap-lets-one-more")
+    (fault,) = (mutant for mutant in mutants() if mutant.id == "cap-lets-one-more")
     with serving(fault) as url:
         job.uses({"url": url, "options": "--rate 10000"}, only="gate")
 
@@ -192,13 +194,13 @@ def test_a_violation_fails_the_job_after_its_reports_are_written(job: Job) -> No
 
 
 def test_a_known_failure_passes_and_a_stale_one_fails_at_its_line(job: Job) -> None:
-    """By the file of deviations in the working folder, or the one that is named."""
+    """The file is that of the working folder, or the one that is named."""
     entry = (
         '[[deviation]]\nid = "FR-006.cap"\nreason = "Known, and mended with the next index."\n'
         'issue = "https://example.com/issues/17"\nexpires = 9999-12-31\n'
     )
     (job.workspace / "known.toml").write_text(f"# known\n{entry}", encoding="utf-8")
-    (fault,) = (one for one in mutants() if one.id == "cap-lets-one-more")
+    (fault,) = (mutant for mutant in mutants() if mutant.id == "cap-lets-one-more")
     inputs = {"options": "--rate 10000", "deviations": "known.toml"}
 
     with serving(fault) as url:
@@ -225,7 +227,7 @@ def test_what_is_only_incomplete_passes_when_violations_alone_are_to_fail(job: J
 
 
 def test_the_target_file_of_the_working_folder_says_what_is_judged(job: Job) -> None:
-    """Without another input; its paths are those of that folder."""
+    """No other input is needed; its paths are relative to that folder."""
     inner = job.workspace / "in ner"
     inner.mkdir()
     words = json.dumps([sys.executable, adapter(inner).name, "from the file"])
@@ -239,7 +241,7 @@ def test_the_target_file_of_the_working_folder_says_what_is_judged(job: Job) -> 
 
 
 def test_without_anything_to_judge_nothing_passes(job: Job) -> None:
-    """Not even the bundled reference, which nobody meant; what an earlier run left is gone."""
+    """Even the bundled reference, which nobody named, is not judged; earlier outputs are gone."""
     left = job.workspace / "mcp-proxy-conformance-out"
     left.mkdir()
     for name in ("report.json", "junit.xml"):

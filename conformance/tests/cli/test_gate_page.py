@@ -1,4 +1,4 @@
-"""The page on gates: what it shows is valid, and its commands do what it says."""
+"""The page on gates: its files are valid, and its commands work as described."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def valid(schema: str, told: Any, path: Path) -> tuple[int, str]:
-    """Whether a file keeps to a published schema, and what was said of it."""
-    path.write_text(yaml.safe_dump({("on" if k is True else k): v for k, v in told.items()}))
+def valid(schema: str, document: Any, path: Path) -> tuple[int, str]:
+    """Return the validator's exit code and its complaints about a file under a published schema."""
+    path.write_text(yaml.safe_dump({("on" if k is True else k): v for k, v in document.items()}))
     done = subprocess.run(
         [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, path],
         capture_output=True, text=True, check=False,
@@ -61,37 +61,40 @@ def valid(schema: str, told: Any, path: Path) -> tuple[int, str]:
 
 
 def test_the_job_for_github_is_valid_and_names_inputs_and_outputs_that_are(tmp_path: Path) -> None:
-    """Under the published schema of workflows; so is the step with a token."""
+    """It fits the published schema of workflows; so does the step with a token."""
     steps = [*ON_GITHUB["jobs"]["conformance"]["steps"], *WITH_TOKEN]
     whole = {**ON_GITHUB, "jobs": {"conformance": {"runs-on": "ubuntu-latest", "steps": steps}}}
-    told, text = action(), "".join(blocks(PAGE, "yaml"))
+    declared, text = action(), "".join(blocks(PAGE, "yaml"))
 
-    own = [one["with"] for one in steps if "/.github/actions/conformance@" in one["uses"]]
+    own = [step["with"] for step in steps if "/.github/actions/conformance@" in step["uses"]]
     named = set(re.findall(r"steps\.gate\.outputs\.([a-z-]+)", text))
     assert valid("vendor.github-workflows", ON_GITHUB, tmp_path / "job.yml") == (0, "")
     assert valid("vendor.github-workflows", whole, tmp_path / "whole.yml") == (0, "")
-    assert (len(own), {name for one in own for name in one} - told["inputs"].keys()) == (2, set())
-    assert named - told["outputs"].keys() == set()
+    assert (len(own), {name for inputs in own for name in inputs} - declared["inputs"].keys()) == (
+        2,
+        set(),
+    )
+    assert named - declared["outputs"].keys() == set()
 
 
 def test_the_page_lists_every_input_and_output() -> None:
-    """By name."""
-    told = action()
+    """Each is listed by name."""
+    declared = action()
     text = " ".join((TOP / ".github" / PAGE).read_text(encoding="utf-8").split())
 
     listed = text.partition("All inputs are optional:")[2].partition("`$HOME`")[0]
-    assert [name for name in told["inputs"] if f"`{name}`" not in listed] == []
-    assert [name for name in told["outputs"] if f"`{name}`" not in text] == []
+    assert [name for name in declared["inputs"] if f"`{name}`" not in listed] == []
+    assert [name for name in declared["outputs"] if f"`{name}`" not in text] == []
 
 
 def test_the_job_for_gitlab_is_valid(tmp_path: Path) -> None:
-    """Under the published schema of its CI."""
+    """It fits the published schema of GitLab CI."""
     assert valid("vendor.gitlab-ci", ON_GITLAB, tmp_path / ".gitlab-ci.yml") == (0, "")
 
 
 @pytest.mark.timeout(LONG_S)
 def test_the_lines_for_any_ci_and_the_job_for_gitlab_judge_the_target(workspace: Path) -> None:
-    """From nothing to a verdict, here of one check, with the files that the job keeps."""
+    """They start from nothing and reach the verdict of one check, with the files the job keeps."""
     job = ON_GITLAB["conformance"]
     broken = workspace / "broken"
     (broken / "conformance").mkdir(parents=True)
@@ -99,9 +102,9 @@ def test_the_lines_for_any_ci_and_the_job_for_gitlab_judge_the_target(workspace:
     path = f"{broken / '.conformance' / 'bin'}{os.pathsep}{os.environ['PATH']}"
 
     stopped = shell(LINES, broken)
-    one = f"{shlex.join(QUICK)} --fail-on violated"
-    asked = {"PATH": path, "MCP_PROXY_CONFORMANCE_GATE_OPTIONS": one}
-    passed = shell("\n".join(job["script"]), workspace, **asked)
+    options = f"{shlex.join(QUICK)} --fail-on violated"
+    variables = {"PATH": path, "MCP_PROXY_CONFORMANCE_GATE_OPTIONS": options}
+    passed = shell("\n".join(job["script"]), workspace, **variables)
 
     assert (stopped.returncode, "ended with exit code 5" in stopped.stdout) == (3, True)
     assert (passed.returncode, "\npartial: " in passed.stdout) == (0, True)
@@ -111,7 +114,7 @@ def test_the_lines_for_any_ci_and_the_job_for_gitlab_judge_the_target(workspace:
 
 
 def in_boxes(folder: Path, *options: str) -> int:
-    """The page's adapter for containers, with namespaces for the containers; the exit code."""
+    """Run the page's adapter with namespaces in place of containers; return the exit code."""
     (folder / "bin").mkdir()
     (folder / "boxes").mkdir()
     for name, words in {
@@ -143,7 +146,7 @@ NAMESPACES[1:1] = [] if not hasattr(os, "geteuid") or os.geteuid() == 0 else ["-
 
 
 def boxes_work() -> bool:
-    """Whether this machine lets networks, bridges and mounts be made here."""
+    """Whether this machine allows network namespaces, bridges and mounts."""
     if shutil.which("unshare") is None or shutil.which("ip") is None:
         return False
     links = "ip link add name br9 type bridge && ip link add name v9 type veth peer name c9"
@@ -154,22 +157,22 @@ def boxes_work() -> bool:
 
 @pytest.mark.skipif(not boxes_work(), reason="no network namespaces can be made here")
 def test_a_target_in_a_network_of_its_own_is_judged(tmp_path: Path) -> None:
-    """By its mapped port, and with upstreams that it reaches by another name."""
+    """The suite reaches it at its mapped port, and it reaches upstreams by another host name."""
     code = in_boxes(tmp_path)
 
     report = json.loads((tmp_path / "mcp-proxy-conformance-out/report.json").read_bytes())
     assert (code, report["headline"]) == (4, "partial")
-    assert [one["verdict"] for one in report["results"]] == ["pass"]
+    assert [result["verdict"] for result in report["results"]] == ["pass"]
 
 
 @pytest.mark.skipif(not boxes_work(), reason="no network namespaces can be made here")
 def test_a_target_that_cannot_reach_the_upstreams_is_not_judged(tmp_path: Path) -> None:
-    """Told that they are on the loopback, which is not its own: nothing passes."""
+    """Upstreams are on the suite's loopback, which is not the target's: nothing passes."""
     host = ["--upstream-host", "127.0.0.1", "--upstream-bind", "127.0.0.1", "--ready", "1"]
 
     code = in_boxes(tmp_path, *host)
 
     report = json.loads((tmp_path / "mcp-proxy-conformance-out/report.json").read_bytes())
-    verdicts = [one["verdict"] for one in report["results"]]
+    verdicts = [result["verdict"] for result in report["results"]]
     assert (code in (3, 4), set(verdicts) <= {"error", "inconclusive"}) == (True, True)
     assert verdicts != []

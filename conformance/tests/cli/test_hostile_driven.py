@@ -1,4 +1,4 @@
-"""Targets behind an adapter that answer so as to hurt: the run ends, in time and with a verdict."""
+"""Hostile targets behind an adapter: the run ends in time and with a verdict."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ EXIT = {
     "100 000 tools in the list": BREACH,
     "escapes of terminals everywhere": BREACH,
 }
-"""These reveal what was never locked, without the flag or in a world without locks: a breach."""
+"""BREACH: the kind lists what was never locked, without the flag or in a world without locks."""
 GIVEN_UP = ("silent after the list", "a reset before the answer")
 each_kind = pytest.mark.parametrize("kind", EXIT)
 
 
 @pytest.fixture(scope="module")
 def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Runs:
-    """A run on each kind of target that a test asks for, some at once."""
+    """Runs on each kind of target that a test asks for, several at once."""
     folder = tmp_path_factory.mktemp("driven")
     return runs_asked_for(request, EXIT, _run, folder, AT_ONCE)
 
@@ -50,28 +50,28 @@ Runs = Mapping[str, Came]
 
 @each_kind
 def test_a_driven_hostile_target_gets_its_verdict(kind: str, runs: Runs) -> None:
-    """In bounded time and memory, and never a fault of the suite."""
-    found = runs[kind]
+    """The run takes bounded time and memory, and never ends as a fault of the suite."""
+    run = runs[kind]
 
-    assert (found.exit, found.seconds < MOST_S) == (EXIT[kind], True), found.told
-    assert 0 < found.mib <= MOST_MIB
+    assert (run.exit, run.seconds < MOST_S) == (EXIT[kind], True), run.told
+    assert 0 < run.mib <= MOST_MIB
 
 
 @each_kind
 def test_nothing_that_a_driven_hostile_target_says_acts(kind: str, runs: Runs) -> None:
-    """No traceback and no control character is printed, and the report keeps to its schema."""
-    found = runs[kind]
+    """No traceback and no control character is printed, and the report fits its schema."""
+    run = runs[kind]
 
     schema = json.loads((schemas_dir() / "report.schema.json").read_text(encoding="utf-8"))
-    jsonschema.Draft202012Validator(schema).validate(found.document)
-    assert (found.active, "Traceback" in found.told) == (set(), False)
+    jsonschema.Draft202012Validator(schema).validate(run.document)
+    assert (run.active, "Traceback" in run.told) == (set(), False)
 
 
 @pytest.mark.parametrize("kind", GIVEN_UP)
 def test_a_target_that_answers_nobody_is_given_up(kind: str, runs: Runs) -> None:
-    """After a few checks, not after all of them; the sentence says so."""
-    found = runs[kind]
+    """The run stops after a few checks, not after all of them, and says so."""
+    run = runs[kind]
 
-    waits = [one for one in found.document["results"] if one["verdict"] == "error"]
-    assert found.why.startswith("the target stopped answering, 5 times in a row: http://127.0.0.1:")
+    waits = [result for result in run.document["results"] if result["verdict"] == "error"]
+    assert run.why.startswith("the target stopped answering, 5 times in a row: http://127.0.0.1:")
     assert len(waits) < 20

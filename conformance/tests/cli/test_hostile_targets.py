@@ -1,4 +1,4 @@
-"""Endpoints that answer so as to hurt: a verdict in time and memory, and nothing they say acts."""
+"""Hostile endpoints: a verdict in bounded time and memory; their output is inert."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.timeout(600)
 AT_ONCE, MOST_S, MOST_MIB = 3, 45.0, 300
 OPTIONS = ("--timeout", "20", "--rate", "10000")
 SILENT_S, READ_S = "2", "15"
-"""Seconds for an answer: few where none will come, else enough on a busy machine."""
+"""Seconds for an answer: few if none will come, else enough on a busy machine."""
 BREACH, NOBODY, UNSEEN = 1, 3, 4
 COMES_TO: Mapping[int, tuple[str, ...]] = {
     BREACH: (
@@ -113,7 +113,7 @@ COMES_TO: Mapping[int, tuple[str, ...]] = {
         "capabilities that are a list",
     ),
 }
-"""What a run comes to. A target that sends nonsense is no breach of a clause that it never met."""
+"""The exit code of each kind's run. Nonsense does not breach a clause that it never reached."""
 EXIT = {name: code for code, names in COMES_TO.items() for name in names}
 MUTE = (
     "silent from the start",
@@ -124,7 +124,7 @@ MUTE = (
     "an endless stream of notifications",
     "TLS to a plain port",
 )
-"""They never answer."""
+"""The kinds that never answer."""
 FEW_REQUESTS = ("an endless body", "an endless event", "100 MB", "100 000 tools found")
 ALL_UNREAD = ("an endless body", "200 000 deep", "invalid UTF-8", "no id", "no HTTP", "204")
 each_kind = pytest.mark.parametrize("kind", KINDS)
@@ -132,7 +132,7 @@ each_kind = pytest.mark.parametrize("kind", KINDS)
 
 @pytest.fixture(scope="module")
 def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Runs:
-    """A run on each kind of target that a test asks for, some at once."""
+    """Runs on each kind of target that a test asks for, several at once."""
     folder = tmp_path_factory.mktemp("hostile")
     return runs_asked_for(request, KINDS, _run, folder, AT_ONCE)
 
@@ -143,67 +143,67 @@ def _run(name: str, folder: Path) -> tuple[Came, int]:
         header = f"Authorization: Bearer {CANARY}"
         patience = ("--answer-timeout", SILENT_S if name in MUTE else READ_S)
         words = ("run", "endpoint", "--url", url, "--header", header, *OPTIONS, *patience)
-        found = came(folder, *words, within_s=2 * MOST_S)
-    return found, len(target.seen)
+        run = came(folder, *words, within_s=2 * MOST_S)
+    return run, len(target.seen)
 
 
 Runs = Mapping[str, tuple[Came, int]]
 
 
 def test_each_kind_has_its_exit_code() -> None:
-    """The table is whole."""
+    """The table of exit codes is complete."""
     assert sorted(EXIT) == sorted(KINDS)
 
 
 @each_kind
 def test_a_hostile_target_gets_its_verdict(kind: str, runs: Runs) -> None:
-    """In bounded time, and never a fault of the suite."""
-    found, _ = runs[kind]
+    """The run takes bounded time, and never ends as a fault of the suite."""
+    run, _ = runs[kind]
 
-    assert (found.exit, found.seconds < MOST_S) == (EXIT[kind], True), found.told
+    assert (run.exit, run.seconds < MOST_S) == (EXIT[kind], True), run.told
 
 
 @each_kind
 def test_a_hostile_target_takes_little_memory(kind: str, runs: Runs) -> None:
-    """300 MiB, whatever it sends."""
-    found, _ = runs[kind]
+    """The run takes at most 300 MiB, whatever the target sends."""
+    run, _ = runs[kind]
 
-    assert 0 < found.mib <= MOST_MIB
+    assert 0 < run.mib <= MOST_MIB
 
 
 @each_kind
 def test_nothing_that_a_hostile_target_says_acts(kind: str, runs: Runs) -> None:
     """No traceback, no control character, and no credential in what is printed."""
-    found, _ = runs[kind]
+    run, _ = runs[kind]
 
-    assert found.active == set()
-    assert [word for word in ("Traceback", CANARY) if word in found.told] == []
+    assert run.active == set()
+    assert [word for word in ("Traceback", CANARY) if word in run.told] == []
 
 
 @each_kind
 def test_the_report_of_a_hostile_target_is_whole(kind: str, runs: Runs) -> None:
-    """It keeps to its schema, says why in one line, and no written file holds a credential."""
-    found, _ = runs[kind]
+    """It fits its schema, gives its reason in one line, and no file holds a credential."""
+    run, _ = runs[kind]
 
     schema = json.loads((schemas_dir() / "report.schema.json").read_text(encoding="utf-8"))
-    jsonschema.Draft202012Validator(schema).validate(found.document)
-    assert (found.document["exit"], found.why.count("\n")) == (found.exit, 0)
-    assert [name for name, raw in found.files.items() if CANARY.encode() in raw] == []
+    jsonschema.Draft202012Validator(schema).validate(run.document)
+    assert (run.document["exit"], run.why.count("\n")) == (run.exit, 0)
+    assert [name for name, raw in run.files.items() if CANARY.encode() in raw] == []
 
 
 @pytest.mark.parametrize("kind", FEW_REQUESTS)
 def test_too_large_an_answer_is_not_fetched_over_and_over(kind: str, runs: Runs) -> None:
     """After the second one nothing more is searched for."""
-    found, requests = runs[kind]
+    run, requests = runs[kind]
 
     assert requests < 10
-    assert "too large" in found.why
+    assert "too large" in run.why
 
 
 @pytest.mark.parametrize("kind", ALL_UNREAD)
 def test_answers_that_cannot_be_read_are_told_of_in_one_sentence(kind: str, runs: Runs) -> None:
-    """It shows the first fault, and lists no clauses."""
-    found, _ = runs[kind]
+    """The sentence shows the first fault, and lists no clauses."""
+    run, _ = runs[kind]
 
-    assert found.why.startswith("no answer of retrieve_tools can be read: expected ")
-    assert "FR-" not in found.why
+    assert run.why.startswith("no answer of retrieve_tools can be read: expected ")
+    assert "FR-" not in run.why

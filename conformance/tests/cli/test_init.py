@@ -1,4 +1,4 @@
-"""`init`: a target file to begin with, and the texts that a run left to be pinned."""
+"""`init`: a new target file, and the lines that pin texts a run left unread."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _init(*words: str | Path) -> Result:
 
 
 def _chosen(file: Path) -> dict[str, object]:
-    """What the file holds once its added comments are taken for lines."""
+    """Return the file's data once its added comments are uncommented."""
     before, head, added = file.read_text(encoding="utf-8").partition("# Texts that a run")
     assert head
     lines = [line.removeprefix("# ") for line in added.splitlines()[2:]]
@@ -37,7 +37,7 @@ def _chosen(file: Path) -> dict[str, object]:
 
 
 def test_a_new_file_ends_with_the_texts_to_choose_from(tmp_path: Path, report: Path) -> None:
-    """As comments: what a text conveys is said by a person."""
+    """They are comments: a person decides what a text conveys."""
     file = tmp_path / "new.toml"
 
     done = _init(file, "--from", report)
@@ -51,7 +51,7 @@ def test_a_new_file_ends_with_the_texts_to_choose_from(tmp_path: Path, report: P
 def test_a_file_keeps_what_it_has_and_each_text_is_added_once(
     before: str, tmp_path: Path, report: Path
 ) -> None:
-    """A table that is open at its end goes on."""
+    """A table that is open at the end of the file is continued."""
     file = tmp_path / "own.toml"
     file.write_text(before, encoding="utf-8")
 
@@ -63,7 +63,7 @@ def test_a_file_keeps_what_it_has_and_each_text_is_added_once(
 
 
 def test_where_every_text_was_read_nothing_is_written(tmp_path: Path) -> None:
-    """Not even a new file."""
+    """Not even a new file is written."""
     report, file = tmp_path / "report.json", tmp_path / "new.toml"
     report.write_text(json.dumps(CLEAN), encoding="utf-8")
 
@@ -78,7 +78,7 @@ def test_where_every_text_was_read_nothing_is_written(tmp_path: Path) -> None:
 def test_what_is_no_report_is_told_and_nothing_is_written(
     content: bytes | None, why: str, tmp_path: Path
 ) -> None:
-    """Exit 2, one sentence."""
+    """Exit 2 and one sentence."""
     report, file = tmp_path / "report.json", tmp_path / "new.toml"
     if content is not None:
         report.write_bytes(content)
@@ -89,7 +89,7 @@ def test_what_is_no_report_is_told_and_nothing_is_written(
 
 
 def test_a_file_that_is_there_is_never_written_over(tmp_path: Path) -> None:
-    """Nor one that is no text added to."""
+    """Nor is anything added to a file that is not text."""
     file, odd = tmp_path / "own.toml", tmp_path / "odd.toml"
     file.write_text("x", encoding="utf-8")
     odd.write_bytes(b"\xff")

@@ -15,7 +15,7 @@ from mcp_proxy_conformance.cli.list import WHAT
 
 
 def listed(what: str) -> Any:
-    """The rows that `list WHAT --json` prints, seen to keep to the schema."""
+    """Return the rows that `list WHAT --json` prints, after validation."""
     done = CliRunner().invoke(main, ["list", what, "--json"])
     document = json.loads(done.stdout)
     schema = json.loads((schemas_dir() / "list.schema.json").read_text(encoding="utf-8"))
@@ -25,7 +25,7 @@ def listed(what: str) -> Any:
 
 @pytest.mark.parametrize("what", WHAT)
 def test_what_is_listed_for_people_is_listed_as_json(what: str) -> None:
-    """Each row, in the same order, with its id or name in both."""
+    """Each row is in both, in the same order, with its id or name."""
     rows = listed(what)
     lines = iter(CliRunner().invoke(main, ["list", what]).stdout.splitlines())
 
@@ -37,7 +37,7 @@ def test_what_is_listed_for_people_is_listed_as_json(what: str) -> None:
 
 
 def test_a_clause_is_listed_with_all_that_a_reader_of_reports_needs() -> None:
-    """Its requirement, source, judgement, and the profiles that it is in."""
+    """It has its requirement, source, judgement, and the profiles that it is in."""
     (cap,) = [row for row in listed("clauses") if row["id"] == "FR-006.cap"]
 
     assert (cap["requirement"], cap["judgement"]) == ("FR-006", "F")
@@ -46,7 +46,7 @@ def test_a_clause_is_listed_with_all_that_a_reader_of_reports_needs() -> None:
 
 
 def test_cases_of_proxies_and_of_loaders_are_listed() -> None:
-    """Each with its kind; both can be named with --check."""
+    """Each has its kind; both can be named with --check."""
     kinds = {row["id"]: row["kind"] for row in listed("cases")}
 
     assert kinds["limits-11-at-10"] == "discovery"

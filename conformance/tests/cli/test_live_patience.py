@@ -1,4 +1,4 @@
-"""A busy endpoint is asked again, as it wishes; nothing is sent to where a redirect leads."""
+"""A busy endpoint is asked again, at the time it names; nothing is sent to a redirect's target."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 from hostile_runs import CANARY
-from hostile_target import Asked, Hostile, Way, found, serving, texted
+from hostile_target import Asked, Hostile, Way, discovered, serving, texted
 from hostile_ways import raw
 
 from mcp_proxy_conformance.cli import main
@@ -17,22 +17,22 @@ from mcp_proxy_conformance.discovery.live.talk import AGAIN, LONGEST_S, PAUSE_S,
 
 
 def look(url: str, out: Path, *options: str) -> Result:
-    """Run the command in this process, as fast as it goes."""
+    """Run the command in this process, without a rate limit."""
     header = f"Authorization: Bearer {CANARY}"
     command = ["run", "endpoint", "--url", url, "--out", str(out), "--header", header]
     return CliRunner().invoke(main, [*command, "--rate", "10000", *options])
 
 
 def busy(times: int, status: str, *headers: str) -> Way:
-    """Refuse so many requests, then answer."""
+    """Refuse that many requests, then answer."""
     left = [None] * times
 
-    async def way(asked: Asked) -> None:
+    async def way(request: Asked) -> None:
         if left:
             left.pop()
-            await asked.http(b"later", *headers, status=status, media="text/plain")
+            await request.http(b"later", *headers, status=status, media="text/plain")
         else:
-            await asked.result(texted(found(asked)))
+            await request.result(texted(discovered(request)))
 
     return way
 
@@ -55,18 +55,18 @@ def busy(times: int, status: str, *headers: str) -> Way:
     ],
 )
 def test_retry_after_is_a_number_or_a_date(told: str | None, seconds: float) -> None:
-    """Whatever is neither means a second."""
+    """A value that is neither means a second."""
     assert pause(told) == seconds
 
 
 def test_a_date_ahead_is_waited_for() -> None:
-    """It is told in whole seconds of the clock."""
+    """Its distance is counted in whole seconds of the clock."""
     assert 50 < pause(formatdate(time.time() + 60, usegmt=True)) <= 61
 
 
 @pytest.mark.parametrize("status", ["429 Too Many Requests", "503 Service Unavailable"])
 def test_a_busy_endpoint_is_asked_again(status: str, tmp_path: Path) -> None:
-    """As often as it takes, up to three times; the run is as any other."""
+    """It is asked up to three times; the run is like any other."""
     with serving(Hostile({"tools/call": busy(AGAIN, status, "Retry-After: 0")})) as url:
         done = look(url, tmp_path)
 
@@ -74,7 +74,7 @@ def test_a_busy_endpoint_is_asked_again(status: str, tmp_path: Path) -> None:
 
 
 def test_without_a_time_a_second_is_waited(tmp_path: Path) -> None:
-    """Before the same request is sent again."""
+    """The same request is sent again after that second."""
     began = time.monotonic()
     with serving(Hostile({"tools/call": busy(1, "429 Too Many Requests")})) as url:
         done = look(url, tmp_path)
@@ -114,7 +114,7 @@ def test_patience_keeps_to_what_was_promised(
 def test_no_redirect_leads_credentials_away(
     method: str, form: str, status: str, tmp_path: Path
 ) -> None:
-    """Another port is another origin: nobody calls there, with a credential or without."""
+    """Another port is another origin: it gets no request, with a credential or without."""
     other = Hostile({})
     with serving(other):
         place = f"Location: {form.format(port=other.port)}"

@@ -1,4 +1,4 @@
-"""What is promised before a live endpoint is asked: so many requests, so long, no call."""
+"""Promises before a live endpoint is asked: number of requests, duration, no call."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ DISCOVERY = {
 
 
 class Counting:
-    """An MCP server that finds three tools for any query, and counts what it is asked."""
+    """An MCP server that finds three tools for any query, and counts its requests."""
 
     def __init__(self) -> None:
-        """It answers at once, until told to be slow."""
+        """Answers at once, unless `slow_s` is set."""
         self.seen: Counter[str] = Counter()
         self.called: Counter[str] = Counter()
         self.slow_s = 0.0
 
     @property
     def requests(self) -> int:
-        """All of them, whatever their method."""
+        """The number of all requests, whatever their method."""
         return self.seen.total()
 
-    def answer(self, asked: dict[str, Any]) -> dict[str, Any]:
-        """The result of one request."""
+    def answer(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Return the result of one request."""
         time.sleep(self.slow_s)
-        if asked["method"] == "initialize":
+        if message["method"] == "initialize":
             return {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}}
-        if asked["method"] == "tools/list":
+        if message["method"] == "tools/list":
             return {"tools": [DISCOVERY, {"name": "delete_all"}]}
-        self.called[asked["params"]["name"]] += 1
+        self.called[message["params"]["name"]] += 1
         names = ("open_door", "close_door", "paint_door")
         entries = [{"name": f"house:{name}", "server": "house"} for name in names]
         return {"content": [{"type": "text", "text": json.dumps({"tools": entries})}]}
@@ -56,7 +56,7 @@ class Counting:
 
 @pytest.fixture
 def counting() -> Iterator[tuple[Counting, str]]:
-    """Such a server and its URL."""
+    """Yield such a server's state and its URL."""
     state = Counting()
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -65,12 +65,14 @@ def counting() -> Iterator[tuple[Counting, str]]:
         wbufsize = -1
 
         def do_POST(self) -> None:
-            asked = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}")
-            state.seen[asked.get("method", self.command)] += 1
+            message = json.loads(
+                self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}"
+            )
+            state.seen[message.get("method", self.command)] += 1
             body = b""
-            if "id" in asked:
-                told = {"jsonrpc": "2.0", "id": asked["id"], "result": state.answer(asked)}
-                body = json.dumps(told).encode()
+            if "id" in message:
+                response = {"jsonrpc": "2.0", "id": message["id"], "result": state.answer(message)}
+                body = json.dumps(response).encode()
             self.send_response(200 if body else 202)
             self.send_header("Content-Type", "application/json")
             self.send_header("Mcp-Session-Id", "s1")
@@ -81,7 +83,7 @@ def counting() -> Iterator[tuple[Counting, str]]:
         do_DELETE = do_GET = do_POST  # noqa: N815
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Discard the line."""
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
@@ -93,7 +95,7 @@ def counting() -> Iterator[tuple[Counting, str]]:
 
 
 def look(url: str, out: Path, *options: str) -> Result:
-    """Run the command as fast as it goes."""
+    """Run the command without a rate limit."""
     command = ["run", "endpoint", "--url", url, "--out", str(out), "--rate", "10000"]
     return CliRunner().invoke(main, [*command, *options])
 
@@ -105,52 +107,52 @@ def test_no_request_is_sent_beyond_the_number_promised(
     """The session is ended with the last of them; the run is incomplete and says why."""
     state, url = counting
 
-    found = look(url, tmp_path, "--max-requests", str(most))
+    result = look(url, tmp_path, "--max-requests", str(most))
 
     assert (state.requests <= most, state.seen["DELETE"]) == (True, 1)
-    assert (found.exit_code, f"{state.requests} of {most} requests" in found.stderr) == (4, True)
+    assert (result.exit_code, f"{state.requests} of {most} requests" in result.stderr) == (4, True)
     assert set(state.called) <= {"retrieve_tools"}
     if most == 17:
-        assert "raise --max-requests" in found.output
+        assert "raise --max-requests" in result.output
 
 
 def test_the_plan_is_not_exceeded(counting: tuple[Counting, str], tmp_path: Path) -> None:
     """Each kind of request stays within its number, and nothing but discovery is called."""
     state, url = counting
 
-    found = look(url, tmp_path)
+    result = look(url, tmp_path)
 
     lines = plan(Endpoint(url=url))
-    told = [int(line.split()[2]) for line in lines if line.strip().startswith("up to")]
-    assert found.stderr.splitlines()[: len(lines)] == [
+    most_of_each = [int(line.split()[2]) for line in lines if line.strip().startswith("up to")]
+    assert result.stderr.splitlines()[: len(lines)] == [
         lines[0].replace("20 a second", "10000 a second"), *lines[1:]
     ]  # fmt: skip
-    assert state.requests <= sum(told) + 1
+    assert state.requests <= sum(most_of_each) + 1
     assert set(state.called) == {"retrieve_tools"}
 
 
 def test_the_plan_stands_before_the_first_request(tmp_path: Path) -> None:
-    """It is printed though nothing answers."""
-    found = look("http://127.0.0.1:1/mcp", tmp_path, "--max-requests", "50")
+    """It is printed even if nothing answers."""
+    result = look("http://127.0.0.1:1/mcp", tmp_path, "--max-requests", "50")
 
-    assert found.stderr.startswith("http://127.0.0.1:1/mcp: at most 50 requests, 10000 a second")
-    assert (found.exit_code, "nothing answers there" in found.stdout) == (3, True)
+    assert result.stderr.startswith("http://127.0.0.1:1/mcp: at most 50 requests, 10000 a second")
+    assert (result.exit_code, "nothing answers there" in result.stdout) == (3, True)
 
 
 def test_the_deadline_is_kept(counting: tuple[Counting, str], tmp_path: Path) -> None:
-    """A slow endpoint is left alone when the time is over."""
+    """A slow endpoint gets no more requests after the deadline."""
     state, url = counting
     state.slow_s = 0.2
 
     began = time.monotonic()
-    found = look(url, tmp_path, "--timeout", "1.5")
+    result = look(url, tmp_path, "--timeout", "1.5")
 
     assert time.monotonic() - began < 4
-    assert (found.exit_code, "the 1.5 seconds are over" in found.output) == (4, True)
+    assert (result.exit_code, "the 1.5 seconds are over" in result.output) == (4, True)
 
 
 def test_requests_are_spaced_as_promised() -> None:
-    """Twenty a second are not sent faster, whatever their kind."""
+    """Twenty a second are the most, whatever their kind."""
     budget = Budget(most=5, per_second=50, within_s=5)
     ledger = Ledger(budget)
     began = time.monotonic()
@@ -167,21 +169,21 @@ def test_requests_are_spaced_as_promised() -> None:
 def test_a_gateway_that_turns_away_is_no_breach(
     counting: tuple[Counting, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Too many requests, or nobody behind it: exit 3."""
+    """Too many requests, or no server behind it: exit 3."""
     state, url = counting
     monkeypatch.setattr(state, "answer", _tired(state))
 
-    found = look(url, tmp_path)
+    result = look(url, tmp_path)
 
-    assert (found.exit_code, "stopped answering" in found.stdout) == (3, True)
+    assert (result.exit_code, "stopped answering" in result.stdout) == (3, True)
 
 
 def _tired(state: Counting) -> Any:
     whole = state.answer
 
-    def answer(asked: dict[str, Any]) -> dict[str, Any]:
-        if asked["method"] == "tools/call" and state.requests > 30:
+    def answer(message: dict[str, Any]) -> dict[str, Any]:
+        if message["method"] == "tools/call" and state.requests > 30:
             raise ConnectionError
-        return whole(asked)
+        return whole(message)
 
     return answer

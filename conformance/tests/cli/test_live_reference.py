@@ -1,4 +1,4 @@
-"""`run endpoint` in front of the reference, a process whose operator has laid locks."""
+"""`run endpoint` in front of the reference, as a process whose operator has laid locks."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ LISTING = ["--listing", 'upstream_servers={"operation":"list"}']
 def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
     """The reference as a process, with locks of four kinds."""
     target = target_of(describe(kind="reference", file=None, given={}, environment={}))
-    with seeded(target, tmp_path_factory.mktemp("live")) as found:
-        yield found
+    with seeded(target, tmp_path_factory.mktemp("live")) as running:
+        yield running
     target.close()
 
 
 @pytest.fixture(scope="module")
 def knowledge(tmp_path_factory: pytest.TempPathFactory, started: Started) -> list[str]:
-    """The options by which a user tells all that there is to tell."""
+    """Return the options with which a user states everything that can be known."""
     folder = tmp_path_factory.mktemp("knowledge")
     locks, file = folder / "locks.toml", folder / "target.toml"
     lines = [f'"{key}" = "{status}"' for key, status in EXPECTED.items()]
@@ -50,7 +50,7 @@ def knowledge(tmp_path_factory: pytest.TempPathFactory, started: Started) -> lis
 
 
 def run(out: Path, *options: str) -> tuple[int, dict[str, Any], str]:
-    """The exit code, the report, and what was printed."""
+    """Return the exit code, the report, and the printed text."""
     done = CliRunner().invoke(main, ["run", "endpoint", *FAST, "--out", str(out), *options])
     report = json.loads((out / "report.json").read_bytes())
     return done.exit_code, report, done.output
@@ -58,24 +58,24 @@ def run(out: Path, *options: str) -> tuple[int, dict[str, Any], str]:
 
 def verdicts(report: dict[str, Any]) -> dict[str, str]:
     """The verdict of every clause."""
-    return {one["id"]: one["verdict"] for one in report["clauses"]}
+    return {clause["id"]: clause["verdict"] for clause in report["clauses"]}
 
 
 def calls(started: Started) -> int:
-    """How often any upstream was called."""
-    return sum(one.calls() for one in started.servers.values())
+    """Return the number of calls that any upstream received."""
+    return sum(upstream.calls() for upstream in started.servers.values())
 
 
 def test_every_clause_is_observed_within_the_budget(
     started: Started, knowledge: list[str], tmp_path: Path
 ) -> None:
-    """Exit 0; the headline says no more than was seen; no upstream was called."""
-    code, report, told = run(tmp_path, "--url", started.access.url, *knowledge)
+    """Exit 0; the headline claims no more than was observed; no upstream was called."""
+    code, report, printed = run(tmp_path, "--url", started.access.url, *knowledge)
 
     assert (code, set(verdicts(report).values())) == (0, {"pass"})
     assert report["headline"] == "consistent with discovery-live@1"
     assert report["timing"]["requests"] <= 300
-    assert "conformant" not in told
+    assert "conformant" not in printed
     assert report["target"]["version"].startswith("mcp-proxy-reference")
     assert calls(started) == 0
 
@@ -86,39 +86,43 @@ def test_every_clause_is_observed_within_the_budget(
 def test_nothing_need_be_known_on_either_wire(
     started: Started, wire: str, spoken: str, tmp_path: Path
 ) -> None:
-    """Exit 0; what only the user could have brought is said with the option that brings it."""
-    code, report, told = run(tmp_path, "--url", started.access.url, "--wire", wire)
+    """Exit 0; each clause left open names the option that would settle it."""
+    code, report, printed = run(tmp_path, "--url", started.access.url, "--wire", wire)
 
-    open_ = {one["id"]: one["reason"] for one in report["clauses"] if one["verdict"] != "pass"}
+    open_ = {
+        clause["id"]: clause["reason"]
+        for clause in report["clauses"]
+        if clause["verdict"] != "pass"
+    }
     assert (code, report["target"]["wire"].startswith(spoken)) == (0, True)
     assert [reason for reason in open_.values() if "--" not in reason] == []
     assert {"FR-010.block", "FR-007.hidden", "FR-001.reveals-user"} <= open_.keys()
-    assert "and no tool is called" in told
+    assert "and no tool is called" in printed
     assert calls(started) == 0
 
 
 def test_one_file_is_enough_for_pytest(
     started: Started, knowledge: list[str], tmp_path: Path
 ) -> None:
-    """From an empty folder, without a warning; without a URL it says what to set."""
+    """It works from an empty folder without a warning; without a URL it names the variable."""
     test = "from mcp_proxy_conformance.checks.endpoint import *\n"
     (tmp_path / "test_live.py").write_text(test, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-W", "error", "-rs", "test_live.py"]
     expected = {"MCP_PROXY_CONFORMANCE_EXPECT": knowledge[1]}
     named = {"MCP_PROXY_CONFORMANCE_URL": started.access.url, **expected}
 
-    found, unnamed = (
+    known, unnamed = (
         subprocess.run(
-            command, cwd=tmp_path, env=os.environ | given, capture_output=True, text=True,
+            command, cwd=tmp_path, env=os.environ | variables, capture_output=True, text=True,
             check=False, timeout=100,
         )
-        for given in (named, {})
+        for variables in (named, {})
     )  # fmt: skip
 
     report = json.loads((tmp_path / "mcp-proxy-conformance-out" / "report.json").read_bytes())
-    assert (found.returncode, "passed" in found.stdout, report["exit"]) == (0, True, 0)
+    assert (known.returncode, "passed" in known.stdout, report["exit"]) == (0, True, 0)
     assert verdicts(report)["FR-001.reveals-config"] == "pass"
-    assert "not applicable: not asked for; --call does" in found.stdout
+    assert "not applicable: not asked for; --call does" in known.stdout
     assert (unnamed.returncode, "set MCP_PROXY_CONFORMANCE_URL" in unnamed.stdout) == (1, True)
     assert calls(started) == 0
 
@@ -137,17 +141,17 @@ def test_a_program_on_its_standard_streams_is_looked_at(started: Started, tmp_pa
 
 
 def test_without_any_lock_the_run_is_incomplete(tmp_path: Path) -> None:
-    """Exit 4, and the sentence says what to name."""
+    """Exit 4, and the sentence names the option."""
     target = target_of(describe(kind="reference", file=None, given={}, environment={}))
     try:
         bare = Started(target, world(server("forge", tool("list_repos"))), tmp_path / "target")
-        code, report, told = run(tmp_path / "out", "--url", bare.access.url)
+        code, report, printed = run(tmp_path / "out", "--url", bare.access.url)
         bare.close()
     finally:
         target.close()
 
     assert (code, report["why"]) == (4, UNSEEN)
-    assert "nothing locked was seen; name one with --expect" in told
+    assert "nothing locked was seen; name one with --expect" in printed
     assert verdicts(report)["FR-001.accepts"] == "pass"
 
 
@@ -164,24 +168,24 @@ def test_without_any_lock_the_run_is_incomplete(tmp_path: Path) -> None:
 def test_what_its_operator_knows_becomes_a_verdict(
     started: Started, lock: str, exit_code: int, sentence: str, tmp_path: Path
 ) -> None:
-    """A lock that is not shown is a breach, unless the file may be what is wrong."""
+    """A lock that is not shown is a breach, unless the file may be wrong."""
     file = tmp_path / "locks.toml"
     file.write_text(lock, encoding="utf-8")
 
-    code, _, told = run(tmp_path / "out", "--url", started.access.url, "--expect", str(file))
+    code, _, printed = run(tmp_path / "out", "--url", started.access.url, "--expect", str(file))
 
-    assert (code, sentence in told) == (exit_code, True)
+    assert (code, sentence in printed) == (exit_code, True)
 
 
 def test_a_call_of_an_unlocked_tool_is_not_made(started: Started, tmp_path: Path) -> None:
-    """It is said instead; so is that no call tool was named."""
+    """The output says so instead; it also says if no call tool was named."""
     file = tmp_path / "target.toml"
     file.write_text('kind = "reference"\n', encoding="utf-8")
     options = ["--url", started.access.url, "--call", "forge:list_repos"]
 
-    code, _, told = run(tmp_path / "out", *options, "--target-file", str(file))
+    code, _, printed = run(tmp_path / "out", *options, "--target-file", str(file))
     other, _, unnamed = run(tmp_path / "out", *options)
 
-    assert (code, "is not listed as locked, so it was not called" in told) == (4, True)
+    assert (code, "is not listed as locked, so it was not called" in printed) == (4, True)
     assert (other, "no call tool was named" in unnamed) == (4, True)
     assert calls(started) == 0

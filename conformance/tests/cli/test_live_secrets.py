@@ -1,4 +1,4 @@
-"""Credentials given for a live endpoint are told nowhere, whatever the endpoint does with them."""
+"""Credentials given for a live endpoint are printed nowhere, whatever the endpoint does."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class Echo(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Answer once."""
-        asked = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}")
-        told = [form for secret in CANARIES for form in (*forms(secret), *cut(secret))]
-        told += [f"{name}: {value}" for name, value in self.headers.items()] + [self.path]
-        body = json.dumps(self._answer(asked, told)).encode() if "id" in asked else b""
+        message = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}")
+        echoes = [form for secret in CANARIES for form in (*forms(secret), *cut(secret))]
+        echoes += [f"{name}: {value}" for name, value in self.headers.items()] + [self.path]
+        body = json.dumps(self._answer(message, echoes)).encode() if "id" in message else b""
         self.send_response(200 if body else 202)
         for name, value in (("Content-Type", "application/json"), ("X-Echo", quote(HEADER))):
             self.send_header(name, value)
@@ -48,27 +48,27 @@ class Echo(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def _answer(self, asked: dict[str, Any], told: list[str]) -> dict[str, Any]:
+    def _answer(self, message: dict[str, Any], echoes: list[str]) -> dict[str, Any]:
         result: dict[str, Any] = {"tools": [{"name": "retrieve_tools", "description": DESCRIPTION}]}
-        if asked["method"] == "initialize":
+        if message["method"] == "initialize":
             server = {"name": HEADER, "version": quote(PASSWORD)}
             result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}}
             result["serverInfo"] = server
-        if asked["method"] == "tools/call":
-            entry = {"name": f"a:{told[0]}", "server": "a", "status": told[1], "hint": told}
-            document = {"tools": [], "disabled": [entry] * 12, "notice": "\n".join(told)}
-            if "notice" in asked["params"]["arguments"].get("query", ""):
-                document = {"refused": told}
+        if message["method"] == "tools/call":
+            entry = {"name": f"a:{echoes[0]}", "server": "a", "status": echoes[1], "hint": echoes}
+            document = {"tools": [], "disabled": [entry] * 12, "notice": "\n".join(echoes)}
+            if "notice" in message["params"]["arguments"].get("query", ""):
+                document = {"refused": echoes}
             result = {"content": [{"type": "text", "text": json.dumps(document)}]}
-        return {"jsonrpc": "2.0", "id": asked["id"], "result": result}
+        return {"jsonrpc": "2.0", "id": message["id"], "result": result}
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Discard the line."""
 
 
 @pytest.fixture
 def place() -> Iterator[str]:
-    """Host and port of the server that repeats everything."""
+    """Yield host and port of the server that repeats everything."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Echo)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
@@ -86,10 +86,10 @@ def url(place: str) -> str:
 def test_no_credential_is_told_anywhere(
     place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Report, log, plan, verdicts and the line to reproduce; though the endpoint repeats them."""
+    """Report, log, plan, verdicts and reproducing line have none, though the endpoint has all."""
     monkeypatch.setenv("SOME_TOKEN", VARIABLE)
     headers = [f"X-Thing: {HEADER}", f"Cookie: session={COOKIE}; theme=dark"]
-    options = [word for one in headers for word in ("--header", one)]
+    options = [word for header in headers for word in ("--header", header)]
     options += ["--as", f"north=Authorization: Bearer {AGENT}", "--rate", "10000"]
 
     done = CliRunner().invoke(
@@ -134,27 +134,27 @@ def test_no_credential_is_told_by_pytest(place: str, tmp_path: Path) -> None:
     ],
 )
 def test_no_credential_is_told_by_an_error(options: tuple[str, ...], tmp_path: Path) -> None:
-    """Whatever is wrong with the options, and when nothing answers."""
+    """That holds for any bad option, and when nothing answers."""
     done = CliRunner().invoke(main, ["run", "endpoint", *options, "--out", str(tmp_path)])
 
     assert (done.exit_code in (2, 3), told_in(tmp_path, CANARIES, done.output)) == (True, {})
 
 
 def test_the_parts_of_a_credential_are_secret_too() -> None:
-    """What follows a scheme, the password of a pair, a cookie's value; not what is harmless."""
+    """So are the token of a scheme, the password of a pair and a cookie's value."""
     basic = base64.b64encode(b"me:open sesame").decode()
     headers = {"Authorization": f"Basic {basic}", "Cookie": "a=first1; b=second2", "Accept": "any"}
 
-    found = set(
+    secrets = set(
         credentials(url="http://x/mcp?token=abc%20d&page=two", headers=[headers], environment={})
     )
 
-    assert {basic, "me:open sesame", "open sesame", "first1", "second2", "abc d"} <= found
-    assert {"any", "two"} & found == set()
+    assert {basic, "me:open sesame", "open sesame", "first1", "second2", "abc d"} <= secrets
+    assert {"any", "two"} & secrets == set()
 
 
 def test_the_suites_own_words_are_not_redacted() -> None:
-    """A credential that is called like a verdict does not hide it."""
-    told = Redactor(["pass", "fail"]).tree({"verdict": "pass", "reason": "pass word", "n": 1})
+    """A credential that equals a verdict does not hide the verdict."""
+    document = Redactor(["pass", "fail"]).tree({"verdict": "pass", "reason": "pass word", "n": 1})
 
-    assert told == {"verdict": "pass", "reason": f"{REDACTED} word", "n": 1}
+    assert document == {"verdict": "pass", "reason": f"{REDACTED} word", "n": 1}

@@ -17,27 +17,29 @@ PAGES += [*sorted((ROOT / ".github").glob("*.md")), *sorted((ROOT / "schemas").g
 def anchors(page: Path) -> set[str]:
     """The anchors that the headings of a page get."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", one.strip().lower()).replace(" ", "-") for one in headings}
+    return {
+        re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings
+    }
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}-{page.stem}")
 def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
-    """To a file that exists, and to a heading in it."""
+    """Each link leads to a file that exists, and to a heading in it."""
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     dead = []
     for target in re.findall(r"\]\(([^)\s]+)\)", text):
         if target.startswith(("http://", "https://")):
             continue
         path, _, fragment = target.partition("#")
-        found = (page.parent / path).resolve() if path else page
-        if not found.exists() or (fragment and fragment not in anchors(found)):
+        file = (page.parent / path).resolve() if path else page
+        if not file.exists() or (fragment and fragment not in anchors(file)):
             dead.append(target)
 
     assert dead == []
 
 
 def test_every_page_is_in_the_contents() -> None:
-    """Nothing is lost beside README."""
+    """CONTENTS.md lists every page beside README."""
     contents = (ROOT / ".github" / "CONTENTS.md").read_text(encoding="utf-8")
     pages = {page.name for page in (ROOT / ".github").glob("*.md")} - {"CONTENTS.md"}
 
@@ -45,7 +47,7 @@ def test_every_page_is_in_the_contents() -> None:
 
 
 def test_readme_is_short() -> None:
-    """One page; all else is a page by task."""
+    """README is one page; all else is a page by task."""
     assert len(README.read_text(encoding="utf-8").splitlines()) <= 150
 
 

@@ -21,7 +21,7 @@ from mcp_proxy_conformance.verdict.redaction import NOTHING_SECRET
 
 
 def test_a_link_among_the_logs_is_left(tmp_path: Path) -> None:
-    """Dangling or not: it may lead anywhere."""
+    """Dangling or not: a link may lead anywhere."""
     target = tmp_path / "scratch" / "a1" / "target"
     target.mkdir(parents=True)
     (tmp_path / "elsewhere").write_text("not the target's")
@@ -31,18 +31,18 @@ def test_a_link_among_the_logs_is_left(tmp_path: Path) -> None:
 
     keep_logs(target.parent, NOTHING_SECRET)
 
-    assert [one.name for one in (tmp_path / "logs" / "a1").iterdir()] == ["c.log"]
+    assert [path.name for path in (tmp_path / "logs" / "a1").iterdir()] == ["c.log"]
 
 
 def run(tmp_path: Path, *arguments: str) -> Any:
-    """One check by the command line, through an adapter."""
+    """Run one check by the command line, through an adapter."""
     check = "test_an_odd_limit_neither_lifts_the_cap_nor_stops_the_target"
     own = ("run", "command", "--check", check, "--out", str(tmp_path))
     return CliRunner().invoke(main, [*own, *arguments])
 
 
 def test_a_command_that_the_system_does_not_take_is_no_fault_of_the_suite(tmp_path: Path) -> None:
-    """For adapters and for targets that are started directly."""
+    """That holds for adapters and for targets that are started directly."""
     log = tmp_path / "log"
     with pytest.raises(TargetNotStarted, match=r"cannot start 'a\\x00b': embedded null byte"):
         LineProgram(["a\0b"], log=log)
@@ -51,7 +51,7 @@ def test_a_command_that_the_system_does_not_take_is_no_fault_of_the_suite(tmp_pa
 
 
 def test_an_output_folder_that_a_target_replaces_is_written_to_no_more(tmp_path: Path) -> None:
-    """Exit 2; what the link leads to keeps what it had."""
+    """Exit 2; the folder that the link leads to is unchanged."""
     out, elsewhere = tmp_path / "out", tmp_path / "elsewhere"
     elsewhere.mkdir()
     code = f"import os; os.rename({str(out)!r}, '{out}-'); os.symlink({str(elsewhere)!r}, '{out}')"
@@ -86,7 +86,7 @@ def test_the_worked_adapter_drives_the_reference(tmp_path: Path) -> None:
     done = run(tmp_path, "--", sys.executable, "-m", "mcp_proxy_reference.adapter")
 
     report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
-    assert [one["verdict"] for one in report["results"]] == ["pass"]
+    assert [result["verdict"] for result in report["results"]] == ["pass"]
     assert report["target"]["capabilities"] == ["config", "user"]
     assert done.exit_code == 4  # a part of the profile was left out
 
@@ -95,16 +95,16 @@ def test_the_worked_adapter_drives_the_reference(tmp_path: Path) -> None:
 def test_a_credential_of_the_environment_is_told_nowhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, broken: bool
 ) -> None:
-    """By a variable whose name says what it is, though the adapter prints it and fails by it."""
+    """It is hidden by its variable's name, though the adapter prints it and fails by it."""
     token = "operator-Canary/4711+x"  # noqa: S105 - made up
     monkeypatch.setenv("MY_PROXY_TOKEN", token)
-    told = "token" if broken else "'nothing'"
+    error = "token" if broken else "'nothing'"
     program = (
         "import json, os, sys\n"
         "token = os.environ['MY_PROXY_TOKEN']\n"
         "print('with', token, file=sys.stderr, flush=True)\n"
         "for line in sys.stdin:\n"
-        f"    print(json.dumps({{'id': json.loads(line)['id'], 'error': {told}}}), flush=True)\n"
+        f"    print(json.dumps({{'id': json.loads(line)['id'], 'error': {error}}}), flush=True)\n"
     )
 
     done = run(tmp_path, "--", sys.executable, "-c", program)
@@ -120,7 +120,7 @@ def test_a_credential_of_the_environment_is_told_nowhere(
 def test_a_credential_in_a_command_that_cannot_be_read_is_not_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The complaint about it quotes the command without it."""
+    """The complaint quotes the command without it."""
     token = "operator-Canary/4711+x"  # noqa: S105 - made up
     monkeypatch.setenv("MY_PROXY_TOKEN", token)
     monkeypatch.setenv("MCP_PROXY_CONFORMANCE_COMMAND", f"adapter --token '{token}")

@@ -1,4 +1,4 @@
-"""`run endpoint`: what is no MCP server, or knows no flag, gets one sentence and no pass."""
+"""`run endpoint` at what is not an MCP server, or ignores the flag: one sentence and no pass."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ def look(url: str, *more: str) -> Result:
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """Answers every POST with what `body` makes of the request."""
+    """Answers every POST with the value of `body` for the request."""
 
     body: ClassVar[Any]
 
     def do_POST(self) -> None:
         """Answer once."""
-        asked = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        told = type(self).body(asked)
+        request = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        answer = type(self).body(request)
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(told)))
+        self.send_header("Content-Length", str(len(answer)))
         self.end_headers()
-        self.wfile.write(told)
+        self.wfile.write(answer)
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Discard the line."""
 
 
 @contextmanager
 def answering(body: Any) -> Iterator[str]:
-    """A web server that is no MCP server."""
+    """Run a web server that is not an MCP server; yield its URL."""
     kind = type("Some", (Handler,), {"body": staticmethod(body)})
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), kind)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
@@ -65,20 +65,20 @@ def test_a_closed_port_answers_nothing() -> None:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
 
-    found = look(f"http://127.0.0.1:{port}/mcp")
+    result = look(f"http://127.0.0.1:{port}/mcp")
 
-    assert (found.exit_code, "nothing answers" in found.output) == (3, True)
+    assert (result.exit_code, "nothing answers" in result.output) == (3, True)
 
 
 @pytest.mark.parametrize(
     "body",
     [
-        lambda asked: asked,
+        lambda request: request,
         lambda _: b"{}",
         lambda _: b"<html>hello</html>",
         lambda _: b"\x00\xff\x17",
-        lambda asked: json.dumps(
-            {"jsonrpc": "2.0", "id": json.loads(asked).get("id"), "result": {}}
+        lambda request: json.dumps(
+            {"jsonrpc": "2.0", "id": json.loads(request).get("id"), "result": {}}
         ).encode(),
     ],
     ids=["echo", "empty", "html", "noise", "empty results"],
@@ -86,9 +86,9 @@ def test_a_closed_port_answers_nothing() -> None:
 def test_what_speaks_no_mcp_is_said_to_speak_none(body: Any) -> None:
     """An echo, empty objects, a page, noise: exit 3 and one sentence."""
     with answering(body) as url:
-        found = look(url)
+        result = look(url)
 
-    assert (found.exit_code, found.stdout.count("\n")) == (3, 1)
+    assert (result.exit_code, result.stdout.count("\n")) == (3, 1)
 
 
 @pytest.mark.parametrize(
@@ -102,43 +102,43 @@ def test_what_speaks_no_mcp_is_said_to_speak_none(body: Any) -> None:
 def test_an_mcp_server_is_looked_at_for_its_discovery_tool(
     tool: UpstreamTool, exit_code: int
 ) -> None:
-    """None: incomplete; one that names the flag nowhere: violated. Neither is called."""
+    """Exit 4 without it, exit 1 if it does not name the flag; neither server gets a call."""
     with Upstreams(Transcript()) as upstreams:
         server = upstreams.add(UpstreamServer("plain", tools=[tool]))
-        found = look(server.url)
+        result = look(server.url)
 
-    assert found.exit_code == exit_code
+    assert result.exit_code == exit_code
     assert server.calls(tool.name) == 0
 
 
 def test_a_tool_that_names_the_flag_nowhere_is_asked_for_what_the_user_says() -> None:
-    """It brings up nothing, which is told; without a word of the user's it is not called."""
+    """The flag reveals nothing, which is reported; without a --query the tool is not called."""
     tool = UpstreamTool(name="retrieve_tools", description="Find tools.")
     with Upstreams(Transcript()) as upstreams:
         server = upstreams.add(UpstreamServer("plain", tools=[tool]))
-        found = look(server.url, "--query", "repos")
+        result = look(server.url, "--query", "repos")
 
-    assert (found.exit_code, server.calls(tool.name) > 0) == (1, True)
-    assert "and it brings up nothing that is locked" in found.output
+    assert (result.exit_code, server.calls(tool.name) > 0) == (1, True)
+    assert "and it brings up nothing that is locked" in result.output
 
 
 def test_a_tool_that_only_names_the_flag_is_asked_and_found_wanting() -> None:
-    """It is the one tool that is called, and its answers are no discovery."""
+    """It is the one tool that is called, and its answers are not discovery answers."""
     tools = [
         UpstreamTool(name="retrieve_tools", description="Takes include_disabled."),
         UpstreamTool(name="delete_all"),
     ]
     with Upstreams(Transcript()) as upstreams:
         server = upstreams.add(UpstreamServer("plain", tools=tools))
-        found = look(server.url, "--rate", "10000")
+        result = look(server.url, "--rate", "10000")
 
-    assert (found.exit_code, server.calls("retrieve_tools") > 0) == (4, True)
+    assert (result.exit_code, server.calls("retrieve_tools") > 0) == (4, True)
     assert server.calls("delete_all") == 0
 
 
 @pytest.mark.parametrize("arguments", [("ftp://x",), ("http://127.0.0.1:1", "--header", "x")])
 def test_bad_options_are_told_in_one_sentence(arguments: tuple[str, ...]) -> None:
     """Exit 2 before anything is sent."""
-    found = look(*arguments)
+    result = look(*arguments)
 
-    assert (found.exit_code, found.output.count("\n")) == (2, 1)
+    assert (result.exit_code, result.output.count("\n")) == (2, 1)

@@ -22,7 +22,7 @@ PROXY, TARGET = FOLDER / "second-proxy.mjs", FOLDER / "second-proxy.toml"
 def run(
     out: Path, program: Path, *options: str, target: Path = TARGET
 ) -> tuple[int, dict[str, Any]]:
-    """The exit code and the report of a run."""
+    """Return the exit code and the report of a run."""
     command = [sys.executable, "-m", "mcp_proxy_conformance", "run", "command", *options]
     done = subprocess.run(
         [*command, "--examples=1", "--target-file", target, "--out", out, "--", NODE, program],
@@ -35,7 +35,7 @@ def run(
 
 
 def test_it_is_conformant(tmp_path: Path) -> None:
-    """Nothing in the checks is about one product's names, order, search or wording."""
+    """No check depends on one product's names, order, search or wording."""
     code, report = run(tmp_path, PROXY)
 
     unsettled = {r["check"]: r["reason"] for r in report["results"] if r["verdict"] == "fail"}
@@ -64,7 +64,7 @@ def test_it_is_conformant(tmp_path: Path) -> None:
 def test_a_fault_in_it_is_found(
     tmp_path: Path, old: str, new: str, check: str, clause: str
 ) -> None:
-    """The same checks tell it apart from its own faulty copies."""
+    """The same checks tell it apart from copies with a fault."""
     text = PROXY.read_text(encoding="utf-8")
     assert text.count(old) == 1
     faulty = tmp_path / "faulty.mjs"
@@ -72,19 +72,21 @@ def test_a_fault_in_it_is_found(
 
     code, report = run(tmp_path / "out", faulty, "--check", check)
 
-    broken = {c for one in report["results"] for c in one["clauses"] if one["verdict"] == "fail"}
+    broken = {
+        c for result in report["results"] for c in result["clauses"] if result["verdict"] == "fail"
+    }
     assert (code, broken) == (1, {clause})
 
 
 def test_without_the_feature_nothing_is_checked(tmp_path: Path) -> None:
-    """Neither its words nor its answers know the flag: one finding, and no other clause judged."""
+    """Neither its texts nor its answers know the flag: one finding, no other clause judged."""
     text = PROXY.read_text(encoding="utf-8")
     without = tmp_path / "without.mjs"
     without.write_text(text.replace("include_disabled", "include_hidden"), encoding="utf-8")
 
     code, report = run(tmp_path / "out", without)
 
-    verdicts = {one["id"]: one["verdict"] for one in report["clauses"]}
+    verdicts = {clause["id"]: clause["verdict"] for clause in report["clauses"]}
     assert (code, verdicts.pop("FR-014.described")) == (1, "fail")
     assert set(verdicts.values()) == {"inconclusive"}
     assert "neither in its description nor in its schema" in report["why"]
@@ -104,14 +106,16 @@ def test_a_target_that_needs_the_flag_is_told_so_at_once(tmp_path: Path) -> None
 
     code, report = run(tmp_path / "out", needs)
 
-    verdicts = {one["id"]: one["verdict"] for one in report["clauses"]}
+    verdicts = {clause["id"]: clause["verdict"] for clause in report["clauses"]}
     assert (code, verdicts["FR-001.declared"]) == (1, "fail")
-    assert {one for one, verdict in verdicts.items() if verdict == "fail"} == {"FR-001.declared"}
+    assert {clause for clause, verdict in verdicts.items() if verdict == "fail"} == {
+        "FR-001.declared"
+    }
     assert "requires include_disabled, and refuses a call without it" in report["why"]
 
 
 def test_without_a_discovery_tool_there_is_nothing_to_judge(tmp_path: Path) -> None:
-    """The tools that are there are named."""
+    """The sentence names the tools that it has."""
     surface = TARGET.read_text(encoding="utf-8")
     target = tmp_path / "target.toml"
     target.write_text(surface.replace("find_capability", "find_it"), encoding="utf-8")
@@ -124,22 +128,26 @@ def test_without_a_discovery_tool_there_is_nothing_to_judge(tmp_path: Path) -> N
 
 DECLARED = tomllib.loads(TARGET.read_text(encoding="utf-8"))["capabilities"]
 NEEDED = {
-    word for one in profile("discovery").clauses for word in catalogue().clause(one).capability
+    word
+    for clause in profile("discovery").clauses
+    for word in catalogue().clause(clause).capability
 }
 
 
 @pytest.mark.parametrize("word", sorted(NEEDED.intersection(DECLARED)))
 def test_what_it_does_not_declare_does_not_apply(word: str, tmp_path: Path) -> None:
-    """Every clause of a capability that is left out, whatever cites it."""
-    own = [one.id for one in catalogue().clauses.values() if word in one.capability]
+    """Every clause of an undeclared capability does not apply, whatever checks cite it."""
+    own = [clause.id for clause in catalogue().clauses.values() if word in clause.capability]
     text = TARGET.read_text(encoding="utf-8")
     kept = [line for line in text.splitlines() if word != "inspect" or line[:8] != "inspect "]
     target = tmp_path / "target.toml"
     target.write_text("\n".join(kept), encoding="utf-8")
-    asked = [f"--only={one}" for one in own if one in profile("discovery").clauses]
-    left = ",".join(one for one in DECLARED if one != word)
+    options = [f"--only={clause}" for clause in own if clause in profile("discovery").clauses]
+    left = ",".join(capability for capability in DECLARED if capability != word)
 
-    _, report = run(tmp_path / "out", PROXY, f"--capabilities={left}", *asked, target=target)
+    _, report = run(tmp_path / "out", PROXY, f"--capabilities={left}", *options, target=target)
 
-    told = {one["id"]: (one["verdict"], one["cause"]) for one in report["clauses"]}
-    assert {told[one] for one in own if one in told} <= {("not_applicable", "not_declared")}
+    verdicts = {clause["id"]: (clause["verdict"], clause["cause"]) for clause in report["clauses"]}
+    assert {verdicts[clause] for clause in own if clause in verdicts} <= {
+        ("not_applicable", "not_declared")
+    }

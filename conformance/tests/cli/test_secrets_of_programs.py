@@ -1,4 +1,4 @@
-"""Credentials that adapters and loaders were handed are told nowhere, whatever is done."""
+"""Credentials that adapters and loaders were given are printed nowhere, whatever they do."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HANDED = (f"--api-key={WORD}", "--password", AFTER, f"http://me:{OF_URL}@127.0.0
 
 
 def ran(folder: Path, *words: str) -> tuple[int, dict[str, list[str]]]:
-    """The exit code, and what of the canaries is found anywhere."""
+    """Return the exit code, and the traces of canaries by place."""
     environment = {"CANARY_TOKEN": NAMED, "CANARY_PLACE": f"postgres://me:{OF_DSN}@127.0.0.1/db"}
     command = [sys.executable, "-m", "mcp_proxy_conformance", "run", *words]
     done = subprocess.run(
@@ -33,26 +33,26 @@ def ran(folder: Path, *words: str) -> tuple[int, dict[str, list[str]]]:
 
 @pytest.mark.parametrize("how", ["error", "refused", "url", "line", "dies"])
 def test_what_an_adapter_was_handed_is_told_nowhere(how: str, tmp_path: Path) -> None:
-    """On standard error, as an answer, as an address, as no answer, in its last words."""
+    """It echoes them on standard error, in an answer, an address, a bad line, its last output."""
     program = (sys.executable, ECHOING, how, *HANDED)
 
-    code, found = ran(tmp_path, "command", "--out", "out", "--check", ONE_CHECK, "--", *program)
+    code, leaks = ran(tmp_path, "command", "--out", "out", "--check", ONE_CHECK, "--", *program)
 
-    assert (code, found) == (3, {})
-    logs = [one.read_text() for one in (tmp_path / "out" / "logs").rglob("*.log")]
-    assert all("(redacted)" in one for one in logs)
+    assert (code, leaks) == (3, {})
+    logs = [path.read_text() for path in (tmp_path / "out" / "logs").rglob("*.log")]
+    assert all("(redacted)" in log for log in logs)
     assert logs
 
 
 @pytest.mark.parametrize(("how", "comes_to"), [("loads", 1), ("strange", 3), ("error", 3)])
 def test_what_a_loader_was_handed_is_told_nowhere(how: str, comes_to: int, tmp_path: Path) -> None:
-    """Of every server it says that it has tools called so, or what is no outcome at all."""
+    """The loader names its tools so for every server, or answers with an invalid outcome."""
     words = shlex.join([sys.executable, ECHOING, how, *HANDED])
     wanted = ("--examples", "5", "--out", "out")
 
-    code, found = ran(tmp_path, "loader", "--command", words, *wanted)
+    code, leaks = ran(tmp_path, "loader", "--command", words, *wanted)
 
-    assert (code, found) == (comes_to, {})
+    assert (code, leaks) == (comes_to, {})
     assert (tmp_path / "out" / "report.json").read_text().count("(redacted)") > 0
 
 
@@ -62,6 +62,6 @@ def test_what_a_loader_printed_is_kept_beside_the_report_and_nothing_else(tmp_pa
 
     ran(tmp_path, "loader", "--command", words, "--out", "out")
 
-    logs = [one.name for one in (tmp_path / "out" / "logs").rglob("*") if one.is_file()]
+    logs = [path.name for path in (tmp_path / "out" / "logs").rglob("*") if path.is_file()]
     assert set(logs) == {"loader.log"}
     assert not (tmp_path / "out" / "scratch").exists()

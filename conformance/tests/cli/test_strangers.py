@@ -1,4 +1,4 @@
-"""Proxies of other authors, as published: none knows the flag, and each gets a clear verdict."""
+"""Published proxies of other authors: none knows the flag, and each gets a clear verdict."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ LOOKING_S = 15
 
 @dataclass(frozen=True)
 class Stranger(strangers.Running):
-    """One proxy that runs, and is looked at by the command."""
+    """A running proxy, to be examined by the command."""
 
     def look(self, path: str, *options: str) -> str:
-        """What the command comes to, and its exit code; it takes a bounded time."""
+        """Return the command's output and its exit code; it takes a bounded time."""
         began = time.monotonic()
         with tempfile.TemporaryDirectory() as out:
             place = ["--url", self.origin + path, "--out", out]
-            found = CliRunner().invoke(main, ["run", "endpoint", *place, *options])
+            result = CliRunner().invoke(main, ["run", "endpoint", *place, *options])
         assert time.monotonic() - began < LOOKING_S
-        return f"{found.stdout}exit {found.exit_code}"
+        return f"{result.stdout}exit {result.exit_code}"
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def upstream() -> Iterator[UpstreamServer]:
 
 
 class Strangers:
-    """Those that run, each started when it is first asked for."""
+    """The running proxies, each started on first use."""
 
     def __init__(self, upstream: UpstreamServer, folder: Path, stack: ExitStack) -> None:
         self._upstream, self._folder, self._stack = upstream, folder, stack
@@ -64,7 +64,7 @@ class Strangers:
 def others(
     upstream: UpstreamServer, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Strangers]:
-    """Every stranger by its name; what has to be installed is begun at once."""
+    """Yield every stranger by name; installations start at once."""
     with ExitStack() as stack:
         yield Strangers(upstream, tmp_path_factory.mktemp("strangers"), stack)
 
@@ -93,11 +93,11 @@ def test_the_older_transport_is_told_by_its_name(name: str, others: Strangers) -
     """Exit 3, whether a POST is answered with 404 or 405."""
     stranger = others[name]
 
-    told = stranger.look("/sse", *stranger.options)
+    output = stranger.look("/sse", *stranger.options)
 
     what = f"{stranger.origin}/sse speaks the HTTP+SSE transport of 2024-11-05, which is not"
     advice = "give the URL of its streamable HTTP endpoint, or have it serve one"
-    assert told == f"{what} supported; {advice}\nexit 3"
+    assert output == f"{what} supported; {advice}\nexit 3"
 
 
 def test_a_trailing_slash_too_many_is_followed(others: Strangers) -> None:
@@ -109,19 +109,19 @@ def test_a_missing_key_is_told(others: Strangers) -> None:
     """Exit 3, and the option that takes it."""
     proxy = others["npm-mcp-proxy"]
 
-    told = proxy.look("/mcp")
+    output = proxy.look("/mcp")
 
     what = f"{proxy.origin}/mcp turns this client away (HTTP 401)"
     advice = "give credentials that it takes with --header 'NAME: VALUE'"
-    assert told == f"{what}; {advice}\nexit 3"
+    assert output == f"{what}; {advice}\nexit 3"
 
 
 def test_a_wrong_path_is_told(others: Strangers) -> None:
     """Exit 3, and no page is quoted."""
     proxy = others["supergateway-sse"]
 
-    told = proxy.look("/mcp")
+    output = proxy.look("/mcp")
 
     what = f"no MCP endpoint at {proxy.origin}/mcp (HTTP 404 to a POST)"
     advice = "give the URL, path included, of its streamable HTTP endpoint"
-    assert told == f"{what}; {advice}\nexit 3"
+    assert output == f"{what}; {advice}\nexit 3"

@@ -1,4 +1,4 @@
-"""Answers of any kind: whatever a target says is read or refused, never a fault of the suite."""
+"""Answers of any kind: whatever a target sends is read or refused, never a fault of the suite."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ VALUES = st.recursive(
 
 
 def read(text: str) -> Ending:
-    """How a check ends that reads this text as an answer, as a listing, and tells of it."""
+    """Return the ending of a check that reads and reports this text as an answer and a listing."""
 
     def check() -> None:
         content = json.dumps([{"type": "text", "text": text}]).encode()
@@ -54,11 +54,13 @@ def read(text: str) -> Ending:
                   received=message)
         )  # fmt: skip
         answer = read_answer(reply, "merge", MEMBERS, KNOWN)
-        told = plain(Finding(path="x", clauses=("FR-004.enum",), observed=answer.body))
-        seen = [(one.key, one.status, one.description) for one in answer.disabled]
+        document = plain(Finding(path="x", clauses=("FR-004.enum",), observed=answer.body))
+        entries = [(entry.key, entry.status, entry.description) for entry in answer.disabled]
         assert same(answer.body, answer.body) or "NaN" in text
-        difference("==", {"x": answer.body}, {"x": seen})
-        msgspec.json.encode(Redactor(["a-secret-of-many-letters"]).tree(msgspec.to_builtins(told)))
+        difference("==", {"x": answer.body}, {"x": entries})
+        msgspec.json.encode(
+            Redactor(["a-secret-of-many-letters"]).tree(msgspec.to_builtins(document))
+        )
         read_listing(reply, MEMBERS)
 
     return attempt(check)
@@ -68,7 +70,7 @@ def read(text: str) -> Ending:
 @hypothesis.settings(max_examples=300, deadline=None)
 @given(st.dictionaries(NAMES, VALUES, max_size=6), st.booleans())
 def test_no_answer_is_a_fault_of_the_suite(body: dict[str, Any], twice: bool) -> None:
-    """Numbers of any size, no numbers, lone surrogates, members twice, entries that are none."""
+    """Numbers of any size, NaN, lone surrogates, repeated members, entries that are not objects."""
     text = json.dumps(body)
     text = f"{text[:-1]}, {text[1:]}" if twice and body else text
 
@@ -83,7 +85,7 @@ def test_no_answer_is_a_fault_of_the_suite(body: dict[str, Any], twice: bool) ->
 @pytest.mark.parametrize("depth", [199, 201, 399, 950, 100_000])
 @pytest.mark.parametrize("form", ['{"a":%s}', '{"tools":%s}', '{"disabled":[{"name":"a","x":%s}]}'])
 def test_neither_is_one_that_nests(form: str, depth: int) -> None:
-    """As deep as bytes can say."""
+    """It may nest as deep as its bytes allow."""
     ending = read(form % ("[" * depth + "]" * depth))
 
     assert ending.verdict in ("pass", "inconclusive")
@@ -93,7 +95,7 @@ def test_neither_is_one_that_nests(form: str, depth: int) -> None:
 @pytest.mark.parametrize("member", ["tools", "disabled"])
 @pytest.mark.parametrize("of", ["name", "server"])
 def test_a_name_of_any_length_is_no_breach_and_takes_no_time(member: str, of: str) -> None:
-    """It is too long to be looked for in texts."""
+    """It is too long to be searched for in texts."""
     entry = {"name": "forge:add", "server": "forge", "status": "disabled_by_user"}
     body = {"tools": [], "disabled": [], member: [entry | {of: "x" * 6_000_000}]}
 

@@ -1,4 +1,4 @@
-"""Recordings of default output: what they hold, what they refuse, and what a comparison finds."""
+"""Recordings of default output: contents, refusals, and the findings of a comparison."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mcp_proxy_conformance.discovery.calibration import Exact
 
 
 def test_a_recording_is_read_as_it_was_written(tmp_path: Path, before: Recording) -> None:
-    """Its manifest is valid, its files are the answers, and no literal of the run is in them."""
+    """Its manifest is valid, its files are the answers, and they hold no literal of the run."""
     write(before, tmp_path)
     manifest = json.loads((tmp_path / "manifest.json").read_text(encoding="utf-8"))
     schema = json.loads((schemas_dir() / "baseline.schema.json").read_text(encoding="utf-8"))
@@ -29,28 +29,28 @@ def test_a_recording_is_read_as_it_was_written(tmp_path: Path, before: Recording
     jsonschema.validate(manifest, schema)
     again = read(tmp_path, stage=STAGE)
     assert list(again.bodies) == list(before.bodies)
-    files = b"".join(one.read_bytes() for one in tmp_path.rglob("*.json"))
+    files = b"".join(file.read_bytes() for file in tmp_path.rglob("*.json"))
     assert re.search(rb"127\.0\.0\.1|/tmp/", files) is None
 
 
 def spoil_file(folder: Path) -> None:
-    """One byte of an answer is another."""
-    one = next((folder / "open").iterdir())
-    one.write_bytes(one.read_bytes().replace(b"tools", b"toolz", 1))
+    """Change one byte of an answer."""
+    file = next((folder / "open").iterdir())
+    file.write_bytes(file.read_bytes().replace(b"tools", b"toolz", 1))
 
 
 def lose_file(folder: Path) -> None:
-    """An answer is gone."""
+    """Remove an answer."""
     next((folder / "locked").iterdir()).unlink()
 
 
 def edit(name: str, value: Any) -> Callable[[Path], None]:
-    """A member of the manifest is another."""
+    """Return a function that replaces a member of the manifest."""
 
     def spoil(folder: Path) -> None:
         path = folder / "manifest.json"
-        told = json.loads(path.read_text(encoding="utf-8")) | {name: value}
-        path.write_text(json.dumps(told), encoding="utf-8")
+        manifest = json.loads(path.read_text(encoding="utf-8")) | {name: value}
+        path.write_text(json.dumps(manifest), encoding="utf-8")
 
     return spoil
 
@@ -71,7 +71,7 @@ def edit(name: str, value: Any) -> Callable[[Path], None]:
 def test_a_recording_that_was_tampered_with_is_refused(
     tmp_path: Path, spoil: Callable[[Path], object], sentence: str, before: Recording
 ) -> None:
-    """One sentence says what is wrong, and where."""
+    """One sentence names the fault and its place."""
     write(before, tmp_path)
     spoil(tmp_path)
 
@@ -79,12 +79,12 @@ def test_a_recording_that_was_tampered_with_is_refused(
         read(tmp_path, stage=STAGE)
 
     assert "\n" not in str(caught.value)
-    told = CliRunner().invoke(baseline, ["diff", str(tmp_path), str(tmp_path)])
-    assert (told.exit_code, told.output.count("\n")) == (2, 1)
+    result = CliRunner().invoke(baseline, ["diff", str(tmp_path), str(tmp_path)])
+    assert (result.exit_code, result.output.count("\n")) == (2, 1)
 
 
 def test_recordings_are_compared_and_accepted(tmp_path: Path, before: Recording) -> None:
-    """`diff` tells the place; `accept` wants a reason, takes the bytes, changes the kind."""
+    """`diff` names the place; `accept` needs a reason, takes the bytes and changes the kind."""
     old, new = tmp_path / "old", tmp_path / "new"
     write(before, old)
     first, *rest = before.bodies
@@ -114,4 +114,4 @@ def test_nothing_is_written_into_a_folder_of_something_else(
     with pytest.raises(BadBaseline, match="is not empty and holds no recording"):
         write(before, tmp_path)
 
-    assert [one.name for one in tmp_path.iterdir()] == ["notes.txt"]
+    assert [entry.name for entry in tmp_path.iterdir()] == ["notes.txt"]

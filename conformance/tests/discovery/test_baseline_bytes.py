@@ -37,7 +37,7 @@ class Golden(SingleFileSnapshotExtension):
 
     @classmethod
     def get_snapshot_name(cls, *, test_location: Any, index: Any = 0) -> str:
-        """The name that the test gives."""
+        """The name that the test gave."""
         del test_location
         return str(index)
 
@@ -48,19 +48,21 @@ class Golden(SingleFileSnapshotExtension):
 def test_the_reference_without_the_feature_answers_as_ever(
     phase: str, what: str, snapshot: SnapshotAssertion, before: Recording
 ) -> None:
-    """Its default answers are those of fixtures/golden; no other target is held against these."""
-    bodies = [one for one in before.bodies if one.phase == phase and _kind(one) == what]
+    """Its default answers equal fixtures/golden; no other target is compared with these."""
+    bodies = [body for body in before.bodies if body.phase == phase and _kind(body) == what]
 
-    told = b"".join(one.key.encode() + b"\n" + one.exact.text + b"\n" for one in bodies)
+    recorded_bytes = b"".join(
+        body.key.encode() + b"\n" + body.exact.text + b"\n" for body in bodies
+    )
 
-    assert told == snapshot(name=f"{phase}-{what}", extension_class=Golden)
+    assert recorded_bytes == snapshot(name=f"{phase}-{what}", extension_class=Golden)
 
 
 def changes(old: Recording, new: Recording) -> dict[str, str]:
-    """Where they differ, as text."""
-    found = answers_changed(old.bodies, new.bodies, new.members)
-    found |= entries_changed(old.bodies, new.bodies, new.members)
-    return {key: repr(one) for key, one in found.items()}
+    """Return each difference as text, by its place."""
+    changed = answers_changed(old.bodies, new.bodies, new.members)
+    changed |= entries_changed(old.bodies, new.bodies, new.members)
+    return {key: repr(change) for key, change in changed.items()}
 
 
 def _kind(body: Body) -> str:
@@ -70,19 +72,19 @@ def _kind(body: Body) -> str:
 
 
 def test_the_feature_changes_no_byte_of_the_reference(before: Recording, after: Recording) -> None:
-    """Over more than 300 answers, of 60 queries and more, listings included."""
+    """More than 300 answers are equal, of 60 queries and more, listings included."""
     assert changes(before, after) == {}
     assert len(before.bodies) >= 300
-    assert len({one.request.get("query") for one in before.bodies}) >= 60
-    assert sum("list" in one.request for one in before.bodies) >= 4
+    assert len({body.request.get("query") for body in before.bodies}) >= 60
+    assert sum("list" in body.request for body in before.bodies) >= 4
 
 
 def test_the_note_is_all_that_the_feature_adds(before: Recording, after: Recording) -> None:
     """Some requests of the locked stage find nothing callable, and get a note."""
-    noted = [one.key for one in after.bodies if b'"notice"' in one.exact.text]
+    noted = [body.key for body in after.bodies if b'"notice"' in body.exact.text]
 
     assert len(noted) >= 4
-    assert not any(b'"notice"' in one.exact.text for one in before.bodies)
+    assert not any(b'"notice"' in body.exact.text for body in before.bodies)
 
 
 def spaced(text: str) -> str:
@@ -106,8 +108,8 @@ def moved(text: str) -> str:
 def duplicated(text: str) -> str:
     """The last member once more."""
     name = list(json.loads(text))[-1]
-    told = json.dumps(json.loads(text)[name])
-    return f'{text[:-1]},"{name}":{told}}}'
+    value = json.dumps(json.loads(text)[name])
+    return f'{text[:-1]},"{name}":{value}}}'
 
 
 ONE_BYTE: dict[str, tuple[Callable[[str], str], str]] = {
@@ -128,7 +130,7 @@ ONE_BYTE: dict[str, tuple[Callable[[str], str], str]] = {
 def test_a_difference_of_a_byte_is_found_and_named(
     name: str, before: Recording, recorded: Recorded
 ) -> None:
-    """A default answer that is spelled otherwise is found, with the place where it is."""
+    """A default answer that is spelled otherwise is found, with the place of the difference."""
     change, place = ONE_BYTE[name]
 
     def spelled(document: Json) -> str:
@@ -138,15 +140,15 @@ def test_a_difference_of_a_byte_is_found_and_named(
 
     changed = Changed(id="spelled", text=name, change={"render": spelled})
 
-    found = changes(before, recorded(changed))
+    differing = changes(before, recorded(changed))
 
-    assert found
-    assert all("'issue'" in key or "list" in key for key in found)
-    assert any(one.startswith(f"<{place}") for one in found.values()), found
+    assert differing
+    assert all("'issue'" in key or "list" in key for key in differing)
+    assert any(difference.startswith(f"<{place}") for difference in differing.values()), differing
 
 
 def counting() -> Callable[[Json, Request], Json]:
-    """Answers have a counter, a clock and a score of chance."""
+    """Return an answer decision that adds a counter, a clock and a random score."""
     from itertools import count  # noqa: PLC0415
     from random import random  # noqa: PLC0415
     from time import time_ns  # noqa: PLC0415
@@ -154,8 +156,8 @@ def counting() -> Callable[[Json, Request], Json]:
     numbers = count()
 
     def answer(document: Json, _request: Request) -> Json:
-        told = [one | {"score": random()} for one in document["tools"]]  # noqa: S311
-        return document | {"tools": told, "served": next(numbers), "at": time_ns()}
+        tools = [tool | {"score": random()} for tool in document["tools"]]  # noqa: S311
+        return document | {"tools": tools, "served": next(numbers), "at": time_ns()}
 
     return answer
 
@@ -167,23 +169,25 @@ def test_what_moves_by_itself_accuses_nobody(recorded: Recorded) -> None:
     old, new = (recorded(restless) for _ in range(2))
 
     assert changes(old, new) == {}
-    assert all(("text", "served") in one.moving for one in old.bodies if "list" not in one.request)
+    assert all(
+        ("text", "served") in body.moving for body in old.bodies if "list" not in body.request
+    )
 
 
 def test_a_member_that_begins_to_move_is_a_difference(
     before: Recording, recorded: Recorded
 ) -> None:
-    """It stood still in the old build."""
+    """The member was the same in all answers of the old build."""
     members = Changed(
         id="restless",
         text="The total moves.",
         change={"answer": Fresh(lambda: _total_of(iter(range(10_000))))},
     )
 
-    found = changes(before, recorded(members))
+    differing = changes(before, recorded(members))
 
-    assert found
-    assert all("text.total" in one for one in found.values())
+    assert differing
+    assert all("text.total" in change for change in differing.values())
 
 
 def _total_of(numbers: Iterator[int]) -> Callable[[Json, Request], Json]:

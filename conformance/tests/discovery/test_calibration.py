@@ -1,4 +1,4 @@
-"""What byte identity forgives and what it finds, without a target."""
+"""Byte identity, without a target: the differences that it forgives, and those that it finds."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def drawing(make: Callable[[], object]) -> Callable[[str], Exact]:
 
 
 def test_equal_answers_differ_nowhere() -> None:
-    """The plain case."""
+    """There is no finding in the plain case."""
     assert absent_against_false(steady(exact(BODY), exact(BODY))) == ()
 
 
@@ -57,7 +57,7 @@ def clock() -> Callable[[], object]:
 
 
 def score() -> Callable[[], object]:
-    """Scores that are drawn anew, the order staying."""
+    """Scores that are drawn again for each call, in the same order."""
     dice = random.Random(7)  # noqa: S311 - a fixed seed
     return lambda: BODY | {"tools": [t | {"score": dice.random()} for t in (TOOL, OTHER)]}
 
@@ -73,23 +73,23 @@ def jitter() -> Callable[[], object]:
 def test_what_moves_by_itself_accuses_nobody(
     target: Callable[[], Callable[[], object]], skip: int
 ) -> None:
-    """Wherever in its course the comparison begins."""
+    """That holds wherever in its course the comparison begins."""
     make = target()
     for _ in range(skip):
         make()
 
-    found = absent_against_false(drawing(make))
+    deviations = absent_against_false(drawing(make))
 
-    assert found == ()
+    assert deviations == ()
 
 
 def test_a_jitter_accuses_nobody() -> None:
-    """A rare other value is met among the calmer calls before it is blamed on the flag."""
+    """A rare other value is met among the usual calls before it is blamed on the flag."""
     make = jitter()
 
-    found = [absent_against_false(drawing(make)) for _ in range(60)]
+    deviations = [absent_against_false(drawing(make)) for _ in range(60)]
 
-    assert found == [()] * 60
+    assert deviations == [()] * 60
 
 
 FALSE_FORMS = {
@@ -107,22 +107,22 @@ FALSE_FORMS = {
 
 @pytest.mark.parametrize("name", FALSE_FORMS)
 def test_a_difference_of_the_false_form_is_found(name: str) -> None:
-    """Whatever the parsed values say, and with its place, offset and the bytes of both sides."""
+    """The parsed values may be equal; place, offset and the bytes of both sides are given."""
     usual = exact(BODY)
     old, new, at = FALSE_FORMS[name]
     other = Exact(result=FRAME, text=usual.text.replace(old, new))
     assert other != usual
 
-    found = absent_against_false(steady(usual, other))
+    deviations = absent_against_false(steady(usual, other))
 
-    assert len(found) == 3
-    assert found[0].at.startswith(at)
-    assert found[0].usual != found[0].seen
-    assert f"byte {found[0].offset}" in repr(found[0])
+    assert len(deviations) == 3
+    assert deviations[0].at.startswith(at)
+    assert deviations[0].usual != deviations[0].seen
+    assert f"byte {deviations[0].offset}" in repr(deviations[0])
 
 
 def test_a_difference_beside_moving_members_is_found() -> None:
-    """What moves is cut out at its own place only."""
+    """A moving member is cut out at its own place only."""
     count = itertools.count()
 
     def ask(form: str) -> Exact:
@@ -130,28 +130,28 @@ def test_a_difference_beside_moving_members_is_found() -> None:
         tools = [TOOL | changed, OTHER | ({"score": 9} if form == "F" else {})]
         return exact(BODY | {"tools": tools})
 
-    found = absent_against_false(ask)
+    deviations = absent_against_false(ask)
 
-    assert {one.at for one in found} == {"text.tools[forge:drop].score"}
+    assert {deviation.at for deviation in deviations} == {"text.tools[forge:drop].score"}
 
 
 def test_a_difference_around_the_text_is_found() -> None:
     """The result's own members count like those of the text."""
     marked = FRAME[:-1] + b',"isError":false}'
 
-    found = absent_against_false(steady(exact(BODY), exact(BODY, marked)))
+    deviations = absent_against_false(steady(exact(BODY), exact(BODY, marked)))
 
-    assert {one.at for one in found} == {"result.isError"}
+    assert {deviation.at for deviation in deviations} == {"result.isError"}
 
 
 def test_a_difference_that_does_not_repeat_counts_for_nothing() -> None:
-    """One odd answer in the first order is no breach."""
+    """One odd answer in the first order is not a breach."""
     odd = iter([exact(BODY | {"total": 3})])
     usual = exact(BODY)
 
-    found = absent_against_false(lambda form: next(odd, usual) if form == "F" else usual)
+    deviations = absent_against_false(lambda form: next(odd, usual) if form == "F" else usual)
 
-    assert found == ()
+    assert deviations == ()
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_a_difference_that_does_not_repeat_counts_for_nothing() -> None:
     ],
 )
 def test_names_keys_and_lengths_may_not_move(bodies: list[object], member: str) -> None:
-    """Then nothing can be said, and the reason names the member."""
+    """Nothing can be judged if they do, and the reason names the member."""
     answers = [exact(body) for body in bodies]
 
     with pytest.raises(Inconclusive, match="does not agree with itself") as raised:
@@ -189,9 +189,9 @@ def test_a_container_is_never_cut_out() -> None:
     """A member that moves in the usual answers and is an object in this one is a difference."""
     usual = [exact({"at": 1}), exact({"at": 2})]
 
-    found = differences(usual, [exact({"at": {"disabled": []}}), exact({"at": 3})])
+    deviations = differences(usual, [exact({"at": {"disabled": []}}), exact({"at": 3})])
 
-    assert [one.at for one in found] == ["text.at"]
+    assert [deviation.at for deviation in deviations] == ["text.at"]
 
 
 @pytest.mark.parametrize(

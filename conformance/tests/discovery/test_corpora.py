@@ -1,4 +1,4 @@
-"""Texts written apart from the rules: none is taken for what it is not, and half are read."""
+"""Texts written independently of the rules: none is misjudged, and half of them are read."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ CONVICTED = {
     "eighth-corpus": 11,
     "ninth-corpus": 8,
 }
-"""How many unfair texts of each corpus are convicted, at least."""
+"""The least number of unfair texts of each corpus that are convicted."""
 CORPORA = tuple(CONVICTED)
 
 
 def texts(corpus: str) -> list[dict[str, Any]]:
-    """Each with the status it is meant for, and whether it is fair."""
+    """Return the rows: a text, the status it is meant for, and whether it is fair."""
     path = fixtures_dir() / "remediation" / f"{corpus}.json"
     rows: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["texts"]
     return rows
 
 
 def masked(text: str) -> str:
-    """The text as a check reads it: the names that it writes as `server:tool` say nothing."""
+    """Return the text as a check reads it: names written as `server:tool` are masked."""
     return mask(text, {name for pair in re.findall(r"([\w-]+):(\w+)", text) for name in pair})
 
 
 def outcomes(corpus: str, *, fair: bool) -> dict[str, list[str]]:
-    """The texts by what they were taken for."""
-    found: dict[str, list[str]] = {}
+    """Return the texts by their judgement."""
+    by_outcome: dict[str, list[str]] = {}
     for row in texts(corpus):
         if row["fair"] is fair:
             outcome = judge(masked(row["text"]), row["status"])
-            found.setdefault(outcome, []).append(row["text"])
-    return found
+            by_outcome.setdefault(outcome, []).append(row["text"])
+    return by_outcome
 
 
 @pytest.mark.parametrize("corpus", CORPORA)
@@ -56,19 +56,19 @@ def test_a_fair_text_is_never_convicted(corpus: str) -> None:
 
 @pytest.mark.parametrize("corpus", CORPORA)
 def test_an_unfair_text_is_never_taken_for_right(corpus: str) -> None:
-    """However it is put: what is not beyond doubt is left unread."""
+    """A text that is not beyond doubt is left unread."""
     assert outcomes(corpus, fair=False).get("conveys", []) == []
 
 
 @pytest.mark.parametrize("corpus", CORPORA)
 def test_half_of_the_fair_texts_are_read(corpus: str) -> None:
-    """The rest is pinned by whoever wrote it."""
-    found = Counter({name: len(rows) for name, rows in outcomes(corpus, fair=True).items()})
+    """The rest has to be pinned by its author."""
+    counts = Counter({name: len(rows) for name, rows in outcomes(corpus, fair=True).items()})
 
-    assert found["conveys"] * 2 >= found.total()
+    assert counts["conveys"] * 2 >= counts.total()
 
 
 @pytest.mark.parametrize("corpus", CORPORA)
 def test_some_wrong_texts_are_convicted(corpus: str) -> None:
-    """The strict core is not empty: plainly wrong texts are found without their help."""
+    """The strict core is not empty: it convicts plainly wrong texts that it was not built from."""
     assert len(outcomes(corpus, fair=False).get("convicted", [])) >= CONVICTED[corpus]

@@ -1,4 +1,4 @@
-"""Input schemas of targets: applied in bounded time, and none of them is a fault of the suite."""
+"""Input schemas of targets: applied in bounded time, and never a fault of the suite."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FORMS: list[dict[str, Any]] = [{"query": "a" * 40}, {"query": "a" * 40, "include
 
 
 def chain(length: int) -> dict[str, Any]:
-    """Each definition asks for the next one twice: applied naively, it doubles with each."""
+    """Return definitions that each refer to the next twice: naive application doubles with each."""
     steps = {
         f"d{at}": {"allOf": [{"$ref": f"#/$defs/d{at + 1}"}] * 2} for at in range(length)
     }  # fmt: skip
@@ -41,7 +41,7 @@ def deep(depth: int) -> dict[str, Any]:
     ids=["chained definitions", "a pattern", "itself", "a foreign pattern", "deep"],
 )
 def test_what_cannot_be_applied_in_time_is_open(schema: dict[str, Any], told: str) -> None:
-    """Nothing is said of the target for it, and nothing waits for long."""
+    """The target is not judged by it, and the check ends in bounded time."""
     began = time.monotonic()
 
     with pytest.raises(Inconclusive, match=told):
@@ -58,14 +58,14 @@ def test_what_refers_to_another_document_is_open() -> None:
 
 @pytest.mark.parametrize("schema", [{"type": 7}, {"type": 7, "pattern": "a"}, {"properties": [1]}])
 def test_what_is_no_schema_is_told(schema: dict[str, Any]) -> None:
-    """Applied here or in a child."""
+    """It is reported whether it is applied here or in a child process."""
     with pytest.raises(Misshapen, match="is no JSON Schema"):
         refusals(schema, FORMS)
 
 
 @pytest.mark.parametrize("keyword", [{}, {"allOf": [True]}], ids=["here", "in a child"])
 def test_the_arguments_are_laid_beside_the_schema(keyword: dict[str, Any]) -> None:
-    """The same sentences, wherever it is applied."""
+    """The sentences are the same wherever the schema is applied."""
     flag = {"include_disabled": {"type": "string"}}
 
     assert refusals({"properties": flag} | keyword, FORMS) == [[], ["True is not of type 'string'"]]

@@ -1,4 +1,4 @@
-"""What an endpoint tells of locked tools, and what it only repeats of a query."""
+"""Leaks of an endpoint's answers about locked tools, as opposed to an echo of the query."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ BENCH = cast("Any", SimpleNamespace(surface=SimpleNamespace(members=Members())))
 TEXT = "Deletes a repository for good."
 
 
-def told(query: str, name: str, **members: Any) -> list[str]:
-    """What an answer without the flag tells of a locked tool of that name."""
+def leaks(query: str, name: str, **members: Any) -> list[str]:
+    """Return what an answer without the flag leaks of a locked tool of that name."""
     entry = Entry(key=ToolKey("", name), name=name, members={"description": TEXT})
     answer = Answer(reply=cast("Any", None), query=query, body={"query": query} | members)
     return list(_told(BENCH, entry, answer))
@@ -33,14 +33,14 @@ def told(query: str, name: str, **members: Any) -> list[str]:
     ],
 )
 def test_what_a_query_holds_is_no_leak(query: str, name: str) -> None:
-    """The answer may repeat it."""
-    assert told(query, name) == []
+    """The answer may repeat the query."""
+    assert leaks(query, name) == []
 
 
 def test_what_the_query_does_not_hold_is_one() -> None:
-    """The name as a word of its own, and the description anywhere."""
-    assert told("rename", "delete_repository", notice="try delete_repository") == [
+    """The name leaks as a word of its own, the description anywhere."""
+    assert leaks("rename", "delete_repository", notice="try delete_repository") == [
         "delete_repository"
     ]
-    assert told("rename", "delete_repository", notice=f"see: {TEXT}") == [TEXT]
-    assert told("rename", "delete", notice="delete_repository") == []
+    assert leaks("rename", "delete_repository", notice=f"see: {TEXT}") == [TEXT]
+    assert leaks("rename", "delete", notice="delete_repository") == []

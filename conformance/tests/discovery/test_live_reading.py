@@ -1,4 +1,4 @@
-"""What is read of a live endpoint: a file of locks, words to ask for, names however spelt."""
+"""Inputs read for a live endpoint: a file of locks, query words, and names in any spelling."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from mcp_proxy_conformance.discovery.live.words import VERBS, Names, Words, bare
 
 
 def entry(name: str, server: str | None, status: str | None = None) -> Entry:
-    """An entry as an answer tells it."""
+    """Return an entry with those of the members that are not None."""
     members: dict[str, Any] = {"name": name, "server": server, "status": status}
-    told = {member: value for member, value in members.items() if value is not None}
-    return Entry(key=ToolKey(server or "", name), name=name, members=told)
+    present = {member: value for member, value in members.items() if value is not None}
+    return Entry(key=ToolKey(server or "", name), name=name, members=present)
 
 
 def keys(*entries: Entry) -> list[str]:
-    """The tools that these entries are of."""
+    """Return the tools that these entries belong to."""
     names = Names.of(entries)
-    return [str(names.key(one)) for one in entries]
+    return [str(names.key(listed)) for listed in entries]
 
 
 def test_a_file_of_locks_names_tools_and_their_status(tmp_path: Path) -> None:
-    """One line a tool."""
+    """It has one line per tool."""
     file = tmp_path / "locks.toml"
     file.write_text('"forge:delete_repo" = "disabled_by_config"\n', encoding="utf-8")
 
@@ -56,7 +56,7 @@ def test_a_file_of_locks_names_tools_and_their_status(tmp_path: Path) -> None:
 def test_a_bad_file_of_locks_is_told_with_its_repair(
     text: str, sentence: str, tmp_path: Path
 ) -> None:
-    """One sentence that names the file."""
+    """One sentence names the file."""
     file = tmp_path / "locks.toml"
     file.write_text(text, encoding="utf-8")
 
@@ -67,7 +67,7 @@ def test_a_bad_file_of_locks_is_told_with_its_repair(
 
 
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
-    """With what the system says of it."""
+    """The sentence holds the system's own reason."""
     with pytest.raises(BadEndpoint, match="No such file"):
         read_locks(tmp_path / "none.toml")
 
@@ -85,41 +85,41 @@ def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
     ],
 )
 def test_a_servers_name_is_told_from_its_tools(server: str, name: str, own: str) -> None:
-    """Before it or behind it, with something in between."""
+    """The server comes before or behind the tool, with a separator in between."""
     assert bare(server, name) == own
 
 
 def test_a_bare_name_that_begins_like_its_server_is_left_whole() -> None:
     """`git-log` and `log` of the server `git` are two tools."""
-    told = keys(entry("git-log", "git"), entry("log", "git"), entry("push", "git"))
+    names = keys(entry("git-log", "git"), entry("log", "git"), entry("push", "git"))
 
-    assert told == ["git:git-log", "git:log", "git:push"]
+    assert names == ["git:git-log", "git:log", "git:push"]
 
 
 def test_locked_entries_may_go_by_their_bare_names() -> None:
-    """Callable ones beside them do not; one without a server is looked for among those known."""
-    told = keys(
+    """Callable ones may not; one without a server is looked up among those known."""
+    names = keys(
         entry("git:log", "git"), entry("push", "git", "disabled_by_user"), entry("git:pull", None)
     )
 
-    assert told == ["git:log", "git:push", "git:pull"]
+    assert names == ["git:log", "git:push", "git:pull"]
 
 
 def test_words_that_were_named_come_first_and_none_twice() -> None:
-    """Then common verbs, then what was heard."""
+    """Common verbs follow, then words of the answers."""
     words = Words(["Zorvik", "list"])
     words.hear("deleteRepoHTTP of the forge", None, "日本語")
 
-    found = list(iter(words.next, None))
+    read_words = list(iter(words.next, None))
 
-    assert found[:2] == ["Zorvik", "list"]
-    assert set(VERBS) < {*found}
-    assert {"repo", "http", "forge", "日本語"} <= {*found}
-    assert ("the" in found, len(found) == len(set(found))) == (False, True)
+    assert read_words[:2] == ["Zorvik", "list"]
+    assert set(VERBS) < {*read_words}
+    assert {"repo", "http", "forge", "日本語"} <= {*read_words}
+    assert ("the" in read_words, len(read_words) == len(set(read_words))) == (False, True)
 
 
 def test_a_password_in_a_url_becomes_a_header() -> None:
-    """And is no longer a part of the URL."""
+    """The URL no longer has it."""
     assert place_named("http://me:pw@x.test:1/mcp?a=b") == (
         "http://x.test:1/mcp?a=b",
         {"Authorization": "Basic bWU6cHc="},

@@ -36,7 +36,7 @@ from mcp_proxy_conformance.discovery.numbers import numbers_in
     ],
 )
 def test_a_number_is_read(text: str, numbers: tuple[int, ...]) -> None:
-    """Digits, number words and a counting article each tell their number."""
+    """Digits, number words and a counting article each count as their number."""
     assert numbers_in(text) == numbers
 
 
@@ -52,5 +52,5 @@ def test_a_number_is_read(text: str, numbers: tuple[int, ...]) -> None:
     ],
 )
 def test_no_number_is_read_into_other_words(text: str) -> None:
-    """Digits inside names or versions, and letters inside words, are no numbers."""
+    """Digits inside names or versions, and letters inside words, are not numbers."""
     assert numbers_in(text) == ()

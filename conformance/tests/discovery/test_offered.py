@@ -1,4 +1,4 @@
-"""Where the discovery tool is offered."""
+"""The places at which the discovery tool is offered."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from mcp_proxy_conformance.targets.started import Started
 
 
 def test_the_bench_sees_the_discovery_tool_on_every_transport(tmp_path: Path) -> None:
-    """The adapter of the reference names stdio, beside the endpoints; the two states are apart."""
+    """The reference's adapter names stdio beside the endpoints; the two states are separate."""
     target = target_of(Description(kind="reference"))
     started = Started(target, World(id="none", servers=()), tmp_path)
     try:
-        told = offered_anywhere(Bench(started, Armed(states={})))
+        tools = offered_anywhere(Bench(started, Armed(states={})))
         states = sorted(path.parent.name for path in started.folder.rglob("proxy.db"))
     finally:
         started.close()
         target.close()
 
-    flagged = {place for place, tool in told.items() if FLAG in tool["description"]}
+    flagged = {place for place, tool in tools.items() if FLAG in tool["description"]}
     assert flagged == {"/mcp", "/mcp/call", "stdio"}
     assert states == ["data", "stdio-data"]

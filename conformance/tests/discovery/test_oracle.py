@@ -89,12 +89,12 @@ def test_what_config_denies_is_never_told_to_be_approved(state: ToolState) -> No
 def test_a_tool_of_an_enabled_server_is_counted_by_its_first_reason(
     state: ToolState, word: str
 ) -> None:
-    """FR-010 and the five words of ServerToolCounts."""
+    """FR-010: it counts under one of the five words of ServerToolCounts."""
     assert oracle.counted_as(state) == {word}
 
 
 def test_a_quarantined_tool_is_counted_under_any_reason_but_not_as_callable() -> None:
-    """FR-010: the older text lists no sixth word."""
+    """FR-010: the older text has no sixth word."""
     assert oracle.counted_as(ToolState(quarantined=True)) == {*STATUSES, "absent"}
 
 
@@ -131,7 +131,7 @@ def test_what_nobody_approved_is_withheld(state: ToolState, withheld: bool) -> N
     ],
 )
 def test_the_cap_is_the_limit_or_ten(limit: float | None, most: int) -> None:
-    """FR-006, SC-004; a limit that is none leaves ten."""
+    """FR-006, SC-004; an invalid limit leaves ten."""
     assert oracle.cap(limit) == most
 
 

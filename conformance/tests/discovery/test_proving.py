@@ -1,4 +1,4 @@
-"""What counts as proof of a lock: a refusal that lasts while other tools are reached."""
+"""Proof of a lock: a refusal that lasts while other tools are reached."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FREE, LOCKED = key("forge:zorvik_list"), key("forge:mobel_drop")
 
 @dataclass
 class FakeTarget:
-    """Nothing is waited for long."""
+    """A target with short waits."""
 
     enforce_s: float = 0.1
     ready_s: float = 0.1
@@ -29,7 +29,7 @@ class FakeTarget:
 
 @dataclass
 class FakeStarted:
-    """Calls reach their upstream as scripted; the last word of a script is said for ever."""
+    """Calls reach their upstream as scripted; the last word of a script repeats for ever."""
 
     scripts: dict[Any, list[bool]]
     world: World = WORLD
@@ -45,7 +45,7 @@ class FakeStarted:
 
 @pytest.fixture(autouse=True)
 def _scripted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Calls go to the script of the target."""
+    """Answer calls from the target's script."""
     name = "mcp_proxy_conformance.discovery.arming.call"
     monkeypatch.setattr(name, lambda started, tool_key: started.call(tool_key))
 
@@ -59,7 +59,7 @@ def _scripted(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_an_outage_is_no_lock(locked: list[bool], free: list[bool], *, proven: bool) -> None:
-    """A tool is refused for good only if another is reached in between."""
+    """A tool counts as refused only if another is reached in between."""
     prover = Prover(cast("Started", FakeStarted({LOCKED: locked, FREE: free})))
     prover.armed.called.update({LOCKED, FREE})
     prover.armed.states[LOCKED] = ToolState(config=True)
@@ -70,7 +70,7 @@ def test_an_outage_is_no_lock(locked: list[bool], free: list[bool], *, proven: b
 
 
 def test_a_new_tool_is_refused_once_the_target_has_looked() -> None:
-    """It passes on what it does not know, and looks only when it is told to a second time."""
+    """The target passes on unknown tools until it is asked a second time to refresh."""
 
     class Overlooking(FakeStarted):
         looks = 0
@@ -99,8 +99,8 @@ def test_a_tool_that_has_to_be_looked_for_again_stays_relevant() -> None:
     prover = Prover(cast("Started", FakeStarted({})))
 
     for listed in ((FREE, LOCKED), (FREE,)):
-        entries = tuple(Entry(key=one, name=str(one), members={}) for one in listed)
-        told = Answer(reply=cast("Any", None), query="zorvik", tools=entries, body={})
-        prover.note_shown("zorvik", told)
+        entries = tuple(Entry(key=tool_key, name=str(tool_key), members={}) for tool_key in listed)
+        answer = Answer(reply=cast("Any", None), query="zorvik", tools=entries, body={})
+        prover.note_shown("zorvik", answer)
 
     assert prover.armed.shown == {"zorvik": (FREE, LOCKED)}

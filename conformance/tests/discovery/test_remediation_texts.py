@@ -77,11 +77,11 @@ def test_the_word_lists_are_as_their_schema_describes() -> None:
 
 
 def test_a_phrase_has_one_meaning() -> None:
-    """No phrase stands in two lists, so that their order decides nothing."""
-    every = [*WORDS["harmless"], *(p for phrases in MEANINGS.values() for p in phrases)]
-    every += [verb for verbs in WORDS["verbs"].values() for verb in verbs]
+    """No phrase is in two lists, so the order of the lists decides nothing."""
+    listed = [*WORDS["harmless"], *(p for phrases in MEANINGS.values() for p in phrases)]
+    listed += [verb for verbs in WORDS["verbs"].values() for verb in verbs]
 
-    assert sorted(every) == sorted(set(every))
+    assert sorted(listed) == sorted(set(listed))
 
 
 @pytest.mark.parametrize("row", [row for row in CORPUS if row["expect"] != "unrecognised"][::7])
@@ -132,18 +132,18 @@ def test_a_text_that_is_not_plain_english_is_never_convicted(text: str, letter: 
 )
 def test_a_tool_name_does_not_sway_the_judgement(row: dict[str, str], name: str) -> None:
     """With names masked, a tool called like an act or a policy changes nothing."""
-    said = row["text"].replace("masked_name", name)
+    text = row["text"].replace("masked_name", name)
 
-    judged = judge(mask(said, [name]), row["status"])
+    judged = judge(mask(text, [name]), row["status"])
 
     assert judged == row["expect"]
 
 
 def test_masking_keeps_words_that_could_acquit() -> None:
     """A server called `policy` does not take the word policy out of a lawful text."""
-    said = "Denied by policy on forge: ask the user of 'enable' to wait."
+    text = "Denied by policy on forge: ask the user of 'enable' to wait."
 
-    assert mask(said, ["policy", "forge", "enable", " "]) == (
+    assert mask(text, ["policy", "forge", "enable", " "]) == (
         "Denied by policy on masked_name: ask the user of 'masked_name' to wait."
     )
 
@@ -186,12 +186,12 @@ def test_a_claim_of_operator_policy_is_recognised(text: str, *, claimed: bool) -
     ],
 )
 def test_a_user_act_is_recognised(text: str, *, told: bool) -> None:
-    """An act counts when it is told and not denied; a pointer to discovery is none."""
+    """An act counts when it is stated and not denied; a pointer to discovery does not count."""
     assert tells_user_act(text) is told
 
 
 def test_a_pin_acquits_no_text_that_is_plainly_wrong() -> None:
-    """It stands for what cannot be read."""
+    """It only settles a text that cannot be read."""
     text = "Ask the user to enable it in the UI."
 
     judged = judge(text, CONFIG, pins={text: frozenset({CONFIG})})

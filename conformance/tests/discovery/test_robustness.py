@@ -1,4 +1,4 @@
-"""What the robustness checks take for clean: fair answers to hostile input, and insides told."""
+"""Clean behaviour of the robustness checks: fair answers to hostile input, and leaked internals."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ FAIR = (
 
 
 def answer(status: int, body: bytes, media: str = "application/json") -> Answer:
-    """An answer as it came, without events."""
+    """Return an answer of that status and body, without events."""
     none: Any = None
     return Answer(
         status=status, headers=(("content-type", media),), body=body, events=(), unended=b"",
@@ -50,28 +50,28 @@ def answer(status: int, body: bytes, media: str = "application/json") -> Answer:
 
 
 def bench() -> Any:
-    """A bench whose target said nothing."""
+    """Return a bench whose target sent nothing."""
     started = SimpleNamespace(transcript=Transcript(), forget_clients=lambda: None)
     return SimpleNamespace(started=started)
 
 
 @pytest.mark.parametrize("text", TRACES)
 def test_stack_traces_are_known(text: str) -> None:
-    """Of six languages, wherever they stand in a text."""
+    """Traces of six languages are found anywhere in a text."""
     assert TRACE.search(f"Something failed.\n{text}")
 
 
 @pytest.mark.parametrize("text", FAIR)
 def test_ordinary_sentences_are_no_stack_traces(text: str) -> None:
-    """Words that traces use are fair."""
+    """Words that traces use are allowed."""
     assert TRACE.search(text) is None
 
 
 def test_nothing_that_is_sent_looks_like_a_stack_trace() -> None:
-    """A target may echo what it was sent."""
+    """A target may echo its input."""
     sent = [*TEXTS.values(), *NAMES.values(), *map(json.dumps, FLAGS.values())]
     sent += [body.decode("utf-8", "replace") for body in BODIES.values()]
-    sent += [one.description for one in HOSTILE.tools().values()]
+    sent += [tool.description for tool in HOSTILE.tools().values()]
 
     assert [text for text in sent if TRACE.search(text)] == []
 
@@ -93,13 +93,13 @@ def test_nothing_that_is_sent_looks_like_a_stack_trace() -> None:
     ],
 )
 def test_a_refusal_may_have_many_forms(status: int, body: bytes, told: str) -> None:
-    """HTTP and JSON-RPC may refuse; a server's failure without an error object is none."""
+    """HTTP and JSON-RPC may refuse; a server's failure without an error object is not a refusal."""
     assert readable(answer(status, body)).startswith(told)
     assert bool(readable(answer(status, body))) == bool(told)
 
 
 def refuse(error: Exception) -> Callable[[], object]:
-    """An ask that ends so."""
+    """Return an ask that ends in this error."""
 
     def ask() -> object:
         raise error
@@ -108,7 +108,7 @@ def refuse(error: Exception) -> Callable[[], object]:
 
 
 def test_what_is_refused_is_clean_and_silence_is_not() -> None:
-    """Each kind of end is told by the name of what was asked."""
+    """Each kind of ending is reported under the name of its ask."""
     asks = {
         "refused": refuse(ProtocolFault("http", "HTTP 200", "HTTP 422", status=422)),
         "broken": refuse(ProtocolFault("http", "HTTP 200", "HTTP 500", status=500)),
@@ -117,9 +117,9 @@ def test_what_is_refused_is_clean_and_silence_is_not() -> None:
         "wrong": lambda: "HTTP 500",
     }
 
-    told = uncleanly(bench(), asks, lambda: True)
+    failures = uncleanly(bench(), asks, lambda: True)
 
-    assert told == {
+    assert failures == {
         "broken": "expected HTTP 200, but the target sent HTTP 500",
         "silent": "no answer: no answer in time",
         "wrong": "HTTP 500",
@@ -129,39 +129,39 @@ def test_what_is_refused_is_clean_and_silence_is_not() -> None:
 def test_a_target_that_keeps_silent_is_not_asked_for_ever() -> None:
     """After two silences nothing more is asked."""
     silent = refuse(Unreachable("it", "wait", "no answer in time", 5.0))
-    asked: list[int] = []
+    calls: list[int] = []
 
-    told = uncleanly(
-        bench(), {"a": silent, "b": silent, "c": lambda: asked.append(1)}, lambda: True
+    failures = uncleanly(
+        bench(), {"a": silent, "b": silent, "c": lambda: calls.append(1)}, lambda: True
     )
 
-    assert (list(told), asked) == (["a", "b"], [])
+    assert (list(failures), calls) == (["a", "b"], [])
 
 
 def test_the_call_after_it_may_need_a_new_session() -> None:
-    """One that fails twice is told."""
+    """A call that fails twice is reported."""
     tries = iter([False, True, False, False])
 
-    told = uncleanly(bench(), {"a": lambda: None, "b": lambda: None}, lambda: next(tries))
+    failures = uncleanly(bench(), {"a": lambda: None, "b": lambda: None}, lambda: next(tries))
 
-    assert told == {"b": "the call after it fails"}
+    assert failures == {"b": "the call after it fails"}
 
 
 def test_a_stack_trace_in_an_answer_is_told() -> None:
-    """As it stands in JSON, with its line ends escaped."""
-    one = bench()
+    """It is found in JSON too, with its line ends escaped."""
+    traced = bench()
 
     def ask() -> None:
         raw = json.dumps({"error": {"message": TRACES[1]}}).encode()
-        one.started.transcript.record(
+        traced.started.transcript.record(
             edge="client", direction="received", peer="it", raw=raw, headers=(), note=""
         )
 
-    assert uncleanly(one, {"a": ask}, lambda: True) == {"a": "a stack trace is told"}
+    assert uncleanly(traced, {"a": ask}, lambda: True) == {"a": "a stack trace is told"}
 
 
 def test_the_reference_is_robust(tmp_path: Path) -> None:
-    """Its own profile passes on it, in a second or two."""
+    """The reference passes its own profile in a second or two."""
     arguments = ["run", "reference", "--profile=robustness", f"--out={tmp_path}"]
     done = CliRunner().invoke(main, arguments)
 
@@ -170,7 +170,7 @@ def test_the_reference_is_robust(tmp_path: Path) -> None:
 
 
 def test_what_has_no_locks_of_a_kind_is_not_accused_of_their_absence(tmp_path: Path) -> None:
-    """Strange tools cost their neighbours nothing; the lock beside them was never laid."""
+    """Strange tools do not affect their neighbours; the lock beside them was never laid."""
     arguments = ["run", "reference", "--profile=robustness", "--capabilities=", f"--out={tmp_path}"]
     done = CliRunner().invoke(main, arguments)
 

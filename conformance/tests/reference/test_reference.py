@@ -72,8 +72,8 @@ class _World:
         return {"isError": False, "text": result["content"][0]["text"], **result}
 
     async def discover(self, query: str, arguments: Json = {}, **headers: str) -> Json:  # noqa: B006
-        found = await self.tool("retrieve_tools", {"query": query, **arguments}, **headers)
-        return dict(json.loads(found["text"]))
+        content = await self.tool("retrieve_tools", {"query": query, **arguments}, **headers)
+        return dict(json.loads(content["text"]))
 
     async def statuses(self, query: str, **headers: str) -> dict[str, str]:
         document = await self.discover(query, FLAG, **headers)
@@ -172,7 +172,7 @@ async def test_without_the_flag_nothing_is_added_but_the_note(tmp_path: Path) ->
 async def test_the_cap_is_one_decision_of_the_policy(
     tmp_path: Path, policy: Policy, listed: list[int]
 ) -> None:
-    """Of many locked hits min(limit, 10) are listed, and no callable one gives way to them."""
+    """Of many locked hits min(limit, 10) are listed, and no callable one is displaced."""
     offers = [_tool(f"lock_{n}", "gnu") for n in range(30)] + [_tool("open_1", "gnu")]
     denied = {"offers": offers, "skip_quarantine": True, "enabled_tools": ["open_1"]}
     async with _running(tmp_path, {"zoo": denied}, policy) as zoo:
@@ -198,7 +198,7 @@ async def test_unapproved_tools_are_withheld_until_they_are_approved(tmp_path: P
             for name in ("zebra_ride", "zebra_sell")
         ]
         assert "POISON" not in json.dumps(answer)
-        assert [one["approval_status"] for one in shown] == ["changed", "approved", "pending"]
+        assert [tool["approval_status"] for tool in shown] == ["changed", "approved", "pending"]
         assert refused["isError"] is True
         assert set((await zoo.statuses("zebra")).values()) == {"callable"}
         assert await zoo.counts("zoo") is None
@@ -248,7 +248,7 @@ async def test_the_configuration_is_followed_and_a_broken_one_is_not(tmp_path: P
 
 @_asynchronous
 async def test_an_agent_knows_nothing_of_servers_out_of_its_scope(tmp_path: Path) -> None:
-    """Neither entry, note, listing nor rejection tells of a hidden server; a bad token is 401."""
+    """Neither entry, note, listing nor rejection names a hidden server; a bad token is 401."""
     servers = {"zoo": TRUSTED, "farm": TRUSTED | {"disabled_tools": ["zebra_sell"]}}
     async with _running(tmp_path, servers) as zoo:
         junior = {"name": "junior", "allowed_servers": ["zoo"], "permissions": ["read"]}
@@ -283,14 +283,16 @@ async def test_an_unreadable_store_leaves_the_reason_unknown(tmp_path: Path) -> 
     """Missing, replaced or garbled: nothing is callable for an unknown reason, until mended."""
     async with _running(tmp_path, {"zoo": TRUSTED}) as zoo:
         store, away = tmp_path / "data" / "proxy.db", tmp_path / "away.db"
-        seen = []
+        states = []
         for spoil in (lambda: None, store.mkdir, lambda: store.write_bytes(b"garbage" * 999)):
             store.rename(away)
             spoil()
-            seen.append((await zoo.statuses("ride"), (await zoo.call("zoo:zebra_ride"))["isError"]))
+            states.append(
+                (await zoo.statuses("ride"), (await zoo.call("zoo:zebra_ride"))["isError"])
+            )
             if store.is_dir():
                 store.rmdir()
             away.rename(store)
 
-        assert seen == [({"zoo:zebra_ride": "disabled_unknown"}, True)] * 3
+        assert states == [({"zoo:zebra_ride": "disabled_unknown"}, True)] * 3
         assert await zoo.statuses("ride") == {"zoo:zebra_ride": "callable"}

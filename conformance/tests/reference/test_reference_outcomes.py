@@ -1,4 +1,4 @@
-"""The reference tells how each of its servers was loaded: in its listing and in its log."""
+"""Load outcomes of the reference's servers, in its listing and in its log."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ SCRIPTS: dict[str, list[dict[str, Any]]] = {
 
 
 def listed(url: str) -> dict[str, Any]:
-    """How the listing shows the connection to each server."""
+    """Return the connection status of each server, as listed."""
     client = Client(url, transcript=Transcript())
-    told = json.loads(client.call_tool("upstream_servers", {"operation": "list"}).text)
+    listing = json.loads(client.call_tool("upstream_servers", {"operation": "list"}).text)
     client.close()
-    return {one["name"]: one["connection_status"] for one in told["servers"]}
+    return {server["name"]: server["connection_status"] for server in listing["servers"]}
 
 
 async def shown(config: Path, data: Path) -> dict[str, Any]:
-    """What a proxy with that configuration shows once every server was tried."""
+    """Return the listing of a proxy with that configuration once every server was tried."""
     async with Proxy.open(config, data) as proxy:
         await proxy.settled()
         return await asyncio.to_thread(listed, proxy.url)
 
 
 def test_outcomes_are_listed_and_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Status, attempts and a safe sentence; credentials of the URL are nowhere."""
+    """Status, attempts and a safe sentence are given; credentials of the URL are nowhere."""
     scripts = [
         {"server_id": name, "tools": [f"{name}_tool"], "script": script}
         for name, script in SCRIPTS.items()
@@ -53,9 +53,9 @@ def test_outcomes_are_listed_and_logged(tmp_path: Path, caplog: pytest.LogCaptur
         ]
         config = tmp_path / "config.json"
         config.write_text(json.dumps({"mcpServers": entries}), encoding="utf-8")
-        told = asyncio.run(shown(config, tmp_path / "data"))
+        statuses = asyncio.run(shown(config, tmp_path / "data"))
 
-    assert {name: (one["status"], one["attempts"]) for name, one in told.items()} == {
+    assert {name: (status["status"], status["attempts"]) for name, status in statuses.items()} == {
         "oak": ("available", 1),
         "elm": ("permanent", 1),
         "ash": ("denied", 1),
@@ -64,7 +64,9 @@ def test_outcomes_are_listed_and_logged(tmp_path: Path, caplog: pytest.LogCaptur
     lines = {line.partition(":")[0]: line for line in caplog.messages}
     assert lines["oak"] == "oak: available at attempt 1. 1 tools."
     assert lines["yew"].startswith("yew: transient at attempt 3. ")
-    assert {name: one["error"] in lines[name] for name, one in told.items() if one["error"]} == {
+    assert {
+        name: status["error"] in lines[name] for name, status in statuses.items() if status["error"]
+    } == {
         "elm": True,
         "ash": True,
         "yew": True,

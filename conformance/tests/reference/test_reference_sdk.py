@@ -69,7 +69,7 @@ def _running(config: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
 
 
 async def _found(client: Client, **arguments: Any) -> dict[str, Any]:
-    """What discovery answers once the upstream has been loaded."""
+    """Return the discovery answer once the upstream has been loaded."""
     while True:
         result = await client.call_tool("retrieve_tools", {"query": "zebra", **arguments})
         assert result.content[0].type == "text"
@@ -173,7 +173,7 @@ def test_an_unusable_configuration_is_told_in_one_sentence(
 def test_a_malformed_request_is_refused_by_its_kind(
     config: Path, status: int, headers: dict[str, str], body: bytes
 ) -> None:
-    """The HTTP status tells what was wrong, and the answer is JSON without inner details."""
+    """The HTTP status names the kind of fault, and the answer is JSON without internals."""
     method = headers.get("method", "POST")
     headers = {"content-type": "application/json", **headers}
     with _running(config) as (_, url):

@@ -24,7 +24,7 @@ SETS: dict[str, list[tuple[str, Json]]] = {
 @pytest.mark.parametrize("script", [True, False])
 @pytest.mark.parametrize("name", SETS)
 def test_the_table_scrolls_and_the_page_does_not(name: str, script: bool, looking: Looking) -> None:
-    """In a narrow window; it asks for nothing and complains of nothing."""
+    """In a narrow window it makes no request and logs no error."""
     page = looking.at(
         comparing.html(several(SETS[name])), viewport=NARROW, java_script_enabled=script
     )
@@ -36,12 +36,12 @@ def test_the_table_scrolls_and_the_page_does_not(name: str, script: bool, lookin
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_verdict_stands_out_from_its_ground(scheme: Any, looking: Looking) -> None:
-    """In rows that differ as well."""
+    """That holds for rows that differ as well."""
     page = looking.at(comparing.html(several(SEVERAL)), color_scheme=scheme, viewport=WIDE)
 
-    found = page.evaluate(CONTRASTS)
-    assert {kind: ratio for kind, ratio in found.items() if ratio < 4.5} == {}
-    assert {"span.verdict fail", "span.verdict waived", "th."} <= set(found)
+    contrasts = page.evaluate(CONTRASTS)
+    assert {kind: ratio for kind, ratio in contrasts.items() if ratio < 4.5} == {}
+    assert {"span.verdict fail", "span.verdict waived", "th."} <= set(contrasts)
 
 
 def test_a_verdict_leads_to_its_reason_and_back(looking: Looking) -> None:
@@ -60,7 +60,7 @@ def test_a_verdict_leads_to_its_reason_and_back(looking: Looking) -> None:
 
 @pytest.mark.parametrize("script", [True, False])
 def test_rows_that_are_the_same_can_be_left_out(script: bool, looking: Looking) -> None:
-    """Those that differ are told by a sign, not by their colour alone."""
+    """Differing rows are marked by a sign, not by colour alone."""
     page = looking.at(comparing.html(several(SETS["two"])), java_script_enabled=script)
 
     page.get_by_label("in which all say the same: 3").uncheck()
@@ -100,7 +100,7 @@ def test_heads_stay_in_sight_while_the_table_moves(looking: Looking) -> None:
 
 
 def test_hostile_words_are_words_in_the_table(looking: Looking) -> None:
-    """Of targets and of files."""
+    """They are words of targets and of files."""
     page = looking.at(comparing.html(several(SETS["hostile"])))
 
     assert page.locator("script").count() == 1

@@ -1,4 +1,4 @@
-"""Texts that were not read, as the lines that a target file takes."""
+"""Unread texts, as the lines that a target file takes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _report(*texts: tuple[str, str], level: str = "F", **members: object) -> Rep
 
 
 def test_each_text_stands_once_under_the_first_status_it_was_told_for() -> None:
-    """The others are told beside it, for the person who chooses."""
+    """Its other statuses follow it, for the person who chooses."""
     lines = pins(_report((USER, "b"), (CONFIG, "a"), (CONFIG, "b"), (USER, "b"), (USER, ODD)))
 
     assert tomllib.loads("\n".join(lines)) == {"pins": {CONFIG: ["a"], USER: ["b", ODD]}}
@@ -32,19 +32,19 @@ def test_each_text_stands_once_under_the_first_status_it_was_told_for() -> None:
 
 @pytest.mark.parametrize("text", [ODD, "", "'''", "\t\x00"])
 def test_a_text_is_quoted_so_that_it_comes_back_and_nothing_of_it_acts(text: str) -> None:
-    """On one line of what prints."""
+    """The printed text stays on one line."""
     assert tomllib.loads(f"a = {quoted(text)}") == {"a": text}
     assert quoted(text).isprintable()
 
 
 def test_where_every_text_that_counts_was_read_there_is_nothing_to_pin() -> None:
-    """Advisory checks read with wider lists; what they leave open counts for nothing."""
+    """Advisory checks use wider word lists; texts that they leave open count for nothing."""
     assert pins(_report()) == []
     assert pins(_report((USER, "b"), level="A")) == []
 
 
 def test_what_was_taken_for_its_pin_is_told_with_its_statuses() -> None:
-    """Once for all results."""
+    """It is listed once for all results."""
     texts = [{"status": USER, "text": "b"}, {"status": CONFIG, "text": "b"}]
 
     assert pinned(_report(pinned=[*texts, *texts])) == [f'"b" for {CONFIG} and {USER}']

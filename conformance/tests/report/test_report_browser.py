@@ -22,7 +22,7 @@ NO_CLIPBOARD = """
 
 
 def test_without_a_browser_these_tests_are_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the name of what is missing; but one that was named is what they need."""
+    """The reason names the missing program; a browser that was named is required."""
     monkeypatch.setattr(shutil, "which", lambda _: None)
     monkeypatch.delenv(BROWSER, raising=False)
     with pytest.raises(pytest.skip.Exception, match="Debian's package is `chromium`"):
@@ -35,7 +35,7 @@ def test_without_a_browser_these_tests_are_skipped(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize("script", [True, False])
 @pytest.mark.parametrize("name", PAGES)
 def test_no_page_is_wider_than_a_narrow_window(name: str, script: bool, looking: Looking) -> None:
-    """Unfolded, with words that have no end; it asks for nothing and complains of nothing."""
+    """That holds unfolded, with endless words; the page makes no request and logs no error."""
     page = looking.at(html.render(typed(PAGES[name])), viewport=NARROW, java_script_enabled=script)
 
     assert page.evaluate(TOO_WIDE) == 0
@@ -44,22 +44,22 @@ def test_no_page_is_wider_than_a_narrow_window(name: str, script: bool, looking:
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("name", ["one", "waived", "all verdicts"])
 def test_every_text_stands_out_from_its_ground(name: str, scheme: Any, looking: Looking) -> None:
-    """4.5 to 1 at least, verdicts and marks included."""
+    """The contrast is 4.5 to 1 at least, verdicts and marks included."""
     words = ("pass", "fail", "inconclusive", "error", "not_applicable", "waived")
-    every = report(*(result(word) for word in words))
-    every["clauses"] = [
-        every["clauses"][0] | {"id": f"FR-00{number}.x", "verdict": word}
+    document = report(*(result(word) for word in words))
+    document["clauses"] = [
+        document["clauses"][0] | {"id": f"FR-00{number}.x", "verdict": word}
         for number, word in enumerate(words)
     ]
-    told = (PAGES | {"all verdicts": every})[name]
+    shown_report = (PAGES | {"all verdicts": document})[name]
 
-    page = looking.at(html.render(typed(told)), color_scheme=scheme, viewport=WIDE)
+    page = looking.at(html.render(typed(shown_report)), color_scheme=scheme, viewport=WIDE)
 
     page.evaluate(TOO_WIDE)
-    found = page.evaluate(CONTRASTS)
-    assert {kind: ratio for kind, ratio in found.items() if ratio < 4.5} == {}
-    assert {"p.", "mark.", "span.quiet", "button."} <= set(found)
-    assert name != "all verdicts" or {f"span.verdict {word}" for word in words} <= set(found)
+    contrasts = page.evaluate(CONTRASTS)
+    assert {kind: ratio for kind, ratio in contrasts.items() if ratio < 4.5} == {}
+    assert {"p.", "mark.", "span.quiet", "button."} <= set(contrasts)
+    assert name != "all verdicts" or {f"span.verdict {word}" for word in words} <= set(contrasts)
 
 
 def test_the_colours_are_those_that_the_reader_prefers(looking: Looking) -> None:
@@ -88,16 +88,16 @@ def test_a_clause_is_found_by_its_link(looking: Looking) -> None:
 
 
 def shown(page: Page) -> set[str | None]:
-    """The places of the clauses that can be seen."""
-    every = page.locator("section.clause").all()
-    return {one.get_attribute("id") for one in every if one.is_visible()}
+    """Return the places of the clauses that can be seen."""
+    sections = page.locator("section.clause").all()
+    return {section.get_attribute("id") for section in sections if section.is_visible()}
 
 
 @pytest.mark.parametrize("script", [True, False])
 def test_clauses_are_filtered_by_verdict(script: bool, looking: Looking) -> None:
-    """In the list and below it, without a script as well."""
+    """It works in the list and below it, and without a script."""
     page = looking.at(html.render(typed(ONE)), java_script_enabled=script)
-    every = shown(page)
+    all_places = shown(page)
 
     page.get_by_label("pass").uncheck()
     page.get_by_label("not_applicable").uncheck()
@@ -105,15 +105,15 @@ def test_clauses_are_filtered_by_verdict(script: bool, looking: Looking) -> None
     page.get_by_label("pass").check()
     page.get_by_label("not_applicable").check()
 
-    assert every == {
+    assert all_places == {
         "clause-FR-001.accepts", "clause-FR-006.cap", "clause-FR-006.fills", "clause-FR-010.inspect"
     }  # fmt: skip
     assert few == {"clause-FR-006.cap", "clause-FR-006.fills"}
-    assert (links.count(), shown(page)) == (1, every)
+    assert (links.count(), shown(page)) == (1, all_places)
 
 
 def test_all_is_reached_by_keys_in_the_order_of_the_page(looking: Looking) -> None:
-    """With a ring that can be seen; the first key leads past the lists."""
+    """The focus ring is visible; the first key leads past the lists."""
     page = looking.at(html.render(typed(ONE)), viewport=NARROW)
 
     stops = []
@@ -148,7 +148,7 @@ def test_the_first_key_leads_to_the_clauses(looking: Looking) -> None:
 
 @pytest.mark.parametrize("key", ["Enter", "Space"])
 def test_what_is_folded_opens_by_key(key: str, looking: Looking) -> None:
-    """And closes again."""
+    """The same key closes it."""
     page = looking.at(html.render(typed(ONE)))
     folded = page.locator("article details details")
     folded.locator("summary").first.focus()
@@ -170,7 +170,7 @@ def test_of_forty_failures_the_first_is_unfolded(looking: Looking) -> None:
 
 
 def test_hostile_words_stay_words(looking: Looking) -> None:
-    """No script but ours, no element that a target named."""
+    """There is no script but ours, and no element that a target named."""
     page = looking.at(html.render(typed(BAD)))
 
     page.evaluate(TOO_WIDE)
@@ -180,7 +180,7 @@ def test_hostile_words_stay_words(looking: Looking) -> None:
 
 
 def test_the_request_is_copied(looking: Looking) -> None:
-    """All of it, to the letter."""
+    """The copy is complete and exact."""
     page = looking.at(html.render(typed(ONE)))
     page.context.grant_permissions(COPIED["permissions"])
     button, command = page.get_by_role("button"), page.locator("pre.command")
@@ -198,7 +198,7 @@ def test_the_request_is_copied(looking: Looking) -> None:
 def test_without_a_clipboard_the_request_is_selected(
     works: str, told: str, looking: Looking
 ) -> None:
-    """Where a page may not write there, as on plain HTTP."""
+    """It is so where a page may not write to the clipboard, as on plain HTTP."""
     page = looking.at(html.render(typed(ONE)))
     page.evaluate(NO_CLIPBOARD.replace("WORKS", works))
 
@@ -210,7 +210,7 @@ def test_without_a_clipboard_the_request_is_selected(
 
 
 def test_without_a_script_nothing_is_missing_but_the_button(looking: Looking) -> None:
-    """All words are there, and what is folded opens."""
+    """All words are there, and folded parts open."""
     page = looking.at(html.render(typed(WAIVED)), java_script_enabled=False)
 
     page.locator("summary", has_text="How to read this page").click()

@@ -1,4 +1,4 @@
-"""The request of a failure as a line for a shell: run there, it sends the very bytes."""
+"""The request of a failure as a shell command: it sends the exact bytes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import msgspec
 import pytest
-from page_runs import said
+from page_runs import message_of
 from told_runs import HOSTILE, Json
 
 from mcp_proxy_conformance.report.document import Message
@@ -21,7 +21,7 @@ from mcp_proxy_conformance.verdict.redaction import inert
 
 @dataclass(slots=True)
 class Heard:
-    """What came to a server on the loopback."""
+    """The requests that a server on the loopback received."""
 
     url: str
     bodies: list[bytes] = field(default_factory=list)
@@ -31,14 +31,14 @@ class Heard:
 
 @pytest.fixture(scope="module")
 def heard() -> Iterator[Heard]:
-    """A server that remembers all requests."""
+    """A server that records all requests."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             length = int(self.headers["Content-Length"])
-            found.bodies.append(self.rfile.read(length))
-            found.headers.append({name.lower(): value for name, value in self.headers.items()})
-            found.paths.append(self.path)
+            record.bodies.append(self.rfile.read(length))
+            record.headers.append({name.lower(): value for name, value in self.headers.items()})
+            record.paths.append(self.path)
             self.send_response(204)
             self.end_headers()
 
@@ -46,16 +46,16 @@ def heard() -> Iterator[Heard]:
             del words
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        found = Heard(f"http://127.0.0.1:{server.server_port}")
+        record = Heard(f"http://127.0.0.1:{server.server_port}")
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
-        yield found
+        yield record
         server.shutdown()
         thread.join()
 
 
 def run(line: str) -> None:
-    """Run a line as a reader would who pastes it into a shell."""
+    """Run a line as if pasted into a shell."""
     if shutil.which("curl") is None:
         pytest.skip("there is no curl; Debian's package is `curl`")
     done = subprocess.run(["sh", "-c", line], capture_output=True, check=False, timeout=30)
@@ -63,10 +63,10 @@ def run(line: str) -> None:
 
 
 def sent(heard: Heard, body: str, path: str = "/mcp", **headers: str) -> Message:
-    """A request of a report to that server."""
+    """Return a request of a report to that server."""
     own = {"Content-Type": "application/json", **headers}
-    told = said("sent", body) | {"peer": heard.url + path, "headers": own}
-    return msgspec.convert(told, Message)
+    document = message_of("sent", body) | {"peer": heard.url + path, "headers": own}
+    return msgspec.convert(document, Message)
 
 
 BODIES = {
@@ -92,7 +92,7 @@ BODIES = {
 
 @pytest.mark.parametrize("name", BODIES)
 def test_the_line_sends_the_bytes_of_the_body(name: str, heard: Heard) -> None:
-    """It is one line that is the same after it was made inert."""
+    """It is one line, and unchanged by making it inert."""
     line = curl(sent(heard, BODIES[name]))
 
     run(line)
@@ -103,30 +103,30 @@ def test_the_line_sends_the_bytes_of_the_body(name: str, heard: Heard) -> None:
 
 
 def test_headers_come_as_they_were(heard: Heard) -> None:
-    """Those that change an answer, whatever is in them; the empty one, too."""
+    """Headers that change an answer are sent exactly, also the empty one."""
     odd = """a'b "c" $(id) %s \\ @x"""
-    told = sent(heard, "{}", **{"Mcp-Session-Id": odd, "Accept": "", "Host": "other"})
+    request = sent(heard, "{}", **{"Mcp-Session-Id": odd, "Accept": "", "Host": "other"})
 
-    run(curl(told))
+    run(curl(request))
 
-    found = heard.headers[-1]
-    assert (found["mcp-session-id"], found["accept"]) == (odd, "")
-    assert found["content-type"] == "application/json"
-    assert found["host"] != "other"
+    received = heard.headers[-1]
+    assert (received["mcp-session-id"], received["accept"]) == (odd, "")
+    assert received["content-type"] == "application/json"
+    assert received["host"] != "other"
 
 
 @pytest.mark.parametrize(
     "path", ["/mcp", "/mcp?a=1&b=$(x)", "/m[1-3]c{p,q}", "/it's", "/mcp?q=%7B#part"]
 )
 def test_the_endpoint_is_taken_as_it_is(path: str, heard: Heard) -> None:
-    """No sign of the shell, and no pattern of curl's own."""
+    """Neither the shell nor curl expands anything in it."""
     run(curl(sent(heard, "{}", path)))
 
     assert heard.paths[-1] == path.partition("#")[0]
 
 
 def test_a_word_with_a_control_character_is_one_word() -> None:
-    """It is written in ASCII, and is the same in the end."""
+    """It is written in ASCII, and decodes to the same word."""
     text = "a\u202e b%s\x1b"
     line = f"printf %s {word(text)}"
 
@@ -138,5 +138,5 @@ def test_a_word_with_a_control_character_is_one_word() -> None:
 
 @pytest.mark.parametrize("lost", [{"cut": 7}, {"body": r'{"method":"\xff\xfe"}'}])
 def test_there_is_no_line_for_what_the_report_does_not_hold(lost: Json) -> None:
-    """The end of a long body, and bytes that are no text."""
-    assert curl(msgspec.convert(said("sent", "{}") | lost, Message)) == ""
+    """The report lacks the end of a long body, and bytes that are not text."""
+    assert curl(msgspec.convert(message_of("sent", "{}") | lost, Message)) == ""

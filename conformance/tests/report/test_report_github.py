@@ -1,4 +1,4 @@
-"""A run as annotations: one for each clause that convicts, and nothing else is a command."""
+"""A run as annotations: one per clause that convicts; no other text acts as a command."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STALE = {
 
 
 def test_a_broken_clause_is_an_error_with_its_sentence_and_both_sides() -> None:
-    """Titled by the clause; the advisory one beside it is not told."""
+    """It is titled by the clause; the advisory one beside it is left out."""
     [(level, properties, text)] = commands(github.render(typed(ONE)))
 
     assert (level, properties) == ("error", {"title": "FR-006.cap"})
@@ -33,7 +33,7 @@ def test_a_broken_clause_is_an_error_with_its_sentence_and_both_sides() -> None:
 
 
 def test_a_failure_stands_where_the_target_file_names_the_target() -> None:
-    """By the repository's name of that file."""
+    """The file has its name in the repository."""
     lines = {"kind": 2, "command": 5, "capabilities": 9}
     target = ONE["target"] | {"file": "mcp-proxy-conformance.toml", "lines": lines}
 
@@ -48,32 +48,32 @@ def test_a_failure_stands_where_the_target_file_names_the_target() -> None:
     ("exit_code", "level"), [(0, "notice"), (4, "warning"), (2, "error"), (3, "error")]
 )
 def test_a_run_without_a_broken_clause_is_told_by_its_headline(exit_code: int, level: str) -> None:
-    """What is only incomplete is no error."""
-    told = CLEAN | {"exit": exit_code, "headline": "a headline"}
+    """A run that is merely incomplete is not an error."""
+    document = CLEAN | {"exit": exit_code, "headline": "a headline"}
 
-    assert commands(github.render(typed(told))) == [(level, {"title": "a headline"}, "plain")]
+    assert commands(github.render(typed(document))) == [(level, {"title": "a headline"}, "plain")]
 
 
 def test_one_clause_is_told_once_however_many_results_break_it() -> None:
-    """By the first of them."""
+    """The annotation is that of the first result."""
     assert len(commands(github.render(typed(MANY)))) == 1
 
 
 def test_no_more_are_told_than_a_job_shows() -> None:
-    """Ten, of which the last says how many there are besides."""
+    """There are ten, and the last gives the number of the rest."""
     names = [f"FR-{number:03}.cap" for number in range(14)]
     results = [result("fail") | {"clauses": [name]} for name in names]
-    told = report(*results) | {"clauses": [clause(name, "F", "fail") for name in names]}
+    document = report(*results) | {"clauses": [clause(name, "F", "fail") for name in names]}
 
-    found = commands(github.render(typed(told)))
+    printed = commands(github.render(typed(document)))
 
-    assert [one["title"] for _, one, _ in found] == [*names[:9], "violated"]
-    assert found[9][2] == "5 more are in the report."
+    assert [properties["title"] for _, properties, _ in printed] == [*names[:9], "violated"]
+    assert printed[9][2] == "5 more are in the report."
 
 
 @pytest.mark.parametrize(("folder", "file"), [("", ""), (".", ""), ("a b", "a b/")])
 def test_a_stale_deviation_is_told_at_its_line(folder: str, file: str) -> None:
-    """In the file as the repository names it; one that is used is not told."""
+    """The file has its name in the repository; a used deviation is left out."""
     waivers = [STALE, STALE | {"state": "used"}]
 
     [(level, properties, text)] = commands(
@@ -90,16 +90,19 @@ def test_a_stale_deviation_is_told_at_its_line(folder: str, file: str) -> None:
 
 @pytest.mark.parametrize("exit_code", [2, 3, 70, 130])
 def test_a_stale_deviation_does_not_hide_how_the_run_ended(exit_code: int) -> None:
-    """What outranks it is told first."""
-    told = CLEAN | {"exit": exit_code, "headline": "a headline", "waivers": [STALE]}
+    """The graver outcome comes first."""
+    document = CLEAN | {"exit": exit_code, "headline": "a headline", "waivers": [STALE]}
 
-    found = commands(github.render(typed(told)))
+    printed = commands(github.render(typed(document)))
 
-    assert [one["title"] for _, one, _ in found] == ["a headline", "stale deviation"]
+    assert [properties["title"] for _, properties, _ in printed] == [
+        "a headline",
+        "stale deviation",
+    ]
 
 
 def test_hostile_words_are_one_command() -> None:
-    """Line breaks and percent signs of a target come out as they went in."""
+    """Line breaks and percent signs of a target survive the encoding."""
     [(level, _, text)] = commands(github.render(typed(BAD)))
 
     assert level == "error"
@@ -109,7 +112,7 @@ def test_hostile_words_are_one_command() -> None:
 
 @given(st.text(), st.text())
 def test_any_text_is_one_line_that_reads_as_what_it_was(text: str, title: str) -> None:
-    """In the message and in a property; only what is not inert differs."""
-    told = github.annotation("error", text, title=title)
+    """That holds for the message and a property; only active characters differ."""
+    line = github.annotation("error", text, title=title)
 
-    assert commands(f"{told}\n") == [("error", {"title": inert(title)}, inert(text))]
+    assert commands(f"{line}\n") == [("error", {"title": inert(title)}, inert(text))]

@@ -1,4 +1,4 @@
-"""A run as Markdown: what a target said stands in code alone, and the tables hold."""
+"""A run as Markdown: a target's words are in code only, and tables keep their form."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mcp_proxy_conformance.report import markdown
 
 
 def test_markdown_holds_what_a_target_said_in_code_alone() -> None:
-    """No link, image, mention, heading or HTML of a target is left when the code is taken out."""
+    """Without the code, no link, image, mention, heading or HTML of a target is left."""
     left = outside_code(markdown.render(typed(BAD)))
 
     assert re.findall(r"tick|fence|script|evil|javascript|@nobody|heading|~~~|127\.0", left) == []
@@ -25,7 +25,7 @@ def test_markdown_tables_keep_their_columns() -> None:
 
 
 def test_markdown_tells_a_failure_with_both_sides_and_how_to_see_it_again() -> None:
-    """Clause, sentence, observed, expected, and the command."""
+    """It has the clause, sentence, observed and expected values, and the command."""
     text = markdown.render(typed(ONE))
 
     assert "## fail: `test_cap[11]`" in text
@@ -35,7 +35,7 @@ def test_markdown_tells_a_failure_with_both_sides_and_how_to_see_it_again() -> N
 
 
 def test_markdown_of_many_failures_ends() -> None:
-    """Fifty are told, the rest are counted."""
+    """Fifty are shown, the rest are counted."""
     text = markdown.render(typed(MANY))
 
     assert text.count("\n## ") == 50

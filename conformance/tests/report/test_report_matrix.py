@@ -1,4 +1,4 @@
-"""Reports beside each other: which clauses they judge, where they differ, and why."""
+"""Reports side by side: the clauses they judge, and where and why they differ."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ REPORTS = [("a.json", CLEAN), ("b.json", ONE), ("c.json", OTHER)]
 def compare(tmp_path: Path, *reports: Json | bytes, more: tuple[str, ...] = ()) -> Result:
     """Run the command on these reports, in this process."""
     files = []
-    for number, one in enumerate(reports):
+    for number, document in enumerate(reports):
         file = tmp_path / f"{number}.json"
-        file.write_bytes(one if isinstance(one, bytes) else json.dumps(one).encode())
+        file.write_bytes(document if isinstance(document, bytes) else json.dumps(document).encode())
         files.append(str(file))
     return CliRunner().invoke(main, ["report", "--compare", *files, *more])
 
 
 def test_rows_are_the_clauses_of_all_profiles() -> None:
-    """In the order of the catalogue, unknown ones last; a clause that was not asked says so."""
-    told = matrix(several(REPORTS))
+    """They are in the order of the catalogue, unknown ones last; one not asked for says so."""
+    table = matrix(several(REPORTS))
 
-    words = {row.clause: [cell.word for cell in row.cells] for row in told.rows}
+    words = {row.clause: [cell.word for cell in row.cells] for row in table.rows}
     assert list(words.items()) == [
         ("FR-001.accepts", ["pass", "pass", "not asked"]),
         ("FR-006.cap", ["pass", "fail", "not asked"]),
@@ -46,22 +46,24 @@ def test_rows_are_the_clauses_of_all_profiles() -> None:
         ("FR-010.inspect", ["not_applicable", "not_applicable", "not asked"]),
         ("FR-000.gone", ["not asked", "not asked", "pass"]),
     ]
-    assert told.differing == 5
-    assert [row.cells[2].reason for row in told.rows][:2] == [
+    assert table.differing == 5
+    assert [row.cells[2].reason for row in table.rows][:2] == [
         "robustness@1 does not have it.",
         "It was left out of this run.",
     ]
 
 
 def test_equal_reports_do_not_differ() -> None:
-    """Whatever their verdicts are."""
+    """That holds whatever their verdicts are."""
     assert matrix(several([("a", MANY), ("b", MANY)])).differing == 0
 
 
 def test_a_cell_names_the_checks_that_are_not_settled() -> None:
-    """The first of them, and how many more there are."""
+    """The first are named, and the rest are counted."""
     (row,) = (
-        one for one in matrix(several([("a", MANY), ("b", ONE)])).rows if one.clause == "FR-006.cap"
+        candidate
+        for candidate in matrix(several([("a", MANY), ("b", ONE)])).rows
+        if candidate.clause == "FR-006.cap"
     )
 
     assert row.cells[1].checks == ("test_cap[11]",)
@@ -69,10 +71,10 @@ def test_a_cell_names_the_checks_that_are_not_settled() -> None:
 
 
 def test_markdown_is_a_table_and_its_reasons() -> None:
-    """To the letter."""
-    told = comparing.markdown(several(REPORTS[:2]))
+    """The text is exact."""
+    text = comparing.markdown(several(REPORTS[:2]))
 
-    assert told == (
+    assert text == (
         "# Implementations and clauses\n"
         "\n"
         "1. `command plain, wire handshake`, `discovery@1`: `conformant`, exit 0 (`a.json`)\n"
@@ -104,19 +106,19 @@ def test_markdown_is_a_table_and_its_reasons() -> None:
 
 
 def test_markdown_keeps_hostile_words_in_code() -> None:
-    """Names of files, too; the table keeps its columns."""
-    told = comparing.markdown(several([(HOSTILE, BAD), ("b", BAD)]))
+    """Names of files are in code, too; the table keeps its columns."""
+    text = comparing.markdown(several([(HOSTILE, BAD), ("b", BAD)]))
 
-    left = outside_code(told)
+    left = outside_code(text)
     assert "script" not in left
     assert "@nobody" not in left
-    rows = [line for line in told.split("\n") if line.startswith("|")]
+    rows = [line for line in text.split("\n") if line.startswith("|")]
     assert {row.replace("\\_", "_").count("|") for row in rows} == {5}
 
 
 @pytest.mark.parametrize("wanted", [(), ("--format", "html"), ("--format", "markdown")])
 def test_the_same_files_make_the_same_bytes(wanted: tuple[str, ...], tmp_path: Path) -> None:
-    """On standard output and in a file."""
+    """They are equal on standard output and in a file."""
     out = tmp_path / "told"
 
     first = compare(tmp_path, CLEAN, ONE, WAIVED, more=wanted)
@@ -159,7 +161,7 @@ def test_what_cannot_be_compared_is_refused_in_one_sentence(
     ],
 )
 def test_one_run_is_told_from_one_file(arguments: tuple[str, ...], words: str) -> None:
-    """In a format that is named."""
+    """The format has to be named."""
     done = CliRunner().invoke(main, ["report", *arguments])
 
     assert (done.exit_code, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
@@ -167,12 +169,12 @@ def test_one_run_is_told_from_one_file(arguments: tuple[str, ...], words: str) -
 
 
 def test_a_clause_of_a_stranger_has_a_place() -> None:
-    """Ids that cannot stand in a link, and the same id twice."""
-    odd = CLEAN | {"clauses": [clause(one, "F", "pass") for one in ("a b", "<i>", "x", "x")]}
+    """Some ids cannot be part of a link, and one occurs twice."""
+    odd = CLEAN | {"clauses": [clause(name, "F", "pass") for name in ("a b", "<i>", "x", "x")]}
     stranger = result("fail") | {"clauses": ["a b"]}
 
-    told = matrix(several([("a", odd | {"results": [stranger]}), ("b", LONG)]))
+    table = matrix(several([("a", odd | {"results": [stranger]}), ("b", LONG)]))
 
-    anchors = [row.anchor for row in told.rows]
+    anchors = [row.anchor for row in table.rows]
     assert len(set(anchors)) == len(anchors)
     assert all(anchor.isprintable() and " " not in anchor for anchor in anchors)

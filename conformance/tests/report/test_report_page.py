@@ -1,4 +1,4 @@
-"""A run as an HTML page: well-formed, complete in itself, and made of our elements alone."""
+"""A run as an HTML page: well-formed, self-contained, and made of our elements only."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from html import unescape
 from html.parser import HTMLParser
 
 import pytest
-from page_runs import DEVIATION, LONG, PAGES, WAIVED, said, told
+from page_runs import DEVIATION, LONG, PAGES, WAIVED, failing_report, message_of
 from told_runs import BAD, ONE, REPORTS, report, result, typed
 
 from mcp_proxy_conformance.report import html
@@ -51,7 +51,7 @@ class Page(HTMLParser):
         return " ".join("".join(self.texts).split())
 
     def values(self, attribute: str) -> list[str | None]:
-        """What an attribute is, wherever it stands."""
+        """Return every value of an attribute."""
         return [value for key, value in self.attributes if key == attribute]
 
 
@@ -61,7 +61,7 @@ OURS = {
     "nav", "ol", "p", "pre", "script", "section", "span", "strong", "style", "summary", "title",
     "ul",
 }  # fmt: skip
-"""The elements that the page is made of."""
+"""The elements of the page."""
 RUNS = REPORTS | PAGES
 
 
@@ -81,13 +81,13 @@ def test_html_is_well_formed_and_holds_our_elements_alone(name: str) -> None:
 
 @pytest.mark.parametrize("name", RUNS)
 def test_links_lead_to_places_that_are_there_once(name: str) -> None:
-    """Whatever the ids of clauses are; but for issues, which are links elsewhere."""
+    """That holds whatever the ids of clauses; links to issues lead elsewhere."""
     page = Page(html.render(typed(RUNS[name])))
 
     places = page.values("id")
-    inside = [one for one in page.values("href") if one != "https://issues.example/7"]
+    inside = [link for link in page.values("href") if link != "https://issues.example/7"]
     assert len(places) == len(set(places))
-    assert {f"#{one}" for one in places} >= set(inside)
+    assert {f"#{place}" for place in places} >= set(inside)
 
 
 def test_html_allows_its_own_style_and_script_alone() -> None:
@@ -105,7 +105,7 @@ def test_html_allows_its_own_style_and_script_alone() -> None:
 
 
 def test_html_tells_a_failure_with_all_that_it_rests_on() -> None:
-    """Sentence, source, ruling, both sides, messages in order, the request, how to see it again."""
+    """It has sentence, source, ruling, both sides, messages, request and reproducing command."""
     words = Page(html.render(typed(ONE))).words
 
     told_of = [
@@ -122,16 +122,18 @@ def test_html_tells_a_failure_with_all_that_it_rests_on() -> None:
         "mcp-proxy-conformance explain FR-006.cap",
     ]
     main = words.rindex("To be mended or settled")
-    places = [words.find(one, main) for one in told_of]
+    places = [words.find(text, main) for text in told_of]
     assert places == sorted(places)
     assert -1 not in places
 
 
 def test_the_differing_path_is_told_apart() -> None:
-    """A line that can be read in two ways is left as it is."""
+    """A line that can be read in two ways is left unchanged."""
     plain = 'at tools / 2 / status: expected "disabled_by_config", observed "disabled_by_user"'
     double = 'at a: expected "x, observed 1", observed "y"'
-    page = unescape(html.render(typed(told(said("received", "{}"), evidence=[plain, double]))))
+    page = unescape(
+        html.render(typed(failing_report(message_of("received", "{}"), evidence=[plain, double])))
+    )
 
     assert "<dt>where</dt><dd><mark><code>tools / 2 / status</code></mark></dd>" in page
     assert '<dt>expected</dt><dd><code>"disabled_by_config"</code></dd>' in page
@@ -139,12 +141,14 @@ def test_the_differing_path_is_told_apart() -> None:
 
 
 def test_the_message_that_holds_what_was_observed_is_marked() -> None:
-    """Also as JSON inside of JSON; its request is the one to copy."""
+    """JSON inside of JSON is searched too; its request is the one to copy."""
     inner = r'{"jsonrpc":"2.0","result":{"text":"{\"map\":\"ask the \\\"user\\\"\"}"}}'
-    first, second = said("sent", '{"id":1}'), said("sent", '{"id":2}')
+    first, second = message_of("sent", '{"id":1}'), message_of("sent", '{"id":2}')
     lines = ['at map: expected "none", observed "ask the \\"user\\""']
     page = unescape(
-        html.render(typed(told(first, said("received", inner), second, evidence=lines)))
+        html.render(
+            typed(failing_report(first, message_of("received", inner), second, evidence=lines))
+        )
     )
 
     assert "3 messages, in order; look at number 2 first: it holds what was observed" in page
@@ -153,10 +157,10 @@ def test_the_message_that_holds_what_was_observed_is_marked() -> None:
 
 
 def test_what_was_observed_is_shown_wherever_it_is_in_a_body() -> None:
-    """A little of what stands before it, and the rest after it."""
+    """A little of the body before it is shown, and the rest after it."""
     body = "x" * 9000 + "ask the user" + "y" * 9000
     lines = ['at map: expected "", observed "ask the user"']
-    page = html.render(typed(told(said("received", body), evidence=lines)))
+    page = html.render(typed(failing_report(message_of("received", body), evidence=lines)))
 
     assert f"<pre>… {'x' * 300}<mark>ask the user</mark>yyy" in page
     assert "The rest of the body is not on this page." in page
@@ -164,17 +168,17 @@ def test_what_was_observed_is_shown_wherever_it_is_in_a_body() -> None:
 
 def test_a_call_that_reached_an_upstream_is_told_with_its_way() -> None:
     """The edge behind the target has its own words."""
-    sent, reached = said("sent", "{}"), said("received", '{"call":1}', "upstream")
-    words = Page(html.render(typed(told(sent, reached, evidence=[])))).words
+    sent, reached = message_of("sent", "{}"), message_of("received", '{"call":1}', "upstream")
+    words = Page(html.render(typed(failing_report(sent, reached, evidence=[])))).words
 
     assert "2. target → upstream" in words
 
 
 def test_of_many_messages_the_guilty_and_the_last_are_shown() -> None:
     """The others are counted."""
-    many = [said("received", f'"word {number}"') for number in range(100)]
+    many = [message_of("received", f'"word {number}"') for number in range(100)]
     lines = ['at x: expected "", observed "word 7\\""']
-    words = Page(html.render(typed(told(*many, evidence=lines)))).words
+    words = Page(html.render(typed(failing_report(*many, evidence=lines)))).words
 
     assert "100 messages, in order; look at number 8 first" in words
     assert "8. target → suite" in words
@@ -183,7 +187,7 @@ def test_of_many_messages_the_guilty_and_the_last_are_shown() -> None:
 
 
 def test_a_waived_failure_is_told_with_its_deviation() -> None:
-    """Reason, place, issue and date; a stale one stands in the list of the file alone."""
+    """Reason, place, issue and date are given; a stale one is in the list of the file only."""
     page = Page(html.render(typed(WAIVED)))
 
     assert page.words.count("Eleven entries until the next major release.") == 3
@@ -196,11 +200,11 @@ def test_a_waived_failure_is_told_with_its_deviation() -> None:
     "issue", ["javascript:alert(1)", "//evil.invalid/", "", "data:text/html,x"]
 )
 def test_an_issue_is_a_link_only_where_it_leads_to_the_web(issue: str) -> None:
-    """Anything else is a text."""
+    """Any other issue is plain text."""
     bent = WAIVED | {"waivers": [DEVIATION | {"issue": issue}]}
     page = Page(html.render(typed(bent)))
 
-    assert all(str(one).startswith("#") for one in page.values("href"))
+    assert all(str(link).startswith("#") for link in page.values("href"))
 
 
 def test_html_shows_hostile_words_as_they_are() -> None:
@@ -212,9 +216,11 @@ def test_html_shows_hostile_words_as_they_are() -> None:
 
 
 def test_long_bodies_end() -> None:
-    """What is cut is said to be."""
+    """A cut body says that it is cut."""
     words = Page(
-        html.render(typed(told(said("sent", "b" * 5000), said("received", "short"))))
+        html.render(
+            typed(failing_report(message_of("sent", "b" * 5000), message_of("received", "short")))
+        )
     ).words
 
     assert words.count("The rest of the body is not on this page.") == 1

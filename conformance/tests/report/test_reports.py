@@ -1,4 +1,4 @@
-"""A run told again: the same bytes each time, and nothing that a target said is alive."""
+"""A run rendered from its report: the same bytes each time, and inert words of the target."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The report of one check on the reference."""
     out = tmp_path_factory.mktemp("real")
     command = [sys.executable, "-m", "mcp_proxy_conformance", "run", "reference"]
-    told = [*command, "--check", REAL, "--out", str(out)]
-    subprocess.run(told, capture_output=True, check=False, timeout=110, cwd=out)
+    words = [*command, "--check", REAL, "--out", str(out)]
+    subprocess.run(words, capture_output=True, check=False, timeout=110, cwd=out)
     return out / "report.json"
 
 
@@ -64,7 +64,7 @@ def test_the_reports_of_these_tests_are_valid(name: str) -> None:
 def test_a_real_run_is_told_again_with_the_same_bytes(
     wanted: str, real: Path, tmp_path: Path
 ) -> None:
-    """Standard output and --out get the same, each time."""
+    """Standard output and --out get the same bytes, each time."""
     out = tmp_path / "told"
 
     first, second = tell(real, wanted), tell(real, wanted, "--out", str(out))
@@ -77,7 +77,7 @@ def test_a_real_run_is_told_again_with_the_same_bytes(
 @pytest.mark.parametrize("wanted", FORMATS)
 @pytest.mark.parametrize("name", REPORTS)
 def test_every_report_is_told_without_active_characters(wanted: str, name: str) -> None:
-    """What steers a terminal or turns a line around is shown as its escape."""
+    """Characters that steer a terminal or reverse a line are shown as escapes."""
     text = FORMATS[wanted](typed(REPORTS[name]))
 
     assert re.findall("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u202e\ufffe]", text) == []
@@ -100,17 +100,17 @@ OBJECTS: dict[str, type[msgspec.Struct]] = {
     "waivers/items": Waiver,
     "shard": Part,
 }
-"""The objects of a report by their places in its schema."""
+"""The types of a report by their places in its schema."""
 
 
 @pytest.mark.parametrize("place", OBJECTS)
 def test_the_schema_describes_what_the_renderers_take(place: str) -> None:
-    """Each member, and none that there is not; times of results stand in `timing`."""
-    found = json.loads((schemas_dir() / "report.schema.json").read_text(encoding="utf-8"))
+    """It has each member, and no other; times of results are in `timing`."""
+    node = json.loads((schemas_dir() / "report.schema.json").read_text(encoding="utf-8"))
     for step in filter(None, place.split("/")):
-        found = found["properties"].get(step) if "properties" in found else found[step]
+        node = node["properties"].get(step) if "properties" in node else node[step]
 
-    assert {*found["properties"]} == {*OBJECTS[place].__struct_fields__} - (
+    assert {*node["properties"]} == {*OBJECTS[place].__struct_fields__} - (
         {"timing"} if place == "results/items" else set()
     )
 
@@ -153,7 +153,7 @@ def test_what_is_no_report_is_refused_in_one_sentence(
 
 
 def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
-    """Exit 2 and the place."""
+    """Exit 2; the sentence names the place."""
     path = tmp_path / "report.json"
     path.write_text(json.dumps(ONE), encoding="utf-8")
 
@@ -163,7 +163,7 @@ def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
 
 
 def test_a_clause_of_another_version_is_still_told() -> None:
-    """A report that cites what the catalogue does not know is rendered all the same."""
+    """A report that cites an unknown clause is rendered nevertheless."""
     stranger = result("fail") | {"clauses": ["FR-000.gone"]}
 
     texts = [tell_again(typed(report(stranger))) for tell_again in FORMATS.values()]
@@ -179,10 +179,10 @@ def test_a_clause_of_another_version_is_still_told() -> None:
     ],
 )  # fmt: skip
 def test_a_badge_is_green_of_conformant_runs_alone(code: int, color: str) -> None:
-    """Profile, headline and colour, and no member besides."""
-    told = json.loads(badge.render(typed(CLEAN | {"exit": code, "headline": "a headline"})))
+    """It has profile, headline and colour, and no other member."""
+    document = json.loads(badge.render(typed(CLEAN | {"exit": code, "headline": "a headline"})))
 
-    assert told == {
+    assert document == {
         "schemaVersion": 1,
         "label": "discovery@1",
         "message": "a headline",
@@ -191,8 +191,8 @@ def test_a_badge_is_green_of_conformant_runs_alone(code: int, color: str) -> Non
 
 
 def test_a_badge_is_one_short_line() -> None:
-    """Whatever the headline is."""
-    told = json.loads(badge.render(typed(CLEAN | {"headline": HOSTILE})))
+    """That holds for any headline."""
+    document = json.loads(badge.render(typed(CLEAN | {"headline": HOSTILE})))
 
-    assert len(told["message"]) <= 60
-    assert told["message"].isprintable()
+    assert len(document["message"]) <= 60
+    assert document["message"].isprintable()

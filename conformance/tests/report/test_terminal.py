@@ -1,4 +1,4 @@
-"""What a run prints, pinned; and that nothing a target says reaches the terminal alive."""
+"""The output of a run, pinned; and inert words of the target on a terminal."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ COLOUR = re.compile("\x1b\\[(?:0|1;31|33|36|32)m")
 
 
 def text(report: dict[str, object], detail: Detail = "usual", *, colour: bool = False) -> str:
-    """What a run prints that was started with `run reference`."""
+    """Return the output of a run that was started with `run reference`."""
     again = "run --check {}".format
     return render(typed(report), PATH, again=again, detail=detail, colour=colour)
 
 
 @pytest.mark.parametrize("name", ENDINGS)
 def test_the_text_of_a_report_is_as_pinned(name: str, snapshot: SnapshotAssertion) -> None:
-    """Failures by clause, what is open, the requirements, a last line that stands alone."""
+    """It has failures by clause, open clauses, requirements, and a last line that stands alone."""
     assert text(ENDINGS[name]) == snapshot
 
 
@@ -43,7 +43,7 @@ def test_the_text_of_a_report_is_as_pinned(name: str, snapshot: SnapshotAssertio
 def test_less_and_more_of_a_report_is_as_pinned(
     name: str, detail: Detail, snapshot: SnapshotAssertion
 ) -> None:
-    """Quiet is the failures and the last line; verbose is each check, world and advisory too."""
+    """Quiet prints failures and the last line; verbose also checks, worlds and advisory clauses."""
     assert text(ENDINGS[name], detail) == snapshot
 
 
@@ -57,7 +57,7 @@ def test_the_pinned_reports_are_valid(name: str) -> None:
 
 @pytest.mark.parametrize("told", [ONE, SEVERAL, FORTY, LENGTHY, BAD])
 def test_a_failure_takes_25_lines_at_most(told: dict[str, object]) -> None:
-    """Its clause, its evidence and the way to see it again; nothing is longer than that."""
+    """These hold its clause, its evidence and the command that reproduces it."""
     lines = text(told, "quiet").splitlines()
     ends = [number for number, line in enumerate(lines) if "Reproduce with: " in line]
 
@@ -67,47 +67,47 @@ def test_a_failure_takes_25_lines_at_most(told: dict[str, object]) -> None:
 
 
 def test_of_forty_failures_a_few_are_told_and_the_others_counted() -> None:
-    """The clause once, three of its failures, and how many more there are."""
-    told = text(FORTY, "quiet")
+    """The clause is printed once, with three of its failures and the number of the rest."""
+    output = text(FORTY, "quiet")
 
-    assert told.count("FAIL  FR-006.cap") == 1
-    assert told.count("Reproduce with: ") == 3
-    assert "checks and cases that fail: 40 of 43" in told
-    assert "and 37 more of FR-006.cap" in told
+    assert output.count("FAIL  FR-006.cap") == 1
+    assert output.count("Reproduce with: ") == 3
+    assert "checks and cases that fail: 40 of 43" in output
+    assert "and 37 more of FR-006.cap" in output
 
 
 def test_nothing_that_moves_a_terminal_is_printed() -> None:
     """Escape sequences and direction marks of a target are shown, not obeyed."""
     for detail in ("quiet", "usual", "verbose"):
-        told = text(BAD, detail, colour=True)
+        output = text(BAD, detail, colour=True)
 
-        assert inert(COLOUR.sub("", told)) == COLOUR.sub("", told)
+        assert inert(COLOUR.sub("", output)) == COLOUR.sub("", output)
 
 
 def test_a_target_cannot_write_a_line_of_ours() -> None:
-    """What it says stands behind spaces, whatever line breaks it holds; the last line is ours."""
+    """Its words are indented whatever line breaks they hold; the last line is ours."""
     forged = f"{HOSTILE}\nconformant: every clause passes\nFAIL  FR-001.accepts"
-    told = report(result("fail", text=forged), result("error", text=forged), text=forged)
+    document = report(result("fail", text=forged), result("error", text=forged), text=forged)
 
-    lines = text(told, "verbose").splitlines()
+    lines = text(document, "verbose").splitlines()
 
-    assert not [one for one in lines if one.startswith(("conformant", "FAIL  FR-001"))]
+    assert not [line for line in lines if line.startswith(("conformant", "FAIL  FR-001"))]
     assert lines[-1].startswith("violated: ")
 
 
 def test_colours_only_help() -> None:
-    """Without them the text is the same, and the verdict's word is there."""
-    for told in (ONE, OPEN, TIMED):
-        plain, coloured = text(told, "verbose"), text(told, "verbose", colour=True)
+    """Without them the text is the same, and has the verdict's word."""
+    for document in (ONE, OPEN, TIMED):
+        plain, coloured = text(document, "verbose"), text(document, "verbose", colour=True)
 
         assert COLOUR.sub("", coloured) == plain != coloured
 
 
 class Terminal(io.StringIO):
-    """A stream that says it is a terminal."""
+    """A stream that claims to be a terminal."""
 
     def isatty(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
 
@@ -129,12 +129,12 @@ class Terminal(io.StringIO):
 def test_colours_are_for_terminals(
     stream: io.StringIO, environment: dict[str, str], coloured: bool
 ) -> None:
-    """Any NO_COLOR that is not empty forbids them; FORCE_COLOR asks for them elsewhere."""
+    """A NO_COLOR that is not empty forbids them; FORCE_COLOR enables them elsewhere."""
     assert wanted(stream, environment) is coloured
 
 
 def test_what_is_open_comes_with_what_its_clause_says_is_observed() -> None:
-    """Where the result itself has no hint."""
+    """Its result has no hint of its own."""
     assert "explain FR-006.cap" in settling(["FR-006.cap"])
     assert settling([]) == "another run"
 
@@ -157,7 +157,7 @@ def test_control_characters_are_shown_as_escapes(raw: str, shown: str) -> None:
 
 
 def test_a_difference_names_its_path() -> None:
-    """Each differing place is told with what was expected and what was observed."""
+    """Each differing place has its expected and its observed value."""
     lines = difference("==", {"a": [1, None]}, {"a": [1, "x"]})
 
     assert lines == ['at a / 1: expected "x", observed null']
@@ -168,11 +168,13 @@ COMMANDS = ["::error::x", "  ::set-output name=a::b", "##[error]x", "a ##vso[tas
 
 @pytest.mark.parametrize("told", COMMANDS)
 def test_no_line_is_a_command_that_a_ci_obeys(told: str) -> None:
-    """Neither on a terminal nor in Markdown, which jobs print as well."""
+    """That holds for a terminal and for Markdown, which jobs print as well."""
     spoken = report(result("fail", text=told) | {"evidence": [told], "reason": told}, text=told)
 
     texts = [render(typed(spoken), Path("report.json")), markdown.render(typed(spoken))]
 
     lines = [line.strip() for text in texts for line in text.splitlines()]
-    assert [one for one in lines if one.startswith("::") or "##[" in one or "##vso[" in one] == []
+    assert [
+        line for line in lines if line.startswith("::") or "##[" in line or "##vso[" in line
+    ] == []
     assert disarmed("a::b, #[1], ###") == "a::b, #[1], ###"

@@ -1,4 +1,4 @@
-"""The builtin loaders: their listing, the program around them, their environments, what they do."""
+"""The builtin loaders: their listing, the program around them, their environments and outcomes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ BESIDE = ({"server_id": "well"}, {"server_id": "ill", "url": "http://127.0.0.1:1
 
 
 def answers(tmp_path: Path, way: str, *lines: bytes, script: str = SCRIPT) -> list[Any]:
-    """What the program around that script answers to these lines."""
+    """Return the answers of the program around that script to these lines."""
     place = tmp_path / "script.py"
     place.write_text(script, encoding="utf-8")
     words = [sys.executable, "-I", str(environments.SCRIPTS / "answering.py"), str(place), way]
@@ -54,20 +54,20 @@ def answers(tmp_path: Path, way: str, *lines: bytes, script: str = SCRIPT) -> li
 
 
 def request(number: int) -> bytes:
-    """A load of a server that loads and one that fails."""
+    """Return a load of a server that loads and one that fails."""
     return json.dumps({"id": number, "op": "load", "servers": BESIDE}).encode()
 
 
 @pytest.mark.parametrize(("way", "error"), [("every", "KeyError"), ("one", "nobody there")])
 def test_each_server_has_its_outcome(tmp_path: Path, way: str, error: str) -> None:
-    """Line after line; what the library prints is in no answer."""
-    told = answers(tmp_path, way, request(1), request(2))
+    """It is so line after line; the library's own output is in no answer."""
+    lines = answers(tmp_path, way, request(1), request(2))
 
     well = {"server_id": "well", "status": "available", "tools": ["a"]}
     ill = {"server_id": "ill", "status": "permanent", "tools": []}
     outcomes = [well | {"error": None, "attempts": None}, ill | {"error": error, "attempts": None}]
     ok = {"outcomes": outcomes, "warnings": {}}
-    assert told == [{"id": 1, "ok": ok}, {"id": 2, "ok": ok}]
+    assert lines == [{"id": 1, "ok": ok}, {"id": 2, "ok": ok}]
 
 
 LEAVES = """
@@ -90,20 +90,20 @@ tasks = []
 
 
 def test_a_task_that_a_library_leaves_behind_holds_up_no_load(tmp_path: Path) -> None:
-    """Though it cannot be cancelled."""
-    told = answers(tmp_path, "every", request(1), request(2), script=LEAVES)
+    """That holds even if the task cannot be cancelled."""
+    loads = answers(tmp_path, "every", request(1), request(2), script=LEAVES)
 
-    assert [[one["status"] for one in load["ok"]["outcomes"]] for load in told] == [
+    assert [[outcome["status"] for outcome in load["ok"]["outcomes"]] for load in loads] == [
         ["available", "available"],
         ["available", "available"],
     ]
 
 
 def test_what_is_no_load_is_answered_with_an_error(tmp_path: Path) -> None:
-    """And the next line is read."""
-    told = answers(tmp_path, "one", b"nonsense", b"[]", b'{"id":3,"op":"stop"}', request(4))
+    """The next line is read."""
+    lines = answers(tmp_path, "one", b"nonsense", b"[]", b'{"id":3,"op":"stop"}', request(4))
 
-    assert [(one["id"], "error" in one) for one in told] == [
+    assert [(line["id"], "error" in line) for line in lines] == [
         (None, True),
         (None, True),
         (3, True),
@@ -112,16 +112,16 @@ def test_what_is_no_load_is_answered_with_an_error(tmp_path: Path) -> None:
 
 
 def test_an_unknown_builtin_is_told_with_those_there_are() -> None:
-    """The repair is in the sentence."""
+    """The sentence holds the repair."""
     with pytest.raises(UnknownBuiltin, match=r"no builtin loader 'llama'; there are langchain, "):
         builtin("llama")
 
 
 def test_every_builtin_can_be_found_and_has_a_script() -> None:
-    """By its name, in the order of the names; its script defines the way it is driven."""
-    names = [one.name for one in builtins()]
-    scripts = [(environments.SCRIPTS / one.script).read_text("utf-8") for one in builtins()]
-    defined = [f"async def {one.way}(" for one in builtins()]
+    """It has its name, in the order of names; its script defines the way it is driven."""
+    names = [entry.name for entry in builtins()]
+    scripts = [(environments.SCRIPTS / entry.script).read_text("utf-8") for entry in builtins()]
+    defined = [f"async def {entry.way}(" for entry in builtins()]
 
     assert names == sorted(set(names))
     assert [builtin(name) for name in names] == list(builtins())
@@ -129,7 +129,7 @@ def test_every_builtin_can_be_found_and_has_a_script() -> None:
 
 
 def made(tmp_path: Path, requirement: str) -> Builtin:
-    """A builtin of another requirement."""
+    """Return a builtin of another requirement."""
     return Builtin(
         name="own",
         package="own",
@@ -142,13 +142,13 @@ def made(tmp_path: Path, requirement: str) -> Builtin:
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache folder of the test's own."""
+    """A cache folder for one test."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path / "cache" / "mcp-proxy-conformance" / "loaders"
 
 
 def test_a_failed_install_is_one_sentence_and_leaves_nothing(tmp_path: Path, cache: Path) -> None:
-    """With what was asked for and why it failed."""
+    """It names the requirement and the reason."""
     missing = made(tmp_path, f"own @ file://{tmp_path}/nowhere")
 
     with pytest.raises(NotInstalled, match=r"^no environment for own @ file.*; it needs") as caught:
@@ -159,7 +159,7 @@ def test_a_failed_install_is_one_sentence_and_leaves_nothing(tmp_path: Path, cac
 
 
 def test_a_cache_that_cannot_be_made_is_one_sentence(tmp_path: Path, cache: Path) -> None:
-    """Not a traceback."""
+    """There is no traceback."""
     cache.parent.parent.write_text("a file", encoding="utf-8")
 
     with pytest.raises(NotInstalled, match="Not a directory"):
@@ -169,7 +169,7 @@ def test_a_cache_that_cannot_be_made_is_one_sentence(tmp_path: Path, cache: Path
 def test_two_at_once_make_one_environment(
     tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The later one's is dropped; both get the same command, and a third makes none."""
+    """The later one is dropped; both get the same command, and a third makes none."""
     both, began = threading.Barrier(2), []
 
     def make(folder: Path, requirement: str) -> None:
@@ -179,20 +179,20 @@ def test_two_at_once_make_one_environment(
         both.wait(20)
 
     monkeypatch.setattr(environments, "_make", make)
-    own, found = made(tmp_path, "own[x]>=1"), list[tuple[str, ...]]()
-    pair = [threading.Thread(target=lambda: found.append(command(own))) for _ in range(2)]
-    for one in pair:
-        one.start()
-    for one in pair:
-        one.join(30)
+    own, commands = made(tmp_path, "own[x]>=1"), list[tuple[str, ...]]()
+    pair = [threading.Thread(target=lambda: commands.append(command(own))) for _ in range(2)]
+    for thread in pair:
+        thread.start()
+    for thread in pair:
+        thread.join(30)
 
-    assert found == [command(own)] * 2
+    assert commands == [command(own)] * 2
     assert began == ["own[x]>=1"] * 2
-    assert [one.name.partition("-")[0] for one in cache.iterdir()] == ["own"]
+    assert [path.name.partition("-")[0] for path in cache.iterdir()] == ["own"]
 
 
 def test_a_relative_cache_folder_is_not_heeded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As the convention for these folders says."""
+    """The convention for these folders requires it."""
     monkeypatch.setenv("XDG_CACHE_HOME", "here")
 
     assert environments.cache_folder() == Path.home() / ".cache" / "mcp-proxy-conformance"
@@ -209,22 +209,22 @@ def healthy() -> Iterator[UpstreamServer]:
 def loaded(
     tmp_path: Path, name: str, *servers: Mapping[str, Any]
 ) -> dict[str, tuple[str, tuple[str, ...], bool]]:
-    """Status, tools and whether there is an error, by server; after an empty load to warm up."""
+    """Return status, tools and whether there is an error, by server; an empty load comes first."""
     loader = LoaderProgram(command(builtin(name)), tmp_path)
     try:
         empty = loader.load([], max_attempts=1, base_backoff_s=0.05, deadline_s=60)
-        told = loader.load(servers, max_attempts=2, base_backoff_s=0.05, deadline_s=30).told
+        answer = loader.load(servers, max_attempts=2, base_backoff_s=0.05, deadline_s=30).told
     finally:
         loader.stop()
     assert empty.told.outcomes == ()
     return {
-        one.server_id: (one.status, tuple(one.tools), one.error is not None)
-        for one in told.outcomes
+        outcome.server_id: (outcome.status, tuple(outcome.tools), outcome.error is not None)
+        for outcome in answer.outcomes
     }
 
 
 def at(server_id: str, url: str) -> dict[str, Any]:
-    """A server over HTTP."""
+    """Return a server over HTTP."""
     own = {"transport": "streamable-http", "headers": {"X-Own": "yes"}, "timeout_s": 5.0}
     return {"server_id": server_id, "url": url, **own}
 
@@ -232,7 +232,7 @@ def at(server_id: str, url: str) -> dict[str, Any]:
 WELL = ("available", ("add", "healthy_sub"), False)
 ILL = ("permanent", (), True)
 ALL_OR_NOTHING = ("langchain", "pydantic-ai")
-NAMES = [one.name for one in builtins()]
+NAMES = [entry.name for entry in builtins()]
 
 
 @installs
@@ -241,7 +241,7 @@ NAMES = [one.name for one in builtins()]
 def test_a_builtin_loads_over_http_and_stdio(
     tmp_path: Path, healthy: UpstreamServer, name: str
 ) -> None:
-    """Each server's tools under the server's own id and the tools' own names."""
+    """Each server has its tools, under the server's own id and the tools' own names."""
     program, *arguments = healthy.command
     child = {"server_id": "healthy_child", "command": program, "args": arguments, "env": {}}
 
@@ -258,12 +258,12 @@ def test_a_builtin_loads_over_http_and_stdio(
 def test_a_builtin_tells_of_a_closed_port_and_a_404(
     tmp_path: Path, healthy: UpstreamServer, name: str
 ) -> None:
-    """All servers have an outcome; where the library gives all tools or none, nobody has tools."""
+    """All servers have an outcome; if the library gives all tools or none, no server has tools."""
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         closed = at("closed", f"http://127.0.0.1:{bound.getsockname()[1]}/mcp")
         lost = at("lost", f"http://127.0.0.1:{healthy.port}/elsewhere")
-        found = loaded(tmp_path, name, closed, at("healthy", healthy.url), lost)
+        outcomes = loaded(tmp_path, name, closed, at("healthy", healthy.url), lost)
 
     well = ILL if name in ALL_OR_NOTHING else WELL
-    assert found == {"closed": ILL, "healthy": well, "lost": ILL}
+    assert outcomes == {"closed": ILL, "healthy": well, "lost": ILL}

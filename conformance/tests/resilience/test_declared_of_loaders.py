@@ -1,4 +1,4 @@
-"""What a loader declares, and what it tells in two loads: loaders changed in one way each."""
+"""Declarations of a loader, and its answers in two loads: loaders changed in one way each."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DENIAL = 403
 
 @contextmanager
 def loading(changed: ChangedLoad, folder: Path, **declared: Any) -> Iterator[LoadBench]:
-    """A bench of that loader, with what it declares besides its capabilities."""
+    """Yield a bench of that loader, with its declarations besides its capabilities."""
     target = embedded_target(changed, **declared)
     loads = Loads(target.loader, folder)
     try:
@@ -38,18 +38,18 @@ def loading(changed: ChangedLoad, folder: Path, **declared: Any) -> Iterator[Loa
 
 
 def differing(bench: LoadBench, case: str) -> list[str]:
-    """The paths of a case at which the loader does what is not allowed."""
-    return [one.path for one in bench.judged(CASES[case]).findings]
+    """Return the paths of a case at which the loader deviates from the allowed outcomes."""
+    return [finding.path for finding in bench.judged(CASES[case]).findings]
 
 
 def prefixed(before: str) -> ChangedLoad:
-    """A loader that puts this before each tool, with the server's id in its place."""
+    """Return a loader that prefixes each tool, with the server's id filled in."""
 
-    def tell(told: dict[str, Any], _: dict[str, Any]) -> dict[str, Any]:
-        for one in told["outcomes"]:
-            own = before.replace("{server_id}", one["server_id"].replace("-", "_"))
-            one["tools"] = [own + name for name in one["tools"]]
-        return told
+    def tell(answer: dict[str, Any], _: dict[str, Any]) -> dict[str, Any]:
+        for outcome in answer["outcomes"]:
+            own = before.replace("{server_id}", outcome["server_id"].replace("-", "_"))
+            outcome["tools"] = [own + name for name in outcome["tools"]]
+        return answer
 
     return ChangedLoad(id="prefixed", text="It gives tools a prefix.", tell=tell)
 
@@ -69,11 +69,11 @@ def prefixed(before: str) -> ChangedLoad:
 def test_only_the_declared_prefix_is_taken_off(
     before: str, declared: str, wrong: list[str], tmp_path: Path
 ) -> None:
-    """Another one is another tool (O3.own-tools)."""
+    """A tool with another prefix is another tool (O3.own-tools)."""
     with loading(prefixed(before), tmp_path, tool_prefix=declared) as bench:
-        found = differing(bench, "outcome-several-tools")
+        differing_paths = differing(bench, "outcome-several-tools")
 
-    assert found == [f"tools of {name} that it did not list" for name in wrong]
+    assert differing_paths == [f"tools of {name} that it did not list" for name in wrong]
 
 
 @pytest.mark.parametrize(
@@ -91,12 +91,12 @@ def test_only_the_declared_prefix_is_taken_off(
 def test_a_listed_name_that_begins_like_the_prefix_is_no_other(
     told: list[str], prefix: str, own: bool
 ) -> None:
-    """The server lists `add` and `a_add`; ids are often written without what is unfit for names."""
+    """The server lists `add` and `a_add`; ids are often written without unfit characters."""
     assert are_tools_of("Größe 1", told, ["add", "a_add"], prefix) is own
 
 
 def hears(signal: Signal, _: Connection, __: int) -> Signal:
-    """A denial whose body holds the signature is a timeout."""
+    """Read a denial whose body holds the signature as a timeout."""
     held = SIGNATURE.lower().encode() in signal.body.lower()
     return Signal("authz_timeout", signal.code, body=signal.body) if held else signal
 
@@ -108,19 +108,19 @@ AS_IT_IS = ChangedLoad(id="as-it-is", text="It is the reference's own.")
 @pytest.mark.parametrize(
     ("changed", "wrong"),
     [(HEARS, []), (AS_IT_IS, [f"status of alpha under {SIGNATURE!r}"])],
-    ids=lambda one: one.id if isinstance(one, ChangedLoad) else "",
+    ids=lambda value: value.id if isinstance(value, ChangedLoad) else "",
 )
 def test_each_declared_signature_is_served(
     changed: ChangedLoad, wrong: list[str], tmp_path: Path
 ) -> None:
-    """A loader that does not know its own is convicted; one it does know says nothing of it."""
+    """A loader that does not know its own is convicted; one that it knows adds no finding."""
     declared = ("ext_authz timeout", SIGNATURE)
     with loading(changed, tmp_path, timeout_signatures=declared) as bench:
         assert differing(bench, "authorization-declared") == wrong
 
 
 def test_without_a_declared_signature_there_is_nothing_to_ask(tmp_path: Path) -> None:
-    """Nor where a declared one stands in the body of what would be a denial."""
+    """Nor is there if a declared one is in the body of what would be a denial."""
     with loading(AS_IT_IS, tmp_path) as bench, pytest.raises(NotApplicable, match="no signature"):
         bench.judged(CASES["authorization-declared"])
     body = CASES["denied-forbidden-policy"].given.servers[0].script[0].body or ""
@@ -132,15 +132,15 @@ def test_without_a_declared_signature_there_is_nothing_to_ask(tmp_path: Path) ->
 
 
 def by_turns() -> Any:
-    """Answers that call the failed permanent and transient in turn."""
+    """Return an answer decision that calls the failed permanent and transient in turn."""
     turn = count()
 
-    def tell(told: dict[str, Any], _: dict[str, Any]) -> dict[str, Any]:
+    def tell(answer: dict[str, Any], _: dict[str, Any]) -> dict[str, Any]:
         word = ("permanent", "transient")[next(turn) % 2]
-        for one in told["outcomes"]:
-            if one["status"] != "available" and not one["server_id"].startswith("control"):
-                one["status"] = word
-        return told
+        for outcome in answer["outcomes"]:
+            if outcome["status"] != "available" and not outcome["server_id"].startswith("control"):
+                outcome["status"] = word
+        return answer
 
     return tell
 
@@ -149,7 +149,7 @@ def by_turns() -> Any:
     "case", ["unnamed-html", "unnamed-429", "unnamed-rpc-error", "unnamed-stdio-exits"]
 )
 def test_a_class_that_changes_between_two_loads_is_seen(case: str, tmp_path: Path) -> None:
-    """Each of the two is allowed, the change is not."""
+    """Each of the two classes is allowed, the change is not."""
     turning = ChangedLoad(id="by-turns", text="It changes its mind.", tell=by_turns())
 
     with loading(turning, tmp_path) as bench:
@@ -160,11 +160,11 @@ def test_a_class_that_changes_between_two_loads_is_seen(case: str, tmp_path: Pat
 
 @pytest.mark.parametrize("case", ["denied-beside-reset", "denied-beside-close"])
 def test_a_denial_before_a_cut_is_read(case: str, tmp_path: Path) -> None:
-    """The reference reads it; a loader that takes the cut for the signal is told."""
+    """The reference reads it; a loader that takes the cut for the signal is convicted."""
     cut = ChangedLoad(
         id="cut",
         text="What ends is transient.",
-        change={"heard": lambda one, *_: Signal("reset") if one.code == DENIAL else one},
+        change={"heard": lambda signal, *_: Signal("reset") if signal.code == DENIAL else signal},
     )
 
     with loading(AS_IT_IS, tmp_path) as bench:

@@ -1,4 +1,4 @@
-"""What the laws rest on: generated loads, the walk of a script, and whom a breach is laid to."""
+"""The basis of laws: generated loads, the walk of a script, and the blame for a breach."""
 
 from __future__ import annotations
 
@@ -28,39 +28,43 @@ Told = dict[str, Any]
 
 
 def test_another_seed_is_another_list_of_loads() -> None:
-    """And the same seed the same one; more examples begin with the same tours."""
-    ids = [[one.id for one in generated(10, seed, Reads())] for seed in (0, 0, 1)]
+    """The same seed gives the same one; more examples begin with the same tours."""
+    ids = [[case.id for case in generated(10, seed, Reads())] for seed in (0, 0, 1)]
 
     assert ids[0] == ids[1] != ids[2]
     assert ids[0][:2] == ids[2][:2]
 
 
 def test_what_the_walk_forbids_is_blamed_and_nothing_else_is() -> None:
-    """Up to the second attempt, where every attempt is one that the source has a word for."""
+    """That holds up to the second attempt, if the source has a word for every attempt."""
     for case in generated(300, 3, Reads()):
         most = min(case.given.max_attempts, 2)
         for server in case.given.servers:
-            firm = not any(is_open(one) or one.on == NOTIFICATION for one in server.script)
+            firm = not any(
+                is_open(behaviour) or behaviour.on == NOTIFICATION for behaviour in server.script
+            )
             allowed = walk(server, most)
             if server.script[0].do == "malformed":
                 continue
-            for status, seen in product(WORDS, range(1, most + 2)):
-                blame = blamed(server, most, status, seen, Reads())
-                is_allowed = (status, seen) in allowed.ends
+            for status, attempts in product(WORDS, range(1, most + 2)):
+                blame = blamed(server, most, status, attempts, Reads())
+                is_allowed = (status, attempts) in allowed.ends
 
                 assert not (is_allowed and blame)
                 assert not (firm and allowed.counted and not is_allowed and not blame)
 
 
-LATE, FURTHER = (Blame("attempts", one) for one in (("R4.stops",), ("D1.once", "R4.stops")))
+LATE, FURTHER = (
+    Blame("attempts", clause_ids) for clause_ids in (("R4.stops",), ("D1.once", "R4.stops"))
+)
 NOT_FOUND = Blame("status", ("P3.not-found",))
 
 
 def script(*words: str) -> tuple[Behaviour, ...]:
-    """A script in short: codes, and words of their own."""
+    """Return a script from codes and words."""
     return tuple(
-        Behaviour(do="status", code=int(one)) if one.isdecimal() else Behaviour(do=one)  # type: ignore[arg-type]
-        for one in words
+        Behaviour(do="status", code=int(word)) if word.isdecimal() else Behaviour(do=word)  # type: ignore[arg-type]
+        for word in words
     )
 
 
@@ -85,12 +89,12 @@ def script(*words: str) -> tuple[Behaviour, ...]:
         (("silence", "503", "503", "503"), 4, {("transient", n) for n in (2, 3, 4)}),
         (("set_cookie", "404"), 3, {("available", 1)}),
     ],
-    ids=lambda one: "-".join(one) if isinstance(one, tuple) else "",
+    ids=lambda value: "-".join(value) if isinstance(value, tuple) else "",
 )
 def test_the_walk_ends_where_the_source_does(
     words: tuple[str, ...], most: int, ends: set[tuple[str, int]]
 ) -> None:
-    """Sequences walked by hand: on after what may pass, an end at all else, a bound."""
+    """Sequences walked by hand: on after a transient failure, an end at all else, a bound."""
     server = Server(server_id="alpha", tools=("add",), script=script(*words))
 
     assert walk(server, most).ends == ends
@@ -120,19 +124,19 @@ def test_the_walk_ends_where_the_source_does(
         (("503", "html"), "available", 2, []),
         (("429", "healthy"), "transient", 2, []),
     ],
-    ids=lambda one: "-".join(one) if isinstance(one, tuple) else "",
+    ids=lambda value: "-".join(value) if isinstance(value, tuple) else "",
 )
 def test_the_blame_is_laid_on_the_clause(
     words: tuple[str, ...], status: str, seen: int, blame: list[Blame]
 ) -> None:
-    """Of four attempts; what only advises is no blame."""
+    """There are four attempts; an advisory clause gets no blame."""
     server = Server(server_id="alpha", tools=("add",), script=script(*words))
 
     assert blamed(server, 4, status, seen, Reads()) == tuple(blame)
 
 
 def test_hundreds_of_servers_are_loaded_in_bounded_time_and_space() -> None:
-    """The benchmark's own word, of two rounds: what happens once may be a busy machine's."""
+    """The benchmark passes in one of two rounds: a busy machine may spoil a single one."""
     program = Path(__file__).parents[2] / "benchmarks" / "many_servers.py"
 
     done = subprocess.run(
@@ -148,12 +152,14 @@ def test_hundreds_of_servers_are_loaded_in_bounded_time_and_space() -> None:
 
 
 def test_at_most_two_servers_of_a_load_are_waited_for() -> None:
-    """A loader that loads them one after another ends in time too."""
+    """A loader that loads them in sequence ends in time too."""
     silent = [script("silence")] * 8
 
     case = a_load(silent, 4, Reads())
 
-    assert [one.script[0].do for one in case.given.servers] == ["silence"] * 2 + ["healthy"] * 6
+    assert [server.script[0].do for server in case.given.servers] == ["silence"] * 2 + [
+        "healthy"
+    ] * 6
 
 
 @pytest.mark.parametrize(
@@ -166,7 +172,7 @@ def test_at_most_two_servers_of_a_load_are_waited_for() -> None:
 def test_a_case_of_ones_own_that_cannot_be_used_is_told(
     text: str | None, said: str, tmp_path: Path
 ) -> None:
-    """With the repair; exit 2."""
+    """The sentence has the repair; exit 2."""
     path = tmp_path / "own.json"
     if text is not None:
         path.write_text(text, encoding="utf-8")

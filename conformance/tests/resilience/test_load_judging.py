@@ -1,4 +1,4 @@
-"""How loads are judged: what shows a secret, what a pass rests on, when a failure counts."""
+"""Judgement of loads: traces of secrets, the basis of a pass, and when a failure counts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BASIC = base64.b64encode(f"crane:{HELD}".encode()).decode()
 
 
 def line(error: str) -> bytes:
-    """An answer with that error."""
+    """Return an answer with that error."""
     return json.dumps({"id": 1, "ok": {"outcomes": [{"error": error}]}}).encode()
 
 
@@ -45,39 +45,39 @@ def test_a_secret_is_found_however_it_is_spelled(secret: str, error: str) -> Non
 
 
 def test_no_secret_is_found_where_none_is() -> None:
-    """Neither in a part of it nor in nothing."""
+    """Neither a part of it nor the empty text is found."""
     assert not shows(HELD, line(f"the password {HELD[:8]}… was not taken"))
     assert not shows(HELD, b"")
 
 
 def verdicts(place: Path, change: Any, clause: str, *, confirm: bool) -> set[str]:
-    """What the checks of a clause say of a changed loader."""
-    given = trial(
+    """Return the verdicts of a clause's checks on a changed loader."""
+    changed_trial = trial(
         embedded_target(change, patience=0.2),
         profile="resilience",
         selection=Selection(clauses=frozenset({clause})),
         confirm=confirm,
     )
-    return {one["verdict"] for one in tried(given, place).every}
+    return {result["verdict"] for result in tried(changed_trial, place).every}
 
 
 class Lapse:
-    """A loader whose first load of all is a failure."""
+    """A loader whose very first load is a failure."""
 
     def __init__(self) -> None:
         self.loads = 0
 
-    def __call__(self, told: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
-        """Once, an outcome is missing."""
-        self.loads += bool(asked["servers"])
-        return told | {"outcomes": told["outcomes"][:-1]} if self.loads == 1 else told
+    def __call__(self, answer: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:
+        """Leave out an outcome once."""
+        self.loads += bool(request["servers"])
+        return answer | {"outcomes": answer["outcomes"][:-1]} if self.loads == 1 else answer
 
 
 @pytest.mark.parametrize(("confirm", "verdict"), [(True, "inconclusive"), (False, "fail")])
 def test_a_lapse_that_does_not_come_again_is_no_failure(
     tmp_path: Path, verdict: str, *, confirm: bool
 ) -> None:
-    """A second load is asked for where failures are confirmed."""
+    """If failures are confirmed, a second load is made."""
     once = ChangedLoad(id="once", text="It lapses once.", tell=Lapse())
 
     assert verdict in verdicts(tmp_path, once, "O1.one-each", confirm=confirm)
@@ -85,16 +85,16 @@ def test_a_lapse_that_does_not_come_again_is_no_failure(
 
 @pytest.mark.parametrize(("confirm", "verdict"), [(True, "fail"), (False, "fail")])
 def test_a_lasting_failure_counts(tmp_path: Path, verdict: str, *, confirm: bool) -> None:
-    """Whether it is confirmed or not."""
-    fault = next(one for one in load_mutants() if one.id == "501-is-permanent")
+    """It counts whether it is confirmed or not."""
+    fault = next(mutant for mutant in load_mutants() if mutant.id == "501-is-permanent")
 
     assert verdict in verdicts(tmp_path, fault, "T3.server-error", confirm=confirm)
 
 
 def test_a_loader_that_warns_of_nobody_settles_nothing(tmp_path: Path) -> None:
-    """Lines that are not there cannot differ."""
+    """Missing lines cannot differ."""
     silent = ChangedLoad(
-        id="silent", text="It never warns.", tell=lambda told, _: told | {"warnings": {}}
+        id="silent", text="It never warns.", tell=lambda answer, _: answer | {"warnings": {}}
     )
 
     assert verdicts(tmp_path, silent, "W1.lines", confirm=False) == {"inconclusive"}

@@ -1,4 +1,4 @@
-"""The loader page and its schemas: every example line and outcome, and lines that are none."""
+"""The loader page and its schemas: every example line and outcome, and invalid lines."""
 
 from __future__ import annotations
 
@@ -23,41 +23,45 @@ def validator(name: str) -> Draft202012Validator:
 
 
 def lines(arrow: str) -> list[dict[str, Any]]:
-    """The example lines of the page in one direction."""
+    """Return the example lines of the page in one direction."""
     page = (schemas_dir() / "LOADER.md").read_text(encoding="utf-8")
     return [json.loads(line) for way, line in LINE.findall(page) if way == arrow]
 
 
 @pytest.mark.parametrize("line", lines("→") + lines("←"), ids=lambda line: str(line["id"]))
 def test_every_line_of_the_page_keeps_to_the_schema(line: dict[str, Any]) -> None:
-    """Requests and answers of the documentation, as they stand there."""
-    told = [error.message for error in validator("loader-protocol").iter_errors(line)]
+    """The lines are the requests and answers of the documentation, unchanged."""
+    errors = [error.message for error in validator("loader-protocol").iter_errors(line)]
 
-    assert told == []
+    assert errors == []
 
 
 def test_each_answer_of_the_page_is_to_the_request_before_it() -> None:
-    """With an outcome for each of its servers; all kinds of answers and all statuses occur."""
-    asked, answered = lines("→"), lines("←")
+    """It has an outcome for each of its servers; all kinds of answers and all statuses occur."""
+    requests, answered = lines("→"), lines("←")
     loads = [
         (request["servers"], answer["ok"]["outcomes"])
-        for request, answer in zip(asked, answered, strict=True)
+        for request, answer in zip(requests, answered, strict=True)
         if "ok" in answer
     ]
-    ids = [[[one["server_id"] for one in side] for side in load] for load in loads]
-    words = {one["status"] for _, outcomes in loads for one in outcomes}
+    ids = [[[item["server_id"] for item in side] for side in load] for load in loads]
+    words = {outcome["status"] for _, outcomes in loads for outcome in outcomes}
 
-    assert [line["id"] for line in asked] == [line["id"] for line in answered]
-    assert [sent for sent, _ in ids] == [told for _, told in ids]
+    assert [line["id"] for line in requests] == [line["id"] for line in answered]
+    assert [sent for sent, _ in ids] == [answered_ids for _, answered_ids in ids]
     assert words == {"available", "transient", "permanent", "denied", "failed"}
     assert {*answered[0], *answered[3], *answered[4]} == {"id", "ok", "error", "unsupported"}
 
 
 def test_every_outcome_of_a_classifying_loader_is_valid() -> None:
-    """The schema of an outcome, apart from that of the line; `failed` is for other loaders."""
-    outcomes = [one for line in lines("←") for one in line.get("ok", {}).get("outcomes", [])]
+    """The schema of an outcome is separate from that of a line; `failed` is for other loaders."""
+    outcomes = [
+        outcome for line in lines("←") for outcome in line.get("ok", {}).get("outcomes", [])
+    ]
 
-    refused = [one["status"] for one in outcomes if not validator("load-outcome").is_valid(one)]
+    refused = [
+        outcome["status"] for outcome in outcomes if not validator("load-outcome").is_valid(outcome)
+    ]
 
     assert refused == ["failed"]
 
@@ -76,7 +80,7 @@ def test_every_outcome_of_a_classifying_loader_is_valid() -> None:
     ],
 )
 def test_the_schema_refuses_what_is_no_line_of_the_protocol(line: str) -> None:
-    """It can fail."""
+    """The schema can fail."""
     assert not validator("loader-protocol").is_valid(json.loads(line))
 
 

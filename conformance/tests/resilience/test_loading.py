@@ -1,4 +1,4 @@
-"""A loader as a program: what it answers, and every way in which it can break."""
+"""A loader as a program: its answers, and every way in which it can break."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ NOWHERE = {"server_id": "alpha", "command": "/nowhere/at/all"}
 
 
 def load(loader: LoaderProgram, deadline_s: float = 20.0) -> Loaded:
-    """One load of a server that cannot be started."""
+    """Run one load of a server that cannot be started."""
     return loader.load([NOWHERE], max_attempts=2, base_backoff_s=0.01, deadline_s=deadline_s)
 
 
 def test_the_references_own_loader_answers(tmp_path: Path) -> None:
-    """Twice over, with an outcome for the one server."""
+    """It answers twice, with an outcome for the one server."""
     loader = LoaderProgram(REFERENCE, tmp_path)
 
-    found = [load(loader), load(loader)]
+    loads = [load(loader), load(loader)]
     loader.stop()
 
-    outcomes = [one.outcome("alpha") for one in found]
-    assert [one.status if one else None for one in outcomes] == ["permanent", "permanent"]
-    assert [bool(one.error) for one in outcomes if one] == [True, True]
-    assert found[0].told.warnings["permanent"] != ()
-    assert found[0].outcome("beta") is None
+    outcomes = [loaded.outcome("alpha") for loaded in loads]
+    assert [result.status if result else None for result in outcomes] == ["permanent", "permanent"]
+    assert [bool(result.error) for result in outcomes if result] == [True, True]
+    assert loads[0].told.warnings["permanent"] != ()
+    assert loads[0].outcome("beta") is None
 
 
 def python(code: str) -> tuple[str, ...]:
@@ -58,7 +58,7 @@ def python(code: str) -> tuple[str, ...]:
     ],
 )
 def test_a_broken_loader_is_told_in_one_sentence(tmp_path: Path, code: str, sentence: str) -> None:
-    """What it said, and what it should have said; nothing of it is left running."""
+    """The sentence has its output and the expected form; no process of it is left."""
     loader = LoaderProgram(python(code), tmp_path)
 
     with pytest.raises(AdapterError) as caught:
@@ -69,7 +69,7 @@ def test_a_broken_loader_is_told_in_one_sentence(tmp_path: Path, code: str, sent
 
 
 def test_large_answers_of_a_loader_are_counted_together(tmp_path: Path) -> None:
-    """Those of all its programs, for as long as they are kept."""
+    """Answers of all its programs count for as long as they are kept."""
     code = (
         'text = \'x\' * 900_000; [print(\'{"id": %d, "ok": {"outcomes": [{"server_id":'
         ' "%s"}]}}\' % (n, text), flush=True) or sys.stdin.readline() for n in range(1, 99)]'
@@ -87,13 +87,13 @@ def test_large_answers_of_a_loader_are_counted_together(tmp_path: Path) -> None:
 
 
 def test_a_loader_that_does_not_start_is_told(tmp_path: Path) -> None:
-    """With the command that could not be run."""
+    """The sentence names the command."""
     with pytest.raises(AdapterError, match="/nowhere/loader"):
         load(LoaderProgram(("/nowhere/loader",), tmp_path))
 
 
 def test_a_hang_is_no_error_of_the_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is told as one, its process is ended, and the next load has another."""
+    """It is reported as a hang, its process is ended, and the next load has another."""
     monkeypatch.setattr(loading, "FIRST_S", 0.3)
     loader = LoaderProgram(python("time.sleep(60)"), tmp_path)
 
@@ -104,7 +104,7 @@ def test_a_hang_is_no_error_of_the_suite(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_the_start_of_a_program_is_in_no_load(tmp_path: Path) -> None:
-    """Neither in the first one's time nor against its deadline."""
+    """It is neither in the first one's time nor counted against its deadline."""
     answer = 'print(\'{"id": %d, "ok": {"outcomes": []}}\', flush=True)'
     code = f"time.sleep(1.5); {answer % 1}; sys.stdin.readline(); {answer % 2}"
     loader = LoaderProgram(python(code), tmp_path)

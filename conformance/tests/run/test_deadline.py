@@ -1,4 +1,4 @@
-"""`--timeout` bounds everything: set-up, checks and loads end with it, in a sentence of ours."""
+"""`--timeout` bounds everything: set-up, checks and loads end with it, in one sentence."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from mcp_proxy_conformance.run.deadline import Overdue, within
 
 MUTE = (sys.executable, "-c", "import time; time.sleep(600)")
 ENDING_S = 10.0
-"""What is begun may take so long to end."""
+"""Seconds that a step already begun may take to end."""
 
 
-# What is interrupted while it opens a file leaves that file to the collector.
+# An interruption while a file is opened leaves that file to the collector.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize(
     ("words", "seconds", "told"),
@@ -39,7 +39,7 @@ ENDING_S = 10.0
 def test_a_run_ends_with_its_time(
     words: list[str], seconds: int, told: str, tmp_path: Path
 ) -> None:
-    """Exit 4; what was seen until then is in the report, what was cut says so."""
+    """Exit 4; the report has all earlier results, and a check that was cut says so."""
     kind, *more = words
     began = time.monotonic()
 
@@ -48,16 +48,16 @@ def test_a_run_ends_with_its_time(
     )
 
     report = json.loads((tmp_path / "report.json").read_bytes())
-    cut = [one for one in report["results"] if one["cause"] == "cut_short"]
+    cut = [result for result in report["results"] if result["cause"] == "cut_short"]
     assert time.monotonic() - began < seconds + ENDING_S
     assert done.exit_code == 4, done.output
     assert told in report["why"]
-    assert {one["verdict"] for one in cut} <= {"inconclusive"}
-    assert all("pytest" not in one["reason"] for one in report["results"])
+    assert {result["verdict"] for result in cut} <= {"inconclusive"}
+    assert all("pytest" not in result["reason"] for result in report["results"])
 
 
 def test_what_computes_is_interrupted_and_what_is_in_time_is_not() -> None:
-    """Even where every ordinary exception is caught."""
+    """That holds even if every ordinary exception is caught."""
     late = Overdue("over", of_run=True)
 
     def computes() -> None:

@@ -25,8 +25,8 @@ from mcp_proxy_mutants.proxy.changed import Changed
 from mcp_proxy_mutants.proxy.mutants import mutants
 from mcp_proxy_reference.policy import counts
 
-PROXIES = {one.id: one for one in mutants()}
-LOADERS = {one.id: one for one in load_mutants()}
+PROXIES = {mutant.id: mutant for mutant in mutants()}
+LOADERS = {mutant.id: mutant for mutant in load_mutants()}
 
 
 @pytest.mark.parametrize(
@@ -44,23 +44,23 @@ LOADERS = {one.id: one for one in load_mutants()}
     ],
 )
 def test_values_are_equal_with_their_json_types(left: Any, right: Any, equal: bool) -> None:
-    """Neither is 1 true, nor 1.0 the integer; a list may be a tuple."""
+    """1 is not true, and 1.0 is not the integer; a list equals a tuple."""
     assert same(left, right) is equal
 
 
 def test_a_failing_assertion_has_a_finding_for_each_member() -> None:
-    """Members that are equal are in none."""
+    """Equal members have none."""
     sides = ("==", {"a": 1, "b": 2, "c": 3}, {"a": 1, "b": 3, "d": 4})
 
-    found = of_sides(sides, ("FR-006.cap",))
+    findings = of_sides(sides, ("FR-006.cap",))
 
-    assert {one.path: (one.allowed, one.observed) for one in found} == {
+    assert {finding.path: (finding.allowed, finding.observed) for finding in findings} == {
         "b": (3, 2), "c": (None, 3), "d": (4, None),
     }  # fmt: skip
 
 
 def test_what_holds_is_observed_and_what_differs_is_broken() -> None:
-    """Each by the clauses that were named for it."""
+    """Each counts for the clauses that were named for it."""
     compared = Comparison()
     compared.one_of("a", 1, (1, 2), breaks=["FR-006.cap", "FR-005.keys"], shows=["FR-006.cap"])
     compared.one_of("b", 3, (1, 2), breaks=["FR-009.note"], shows=["FR-009.count"])
@@ -72,7 +72,7 @@ def test_what_holds_is_observed_and_what_differs_is_broken() -> None:
 
 
 def test_only_what_a_second_look_shows_too_is_broken() -> None:
-    """The rest is left out; where nothing is common, it is open and what was observed stays."""
+    """The rest is left out; if nothing is common, it is open and observed clauses stay."""
 
     def failing(*clauses: str) -> Any:
         compared = Comparison()
@@ -91,7 +91,7 @@ def test_only_what_a_second_look_shows_too_is_broken() -> None:
 
 
 def block_without_sum(tools: Any) -> Any:
-    """The counts as they are, and a reason of nothing beside them."""
+    """Return the counts unchanged, with a reason of zero beside them."""
     block = counts(tools)
     return block if block is None else {**block, "disabled_unknown": 0}
 
@@ -112,25 +112,29 @@ ACCUSED = [
 def test_a_proxy_with_one_fault_is_accused_of_that_alone(
     changed: Changed, clauses: set[str], tmp_path: Path
 ) -> None:
-    """By all checks of the areas beside it too; a file of known failures names nothing else."""
+    """All checks of the areas beside it agree; a file of known failures names nothing else."""
     target = embedded(changed, settle_s=0.1)
     near = {"FR-001", "FR-003", "FR-005", "FR-006", "FR-009", "FR-010", "SC-006"}
-    asked = frozenset(one for one in catalogue().clauses if one.partition(".")[0] in near)
+    clause_ids = frozenset(
+        clause_id for clause_id in catalogue().clauses if clause_id.partition(".")[0] in near
+    )
 
-    found = tried(trial(target, Selection(clauses=asked)), tmp_path)
+    verdicts = tried(trial(target, Selection(clauses=clause_ids)), tmp_path)
 
-    firm = {one for one in asked if catalogue().clause(one).judgement == "F"}
-    failed = {one for one in firm if found.clauses.get(one) == "fail"}
+    firm = {clause_id for clause_id in clause_ids if catalogue().clause(clause_id).judgement == "F"}
+    failed = {clause_id for clause_id in firm if verdicts.clauses.get(clause_id) == "fail"}
     report = read_report(tmp_path / "report.json")
     assert failed == clauses
     assert set(broken(report.clauses, report.results)) == clauses
 
 
 SLOW = ("T1", "I4", "S1", "X")
-"""Requirements whose loads wait for silent servers, and those on other matters."""
+"""Requirements whose loads wait for silent servers, and those on other subjects."""
 QUICK = Selection(
     clauses=frozenset(
-        one for one in profile("resilience").clauses if one.partition(".")[0] not in SLOW
+        clause_id
+        for clause_id in profile("resilience").clauses
+        if clause_id.partition(".")[0] not in SLOW
     )
 )
 LOADS = [
@@ -146,10 +150,14 @@ def test_a_loader_that_is_wrong_on_one_signal_is_told_its_clauses(
     """The failing control answers 404 and charges no case; no server's class breaks another's."""
     target = embedded_target(LOADERS[name])
 
-    found = tried(trial(target, QUICK, profile="resilience", examples=0), tmp_path)
+    verdicts = tried(trial(target, QUICK, profile="resilience", examples=0), tmp_path)
 
-    firm = [one for one in found.clauses if catalogue().clause(one).judgement == "F"]
-    failed = {one for one in firm if found.clauses[one] == "fail"}
+    firm = [
+        clause_id
+        for clause_id in verdicts.clauses
+        if catalogue().clause(clause_id).judgement == "F"
+    ]
+    failed = {clause_id for clause_id in firm if verdicts.clauses[clause_id] == "fail"}
     assert set(LOADERS[name].breaks) <= failed <= most | set(LOADERS[name].breaks)
 
 
@@ -160,14 +168,14 @@ def test_too_few_attempts_are_not_too_many(tmp_path: Path) -> None:
     )
     quick = trial(embedded_target(never), QUICK, profile="resilience", examples=0)
 
-    found = tried(quick, tmp_path)
+    verdicts = tried(quick, tmp_path)
 
-    assert found.clauses["O5.bounded"] != "fail"
-    assert found.clauses["T3.retried"] == "fail"
+    assert verdicts.clauses["O5.bounded"] != "fail"
+    assert verdicts.clauses["T3.retried"] == "fail"
 
 
 def test_no_clause_passes_of_which_nothing_was_there(tmp_path: Path) -> None:
-    """Without agents and quarantine their clauses do not apply, though a law on them ran."""
+    """Without agents and quarantine their clauses do not apply, even if a law on them ran."""
     out = str(tmp_path / "out")
     options = ["--capabilities", "config,user", "--only", "FR-007"]
     options += ["--only", "FR-001.reveals-quarantined", "--examples", "1", "--out", out]
@@ -175,6 +183,10 @@ def test_no_clause_passes_of_which_nothing_was_there(tmp_path: Path) -> None:
     CliRunner().invoke(main, ["run", "reference", *options])
 
     report = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
-    told = {one["id"]: (one["verdict"], one["cause"]) for one in report["clauses"]}
-    asked = [one for one in told if one.startswith(("FR-007", "FR-001.reveals-quarantined"))]
-    assert {told[one] for one in asked} == {("not_applicable", "not_declared")}
+    verdicts = {clause["id"]: (clause["verdict"], clause["cause"]) for clause in report["clauses"]}
+    absent = [
+        clause_id
+        for clause_id in verdicts
+        if clause_id.startswith(("FR-007", "FR-001.reveals-quarantined"))
+    ]
+    assert {verdicts[clause_id] for clause_id in absent} == {("not_applicable", "not_declared")}

@@ -1,4 +1,4 @@
-"""How one call of a check becomes a verdict: endings, settling, confirmation."""
+"""The verdict on one call of a check: endings, settling, confirmation."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from mcp_proxy_conformance.wire.transcript import Transcript
 
 @dataclass
 class FakeTarget:
-    """Only what the judge looks at."""
+    """The members of a target that the judge reads."""
 
     settle_s: float = 0.0
 
@@ -45,7 +45,7 @@ class FakeStarted:
 
     @property
     def settled_at(self) -> float:
-        """As of a started target."""
+        """Return when the target is settled, as a started target does."""
         return self.settled_from + self.target.settle_s
 
 
@@ -57,12 +57,12 @@ class FakeBench:
 
 
 def bench(settle_s: float = 0.0) -> Bench:
-    """A bench on a target that settles within so many seconds from now."""
+    """Return a bench on a target that settles within so many seconds from now."""
     return cast("Bench", FakeBench(FakeStarted(FakeTarget(settle_s))))
 
 
 def raising(error: BaseException) -> Callable[[], Any]:
-    """A check that ends in that way."""
+    """Return a check that ends in that way."""
 
     def check() -> None:
         raise error
@@ -95,17 +95,17 @@ def test_each_way_of_ending_has_its_verdict(error: BaseException, verdict: str, 
 
 
 def test_an_interruption_is_no_verdict() -> None:
-    """Ctrl-C goes through the judge."""
+    """Ctrl-C passes through the judge."""
     with pytest.raises(KeyboardInterrupt):
         attempt(raising(KeyboardInterrupt()))
 
 
 def test_a_claim_may_hold_late_within_the_settle_time() -> None:
     """A check that only looks is called again until the target has settled."""
-    seen = iter([False, False, True])
+    claims = iter([False, False, True])
 
     def check(_: Bench) -> None:
-        assert next(seen)
+        assert next(claims)
 
     ending = judge(check, bench(settle_s=5.0), None)
 
@@ -114,10 +114,10 @@ def test_a_claim_may_hold_late_within_the_settle_time() -> None:
 
 @pytest.mark.timeout(20)
 def test_looking_at_a_lock_again_and_again_grants_no_more_time() -> None:
-    """A check that does so and fails has an end."""
+    """Such a check that fails comes to an end."""
 
-    def check(one: Bench) -> None:
-        one.started.settled_from = time.monotonic()  # what `refused` and `reached` do
+    def check(current: Bench) -> None:
+        current.started.settled_from = time.monotonic()  # what `refused` and `reached` do
         raise AssertionError
 
     ending = judge(check, bench(settle_s=0.2), None)
@@ -126,11 +126,11 @@ def test_looking_at_a_lock_again_and_again_grants_no_more_time() -> None:
 
 
 def test_a_claim_has_its_time_from_when_its_lock_is_there() -> None:
-    """However long its check could not be judged before."""
+    """The time during which its check could not be judged does not count."""
     began = time.monotonic()
 
-    def check(one: Bench) -> None:
-        one.started.settled_from = time.monotonic()  # what `refused` and `reached` do
+    def check(current: Bench) -> None:
+        current.started.settled_from = time.monotonic()  # what `refused` and `reached` do
         if time.monotonic() - began < 0.4:
             time.sleep(0.15)
             raise Inconclusive("the lock had no effect")
@@ -156,7 +156,7 @@ def test_a_check_that_acted_is_not_called_again() -> None:
 
 
 def test_a_failure_is_told_from_answers_of_its_own() -> None:
-    """What another check had asked for is asked again before a check fails."""
+    """Answers shared with another check are asked for again before a check fails."""
     on = bench()
     on.started.answers[("old",)] = cast("Any", "answer")
 
@@ -192,7 +192,7 @@ def test_a_shared_failure_counts_only_when_a_second_target_shows_it(
 def test_a_target_that_a_check_has_broken_is_judged_by_a_fresh_one(
     fresh: str, verdict: str
 ) -> None:
-    """There is nothing to look at again on the first one."""
+    """The first target is not looked at again."""
     first, other = bench(), bench()
     first.started.answers[("old",)] = cast("Any", "answer")
     broken: list[Bench] = []
@@ -209,19 +209,19 @@ def test_a_target_that_a_check_has_broken_is_judged_by_a_fresh_one(
 
 
 def test_a_breach_needs_no_second_look() -> None:
-    """A moved upstream counter is not confirmed, nor waited for."""
-    asked = []
+    """A moved upstream counter is neither confirmed nor waited for."""
+    confirmations = []
 
     def check(_: Bench) -> None:
         raise Breach("moved")
 
     def confirm() -> Bench:
-        asked.append(1)
+        confirmations.append(1)
         return bench()
 
     ending = judge(check, bench(settle_s=5.0), confirm)
 
-    assert (ending.verdict, asked) == ("fail", [])
+    assert (ending.verdict, confirmations) == ("fail", [])
 
 
 def test_an_ending_says_where_its_call_began() -> None:
@@ -237,7 +237,7 @@ def test_an_ending_says_where_its_call_began() -> None:
 
 
 def test_a_reason_that_quotes_a_target_is_no_longer_than_a_reader_reads() -> None:
-    """However much it quotes; the rest is counted."""
+    """The rest of a long quotation is counted."""
 
     def check() -> None:
         raise Inconclusive("x" * 1_000_000)
@@ -249,7 +249,7 @@ def test_a_reason_that_quotes_a_target_is_no_longer_than_a_reader_reads() -> Non
 
 
 class _Large:
-    """Stands for what a target answered."""
+    """A stand-in for an answer of a target."""
 
 
 @pytest.mark.parametrize("kind", [Misshapen, Inconclusive, NotApplicable, KeyError])
@@ -270,11 +270,11 @@ def test_an_ending_lets_go_of_what_was_answered(kind: type[Exception]) -> None:
     ending = attempt(check)
 
     assert ending.reason
-    assert [one() for one in held] == [None]
+    assert [reference() for reference in held] == [None]
 
 
 def test_texts_that_were_judged_are_kept_with_the_ending() -> None:
-    """Each once, as JSON can hold it; under a status that there is, and not without end."""
+    """Each is kept once, as JSON can hold it; under a known status, and bounded."""
     odd = "Ring \ud800 upstairs."
 
     def check() -> None:
@@ -286,8 +286,8 @@ def test_texts_that_were_judged_are_kept_with_the_ending() -> None:
 
     ending = attempt(check)
 
-    assert {one.status for one in ending.unread} == {"disabled_by_config", "disabled_by_user"}
-    assert [one.status for one in ending.pinned] == ["disabled_by_config", "disabled_by_user"]
+    assert {judged.status for judged in ending.unread} == {"disabled_by_config", "disabled_by_user"}
+    assert [judged.status for judged in ending.pinned] == ["disabled_by_config", "disabled_by_user"]
     assert len(ending.unread) <= 10
-    assert all(len(one.text) <= 2_000 for one in ending.unread)
+    assert all(len(judged.text) <= 2_000 for judged in ending.unread)
     assert msgspec.json.encode([ending.unread, ending.pinned])

@@ -1,4 +1,4 @@
-"""Laws of a load: changed loaders are convicted with a small case, fair ones are not accused."""
+"""Laws of loads: changed loaders are convicted with a small case, fair ones are not accused."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ OF_CHECKS = {check.name: check.clauses for check in checks() if check.module == 
 def trying(
     changed: ChangedLoad, folder: Path, reads: Reads | None = None
 ) -> Iterator[Laws[LoadCase]]:
-    """The generated loads, tried on that loader."""
+    """Yield the laws of the generated loads, tried on that loader."""
     target = embedded_target(changed)
     loads = Loads(target.loader, folder)
     declared = Declared(reads=reads or Reads())
@@ -57,69 +57,71 @@ def trying(
 
 
 def changed(name: str, tell: Any = None, **change: Any) -> ChangedLoad:
-    """A loader with other decisions, or that tells what is not so."""
+    """Return a loader with other decisions, or with another answer."""
     return ChangedLoad(id=name, text=name, change=change, tell=tell)
 
 
 def meaning(**classes: str) -> ChangedLoad:
-    """A loader with other classes in its table."""
+    """Return a loader with other classes in its table."""
     table = {kind: (status, MEANING[kind][1]) for kind, status in classes.items()}
     return changed(" ".join(classes), meaning={**MEANING, **table})
 
 
-def claims_more(told: Told, _: Told) -> Told:
-    """It tells of one attempt more wherever it was not the first that ended the load."""
-    for one in told["outcomes"]:
-        one["attempts"] += one["attempts"] > 1
-    return told
+def claims_more(answer: Told, _: Told) -> Told:
+    """Claim one attempt more wherever it was not the first that ended the load."""
+    for outcome in answer["outcomes"]:
+        outcome["attempts"] += outcome["attempts"] > 1
+    return answer
 
 
-def follows_the_first(told: Told, _: Told) -> Told:
-    """What comes after a server that is denied is denied too."""
-    first, *others = told["outcomes"] or [{"status": ""}]
-    for one in others if first["status"] == "denied" else ():
-        one.update(status="denied", tools=[], error="The server denied access.")
-    return told
+def follows_the_first(answer: Told, _: Told) -> Told:
+    """Report whatever follows a denied server as denied too."""
+    first, *others = answer["outcomes"] or [{"status": ""}]
+    for outcome in others if first["status"] == "denied" else ():
+        outcome.update(status="denied", tools=[], error="The server denied access.")
+    return answer
 
 
-def keeps_tools(told: Told, _: Told) -> Told:
-    """A denied server has a tool."""
-    for one in told["outcomes"]:
-        one["tools"] += ["kept"] if one["status"] == "denied" else []
-    return told
+def keeps_tools(answer: Told, _: Told) -> Told:
+    """Give a denied server a tool."""
+    for outcome in answer["outcomes"]:
+        outcome["tools"] += ["kept"] if outcome["status"] == "denied" else []
+    return answer
 
 
-def drops_the_denied(told: Told, _: Told) -> Told:
-    """Beside other servers a denied one has no outcome."""
-    if len(told["outcomes"]) > 1:
-        told["outcomes"] = [one for one in told["outcomes"] if one["status"] != "denied"]
-    return told
+def drops_the_denied(answer: Told, _: Told) -> Told:
+    """Leave out the outcome of a denied server beside others."""
+    if len(answer["outcomes"]) > 1:
+        answer["outcomes"] = [
+            outcome for outcome in answer["outcomes"] if outcome["status"] != "denied"
+        ]
+    return answer
 
 
 def remembers() -> Any:
-    """A server that failed once has failed for good."""
+    """Return an answer decision by which a server that failed once has failed for good."""
     failed: dict[str, Told] = {}
 
-    def tell(told: Told, asked: Told) -> Told:
-        urls = {one["server_id"]: str(one.get("url")) for one in asked["servers"]}
-        for one in told["outcomes"]:
-            if one["status"] == "permanent":
-                failed[urls[one["server_id"]]] = dict(one)
-            one.update(failed.get(urls[one["server_id"]], {}))
-        return told
+    def tell(answer: Told, request: Told) -> Told:
+        urls = {server["server_id"]: str(server.get("url")) for server in request["servers"]}
+        for outcome in answer["outcomes"]:
+            if outcome["status"] == "permanent":
+                failed[urls[outcome["server_id"]]] = dict(outcome)
+            outcome.update(failed.get(urls[outcome["server_id"]], {}))
+        return answer
 
     return tell
 
 
 def by_turns() -> Any:
-    """It has another word in each load, whatever happened."""
+    """Return an answer decision that has another word in each load, whatever happened."""
     turn = count()
 
-    def tell(told: Told, _: Told) -> Told:
+    def tell(answer: Told, _: Told) -> Told:
         word = WORDS[next(turn) % len(WORDS)]
-        for one in told["outcomes"]:
-            one["status"] = word
-        return told
+        for outcome in answer["outcomes"]:
+            outcome["status"] = word
+        return answer
 
     return tell
 
@@ -159,13 +161,13 @@ WRONG: list[tuple[ChangedLoad, str, tuple[str, ...]]] = [
 
 
 def small_case(folder: Path) -> LoadCase:
-    """The one case that was written down."""
+    """Return the one case that was written down."""
     (path,) = (folder / "laws").iterdir()
     return read_own(path)
 
 
 def judged_again(wrong: ChangedLoad, case: LoadCase, folder: Path) -> Comparison:
-    """The written case, as a check judges it."""
+    """Return the comparison of the written case, as a check judges it."""
     target = embedded_target(wrong)
     loads = Loads(target.loader, folder)
     try:
@@ -176,12 +178,12 @@ def judged_again(wrong: ChangedLoad, case: LoadCase, folder: Path) -> Comparison
 
 
 @pytest.mark.parametrize(
-    ("wrong", "law", "clauses"), WRONG, ids=[f"{one.id}-{law}" for one, law, _ in WRONG]
+    ("wrong", "law", "clauses"), WRONG, ids=[f"{loader.id}-{law}" for loader, law, _ in WRONG]
 )
 def test_a_changed_loader_is_convicted_with_a_small_case(
     wrong: ChangedLoad, law: str, clauses: tuple[str, ...], tmp_path: Path
 ) -> None:
-    """By the clauses that it breaks and no other; two servers at most are left of the load."""
+    """It breaks exactly those clauses; at most two servers of the load are left."""
     with trying(wrong, tmp_path) as laws:
         compared = laws.compared(law)
         evidence = laws.evidence
@@ -193,13 +195,13 @@ def test_a_changed_loader_is_convicted_with_a_small_case(
     assert set(compared.broken) >= set(case.clauses)
     assert set(again.broken) >= set(case.clauses)
     assert len(case.given.servers) <= 2
-    assert sum(len(one.script) for one in case.given.servers) <= 3
+    assert sum(len(server.script) for server in case.given.servers) <= 3
     assert evidence[0].startswith(f"at most {case.given.max_attempts} attempts; ")
     assert f"--case {tmp_path}/laws/{case.id}.json" in evidence[1]
 
 
 async def one_by_one(loads: Sequence[Any]) -> list[Outcome]:
-    """Each load after the other."""
+    """Run the loads in sequence."""
     return [await load() for load in loads]
 
 
@@ -211,35 +213,35 @@ FAIR = [
 ]
 
 
-@pytest.mark.parametrize("fair", FAIR, ids=lambda one: one.id)
+@pytest.mark.parametrize("fair", FAIR, ids=lambda loader: loader.id)
 def test_a_fair_loader_breaks_no_law(fair: ChangedLoad, tmp_path: Path) -> None:
-    """However it goes about it."""
+    """Its way of loading does not matter."""
     with trying(fair, tmp_path) as laws:
-        found = {law: laws.compared(law) for law in LAWS}
+        by_law = {law: laws.compared(law) for law in LAWS}
 
-    assert {law: compared.findings for law, compared in found.items()} == {law: [] for law in LAWS}
+    assert {law: compared.findings for law, compared in by_law.items()} == {law: [] for law in LAWS}
     assert not (tmp_path / "laws").exists()
 
 
 def test_a_loader_that_neither_classifies_nor_retries_breaks_no_law_of_its_own(
     tmp_path: Path,
 ) -> None:
-    """What it does not declare is not asked of it."""
+    """Undeclared capabilities are not required of it."""
 
-    def tell(told: Told, _: Told) -> Told:
-        for one in told["outcomes"]:
-            one["status"] = "available" if one["status"] == "available" else "failed"
-        return told
+    def tell(answer: Told, _: Told) -> Told:
+        for outcome in answer["outcomes"]:
+            outcome["status"] = "available" if outcome["status"] == "available" else "failed"
+        return answer
 
     plain = changed("plain", tell, again=lambda *_: False)
     with trying(plain, tmp_path, Reads(classifies=False, retries=False)) as laws:
-        found = [laws.compared(law) for law in ("outcomes", "order", "isolation", "clears")]
+        comparisons = [laws.compared(law) for law in ("outcomes", "order", "isolation", "clears")]
 
-    assert [one.findings for one in found] == [[], [], [], []]
+    assert [comparison.findings for comparison in comparisons] == [[], [], [], []]
 
 
 def test_a_loader_that_changes_its_mind_is_not_judged(tmp_path: Path) -> None:
-    """It says something else each time, which no case can hold."""
+    """It answers differently each time, which no case can hold."""
     with (
         trying(changed("by-turns", Fresh(by_turns)), tmp_path) as laws,
         pytest.raises(Inconclusive, match="not deterministic: at most "),
@@ -248,18 +250,22 @@ def test_a_loader_that_changes_its_mind_is_not_judged(tmp_path: Path) -> None:
 
 
 def test_a_check_cites_what_its_law_can_convict_of() -> None:
-    """Neither more nor less, law by law."""
-    cited = {frozenset(one) for name, one in OF_CHECKS.items() if "once_generated" not in name}
+    """The clauses are the same, law by law."""
+    cited = {
+        frozenset(clause_ids)
+        for name, clause_ids in OF_CHECKS.items()
+        if "once_generated" not in name
+    }
 
     assert cited == {frozenset(law.clauses) for law in LAWS.values()}
 
 
 def test_a_run_says_the_same_twice_and_leads_to_a_case_of_its_own(tmp_path: Path) -> None:
-    """One retry too many: the same verdicts in two runs, and a case that says so again."""
+    """One retry too many: equal verdicts in two runs, and a case that reproduces them."""
     wrong = changed("one-too-many", again=lambda _, s, n, most: s == "transient" and n <= most)
-    found = []
+    runs = []
     for name in ("one", "two"):
-        given = trial(
+        law_trial = trial(
             embedded_target(wrong),
             profile="resilience",
             selection=Selection(
@@ -267,10 +273,12 @@ def test_a_run_says_the_same_twice_and_leads_to_a_case_of_its_own(tmp_path: Path
                 alone="test_any_script_is_tried_as_often_as_its_signals_ask",
             ),
         )
-        verdicts = tried(given, tmp_path / name)
-        found.append([(r["check"], r["case"], r["verdict"], r["clauses"]) for r in verdicts.every])
+        verdicts = tried(law_trial, tmp_path / name)
+        runs.append([(r["check"], r["case"], r["verdict"], r["clauses"]) for r in verdicts.every])
     report = json.loads((tmp_path / "two" / "report.json").read_text(encoding="utf-8"))
-    (law,) = [one for one in report["results"] if one["check"].startswith("test_any_script_is")]
+    (law,) = [
+        result for result in report["results"] if result["check"].startswith("test_any_script_is")
+    ]
     path = next((tmp_path / "two" / "laws").iterdir())
 
     schema = json.loads((schemas_dir() / "load-case.schema.json").read_text(encoding="utf-8"))
@@ -279,7 +287,7 @@ def test_a_run_says_the_same_twice_and_leads_to_a_case_of_its_own(tmp_path: Path
         main, ["run", "loader", "-v", "--case", str(path), "--out", str(tmp_path / "three")]
     )
 
-    assert found[0] == found[1]
+    assert runs[0] == runs[1]
     assert (law["verdict"], law["clauses"]) == ("fail", ["O5.bounded"])
     again, basis = law["evidence"][-2:]
     assert again == f"run it again: the same command and --case {path}"
@@ -289,7 +297,7 @@ def test_a_run_says_the_same_twice_and_leads_to_a_case_of_its_own(tmp_path: Path
 
 
 def test_what_is_drawn_leaves_nothing_in_the_working_folder(tmp_path: Path) -> None:
-    """Hypothesis would keep what it has read of modules there."""
+    """Hypothesis would otherwise cache there what it has read of modules."""
     code = (
         "from hypothesis import strategies as st;"
         "from mcp_proxy_conformance.run.laws.generation import drawn;"

@@ -1,4 +1,4 @@
-"""Laws of discovery: changed proxies are convicted with a small case, fair ones are not accused."""
+"""Laws of discovery: changed proxies are convicted with a small case, fair ones not accused."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ LEAST = frozenset({"config", "user"})
 
 
 def changed(name: str, **change: Any) -> Changed:
-    """A proxy with other decisions."""
+    """Return a proxy with other decisions."""
     return Changed(id=name, text=name, change=change)
 
 
 @contextmanager
 def trying(
-    one: Changed, folder: Path, *, can: frozenset[str] = CAPABILITIES, **asked: Any
+    proxy: Changed, folder: Path, *, can: frozenset[str] = CAPABILITIES, **options: Any
 ) -> Iterator[Laws[Plan]]:
-    """The worlds that every run tries, each law by itself, on that proxy."""
-    target = replace(embedded(one, settle_s=SETTLE_S), capabilities=can)
-    asks = Asked(examples=0, apart=True, **asked)
+    """Yield the laws of the worlds that every run tries, each law by itself, on that proxy."""
+    target = replace(embedded(proxy, settle_s=SETTLE_S), capabilities=can)
+    asks = Asked(examples=0, apart=True, **options)
     laws = Laws(GeneratedWorlds(target, folder / "scratch", folder, asks))
     try:
         yield laws
@@ -61,34 +61,34 @@ def trying(
 
 
 def user_first(facts: Facts) -> Status:
-    """A lock of the user is named before one of the operator."""
+    """Name a lock of the user before one of the operator."""
     return "disabled_by_user" if facts.disabled_by_user else classify(facts)
 
 
 def moody() -> Any:
-    """Locks are told by a word that each proxy makes up for itself."""
+    """Return an entry decision whose status word differs from proxy to proxy."""
     word = f"mood_{next(MOODS)}"
 
-    def told(facts: Facts, status: Status, withheld: bool) -> dict[str, Any]:
+    def entry_with_mood(facts: Facts, status: Status, withheld: bool) -> dict[str, Any]:
         return locked_entry(facts, status, withheld) | {"status": word}
 
-    return told
+    return entry_with_mood
 
 
 MOODS = count()
 
 
 def test_the_same_seed_gives_the_same_worlds() -> None:
-    """Another seed others, after those that every run tries."""
-    one, again, other = (generated(6, seed, CAPABILITIES) for seed in (0, 0, 1))
+    """Another seed gives others, after those that every run tries."""
+    first_worlds, again, other = (generated(6, seed, CAPABILITIES) for seed in (0, 0, 1))
 
-    assert one == again != other
-    assert one[:3] == other[:3]
+    assert first_worlds == again != other
+    assert first_worlds[:3] == other[:3]
 
 
 @pytest.mark.parametrize("can", [CAPABILITIES, LEAST, LEAST | {"agents", "server_off"}])
 def test_every_step_of_a_world_is_legal_where_it_stands(can: frozenset[str]) -> None:
-    """And none is of a kind that the target does not declare."""
+    """No step is of a kind that the target does not declare."""
     plans = generated(60, 2, can)
 
     kinds = {step.lock or step.unlock for plan in plans for step in plan.world.steps} - {None}
@@ -99,7 +99,7 @@ def test_every_step_of_a_world_is_legal_where_it_stands(can: frozenset[str]) -> 
 
 
 def test_what_is_written_is_valid_under_the_schemas(tmp_path: Path) -> None:
-    """The case and its stage, for each kind of request, in any world."""
+    """The case and its stage are valid for each kind of request, in any world."""
     schemas = [
         Draft202012Validator(json.loads((schemas_dir() / f"{name}.schema.json").read_bytes()))
         for name in ("case", "stage")
@@ -110,8 +110,8 @@ def test_what_is_written_is_valid_under_the_schemas(tmp_path: Path) -> None:
             if path is not None:
                 case, world = read_own(path)
                 stage = path.with_name(f"{case.given.stage}.json")
-                for schema, one in zip(schemas, (path, stage), strict=True):
-                    schema.validate(json.loads(one.read_bytes()))
+                for schema, file in zip(schemas, (path, stage), strict=True):
+                    schema.validate(json.loads(file.read_bytes()))
                 assert world.steps == plan.world.steps
 
 
@@ -140,11 +140,13 @@ WRONG: list[tuple[Changed, str, set[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("wrong", "law", "clauses"), WRONG, ids=lambda one: getattr(one, "id", ""))
+@pytest.mark.parametrize(
+    ("wrong", "law", "clauses"), WRONG, ids=lambda value: getattr(value, "id", "")
+)
 def test_a_changed_proxy_is_convicted_with_a_small_case(
     wrong: Changed, law: str, clauses: set[str], tmp_path: Path
 ) -> None:
-    """By the clauses that it breaks and no other; the case by itself shows it again."""
+    """It breaks exactly those clauses; the case by itself reproduces it."""
     with trying(wrong, tmp_path) as laws:
         compared = laws.compared(law)
         evidence, basis = laws.evidence, laws.basis
@@ -164,24 +166,24 @@ def test_a_changed_proxy_is_convicted_with_a_small_case(
 FAIR = [changed("as-it-is"), changed("five-at-most", cap=lambda wanted: min(cap(wanted), 5))]
 
 
-@pytest.mark.parametrize("fair", FAIR, ids=lambda one: one.id)
+@pytest.mark.parametrize("fair", FAIR, ids=lambda proxy: proxy.id)
 def test_a_fair_proxy_breaks_no_law(fair: Changed, tmp_path: Path) -> None:
-    """And every law has seen something of what it is about."""
+    """Every law has observed part of its subject."""
     target = embedded(fair, settle_s=SETTLE_S)
     laws = Laws(GeneratedWorlds(target, tmp_path / "scratch", tmp_path, Asked(examples=1)))
     try:
-        found = {law: laws.compared(law) for law in LAWS}
+        by_law = {law: laws.compared(law) for law in LAWS}
     finally:
         laws.close()
         target.close()
 
-    assert {law: compared.findings for law, compared in found.items()} == {law: [] for law in LAWS}
-    assert {law for law, compared in found.items() if not compared.observed} == set()
+    assert {law: compared.findings for law, compared in by_law.items()} == {law: [] for law in LAWS}
+    assert {law for law, compared in by_law.items() if not compared.observed} == set()
     assert not (tmp_path / "laws").exists()
 
 
 def test_a_proxy_that_changes_its_mind_is_not_judged(tmp_path: Path) -> None:
-    """It says something else each time, which no case can hold."""
+    """It answers differently each time, which no case can hold."""
     with (
         trying(changed("moody", locked_entry=Fresh(moody)), tmp_path) as laws,
         pytest.raises(Inconclusive, match="not deterministic: world"),
@@ -190,7 +192,7 @@ def test_a_proxy_that_changes_its_mind_is_not_judged(tmp_path: Path) -> None:
 
 
 def test_a_law_that_saw_nothing_proves_nothing(tmp_path: Path) -> None:
-    """Where the flag reveals nothing, no entry was seen to be as it should."""
+    """If the flag reveals nothing, no entry was seen to be right."""
     hidden = changed("hidden", sections=lambda *_: dict[str, Any]())
     with (
         trying(hidden, tmp_path) as laws,
@@ -200,29 +202,33 @@ def test_a_law_that_saw_nothing_proves_nothing(tmp_path: Path) -> None:
 
 
 def test_a_check_cites_what_its_law_can_convict_of() -> None:
-    """Neither more nor less, law by law."""
-    cited = {frozenset(one) for name, one in OF_CHECKS.items() if "once_generated" not in name}
+    """The clauses are the same, law by law."""
+    cited = {
+        frozenset(clause_ids)
+        for name, clause_ids in OF_CHECKS.items()
+        if "once_generated" not in name
+    }
 
     assert cited == {frozenset(law.clauses) for law in LAWS.values()}
 
 
 def test_a_run_says_the_same_twice_and_tells_its_seed(tmp_path: Path) -> None:
-    """The same verdicts by the same clauses, and what they rest on."""
-    found = []
+    """The report has the same verdicts by the same clauses, and their basis."""
+    runs = []
     for name in ("one", "two"):
-        given = trial(
+        law_trial = trial(
             embedded(changed("eleven", cap=lambda wanted: cap(wanted) + 1), settle_s=SETTLE_S),
             selection=Selection(
                 clauses=frozenset({"FR-006.odd-limits"}),
                 alone="test_no_answer_in_any_world_exceeds_its_cap",
             ),
         )
-        verdicts = tried(given, tmp_path / name)
-        found.append([(r["check"], r["verdict"], r["clauses"]) for r in verdicts.every])
+        verdicts = tried(law_trial, tmp_path / name)
+        runs.append([(r["check"], r["verdict"], r["clauses"]) for r in verdicts.every])
     report = json.loads((tmp_path / "two" / "report.json").read_text(encoding="utf-8"))
 
-    assert found[0] == found[1]
-    assert found[0][0][1] == "fail"
+    assert runs[0] == runs[1]
+    assert runs[0][0][1] == "fail"
     assert "worlds generated from seed 0" in report["results"][0]["evidence"][-1]
 
 
@@ -237,7 +243,7 @@ def test_a_run_says_the_same_twice_and_tells_its_seed(tmp_path: Path) -> None:
 def test_a_case_of_ones_own_that_cannot_be_used_is_told(
     text: str | None, said: str, tmp_path: Path
 ) -> None:
-    """In one sentence, with the repair."""
+    """The refusal is one sentence, with the repair."""
     path = tmp_path / "own.json"
     if text is not None:
         whole = {
@@ -252,7 +258,7 @@ def test_a_case_of_ones_own_that_cannot_be_used_is_told(
 
 
 def test_a_run_tries_a_case_of_ones_own_and_nothing_else(tmp_path: Path) -> None:
-    """A written case and its stage, by the command that the evidence tells; others are left out."""
+    """A written case and its stage run by the command in the evidence; others are left out."""
     plan = generated(0, 0, CAPABILITIES)[1]
     word = next(iter(plan.world.tools().values())).word
     of = When(do="discover", query=word, include_disabled=True, limit=100)
@@ -263,6 +269,6 @@ def test_a_run_tries_a_case_of_ones_own_and_nothing_else(tmp_path: Path) -> None
     )
 
     report = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
-    told = [(one["case"], one["verdict"]) for one in report["results"]]
+    verdicts = [(result["case"], result["verdict"]) for result in report["results"]]
     assert path is not None
-    assert (told, done.exit_code) == ([(path.stem, "pass")], report["exit"])
+    assert (verdicts, done.exit_code) == ([(path.stem, "pass")], report["exit"])

@@ -1,4 +1,4 @@
-"""Checks of a user's own: typed, from an installed package, and told by pytest."""
+"""Checks of a user's own: typed, from an installed package, and reported by pytest."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ def test_without_a_bench() -> None:
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The Python of an environment with the package as the wheel lays it out."""
+    """The Python of an environment with the package in the layout of the wheel."""
     root = tmp_path_factory.mktemp("installed")
     venv.create(root, symlinks=True)
     program = root / "bin" / "python"
-    asked = "import sysconfig; print(sysconfig.get_path('purelib'))"
-    told = subprocess.run([program, "-c", asked], capture_output=True, text=True, check=True)
-    packages = Path(told.stdout.strip())
+    code = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    result = subprocess.run([program, "-c", code], capture_output=True, text=True, check=True)
+    packages = Path(result.stdout.strip())
     for module in (checking, mcp_proxy_reference):
         folder = Path(str(module.__file__)).parent
         shutil.copytree(folder, packages / folder.name, dirs_exist_ok=True)
@@ -75,7 +75,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def done(
     python: Path, folder: Path, text: str, *arguments: str
 ) -> subprocess.CompletedProcess[str]:
-    """A module of Python's run on a file of the user's, in a folder of theirs."""
+    """Run a module of that Python on a file of the user's, in a folder of theirs."""
     (folder / "test_mine.py").write_text(text, encoding="utf-8")
     return subprocess.run(
         [python, "-m", *arguments, "test_mine.py"],
@@ -88,46 +88,46 @@ def done(
 
 
 def pytest_on(python: Path, folder: Path, text: str) -> subprocess.CompletedProcess[str]:
-    """Pytest with the plugin against the reference."""
+    """Run pytest with the plugin against the reference."""
     plugin = ("-p", "mcp_proxy_conformance.plugin", "--target", "reference")
     return done(python, folder, text, "pytest", *plugin, "-q")
 
 
 def mypy_on(python: Path, folder: Path, text: str) -> subprocess.CompletedProcess[str]:
-    """Mypy in its strict mode, with one cache for all files."""
+    """Run mypy in its strict mode, with one cache for all files."""
     return done(python, folder, text, "mypy", "--strict", f"--cache-dir={python.parent / 'cache'}")
 
 
 def test_the_package_is_the_installed_one(python: Path, tmp_path: Path) -> None:
-    """Else the tests below would say nothing of it."""
-    asked = (
+    """Otherwise the tests below would test another package."""
+    code = (
         "from mcp_proxy_conformance.catalogue import resources as r;"
         "print(r.__file__, r.fixtures_dir())"
     )
 
-    told = subprocess.run(
-        [python, "-c", asked], cwd=tmp_path, capture_output=True, text=True, check=True
+    result = subprocess.run(
+        [python, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
     )
 
-    assert told.stdout.count(str(python.parents[1])) == 2
+    assert result.stdout.count(str(python.parents[1])) == 2
 
 
 def test_the_worked_example_is_typed_and_passes(python: Path, tmp_path: Path) -> None:
-    """By mypy in its strict mode, then by pytest; the report has what cites a clause, as a part."""
+    """Strict mypy and pytest pass; the report has the checks that cite a clause, as a part."""
     typed = mypy_on(python, tmp_path, EXAMPLE)
     ran = pytest_on(python, tmp_path, EXAMPLE)
 
     report = json.loads((tmp_path / "mcp-proxy-conformance-out" / "report.json").read_bytes())
     assert (typed.returncode, typed.stdout) == (0, "Success: no issues found in 1 source file\n")
     assert (ran.returncode, "3 passed" in ran.stdout) == (0, True), ran.stdout
-    assert [(one["check"], one["verdict"]) for one in report["results"]] == [
+    assert [(result["check"], result["verdict"]) for result in report["results"]] == [
         ("test_a_denied_tool_is_revealed_by_its_word", "pass")
     ]
     assert (report["headline"], report["exit"]) == ("partial", 4)
 
 
 def test_a_wrong_file_is_refused_by_mypy(python: Path, tmp_path: Path) -> None:
-    """A name that is not there, and arguments and results of other types."""
+    """An unknown name is refused, and so are arguments and results of other types."""
     typed = mypy_on(python, tmp_path, WRONG)
 
     codes = re.findall(r"test_mine.py:\d+: error: .*\[([\w-]+)\]", typed.stdout)
@@ -138,7 +138,7 @@ def test_a_wrong_file_is_refused_by_mypy(python: Path, tmp_path: Path) -> None:
 
 
 def test_a_check_that_cites_nothing_ends_in_pytests_words(python: Path, tmp_path: Path) -> None:
-    """Skipped where it does not apply, failed where it was not observed, or broken."""
+    """It is skipped if it does not apply, failed if it was not observed, or broken."""
     ran = pytest_on(python, tmp_path, ENDINGS)
 
     assert "2 failed, 1 passed, 1 skipped" in ran.stdout
@@ -146,7 +146,7 @@ def test_a_check_that_cites_nothing_ends_in_pytests_words(python: Path, tmp_path
 
 
 def test_a_clause_of_ones_own_is_refused_with_the_repair(python: Path, tmp_path: Path) -> None:
-    """At import, in one sentence."""
+    """The refusal is one sentence, at import."""
     own = EXAMPLE.replace("FR-001.reveals-config", "ACME.help-desk")
 
     ran = pytest_on(python, tmp_path, own)
@@ -157,7 +157,7 @@ def test_a_clause_of_ones_own_is_refused_with_the_repair(python: Path, tmp_path:
 
 
 def test_the_guide_names_the_stages_and_most_names() -> None:
-    """What it shows is there."""
+    """The names in it exist."""
     text = GUIDE.read_text(encoding="utf-8")
     stages = sorted(path.stem for path in (fixtures_dir() / "stages").glob("*.json"))
 

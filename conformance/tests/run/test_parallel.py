@@ -1,4 +1,4 @@
-"""Runs in several processes: one report, that of a run in one, whatever happens to a worker."""
+"""Runs in several processes: one report, as of a run in one, whatever happens to a worker."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ KINDS: dict[str, tuple[tuple[str, ...], str]] = {
         (*RUN, "reference", "--profile=robustness", "--out=out"), "quote-ends-the-search"
     ),
 }  # fmt: skip
-"""How a target is judged, and its fault; those that have one live in the process of the checks."""
+"""The command for each target, and its fault; faulty targets run in the process of the checks."""
 
 
-def environment(**told: str) -> dict[str, str]:
-    """That of this process, with the reference inside of the processes that run checks."""
+def environment(**variables: str) -> dict[str, str]:
+    """This process's environment, with the reference inside of the processes that run checks."""
     here = {"PYTHONPATH": str(Path(__file__).parents[1]), "PYTEST_PLUGINS": "embedded_reference"}
-    return os.environ | here | told
+    return os.environ | here | variables
 
 
 def done(
     folder: Path, command: tuple[str, ...], env: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """A run in a folder of its own."""
+    """Run the command in a folder of its own."""
     folder.mkdir(exist_ok=True)
     return subprocess.run(
         command, cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=400
@@ -60,25 +60,25 @@ def done(
 
 
 def report(folder: Path) -> Any:
-    """The report in it, which keeps to its schema."""
-    told = json.loads((folder / "out" / "report.json").read_bytes())
+    """Return the report in the folder, after validation."""
+    document = json.loads((folder / "out" / "report.json").read_bytes())
     schema = json.loads((schemas_dir() / "report.schema.json").read_bytes())
-    jsonschema.validate(told, schema, cls=jsonschema.Draft202012Validator)
-    return told
+    jsonschema.validate(document, schema, cls=jsonschema.Draft202012Validator)
+    return document
 
 
-def untimed(told: Any) -> Any:
-    """Without times, and without the numbers of messages, since targets are asked until ready.
+def untimed(document: Any) -> Any:
+    """Remove times, and numbers of messages, since targets are polled until ready.
 
-    How far a breach of a law is shrunk is a matter of time, too.
+    The extent to which a breach of a law is shrunk depends on time, too.
     """
-    del told["timing"]
-    for one in told["results"]:
-        if one["stage"] == GENERATED.id:
-            del one["evidence"], one["reason"]
-        one["messages"] = sorted({name.rpartition("/")[0] for name in one["messages"]})
-    told["messages"] = sorted({name.rpartition("/")[0] for name in told["messages"]})
-    return told
+    del document["timing"]
+    for result in document["results"]:
+        if result["stage"] == GENERATED.id:
+            del result["evidence"], result["reason"]
+        result["messages"] = sorted({name.rpartition("/")[0] for name in result["messages"]})
+    document["messages"] = sorted({name.rpartition("/")[0] for name in document["messages"]})
+    return document
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -92,7 +92,7 @@ def alone(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def test_several_processes_report_what_one_does(alone: Any, tmp_path: Path) -> None:
-    """Verdicts, evidence, stages and their order; the exit code; nothing else is left."""
+    """Verdicts, evidence, stages, order and exit code agree; no other file is left."""
     command, env, code, serial = alone
 
     came = done(tmp_path, (*command, "-n", "2"), env)
@@ -100,23 +100,23 @@ def test_several_processes_report_what_one_does(alone: Any, tmp_path: Path) -> N
     assert untimed(report(tmp_path)) == serial
     assert came.returncode == code
     assert serial["results"]
-    assert {one.name for one in (tmp_path / "out").iterdir()} <= {
+    assert {path.name for path in (tmp_path / "out").iterdir()} <= {
         "report.json", "run.log", "checks.ini", "scratch", "logs", "laws",
     }  # fmt: skip
 
 
 @pytest.mark.parametrize("alone", ["a fault"], indirect=True)
 def test_all_parts_merged_are_the_report_of_one_run(alone: Any, tmp_path: Path) -> None:
-    """Whatever their order; without one of them it is partial, and says which is missing."""
+    """That holds in any order; without one of them it is partial, and names the missing one."""
     command, env, code, serial = alone
     parts = {name: tmp_path / name for name in ("1", "2")}
     for name, folder in parts.items():
         done(folder, (*command, "--shard", f"{name}/2"), env)
-    one, two = (str(folder / "out" / "report.json") for folder in parts.values())
+    part_one, part_two = (str(folder / "out" / "report.json") for folder in parts.values())
     whole, less = tmp_path / "whole" / "out" / "report.json", tmp_path / "less.json"
 
-    came = CliRunner().invoke(main, ["report", "merge", two, one, "--out", str(whole)])
-    CliRunner().invoke(main, ["report", "merge", two, "--out", str(less)])
+    came = CliRunner().invoke(main, ["report", "merge", part_two, part_one, "--out", str(whole)])
+    CliRunner().invoke(main, ["report", "merge", part_two, "--out", str(less)])
 
     assert came.exit_code == code
     assert untimed(report(tmp_path / "whole")) == serial
@@ -126,34 +126,34 @@ def test_all_parts_merged_are_the_report_of_one_run(alone: Any, tmp_path: Path) 
 
 
 def test_a_lost_worker_is_replaced_and_its_results_stay(tmp_path: Path) -> None:
-    """Killed in the middle of a check: the check runs again elsewhere, those before it do not."""
+    """Killed in the middle of a check: the check runs again elsewhere, earlier ones do not."""
     env = environment(FATAL=FATAL, FATAL_ONCE=str(tmp_path / "once"))
     command = (*RUN, "reference", "--profile=robustness", "--out=out", "-n", "2")
 
     came = done(tmp_path, command, env)
 
-    told = report(tmp_path)
-    assert (came.returncode, told["headline"], told["complete"]) == (0, "conformant", True)
-    names = [one["reproduce"] for one in told["results"]]
+    merged = report(tmp_path)
+    assert (came.returncode, merged["headline"], merged["complete"]) == (0, "conformant", True)
+    names = [result["reproduce"] for result in merged["results"]]
     assert len(names) == len(set(names))
-    shared = [one["place"] for one in told["stages"] if "::" not in one["place"]]
+    shared = [stage["place"] for stage in merged["stages"] if "::" not in stage["place"]]
     messages = {
-        place for name in told["messages"] if "::" not in (place := name.rpartition("/")[0])
+        place for name in merged["messages"] if "::" not in (place := name.rpartition("/")[0])
     }
     assert shared == ["hostile", "hostile 2"]
     assert messages == {"hostile", "hostile 2"}
 
 
 def test_a_check_that_ends_every_worker_is_a_fault_of_the_suite(tmp_path: Path) -> None:
-    """Exit 70 with the check's name; what was found before stays."""
+    """Exit 70 with the check's name; earlier results stay."""
     command = (*RUN, "reference", "--profile=robustness", "--out=out", "-n", "2")
 
     came = done(tmp_path, command, environment(FATAL=FATAL))
 
-    told = report(tmp_path)
-    assert (came.returncode, told["headline"]) == (70, "fault of the suite")
-    assert FATAL in told["why"]
-    assert told["results"]
+    final = report(tmp_path)
+    assert (came.returncode, final["headline"]) == (70, "fault of the suite")
+    assert FATAL in final["why"]
+    assert final["results"]
     assert living.naming(tmp_path) == []
 
 
@@ -161,7 +161,7 @@ def test_a_check_that_ends_every_worker_is_a_fault_of_the_suite(tmp_path: Path) 
 def test_an_interrupted_run_ends_its_workers_and_reports(
     number: signal.Signals, tmp_path: Path
 ) -> None:
-    """Exit 130 with what was found so far; no process and no share is left."""
+    """Exit 130 with the results so far; no process and no share is left."""
     shares = tmp_path / "out" / SHARES
     run = subprocess.Popen(
         [*RUN, "reference", f"--out={tmp_path / 'out'}", "-n", "2"],
@@ -171,16 +171,16 @@ def test_an_interrupted_run_ends_its_workers_and_reports(
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
     )
     deadline = time.monotonic() + 100
-    while not any(b'"found"' in one.read_bytes() for one in shares.glob("*.part")):
+    while not any(b'"found"' in share.read_bytes() for share in shares.glob("*.part")):
         assert time.monotonic() < deadline
         time.sleep(0.05)
     run.send_signal(number)
-    told, _ = run.communicate(timeout=100)
+    output, _ = run.communicate(timeout=100)
 
-    found = report(tmp_path)
-    assert (run.returncode, found["exit"], found["complete"]) == (130, 130, False)
-    assert found["results"]
-    assert told.decode().splitlines()[-1].startswith("interrupted: ")
+    final = report(tmp_path)
+    assert (run.returncode, final["exit"], final["complete"]) == (130, 130, False)
+    assert final["results"]
+    assert output.decode().splitlines()[-1].startswith("interrupted: ")
     assert living.naming(tmp_path) == []
     assert not shares.exists()
 
@@ -189,19 +189,19 @@ def test_an_interrupted_run_ends_its_workers_and_reports(
 def test_an_interruption_that_nobody_heard_of_ends_the_run(
     more: tuple[str, ...], tmp_path: Path
 ) -> None:
-    """What was lost inside of a check is raised again after it; that check has no result."""
+    """An interruption lost inside of a check is raised after it; that check has no result."""
     command = (*RUN, "reference", "--profile=robustness", "--out=out", *more)
 
     came = done(tmp_path, command, environment(DEAF=FATAL))
 
-    told = report(tmp_path)
-    assert (told["complete"], told["results"] != []) == (False, True)
-    assert came.returncode == told["exit"] == 130
-    assert FATAL not in {one["check"] for one in told["results"]}
+    final = report(tmp_path)
+    assert (final["complete"], final["results"] != []) == (False, True)
+    assert came.returncode == final["exit"] == 130
+    assert FATAL not in {result["check"] for result in final["results"]}
 
 
 def test_a_worker_whose_targets_do_not_start_is_told_of(tmp_path: Path) -> None:
-    """Its checks are errors of the adapter, those of the other worker are what they are."""
+    """Its checks are errors of the adapter; those of the other worker keep their verdicts."""
     adapter = tmp_path / "adapter.py"
     adapter.write_text(
         "import os, runpy\n"
@@ -215,9 +215,9 @@ def test_a_worker_whose_targets_do_not_start_is_told_of(tmp_path: Path) -> None:
 
     done(tmp_path, (*kind, "-n", "2"), env)
 
-    told = report(tmp_path)
-    errors = [one for one in told["results"] if one["verdict"] == "error"]
-    assert (told["exit"], {one["blame"] for one in errors}) == (3, {"adapter"})
+    final = report(tmp_path)
+    errors = [result for result in final["results"] if result["verdict"] == "error"]
+    assert (final["exit"], {result["blame"] for result in errors}) == (3, {"adapter"})
 
 
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ def test_a_worker_whose_targets_do_not_start_is_told_of(tmp_path: Path) -> None:
 def test_what_cannot_be_divided_is_refused(
     arguments: tuple[str, ...], words: str, tmp_path: Path
 ) -> None:
-    """Exit 2 and a sentence."""
+    """Exit 2 and one sentence."""
     came = done(tmp_path, (*RUN, *arguments))
 
     assert (came.returncode, words in came.stderr) == (2, True)
@@ -255,15 +255,15 @@ def test_without_xdist_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_worker_that_is_ending_is_not_soon_interrupted_anew(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It may be ending its targets, and they take their time; one that heard nothing is told."""
-    now, told = [0.0], list[float]()
+    """It may take long to end its targets; one that received no signal gets another."""
+    now, kills = [0.0], list[float]()
     monkeypatch.setattr(Controller, "__init__", lambda _: None)
     monkeypatch.setattr(Controller, "_growing", lambda _: {"gw0": 4711})
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     monkeypatch.setattr(time, "sleep", lambda s: now.__setitem__(0, now[0] + s))
-    monkeypatch.setattr(os, "kill", lambda *_: told.append(now[0]))
+    monkeypatch.setattr(os, "kill", lambda *_: kills.append(now[0]))
 
     Controller().pytest_sessionfinish()  # type: ignore[call-arg]
 
-    gaps = [later - sooner for sooner, later in itertools.pairwise(told)]
-    assert (told[0], len(gaps) > 0, all(gap > 10 for gap in gaps)) == (0.0, True, True)
+    gaps = [later - sooner for sooner, later in itertools.pairwise(kills)]
+    assert (kills[0], len(gaps) > 0, all(gap > 10 for gap in gaps)) == (0.0, True, True)

@@ -1,4 +1,4 @@
-"""The same checks under plain pytest; and a user's own tests, left alone."""
+"""The same checks under plain pytest, with a user's own tests left alone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PYTEST = [sys.executable, "-m", "pytest", "-p", "mcp_proxy_conformance.plugin"]
 
 
 def pytest_process(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Plain pytest in a folder of the user's."""
+    """Run plain pytest in a folder of the user's."""
     return subprocess.run(
         [*PYTEST, *arguments], cwd=folder, capture_output=True, text=True, check=False, timeout=100
     )
@@ -25,13 +25,13 @@ def test_with_a_target_and_no_path_the_installed_checks_run(tmp_path: Path) -> N
 
     report = json.loads((tmp_path / "mcp-proxy-conformance-out" / "report.json").read_bytes())
     assert done.returncode == 0, done.stdout
-    assert {one["check"] for one in report["results"]} == {
+    assert {result["check"] for result in report["results"]} == {
         "test_no_more_locked_tools_come_back_than_the_limit_or_ten"
     }
 
 
 def test_without_a_target_the_plugin_does_nothing(tmp_path: Path) -> None:
-    """A user's run is what it was."""
+    """A user's own run is unchanged."""
     (tmp_path / "test_mine.py").write_text("def test_mine(): assert True\n", encoding="utf-8")
 
     done = pytest_process(tmp_path, "-q")
@@ -41,14 +41,14 @@ def test_without_a_target_the_plugin_does_nothing(tmp_path: Path) -> None:
 
 
 def test_an_unknown_target_is_a_usage_error(tmp_path: Path) -> None:
-    """Pytest's own code for bad usage, and the nearest name."""
+    """Pytest's own exit code for bad usage, and the nearest name."""
     done = pytest_process(tmp_path, "--target", "refrence")
 
     assert (done.returncode, "'reference'" in done.stderr) == (4, True)
 
 
 def test_a_target_that_does_not_start_passes_nothing(tmp_path: Path) -> None:
-    """No check tells pytest of it, so the session does, and says why."""
+    """No check reports it to pytest, so the session does, with the reason."""
     nobody = json.dumps({"command": [sys.executable, "-c", ""]})
 
     done = pytest_process(tmp_path, "--target", "command", "--target-options", nobody, "-q")

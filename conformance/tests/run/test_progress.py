@@ -1,4 +1,4 @@
-"""Progress on a terminal: one line that is written over, and cleared in the end."""
+"""Progress on a terminal: one line that is overwritten, and cleared at the end."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ class Stream(io.StringIO):
         self.terminal = terminal
 
     def isatty(self) -> bool:
-        """Whether it is."""
+        """Whether it is a terminal."""
         return self.terminal
 
 
 def place(name: str, *, fresh: bool = False) -> Place:
-    """A place with a world of one server."""
+    """Return a place with a world of one server."""
     return Place(name=name, world=world(server("forge", tool("add"))), fresh=fresh, needs=())
 
 
 def set_up(where: Place) -> None:
-    """A fresh world cannot be."""
+    """Fail for a fresh world."""
     if where.fresh:
         raise AdapterError("no")
 
 
-def told(to: Stream, log: Path, detail: Any) -> str:
-    """What is told of two checks on a stage and one on a world that cannot be set up."""
+def progress_text(to: Stream, log: Path, detail: Any) -> str:
+    """Return the progress of two checks on a stage and one on a world that cannot be set up."""
     progress = Progress(log, to, NOTHING_SECRET, detail)
     with progress:
         progress.pytest_collection_finish(SimpleNamespace(items=[1, 2, 3]))  # type: ignore[arg-type]
@@ -59,8 +59,8 @@ def told(to: Stream, log: Path, detail: Any) -> str:
 
 
 def test_a_terminal_gets_one_line(tmp_path: Path) -> None:
-    """Each text clears the one before, and nothing stays."""
-    texts = told(Stream(terminal=True), tmp_path / "log", "usual").split("\r\x1b[K")
+    """Each text clears the previous one, and none stays."""
+    texts = progress_text(Stream(terminal=True), tmp_path / "log", "usual").split("\r\x1b[K")
 
     assert texts == [
         "",
@@ -86,17 +86,17 @@ def test_a_terminal_gets_one_line(tmp_path: Path) -> None:
 def test_other_streams_get_plain_lines(
     detail: str, lines: list[str] | None, tmp_path: Path
 ) -> None:
-    """The stages, with --verbose every world, and how many checks did not pass."""
+    """Stages are listed, with --verbose every world, and the number of checks that did not pass."""
     end = ["3 of 3 checks, 1 of them did not pass"]
 
-    text = told(Stream(terminal=False), tmp_path / "log", detail)
+    text = progress_text(Stream(terminal=False), tmp_path / "log", detail)
 
     assert text.splitlines() == ([] if lines is None else lines + end)
 
 
 def test_a_terminal_is_left_alone_with_quiet(tmp_path: Path) -> None:
-    """Not even a cleared line."""
-    assert told(Stream(terminal=True), tmp_path / "log", "quiet") == ""
+    """Not even a line is cleared."""
+    assert progress_text(Stream(terminal=True), tmp_path / "log", "quiet") == ""
 
 
 def test_what_is_no_world_is_not_told_of(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_what_is_no_world_is_not_told_of(tmp_path: Path) -> None:
 
 
 def test_the_log_holds_no_secret_whatever_pieces_it_is_written_in(tmp_path: Path) -> None:
-    """Nor does the sentence that pytest ended with."""
+    """Neither does the sentence that pytest ended with."""
     redactor = Redactor(["open-sesame-now"])
     with Progress(tmp_path / "log", Stream(terminal=False), redactor) as progress:
         for piece in ("ERROR: open-", "sesame", "-now\n", "last open-sesame-now"):

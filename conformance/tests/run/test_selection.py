@@ -1,4 +1,4 @@
-"""Runs of a part of a profile, runs that end early, and how much of a run is told."""
+"""Runs of a part of a profile, runs that end early, and the verbosity of a run."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from mcp_proxy_conformance.catalogue.requirement import UnknownClause, catalogue
 from mcp_proxy_conformance.cli import main
 
 NEVER = ["--timeout-signature", "what nobody ever sends"]
-"""The reference's loader does not know of it: T4.declared is broken."""
+"""A signature unknown to the reference's loader: T4.declared is broken."""
 DECLARED = "test_an_authorization_that_timed_out_is_no_denial[authorization-declared]"
 
 
 def run(out: Path, *words: str) -> tuple[Result, dict[str, Any]]:
-    """A run of this process, and its report if it wrote one."""
+    """Run the command in this process; return its result, and its report if it wrote one."""
     done = CliRunner().invoke(main, ["run", *words, "--out", str(out)])
     path = out / "report.json"
     return done, json.loads(path.read_bytes()) if path.exists() else {}
 
 
-def seen(report: dict[str, Any]) -> set[str]:
-    """The clauses that some check has looked at."""
-    return {one["id"] for one in report["clauses"] if one["results"]}
+def observed(report: dict[str, Any]) -> set[str]:
+    """Return the clauses that some check has looked at."""
+    return {clause["id"] for clause in report["clauses"] if clause["results"]}
 
 
 def test_a_requirement_is_all_of_its_clauses() -> None:
-    """A clause is itself, and what is neither is refused with the nearest id."""
+    """A clause is itself, and any other id is refused with the nearest one."""
     assert catalogue().meant("FR-006.cap") == ("FR-006.cap",)
     assert {"FR-006.cap", "FR-006.fills"} < set(catalogue().meant("FR-006"))
     with pytest.raises(UnknownClause, match=r"'FR-06'; the nearest is 'FR-006'"):
@@ -44,19 +44,19 @@ def test_only_what_is_asked_for_is_judged(tmp_path: Path) -> None:
     """Each clause of a requirement and the one of another; all pass, and the run is partial."""
     done, report = run(tmp_path, "loader", "--only", "T1", "--only", "D1.denied")
 
-    told = done.stdout.splitlines()[-1]
+    last_line = done.stdout.splitlines()[-1]
     assert (done.exit_code, report["headline"], report["complete"]) == (4, "partial", False)
-    assert {"T1.timeout", "T1.retried", "D1.denied"} <= seen(report)
-    assert not {"O1.one", "N2.none"} & seen(report)
-    assert told.startswith("partial: of the clauses that were asked for: ")
-    assert f"exit 4; report: {tmp_path / 'report.json'}" in told
+    assert {"T1.timeout", "T1.retried", "D1.denied"} <= observed(report)
+    assert not {"O1.one", "N2.none"} & observed(report)
+    assert last_line.startswith("partial: of the clauses that were asked for: ")
+    assert f"exit 4; report: {tmp_path / 'report.json'}" in last_line
 
 
 def test_what_nobody_asked_for_is_left_out(tmp_path: Path) -> None:
-    """Also a clause that a check cites beside, and of which it saw nothing in its cases."""
+    """So is a clause that a check cites as well, if none of the chosen cases observes it."""
     done, report = run(tmp_path, "reference", "--only", "FR-006.cap")
 
-    verdicts = {one["id"]: (one["verdict"], one["cause"]) for one in report["clauses"]}
+    verdicts = {clause["id"]: (clause["verdict"], clause["cause"]) for clause in report["clauses"]}
     assert done.exit_code == 4
     assert verdicts["FR-006.cap"] == ("pass", "")
     assert "inconclusive" not in {verdict for verdict, _ in verdicts.values()}
@@ -64,13 +64,13 @@ def test_what_nobody_asked_for_is_left_out(tmp_path: Path) -> None:
 
 
 def test_a_part_that_is_broken_is_violated(tmp_path: Path) -> None:
-    """Exit 1, and how much was not looked at."""
+    """Exit 1, and the number of clauses that were not looked at."""
     done, report = run(tmp_path, "loader", *NEVER, "--only", "T4.declared")
 
-    told = done.stdout.splitlines()[-1]
+    last_line = done.stdout.splitlines()[-1]
     assert (done.exit_code, report["headline"]) == (1, "violated")
-    assert "clauses broken (T4.declared), " in told
-    assert "not looked at; exit 1" in told
+    assert "clauses broken (T4.declared), " in last_line
+    assert "not looked at; exit 1" in last_line
     assert (
         f"Reproduce with: mcp-proxy-conformance run loader {NEVER[0]} '{NEVER[1]}'" in done.stdout
     )
@@ -99,28 +99,30 @@ def test_a_choice_that_cannot_be_meant_is_refused(
 
 
 def test_checks_and_cases_can_be_named_together(tmp_path: Path) -> None:
-    """Each that is named is run, a case of a loader by its own name too."""
+    """Each named one is run, a case of a loader by its own name too."""
     names = ["denied-forbidden", DECLARED]
 
     _, report = run(tmp_path, "loader", *(word for name in names for word in ("--check", name)))
 
-    assert {one["case"] for one in report["results"]} == {
+    assert {result["case"] for result in report["results"]} == {
         "denied-forbidden",
         "authorization-declared",
     }
 
 
 def test_a_run_can_end_at_its_first_failure(tmp_path: Path) -> None:
-    """The report is whole, exit 1; what was not looked at is not run, and nothing else fails."""
+    """The report is complete, exit 1; later checks are not run, and nothing else fails."""
     done, report = run(tmp_path, "loader", *NEVER, "--fail-fast")
 
     last = report["results"][-1]
-    unseen = [one for one in report["clauses"] if not one["results"]]
+    unseen = [clause for clause in report["clauses"] if not clause["results"]]
     assert (done.exit_code, report["exit"], report["complete"]) == (1, 1, False)
     assert (last["verdict"], last["clauses"]) == ("fail", ["T4.declared"])
-    assert {one["reason"] for one in unseen} == {"the run ended before it"}
-    assert [one["verdict"] for one in report["results"]].count("fail") == 1
-    assert f"{len([one for one in unseen if one['judgement'] == 'F'])} not run" in done.stdout
+    assert {clause["reason"] for clause in unseen} == {"the run ended before it"}
+    assert [result["verdict"] for result in report["results"]].count("fail") == 1
+    assert (
+        f"{len([clause for clause in unseen if clause['judgement'] == 'F'])} not run" in done.stdout
+    )
 
 
 @pytest.mark.parametrize(
@@ -134,7 +136,7 @@ def test_a_run_can_end_at_its_first_failure(tmp_path: Path) -> None:
 def test_progress_is_a_few_plain_lines_where_there_is_no_terminal(
     words: list[str], heard: list[str], tmp_path: Path
 ) -> None:
-    """The stages that are set up and the number of checks on standard error; --quiet is quiet."""
+    """Standard error has the stages and the number of checks; --quiet prints none."""
     check = ["--check", "limits-11-at-10", "--out", "out"]
     command = [sys.executable, "-m", "mcp_proxy_conformance", "run", "reference", *check, *words]
 

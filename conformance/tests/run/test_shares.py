@@ -1,4 +1,4 @@
-"""What parts of a run hand over, how they are brought together, and which checks a part has."""
+"""Shares of a run: what parts hand over, how shares are merged, and the checks of a part."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ SECOND = PART | {"shard": PART["shard"] | {"number": 2}, "results": [], "message
 
 
 def reported(state: RunState) -> dict[str, Any]:
-    """The report of a run that has come to that."""
+    """Return the report of a run in that state."""
     stages = tuple(state.stages)
     return plain(made(
         RunRecord(
@@ -56,8 +56,8 @@ def reported(state: RunState) -> dict[str, Any]:
     ))  # fmt: skip
 
 
-def found(at: int, reason: str, key: str = "") -> Found:
-    """A check of the stage crowd, which rests on one message."""
+def crowd_check(at: int, reason: str, key: str = "") -> Found:
+    """Return a check of the stage crowd, which rests on one message."""
     result = Result(
         check=f"test_{at}", case=None, clauses=("FR-006.cap",), judgement="F", verdict="pass",
         reason=reason, stage="crowd", messages=("crowd/7",),
@@ -75,58 +75,64 @@ def found(at: int, reason: str, key: str = "") -> Found:
 
 
 def test_shares_come_together_in_the_order_of_the_run() -> None:
-    """A check told of twice counts once; stages and their messages are kept apart."""
+    """A check reported twice counts once; stages and their messages are kept apart."""
     run = RunState()
 
-    told = gather(run, [Share(found=(found(2, "a"), found(3, "a"))), Share(found=(found(1, "b"),))])
+    numbers = gather(
+        run,
+        [
+            Share(found=(crowd_check(2, "a"), crowd_check(3, "a"))),
+            Share(found=(crowd_check(1, "b"),)),
+        ],
+    )
 
-    assert told == {1, 2, 3}
-    assert [(one.reason, one.messages) for one in run.results] == [
+    assert numbers == {1, 2, 3}
+    assert [(result.reason, result.messages) for result in run.results] == [
         ("b", ("crowd/7",)), ("a", ("crowd 2/7",)), ("a", ("crowd 2/7",)),
     ]  # fmt: skip
-    assert {name: one.body for name, one in run.messages.items()} == {
+    assert {name: message.body for name, message in run.messages.items()} == {
         "crowd/7": "b",
         "crowd 2/7": "a",
     }
-    assert [one.place for one in run.stages] == ["crowd", "crowd 2"]
+    assert [stage.place for stage in run.stages] == ["crowd", "crowd 2"]
 
 
 def test_a_share_that_becomes_whole_while_it_is_looked_for_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its name changes between the look into the folder and the look into the share."""
+    """Its name changes between listing the folder and reading the share."""
     writer = Writer(tmp_path, "gw0")
     writer.write(Began(7))
     writer.close()
     monkeypatch.setattr(Path, "glob", lambda folder, _: [folder / "gw0.part"])
 
-    assert {name: one.pid for name, one in shares_in(tmp_path).items()} == {"gw0": 7}
+    assert {name: share.pid for name, share in shares_in(tmp_path).items()} == {"gw0": 7}
 
 
 def test_a_check_that_two_workers_ran_counts_once() -> None:
-    """As the first of them has it."""
+    """The result is that of the first."""
     run = RunState()
 
-    gather(run, [Share(found=(found(1, "first"),)), Share(found=(found(1, "again"),))])
+    gather(run, [Share(found=(crowd_check(1, "first"),)), Share(found=(crowd_check(1, "again"),))])
 
-    assert [one.reason for one in run.results] == ["first"]
+    assert [result.reason for result in run.results] == ["first"]
 
 
 def test_credentials_of_every_worker_are_taken_out_of_every_message() -> None:
-    """Also where another worker's target has told them."""
+    """That holds even if another worker's target sent them."""
     run = RunState()
-    other = found(2, "b", "k3y-of-one")
+    other = crowd_check(2, "b", "k3y-of-one")
 
-    gather(run, [Share(found=(found(1, "a", "k3y-of-one"),)), Share(found=(other,))])
+    gather(run, [Share(found=(crowd_check(1, "a", "k3y-of-one"),)), Share(found=(other,))])
 
-    told = reported(run)["messages"]
-    assert {one["headers"]["Via"] for one in told.values()} == {"for (redacted)"}
+    messages = reported(run)["messages"]
+    assert {message["headers"]["Via"] for message in messages.values()} == {"for (redacted)"}
 
 
 def test_what_was_written_before_an_end_is_read(tmp_path: Path) -> None:
     """A line that is not whole is left out, and so is an end that was not reached."""
     writer = Writer(tmp_path, "gw0")
-    for line in (Began(7), found(1, "x"), Ended(cut_short="why")):
+    for line in (Began(7), crowd_check(1, "x"), Ended(cut_short="why")):
         writer.write(line)
     writer.close()
     *lines, _ = (tmp_path / "gw0.jsonl").read_bytes().splitlines(keepends=True)
@@ -136,43 +142,43 @@ def test_what_was_written_before_an_end_is_read(tmp_path: Path) -> None:
     shares = shares_in(tmp_path)
 
     assert [share.pid for share in shares.values()] == [7, 7]
-    assert [[one.at for one in share.found] for share in shares.values()] == [[1], [1]]
+    assert [[check.at for check in share.found] for share in shares.values()] == [[1], [1]]
     assert [share.ended for share in shares.values()] == [Ended(cut_short="why"), None]
 
 
 def test_what_a_target_says_can_be_sent_to_another_process() -> None:
-    """Half a pair of surrogates is shown as its escape; all else is as it was."""
+    """Half a pair of surrogates becomes its escape; all else is unchanged."""
     value = {"a\udc80": ["\ud800", 1, None, ("é", {"b": True})]}
 
-    told = encodable(value)
+    encoded = encodable(value)
 
-    assert execnet.loads(execnet.dumps(told)) == told
-    assert told == {"a\\udc80": ["\\ud800", 1, None, ("é", {"b": True})]}
+    assert execnet.loads(execnet.dumps(encoded)) == encoded
+    assert encoded == {"a\\udc80": ["\\ud800", 1, None, ("é", {"b": True})]}
 
 
 @given(st.dictionaries(st.integers(), st.sampled_from("abcdefgh")), st.integers(1, 9))
 def test_each_check_is_in_one_part_and_no_place_is_divided(places: dict[int, str], of: int) -> None:
-    """However many parts there are; the order stays."""
-    parts = [shared_out(places, Shard(number=one + 1, of=of)) for one in range(of)]
+    """That holds for any number of parts; the order stays."""
+    parts = [shared_out(places, Shard(number=index + 1, of=of)) for index in range(of)]
 
     assert Counter(check for part in parts for check in part) == Counter(list(places))
     homes = [{places[check] for check in part} for part in parts]
     assert sum(map(len, homes)) == len(set(places.values()))
-    assert all(list(part) == [one for one in places if one in part] for part in parts)
+    assert all(list(part) == [check for check in places if check in part] for part in parts)
 
 
 @pytest.mark.parametrize("told", ["", "1", "1/", "/3", "0/3", "4/3", "a/b", "1/3/5", "-1/3", "²/3"])
 def test_what_names_no_part_is_refused(told: str) -> None:
-    """The sentence says how to write one."""
+    """The sentence shows the form."""
     with pytest.raises(BadShard, match="write 1/3 for the first of three"):
         shard_of(told)
 
 
 def merge(tmp_path: Path, *documents: dict[str, Any]) -> tuple[int, str]:
-    """The exit code and the last line of `report merge` on these: a.json, b.json and so on."""
+    """Return exit code and last line of `report merge` on these documents: a.json, b.json, ..."""
     paths = [tmp_path / f"{letter}.json" for letter in "abcd"[: len(documents)]]
-    for path, one in zip(paths, documents, strict=True):
-        path.write_text(json.dumps(one), encoding="utf-8")
+    for path, part in zip(paths, documents, strict=True):
+        path.write_text(json.dumps(part), encoding="utf-8")
     out = str(tmp_path / "merged.json")
     came = CliRunner().invoke(main, ["report", "merge", *map(str, paths), "--out", out])
     return came.exit_code, came.output.splitlines()[-1]
@@ -195,16 +201,16 @@ def test_what_are_no_parts_of_one_run_is_not_merged(
     other: dict[str, Any], words: str, tmp_path: Path
 ) -> None:
     """Exit 2 and one sentence."""
-    code, told = merge(tmp_path, PART, other)
+    code, line = merge(tmp_path, PART, other)
 
-    assert (code, words in told) == (2, True)
+    assert (code, words in line) == (2, True)
 
 
 def test_a_missing_part_is_named(tmp_path: Path) -> None:
-    """The report is partial then."""
-    code, told = merge(tmp_path, PART)
+    """The report is then partial."""
+    code, line = merge(tmp_path, PART)
 
-    assert (code, told.startswith("partial: "), "missing parts: 2/2" in told) == (4, True, True)
+    assert (code, line.startswith("partial: "), "missing parts: 2/2" in line) == (4, True, True)
 
 
 WAIVER = {
@@ -213,9 +219,9 @@ WAIVER = {
 }  # fmt: skip
 
 
-def without(told: dict[str, Any], member: str) -> dict[str, Any]:
-    """The object without one of its members."""
-    return {name: one for name, one in told.items() if name != member}
+def without(document: dict[str, Any], member: str) -> dict[str, Any]:
+    """Return the object without one of its members."""
+    return {name: value for name, value in document.items() if name != member}
 
 
 @pytest.mark.parametrize(
@@ -230,39 +236,39 @@ def without(told: dict[str, Any], member: str) -> dict[str, Any]:
 def test_a_part_that_does_not_say_what_parts_say_is_refused(
     members: dict[str, Any], words: str, tmp_path: Path
 ) -> None:
-    """Exit 2 and one sentence, though it keeps to the schema."""
-    code, told = merge(tmp_path, PART | members)
+    """Exit 2 and one sentence, even though it fits the schema."""
+    code, line = merge(tmp_path, PART | members)
 
-    assert (code, words in told) == (2, True), told
+    assert (code, words in line) == (2, True), line
 
 
 @pytest.mark.parametrize("odd", ["soon", [1], -1, 1e300, None, {"crowd/7": "soon", "crowd": []}])
 def test_times_of_any_form_are_merged(odd: Any, tmp_path: Path) -> None:
-    """What no schema says cannot end the command."""
+    """Members that no schema restricts cannot break the command."""
     timing = dict.fromkeys(("seconds", "messages", "stages", "results"), odd)
 
-    code, told = merge(tmp_path, PART | {"timing": timing}, SECOND | {"timing": timing})
+    code, line = merge(tmp_path, PART | {"timing": timing}, SECOND | {"timing": timing})
 
-    assert (code, told.startswith("incomplete: ")) == (4, True), told
+    assert (code, line.startswith("incomplete: ")) == (4, True), line
 
 
 def test_a_failure_of_merged_parts_is_seen_again_by_the_command_of_a_part(tmp_path: Path) -> None:
-    """A report does not know what its target was started with."""
+    """A report does not record the command that started its target."""
     (tmp_path / "a.json").write_text(json.dumps(PART | {"results": ONE["results"]}))
     words = ["report", "merge", str(tmp_path / "a.json"), "--out", str(tmp_path / "merged.json")]
 
-    told = CliRunner().invoke(main, words).output
+    output = CliRunner().invoke(main, words).output
 
     line = "the command of any part without --shard, with --check 'test_cap[11]'"
-    assert f"Reproduce with: {line}\n" in told
+    assert f"Reproduce with: {line}\n" in output
 
 
 def test_how_a_part_ended_is_how_the_run_did(tmp_path: Path) -> None:
-    """An interruption, and a fault that no check tells of, outrank what the others found."""
+    """An interruption, and a fault outside of checks, outrank the results of other parts."""
     interrupted = SECOND | {"shard": SECOND["shard"] | {"interrupted": True}}
     faulty = SECOND | {"shard": SECOND["shard"] | {"faults": ["a sentence"]}}
 
-    codes = [merge(tmp_path, PART, one) for one in (interrupted, faulty)]
+    codes = [merge(tmp_path, PART, document) for document in (interrupted, faulty)]
 
     assert [code for code, _ in codes] == [130, 70]
     assert codes[1][1].startswith("fault of the suite: a sentence")

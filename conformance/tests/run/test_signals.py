@@ -1,4 +1,4 @@
-"""An interruption is told as one wherever the interpreter stood when it came."""
+"""An interruption is reported as one wherever the interpreter was when it came."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _interrupted_nowhere.__code__ = _interrupted_nowhere.__code__.replace(
 
 
 def test_an_interruption_at_a_place_without_a_line_can_be_told() -> None:
-    """Pytest cannot tell it as it came; it can as the run raises it."""
+    """Pytest cannot report the original; it can report the one that the run raises."""
     with pytest.raises(KeyboardInterrupt) as came:
         _interrupted_nowhere()
     assert [line for _, line in traceback.walk_tb(came.tb)][-1] is None

@@ -1,4 +1,4 @@
-"""When a run gives a target up: only for silence, in several checks in a row."""
+"""Giving a target up: only for silence, in several checks in a row."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 
 
 def ending(error: BaseException | None) -> Ending:
-    """How a check ends that this error ends."""
+    """Return the ending of a check that this error ends."""
 
     def check() -> None:
         if error is not None:
@@ -20,18 +20,18 @@ def ending(error: BaseException | None) -> Ending:
 
 
 def silent() -> Ending:
-    """A wait in vain."""
+    """Return the ending of a check that timed out."""
     return ending(Unreachable("http://127.0.0.1:1/mcp", "wait", "no answer in time", 10.0))
 
 
 def test_silence_in_a_row_ends_the_run() -> None:
-    """Exit 3, and the sentence says what was waited for."""
+    """Exit 3, and the sentence names what was waited for."""
     silence = Silence()
 
-    found = [silence.after(silent(), advisory=False) for _ in range(IN_A_ROW)]
+    endings = [silence.after(silent(), advisory=False) for _ in range(IN_A_ROW)]
 
-    last = found.pop()
-    assert found == [None] * (IN_A_ROW - 1)
+    last = endings.pop()
+    assert endings == [None] * (IN_A_ROW - 1)
     assert last is not None
     assert (last.exit, "stopped answering" in last.why) == (3, True)
     assert "no answer in time" in last.why
@@ -48,32 +48,32 @@ def test_silence_in_a_row_ends_the_run() -> None:
     ids=["an answer", "a breach", "a refusal", "an error of the adapter"],
 )
 def test_a_target_that_says_anything_is_not_given_up(between: BaseException | None) -> None:
-    """One answer among the waits, whatever it says, and they are counted anew."""
+    """One answer among the timeouts, of any content, resets the count."""
     silence = Silence()
 
     for _ in range(IN_A_ROW - 1):
         silence.after(silent(), advisory=False)
     silence.after(ending(between), advisory=False)
-    found = [silence.after(silent(), advisory=False) for _ in range(IN_A_ROW - 1)]
+    endings = [silence.after(silent(), advisory=False) for _ in range(IN_A_ROW - 1)]
 
-    assert found == [None] * (IN_A_ROW - 1)
+    assert endings == [None] * (IN_A_ROW - 1)
 
 
 def test_one_stage_that_cannot_be_set_up_is_one_wait() -> None:
     """All of its checks end in the same error; other stages may well answer."""
     silence, stage = Silence(), silent()
 
-    found = [silence.after(stage, advisory=False) for _ in range(4 * IN_A_ROW)]
+    endings = [silence.after(stage, advisory=False) for _ in range(4 * IN_A_ROW)]
 
-    assert found == [None] * (4 * IN_A_ROW)
+    assert endings == [None] * (4 * IN_A_ROW)
 
 
 def test_advisory_checks_give_no_target_up() -> None:
-    """Nor do they interrupt a row of others that are not answered."""
+    """Nor do they interrupt a row of other unanswered checks."""
     silence = Silence()
 
     advisory = [silence.after(silent(), advisory=True) for _ in range(2 * IN_A_ROW)]
     firm = [silence.after(silent(), advisory=False) for _ in range(IN_A_ROW)]
 
     assert advisory == [None] * (2 * IN_A_ROW)
-    assert [one is not None for one in firm] == [False] * (IN_A_ROW - 1) + [True]
+    assert [stop is not None for stop in firm] == [False] * (IN_A_ROW - 1) + [True]

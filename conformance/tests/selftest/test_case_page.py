@@ -42,7 +42,7 @@ def _explained(case: str) -> str:
 
 
 def test_a_case_is_told_with_the_tools_locks_and_steps_it_touches() -> None:
-    """Not with the rest of its stage."""
+    """The rest of its stage is left out."""
     assert _explained("withheld-changed") == CHANGED
 
 
@@ -59,11 +59,11 @@ def test_a_case_is_told_with_the_tools_locks_and_steps_it_touches() -> None:
     ],
 )  # fmt: skip
 def test_what_a_case_rests_on_is_told(case: str, line: str) -> None:
-    """Of proxies and of loaders."""
+    """That holds for cases of proxies and of loaders."""
     assert line in _explained(case)
 
 
 def test_every_case_has_a_page_that_one_can_read() -> None:
-    """No more lines than a screen or two."""
+    """It has no more lines than a screen or two."""
     for case in shipped().cases:
         assert 5 < len(list(case_page(case))) < MOST + 30, case.id

@@ -1,4 +1,4 @@
-"""The catalogue as one document: nothing is left out, and every link of it leads somewhere."""
+"""The catalogue as one document: it is complete, and every link of it leads somewhere."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ SEVERAL = ["", "FR-006", "FR-006.cap", "US1-1", "DM.contract-types", "T1"]
 
 
 def explain(*arguments: str) -> tuple[int, str]:
-    """The exit code and all that is printed."""
+    """Return the exit code and the output."""
     done = CliRunner().invoke(main, ["explain", *arguments])
     return done.exit_code, done.output
 
 
 def section(clause_id: str) -> str:
-    """What the page says of one clause."""
+    """Return the page's section on one clause."""
     return PAGE.partition(f'<a id="{clause_id}"></a>\n')[2].partition("\n<a id=")[0]
 
 
 @pytest.mark.parametrize("wanted", SEVERAL)
 def test_every_link_leads_to_the_one_anchor_of_its_name(wanted: str) -> None:
-    """The contents, the rulings and the cases, in the whole and in parts of it."""
+    """The contents, interpretations and cases are linked, in the whole and in parts of it."""
     html = RENDERER.render(page(DATA, wanted))
 
     links = set(re.findall('href="#([^"]+)"', html))
@@ -49,7 +49,7 @@ def test_every_link_leads_to_the_one_anchor_of_its_name(wanted: str) -> None:
 
 
 def test_every_table_has_one_number_of_columns() -> None:
-    """A bar in a sentence opens no other cell: a renderer would drop or add one."""
+    """A bar in a sentence opens no cell: a renderer would drop or add one."""
     tables = [
         block.rstrip().split("\n") for block in re.findall(r"(?:^\|.*\n)+", PAGE, re.MULTILINE)
     ]
@@ -63,8 +63,8 @@ def test_every_table_has_one_number_of_columns() -> None:
 
 
 def test_nothing_of_the_catalogue_is_left_out() -> None:
-    """Requirements, clauses, checks, cases, rulings, proofs, and why something is untested."""
-    names = [one.id for one in catalogue().requirements]
+    """It has requirements, clauses, checks, cases, rulings, proofs, and reasons for no test."""
+    names = [row.id for row in catalogue().requirements]
     names += [*catalogue().clauses, *(f"ruling-{row.id}" for row in interpretations())]
     names += [f"case-{case.id}" for case in DATA.cases]
     listed = {*DATA.proofs, *DATA.proofs.values(), *DATA.live, *DATA.live.values()}
@@ -77,8 +77,8 @@ def test_nothing_of_the_catalogue_is_left_out() -> None:
 
 
 def test_a_clause_is_told_with_all_that_proves_it() -> None:
-    """Judgement, source, checks, cases, rulings, counterexamples and profiles."""
-    told = section("FR-006.cap")
+    """It has judgement, source, checks, cases, rulings, mutants and profiles."""
+    text = section("FR-006.cap")
 
     for words in (
         "- Judgement: **F**, a breach fails the target.",
@@ -89,21 +89,21 @@ def test_a_clause_is_told_with_all_that_proves_it() -> None:
         "[limits-1-at-1](#case-limits-1-at-1)",
         "| `cap-lets-one-more` | The section holds eleven",
     ):
-        assert words in told
+        assert words in text
 
 
 def test_a_profile_leaves_out_what_it_does_not_judge() -> None:
     """Its clauses are all there, and no other has a section."""
     basic = profile("resilience-basic")
 
-    told = page(DATA, within=basic)
+    text = page(DATA, within=basic)
 
-    anchors = set(re.findall('<a id="([^"]+)"></a>', told))
+    anchors = set(re.findall('<a id="([^"]+)"></a>', text))
     assert anchors & set(catalogue().clauses) == set(basic.clauses)
 
 
 def test_the_same_data_make_the_same_bytes(tmp_path: Path) -> None:
-    """As printed and as written, by another process order of nothing."""
+    """They are the same printed and written, by a process with another hash order."""
     out = tmp_path / "catalogue.md"
 
     printed = explain("--all", "--format", "markdown")
@@ -115,10 +115,10 @@ def test_the_same_data_make_the_same_bytes(tmp_path: Path) -> None:
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=40))
 def test_a_sentence_comes_out_of_markdown_as_it_went_in(text: str) -> None:
-    """Whatever stands in it: bars, brackets, tags and stars are words."""
-    told = prose(f"A {text} z").replace("`", "")
+    """Bars, brackets, tags and stars in it are plain characters."""
+    escaped = prose(f"A {text} z").replace("`", "")
 
-    html = RENDERER.render(f"| head |\n|---|\n| {told} |\n")
+    html = RENDERER.render(f"| head |\n|---|\n| {escaped} |\n")
 
     assert html.count("<td") == 1
     assert re.findall("<(?!/?(?:table|thead|tbody|tr|th|td|code)[ >])", html) == []
@@ -139,19 +139,21 @@ def test_what_cannot_be_explained_is_refused_in_a_sentence(
     arguments: tuple[str, ...], said: str
 ) -> None:
     """Exit 2, with the repair."""
-    code, told = explain(*arguments)
+    code, output = explain(*arguments)
 
-    assert (code, told.count("\n")) == (2, 1)
-    assert said in told
+    assert (code, output.count("\n")) == (2, 1)
+    assert said in output
 
 
 def test_a_requirement_is_explained_with_all_of_its_clauses() -> None:
-    """One without clauses names those that prove it."""
-    code, told = explain("FR-008")
+    """A requirement without clauses names those that prove it."""
+    code, text = explain("FR-008")
     _, proved = explain("US1-4")
 
     assert code == 0
     assert [
-        one for one in catalogue().clauses if one.startswith("FR-008.") and one not in told
+        clause_id
+        for clause_id in catalogue().clauses
+        if clause_id.startswith("FR-008.") and clause_id not in text
     ] == []
     assert "proved by: FR-006.callables, FR-006.cap" in proved

@@ -1,4 +1,4 @@
-"""What authors write is looked at: each fault has a place, a sentence and a repair."""
+"""Authors' files are linted: each fault has a place, a sentence and a repair."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from linted import LOAD, SOUND, told
+from linted import LOAD, SOUND, lint_output
 
 from mcp_proxy_conformance.catalogue.resources import fixtures_dir
 
@@ -17,7 +17,7 @@ Bend = Callable[[dict[str, Any]], object]
 
 
 def bent(tmp_path: Path, name: str, bend: Bend) -> Path:
-    """A shipped JSON file, copied and changed."""
+    """Return a copy of a shipped JSON file, changed."""
     document = json.loads((fixtures_dir() / name).read_bytes())
     bend(document)
     path = tmp_path / Path(name).name
@@ -26,30 +26,30 @@ def bent(tmp_path: Path, name: str, bend: Bend) -> Path:
 
 
 def test_what_is_shipped_has_no_fault() -> None:
-    """Exit 0, and the number of files says that they were looked at."""
-    code, output = told()
+    """Exit 0, and the number of files shows that they were read."""
+    code, output = lint_output()
 
-    every = [*fixtures_dir().rglob("*.json"), *fixtures_dir().rglob("*.toml")]
-    files = sum("corpus" not in path.name for path in every)  # of texts, for the tests alone
+    shipped = [*fixtures_dir().rglob("*.json"), *fixtures_dir().rglob("*.toml")]
+    files = sum("corpus" not in path.name for path in shipped)  # of texts, for the tests alone
     assert (code, output) == (0, f"files: {files}; findings: 0\n")
 
 
 def test_a_case_of_ones_own_needs_no_tree(tmp_path: Path) -> None:
-    """One file, anywhere, among the shipped ones."""
+    """One file, in any folder, is checked together with the shipped ones."""
     path = tmp_path / "own-word.json"
     path.write_text(json.dumps(SOUND), encoding="utf-8")
 
-    assert told(path) == (0, "files: 1; findings: 0\n")
+    assert lint_output(path) == (0, "files: 1; findings: 0\n")
 
 
 def test_the_case_of_the_guide_for_authors_has_no_fault(tmp_path: Path) -> None:
-    """As it stands there."""
+    """Its text is used unchanged."""
     guide = Path(__file__).parents[3] / ".github" / "AUTHORS.md"
     (text,) = re.findall(r"```json\n(.*?)```", guide.read_text(encoding="utf-8"), re.DOTALL)
     path = tmp_path / "limits-mixed-two-at-1.json"
     path.write_text(text, encoding="utf-8")
 
-    assert told(path) == (0, "files: 1; findings: 0\n")
+    assert lint_output(path) == (0, "files: 1; findings: 0\n")
 
 
 STATUS = "discovery/remediation/remediation-both.json"
@@ -145,7 +145,7 @@ def test_a_bent_file_is_told_of(name: str, bend: Bend, said: str, tmp_path: Path
     """Exit 1; the file, a line of it, and the sentence."""
     path = bent(tmp_path, name, bend)
 
-    code, output = told(path)
+    code, output = lint_output(path)
 
     assert (code, said in output) == (1, True), output
     assert output.startswith(f"{path}:")
@@ -153,11 +153,11 @@ def test_a_bent_file_is_told_of(name: str, bend: Bend, said: str, tmp_path: Path
 
 
 def test_a_fault_is_told_with_its_line(tmp_path: Path) -> None:
-    """The line of the member, and its pointer."""
+    """The line is that of the member, and its pointer is given."""
     path = bent(tmp_path, STATUS, lambda c: c.update(area="nothing"))
     line = path.read_text(encoding="utf-8").splitlines().index(' "area": "nothing",') + 1
 
-    document = json.loads(told("--json", path)[1])
+    document = json.loads(lint_output("--json", path)[1])
 
     (finding,) = document["findings"]
     assert (finding["file"], finding["line"], finding["pointer"]) == (str(path), line, "/area")
@@ -165,22 +165,22 @@ def test_a_fault_is_told_with_its_line(tmp_path: Path) -> None:
 
 
 def test_a_path_that_cannot_be_read_is_exit_2(tmp_path: Path) -> None:
-    """A file that is not there, and a folder with nothing to look at."""
-    code, output = told(tmp_path / "none.json")
-    empty, said = told(tmp_path)
+    """The path is a file that is not there, or a folder with no file to read."""
+    code, output = lint_output(tmp_path / "none.json")
+    empty, complaint = lint_output(tmp_path)
 
     assert (code, output.count("\n")) == (2, 1)
     assert "none.json cannot be read: No such file or directory; name another path" in output
-    assert (empty, "holds no .json and no .toml" in said) == (2, True)
+    assert (empty, "holds no .json and no .toml" in complaint) == (2, True)
 
 
 def test_what_is_of_no_known_kind_is_told(tmp_path: Path) -> None:
-    """By name it is a finding; in a folder it is passed over, and told."""
+    """Named directly it is a finding; in a folder it is skipped, and counted."""
     path = tmp_path / "package.json"
     path.write_text('{"name": "x"}', encoding="utf-8")
 
-    named = told(path)
-    walked = told(tmp_path)
+    named = lint_output(path)
+    walked = lint_output(tmp_path)
 
     assert (named[0], "this is none of the known" in named[1]) == (1, True)
     assert (walked[0], "not looked at, of no known kind" in walked[1]) == (0, True)

@@ -1,4 +1,4 @@
-"""Whatever a file holds, looking at it ends in findings."""
+"""Linting a file of any content ends in findings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ JSON = st.recursive(
 
 @st.composite
 def spliced(draw: st.DrawFn) -> bytes:
-    """A shipped file with some bytes of it replaced."""
+    """Draw a shipped file with some bytes of it replaced."""
     seed = draw(st.sampled_from(SEEDS))
     start = draw(st.integers(0, len(seed)))
     end = draw(st.integers(start, min(len(seed), start + 40)))
@@ -35,7 +35,7 @@ def spliced(draw: st.DrawFn) -> bytes:
 
 @st.composite
 def replaced(draw: st.DrawFn) -> bytes:
-    """A sound case with one member that is anything."""
+    """Draw a sound case with one member replaced by anything."""
     document = json.loads(draw(st.sampled_from(SEEDS[:3])))
     document[draw(st.sampled_from(sorted(document)))] = draw(JSON)
     return json.dumps(document).encode()
@@ -51,11 +51,15 @@ def replaced(draw: st.DrawFn) -> bytes:
 @example(data=b"a = " + b"[" * 100_000, suffix="toml")
 @example(data=b'{"when": 1e999, "given": {"stage": "\\ud800"}}', suffix="json")
 def test_no_bytes_break_it(data: bytes, suffix: str, tmp_path: Path) -> None:
-    """Whatever a file holds ends in findings, each with a place and a repair."""
+    """Any content ends in findings, each with a place and a repair."""
     path = tmp_path / f"own-word.{suffix}"
     path.write_bytes(data)
 
     findings = lint([path]).findings
 
-    assert [one for one in findings if one.line < 1 or not one.fault or not one.repair] == []
-    assert [one for one in findings if "\n" in one.told()] == []
+    assert [
+        finding
+        for finding in findings
+        if finding.line < 1 or not finding.fault or not finding.repair
+    ] == []
+    assert [finding for finding in findings if "\n" in finding.told()] == []

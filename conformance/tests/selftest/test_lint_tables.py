@@ -1,4 +1,4 @@
-"""Requirements, profiles, interpretations and proofs are looked at in the place of the shipped."""
+"""Requirements, profiles, interpretations and proofs are linted in place of the shipped ones."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from linted import told
+from linted import lint_output
 
 from mcp_proxy_conformance.catalogue.resources import fixtures_dir
 
@@ -98,13 +98,13 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_a_bent_table_is_told_of(name: str, old: str, new: str, said: str, tree: Path) -> None:
-    """In a copy, which stands in for the file of that name that is shipped."""
+    """A copy stands in for the shipped file of that name."""
     path = tree / name
     text = path.read_text(encoding="utf-8")
     assert old in text
     path.write_text(text.replace(old, new, 1), encoding="utf-8")
     try:
-        code, output = told(path, tree / "frozen.toml")
+        code, output = lint_output(path, tree / "frozen.toml")
     finally:
         path.write_text(text, encoding="utf-8")
 
@@ -112,7 +112,7 @@ def test_a_bent_table_is_told_of(name: str, old: str, new: str, said: str, tree:
 
 
 def test_a_clause_without_a_check_is_told_of_where_it_stands(tree: Path) -> None:
-    """With the repair; and a reason why it is untested mends it."""
+    """The fault has its repair; a reason for being untested removes it."""
     path = tree / "requirements" / "robustness.toml"
     text = path.read_text(encoding="utf-8")
     clause = (
@@ -120,17 +120,17 @@ def test_a_clause_without_a_check_is_told_of_where_it_stands(tree: Path) -> None
         'text = "It is new."\nobserved = "Look."\n'
     )
     path.write_text(text + clause, encoding="utf-8")
-    code, output = told(path)
+    code, output = lint_output(path)
     path.write_text(f'{text}{clause}untested = "Nobody can see it."\n', encoding="utf-8")
-    mended, _ = told(path)
+    mended, _ = lint_output(path)
     path.write_text(text, encoding="utf-8")
 
     line = text.count("\n") + 3
-    found = [
-        one.partition("robustness.toml:")[2] for one in output.splitlines() if "ROB.new" in one
+    faults = [
+        row.partition("robustness.toml:")[2] for row in output.splitlines() if "ROB.new" in row
     ]
     assert (code, mended) == (1, 0)
-    assert found == [
+    assert faults == [
         f'{line}: no check cites ROB.new; write one, or say `untested = "why"`',
         f"{line}: no profile lists ROB.new in its newest version; {LISTING}",
     ]

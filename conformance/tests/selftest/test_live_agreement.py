@@ -1,4 +1,4 @@
-"""Live verdicts are the same from run to run, and a target that moves is not accused for it."""
+"""Live verdicts are equal from run to run, and a target that changes is not accused for it."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ PART = variants()[::8]
 def started(tmp_path: Path) -> Iterator[Started]:
     """The reference, with locks laid by its operator."""
     target = embedded(Changed(id="itself", text="The reference itself."), settle_s=0.1)
-    with seeded(target, tmp_path / "live") as found:
-        yield found
+    with seeded(target, tmp_path / "live") as running:
+        yield running
     target.close()
 
 
 def verdicts(report: dict[str, Any]) -> list[tuple[str, str, str]]:
-    """The verdicts of all clauses, and their reasons."""
-    return [(one["id"], one["verdict"], one["reason"]) for one in report["clauses"]]
+    """Return the verdicts of all clauses, and their reasons."""
+    return [(clause["id"], clause["verdict"], clause["reason"]) for clause in report["clauses"]]
 
 
 def accused(report: dict[str, Any]) -> list[tuple[str, str]]:
-    """The checks that convict, and why."""
+    """Return the checks that convict, and their reasons."""
     return [(r["check"], r["reason"]) for r in report["results"] if r["verdict"] == "fail"]
 
 
 def test_five_runs_come_to_the_same(started: Started, tmp_path: Path) -> None:
-    """Every clause, and every reason."""
+    """Every clause and every reason is equal."""
     runs = [verdicts(tried_live(endpoint_of(started), tmp_path / str(n))) for n in range(5)]
 
     assert runs == [runs[0]] * 5
@@ -52,7 +52,7 @@ def test_five_runs_come_to_the_same(started: Started, tmp_path: Path) -> None:
 
 @contextmanager
 def moving(started: Started, every_s: float) -> Iterator[None]:
-    """Meanwhile its operator locks and unlocks tools, over and over."""
+    """Let the operator lock and unlock tools, over and over."""
     over = threading.Event()
 
     def move() -> None:
@@ -78,20 +78,20 @@ def moving(started: Started, every_s: float) -> Iterator[None]:
 def test_a_target_whose_locks_come_and_go_is_not_accused(
     started: Started, every_s: float, tmp_path: Path
 ) -> None:
-    """What differs between its answers may leave clauses open, but breaks none."""
+    """A difference between its answers may leave clauses open, but breaks none."""
     with moving(started, every_s):
         report = tried_live(endpoint_of(started, rate=150), tmp_path)
 
     assert (accused(report), report["exit"] in (0, 4)) == ([], True)
 
 
-@pytest.mark.parametrize("variant", PART, ids=lambda one: one.id)
+@pytest.mark.parametrize("variant", PART, ids=lambda variant: variant.id)
 def test_a_conforming_variant_is_not_accused(variant: Any, tmp_path: Path) -> None:
-    """However different it looks, what it says holds together."""
+    """Its answers are consistent, whatever their form."""
     target = Trial(kind="variant", changed=variant).target()
     try:
-        with seeded(target, tmp_path / "live") as found:
-            report = tried_live(endpoint_of(found), tmp_path / "out")
+        with seeded(target, tmp_path / "live") as running:
+            report = tried_live(endpoint_of(running), tmp_path / "out")
     finally:
         target.close()
 
@@ -104,13 +104,13 @@ def test_a_breach_counts_only_when_it_is_seen_again(
     started: Started, until: int, exit_code: int, tmp_path: Path
 ) -> None:
     """A note that is missing in the first look alone leaves its clauses open."""
-    (usual,) = (one for one in WIRE_FAULTS if one.id == "note-absent")
+    (usual,) = (fault for fault in WIRE_FAULTS if fault.id == "note-absent")
     edit = usual.document
     assert edit is not None
 
-    def at_first(x: Any, told: Any) -> Any:
+    def at_first(x: Any, answer: Any) -> Any:
         x.memory["number"] = x.memory.get("number", 0) + 1
-        return edit(x, told) if x.memory["number"] < until else None
+        return edit(x, answer) if x.memory["number"] < until else None
 
     before = RewritingAdapter(
         started.adapter, replace(usual, document=at_first), started.target.surface
@@ -120,11 +120,11 @@ def test_a_breach_counts_only_when_it_is_seen_again(
     before._servers[0].shutdown()
     before._servers[0].server_close()
 
-    told = {r["check"]: r for r in report["results"]}
-    found = told["test_a_live_answer_without_a_callable_tells_of_the_locked_one"]
-    assert (report["exit"], found["verdict"]) == (
+    results = {r["check"]: r for r in report["results"]}
+    result = results["test_a_live_answer_without_a_callable_tells_of_the_locked_one"]
+    assert (report["exit"], result["verdict"]) == (
         exit_code,
         "fail" if exit_code == 1 else "inconclusive",
     )
-    assert "does not agree with itself" in found["reason"] or exit_code == 1
-    assert bool(found["messages"]) == (exit_code == 1)
+    assert "does not agree with itself" in result["reason"] or exit_code == 1
+    assert bool(result["messages"]) == (exit_code == 1)

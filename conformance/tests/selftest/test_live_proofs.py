@@ -1,4 +1,4 @@
-"""Every check of live endpoints kills the counterexample that it is listed with."""
+"""Every check of live endpoints kills the mutant that it is listed with."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mcp_proxy_conformance.targets.started import Started
 from mcp_proxy_mutants.proxy.changed import Changed
 from mcp_proxy_mutants.proxy.mutants import mutants
 
-WIRE = {one.id: one for one in WIRE_FAULTS}
+WIRE = {fault.id: fault for fault in WIRE_FAULTS}
 PROOFS = live_proofs()
 
 
@@ -28,14 +28,14 @@ PROOFS = live_proofs()
 def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
     """The reference, with locks laid by its operator."""
     target = embedded(Changed(id="itself", text="The reference itself."), settle_s=0.1)
-    with seeded(target, tmp_path_factory.mktemp("live")) as found:
-        yield found
+    with seeded(target, tmp_path_factory.mktemp("live")) as running:
+        yield running
     target.close()
 
 
 @contextmanager
 def behind(started: Started, fault: str) -> Iterator[Endpoint]:
-    """The endpoint behind a server with that fault."""
+    """Yield the endpoint behind a server with that fault."""
     before = RewritingAdapter(started.adapter, WIRE[fault], started.target.surface)
     access = before._behind(started.access)
     try:
@@ -47,7 +47,7 @@ def behind(started: Started, fault: str) -> Iterator[Endpoint]:
 
 
 def calls(started: Started) -> dict[str, int]:
-    """How often each upstream was called."""
+    """Return the number of calls that each upstream received."""
     return {name: server.calls() for name, server in started.servers.items()}
 
 
@@ -55,18 +55,20 @@ def calls(started: Started) -> dict[str, int]:
 def test_a_live_check_kills_its_fault_of_the_wire(
     started: Started, check: str, tmp_path: Path
 ) -> None:
-    """That check fails, and nothing reaches an upstream."""
+    """That check fails, and no call reaches an upstream."""
     with behind(started, PROOFS[check]) as endpoint:
         report = tried_live(endpoint, tmp_path, check)
 
-    assert [(one["check"], one["verdict"]) for one in report["results"]] == [(check, "fail")]
+    assert [(result["check"], result["verdict"]) for result in report["results"]] == [
+        (check, "fail")
+    ]
     assert calls(started) == dict.fromkeys(started.servers, 0)
 
 
 @pytest.mark.parametrize("check", [name for name, fault in PROOFS.items() if fault not in WIRE])
 def test_a_live_check_kills_its_fault_of_the_reference(check: str, tmp_path: Path) -> None:
-    """What lets the fifth call through is found by five calls that somebody named."""
-    (fault,) = (one for one in mutants() if one.id == PROOFS[check])
+    """The mutant that lets the fifth call through is killed by five calls of a named tool."""
+    (fault,) = (mutant for mutant in mutants() if mutant.id == PROOFS[check])
     target = embedded(fault, settle_s=0.1)
     named = ToolKey("forge", "create_token")
     try:
@@ -76,10 +78,12 @@ def test_a_live_check_kills_its_fault_of_the_reference(check: str, tmp_path: Pat
     finally:
         target.close()
 
-    assert [(one["check"], one["verdict"]) for one in report["results"]] == [(check, "fail")]
+    assert [(result["check"], result["verdict"]) for result in report["results"]] == [
+        (check, "fail")
+    ]
     assert {name for name, number in reached.items() if number} == {named.server}
 
 
 def test_ten_faults_and_more_stand_on_the_wire() -> None:
-    """Few checks need a fault of another kind."""
+    """Few checks need a mutant of another kind."""
     assert sum(fault in WIRE for fault in PROOFS.values()) >= 30

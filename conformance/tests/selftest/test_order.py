@@ -1,4 +1,4 @@
-"""Verdicts do not depend on what ran before; the selftest sees it when they do."""
+"""Verdicts do not depend on earlier checks; the selftest notices if they do."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WAYS = ("order-backwards", "order-alone")
 
 
 def test_the_checks_say_the_same_in_reverse_and_alone(tmp_path: Path) -> None:
-    """The whole profile on the unchanged reference, there and back; a few checks alone."""
+    """The whole profile agrees in both orders on the unchanged reference; so do single checks."""
     report = tmp_path / "self.json"
     only = [f"--only={way}" for way in WAYS]
 
@@ -34,12 +34,14 @@ def test_the_checks_say_the_same_in_reverse_and_alone(tmp_path: Path) -> None:
 
 
 def test_a_check_whose_verdict_depends_on_the_order_is_named() -> None:
-    """By its first case that differs; one that has lost or won a verdict differs too."""
+    """The first case that differs names it; one that has lost or gained a verdict differs too."""
     in_order = {("a", "x"): "pass", ("a", "y"): "pass", ("b", None): "pass"}
 
-    found = differing(in_order, {("a", "y"): "fail", ("b", None): "pass", ("c", None): "fail"})
+    differences = differing(
+        in_order, {("a", "y"): "fail", ("b", None): "pass", ("c", None): "fail"}
+    )
 
-    assert found == {
+    assert differences == {
         "a": "a[x]: pass in order, no verdict so",
         "c": "c: no verdict in order, fail so",
     }

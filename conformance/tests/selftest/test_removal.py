@@ -1,4 +1,4 @@
-"""No clause passes of which nothing could be observed: the selftest takes its subject away."""
+"""No clause passes without an observation: the selftest removes its subject."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ BY_ID = {control.id: control for control in REMOVALS}
 
 
 def tried(name: str, folder: Path, **change: object) -> tuple[str, str]:
-    """What becomes of the control of that name, and why."""
+    """Return the result of the control of that name, and its reason."""
     control = replace(BY_ID[name], **change)  # type: ignore[arg-type]
     (row,) = rows([Trial(kind="control", changed=control)], folder, full=False)
     return row.cell, row.reason
 
 
 def test_nothing_is_said_to_hold_of_what_is_not_there(tmp_path: Path) -> None:
-    """No clause of the note passes where there is none, whichever checks cite it."""
+    """No clause of the note passes without a note, whichever checks cite it."""
     assert tried("without-the-note", tmp_path) == ("behaved", "")
 
 
 def test_what_is_not_declared_does_not_apply(tmp_path: Path) -> None:
-    """Whatever cites it."""
+    """That holds whatever checks cite it."""
     assert tried("without-declaring-agents", tmp_path) == ("behaved", "")
 
 
 @pytest.mark.parametrize("name", ["without-servers-that-are-off", "without-declaring-restart"])
 def test_a_pass_of_what_is_there_is_seen(name: str, tmp_path: Path) -> None:
-    """On the reference as it is these clauses pass, and the control says so."""
+    """On the unchanged reference these clauses pass, and the control says so."""
     cell, why = tried(name, tmp_path, target=target)
 
     assert (cell, why.partition(":")[0].startswith("clauses")) == ("misbehaved", True)

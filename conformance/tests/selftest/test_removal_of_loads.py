@@ -1,4 +1,4 @@
-"""No clause of loaders passes of which nothing could be observed: its subject is taken away."""
+"""No clause of loaders passes without an observation: the selftest removes its subject."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mcp_proxy_mutants.loader.changed import ChangedLoad
 
 CLAUSES = [
     clause
-    for clause in (catalogue().clause(one) for one in profile("resilience").clauses)
+    for clause in (catalogue().clause(clause_id) for clause_id in profile("resilience").clauses)
     if clause.asked_by is None
 ]
 PATIENCE = 0.2
@@ -27,17 +27,17 @@ Script = dict[str, Any]
 
 
 def of(*prefixes: str) -> frozenset[str]:
-    """The clauses whose ids begin so."""
+    """Return the clauses whose ids have one of these prefixes."""
     return frozenset(clause.id for clause in CLAUSES if clause.id.startswith(prefixes))
 
 
 def healthy(*words: str, codes: tuple[int, ...] = ()) -> Callable[[Script], Script]:
-    """The server is well where it would do one of these, or answer one of these codes."""
+    """Return a change by which the server is healthy instead of these words or codes."""
 
     def played(script: Script) -> Script:
         steps = [
-            {"do": "healthy"} if one["do"] in words or one.get("code") in codes else one
-            for one in script["script"]
+            {"do": "healthy"} if step["do"] in words or step.get("code") in codes else step
+            for step in script["script"]
         ]
         return script | {"script": steps}
 
@@ -59,7 +59,7 @@ REMOVED: dict[str, tuple[Callable[[Script], Script], frozenset[str]]] = {
         of("O3.own-tools", "O3.loaded~pages"),
     ),
 }  # fmt: skip
-"""How what a server does is replaced, and the clauses of which nothing is left to be observed."""
+"""The replacement of a server's behaviour, and the clauses that are left without an observation."""
 
 
 @pytest.mark.parametrize("subject", REMOVED)
@@ -72,20 +72,20 @@ def test_nothing_is_said_to_hold_of_what_no_server_did(
     monkeypatch.setattr(loads, "_script", lambda server: played(script(server)))
     target = embedded_target(AS_IT_IS, patience=PATIENCE)
 
-    found = tried(
+    verdicts = tried(
         trial(target, Selection(clauses=clauses), profile="resilience", examples=0), tmp_path
     )
 
-    assert sorted(clauses.intersection(found.clauses_passed)) == []
+    assert sorted(clauses.intersection(verdicts.clauses_passed)) == []
 
 
-@pytest.mark.parametrize("word", sorted({word for one in CLAUSES for word in one.capability}))
+@pytest.mark.parametrize("word", sorted({word for row in CLAUSES for word in row.capability}))
 def test_what_a_loader_does_not_declare_does_not_apply(word: str, tmp_path: Path) -> None:
-    """The clauses of a capability that is left out, whatever cites them."""
+    """No clause of an undeclared capability applies, whatever checks cite it."""
     assert word in OF_LOADERS
-    own = frozenset(one.id for one in CLAUSES if word in one.capability)
+    own = frozenset(row.id for row in CLAUSES if word in row.capability)
     target = embedded_target(AS_IT_IS, [word], patience=PATIENCE)
 
-    found = tried(trial(target, Selection(clauses=own), profile="resilience"), tmp_path)
+    verdicts = tried(trial(target, Selection(clauses=own), profile="resilience"), tmp_path)
 
-    assert {name: found.clauses[name] for name in own} == dict.fromkeys(own, "not_applicable")
+    assert {name: verdicts.clauses[name] for name in own} == dict.fromkeys(own, "not_applicable")

@@ -1,4 +1,4 @@
-"""The selftest: forked trials, what it prints, and that it fails when a check does not kill."""
+"""The selftest: forked trials, its output, and its failure when a check kills no mutant."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COMMAND = [sys.executable, "-m", "mcp_proxy_conformance", "selftest"]
 
 
 def selftest(report: Path, *arguments: str) -> tuple[subprocess.CompletedProcess[str], Any]:
-    """Run it as a user would; what it printed, and the document that it wrote."""
+    """Run it as a user would; return the process and the document that it wrote."""
     done = subprocess.run(
         [*COMMAND, "--json", str(report), *arguments],
         capture_output=True,
@@ -43,7 +43,7 @@ def validate(document: Any) -> None:
 
 
 def test_a_job_that_breaks_hangs_or_dies_costs_nothing_but_its_row(tmp_path: Path) -> None:
-    """Each is told apart, in whatever order they end; nothing of them is left running."""
+    """Each ending is distinct, in any order; no process of them is left running."""
 
     def work(job: str) -> str:
         if job == "raises":
@@ -55,19 +55,19 @@ def test_a_job_that_breaks_hangs_or_dies_costs_nothing_but_its_row(tmp_path: Pat
         return job.upper()
 
     began = time.monotonic()
-    found = {
+    outcomes = {
         o.job: o for o in forked(work, ["fine", "raises", "dies", "hangs"], tmp_path, limit_s=1)
     }
 
-    assert found["fine"].value == "FINE"
-    assert "ValueError: boom" in found["raises"].failure
-    assert found["dies"].failure == "its process ended with 9"
-    assert found["hangs"].failure.startswith("it was not done after")
+    assert outcomes["fine"].value == "FINE"
+    assert "ValueError: boom" in outcomes["raises"].failure
+    assert outcomes["dies"].failure == "its process ended with 9"
+    assert outcomes["hangs"].failure.startswith("it was not done after")
     assert time.monotonic() - began < 30
 
 
 def test_a_job_that_is_late_may_end_what_it_started(tmp_path: Path) -> None:
-    """It is asked before it is ended with its group."""
+    """It is asked to end before its group is killed."""
 
     def work(job: str) -> None:
         signal.signal(signal.SIGTERM, lambda *_: sys.exit((tmp_path / job).write_text("asked")))
@@ -80,9 +80,9 @@ def test_a_job_that_is_late_may_end_what_it_started(tmp_path: Path) -> None:
 
 
 def test_it_prints_what_each_row_came_to(tmp_path: Path) -> None:
-    """A counterexample of each kind is killed and two controls behave; the document is valid.
+    """A mutant of each kind is killed and two controls behave; the document is valid.
 
-    The check that is listed with a counterexample is the one that kills it.
+    The check that is listed with a mutant is the one that kills it.
     """
     check, proof = next(iter(proofs().items()))
     chosen = (proof, "false-spaced", "echo", "web-page")
@@ -120,14 +120,16 @@ def test_in_full_checks_are_told_that_a_counterexample_needs(tmp_path: Path) -> 
 
 
 def test_a_check_whose_kills_others_share_is_spare() -> None:
-    """Unless it is the only one that kills something else; without --full nobody can tell."""
-    told = {"one": ("test_a", "test_b"), "two": ("test_a",), "three": ("test_b", "test_c")}
+    """It is not if it alone kills another mutant; without --full that is unknown."""
+    killers = {"one": ("test_a", "test_b"), "two": ("test_a",), "three": ("test_b", "test_c")}
     kills = {
-        name: [row for row, by in told.items() if name in by] for by in told.values() for name in by
+        name: [row for row, by in killers.items() if name in by]
+        for by in killers.values()
+        for name in by
     }
     rows = [
         Row(id=name, kind="fault", text="", clauses=(), cell="killed", by=by)
-        for name, by in told.items()
+        for name, by in killers.items()
     ]
 
     full, less = of_rows(rows, kills, full=True), of_rows(rows, kills, full=False)
@@ -137,20 +139,22 @@ def test_a_check_whose_kills_others_share_is_spare() -> None:
 
 
 def test_a_check_is_proven_by_killing_what_it_is_listed_with() -> None:
-    """Otherwise it is tried on that alone; a check that is not listed, on several."""
+    """Otherwise it is tried on that mutant alone; an unlisted check, on several."""
     check, proof = next(iter(proofs().items()))
     row = Row(id=proof, kind="fault", text="", clauses=(), cell="killed", by=("another",))
 
-    missing = [one for one in unproven([row]) if one.name == check]
-    of_a_part = [one.name for one in unproven([row], {proof})]
-    elsewhere = [one.name for one in unproven([row], {"another-mutant"})]
-    found = [one for one in unproven([replace(row, by=(check,))]) if one.name == check]
+    missing = [candidate for candidate in unproven([row]) if candidate.name == check]
+    of_a_part = [candidate.name for candidate in unproven([row], {proof})]
+    elsewhere = [candidate.name for candidate in unproven([row], {"another-mutant"})]
+    unproven_here = [
+        candidate for candidate in unproven([replace(row, by=(check,))]) if candidate.name == check
+    ]
     (alone,) = duels_of(missing, trials())
     (fresh,) = duels_of([replace(missing[0], name="test_of_tomorrow")], trials())
 
-    assert found == []
+    assert unproven_here == []
     assert (check in of_a_part, elsewhere) == (True, [])
-    assert [one.changed.id for one in alone.trials] == [proof]
+    assert [tried_trial.changed.id for tried_trial in alone.trials] == [proof]
     assert len(fresh.trials) > 1
 
 

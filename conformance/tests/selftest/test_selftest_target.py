@@ -1,4 +1,4 @@
-"""The selftest on a target of the user's own: what it violates itself kills nothing."""
+"""The selftest on a user's own target: clauses that it violates itself kill nothing."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ BENT = (sys.executable, str(Path(__file__).parents[1] / "bent.py"))
 
 
 def done(*command: str) -> subprocess.CompletedProcess[str]:
-    """What a command printed, and its exit code."""
+    """Run a command, and return the finished process."""
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=110)
 
 
 def test_a_fault_that_the_target_has_itself_is_unseeable(tmp_path: Path) -> None:
-    """So is one of a capability that is not declared; another is killed; none of it is bad."""
+    """So is one of an undeclared capability; another is killed; the selftest passes."""
     report = tmp_path / "self.json"
     chosen = ("false-spaced", "counts-zeros", "note-of-everyone")
 
     ended = done(*BENT, "zero-reasons-listed", str(report), *chosen)
 
     assert ended.returncode == 0, ended.stderr
-    found = json.loads(report.read_text(encoding="utf-8"))
-    rows = {row["id"]: row for row in found["rows"]}
+    document = json.loads(report.read_text(encoding="utf-8"))
+    rows = {row["id"]: row for row in document["rows"]}
     assert {name: row["cell"] for name, row in rows.items()} == {
         "unchanged": "violated",
         "false-spaced": "killed",
         "counts-zeros": "unseeable",
         "note-of-everyone": "unseeable",
     }
-    assert found["good"]
+    assert document["good"]
     assert ", fail: " in rows["counts-zeros"]["reason"]
     assert rows["note-of-everyone"]["reason"].endswith("not_applicable: agents is not declared")
     assert not set(rows["false-spaced"]["by"]) & set(rows["unchanged"]["by"])
@@ -69,7 +69,7 @@ def test_a_target_of_other_processes_is_tried(tmp_path: Path) -> None:
 
 
 def test_a_target_that_does_not_start_proves_nothing() -> None:
-    """Exit 3, with the reason; nothing is said to be well."""
+    """Exit 3, with the reason; nothing is claimed to be good."""
     dead = ("--", sys.executable, "-c", "")
 
     ended = done(*SELFTEST, "--target", "command", "--only", "false-spaced", *dead)
@@ -109,7 +109,7 @@ def test_an_interrupted_selftest_ends_its_targets(tmp_path: Path) -> None:
     ],
 )
 def test_a_target_is_described_as_for_a_run(given: list[str], word: str) -> None:
-    """An unknown kind, a fault of the reference, and options without a target are refused."""
+    """An unknown kind, a mutant of the reference, and options without a target are refused."""
     ended = done(*SELFTEST, *given)
 
     assert (ended.returncode, word in ended.stderr) == (2, True)

@@ -1,4 +1,4 @@
-"""The adapter page and its schema: every example line, and lines that are none."""
+"""The adapter page and its schema: every example line, and invalid lines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mcp_proxy_conformance.targets.command import Said
 
 
 def test_every_line_of_the_page_keeps_to_the_schema_and_is_understood() -> None:
-    """Requests and answers of the documentation, as they stand there."""
+    """The lines are the requests and answers of the documentation, unchanged."""
     schema = json.loads((schemas_dir() / "adapter.schema.json").read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator.check_schema(schema)
     page = (schemas_dir() / "ADAPTER.md").read_text(encoding="utf-8")
@@ -22,11 +22,19 @@ def test_every_line_of_the_page_keeps_to_the_schema_and_is_understood() -> None:
 
     for _, line in lines:
         jsonschema.validate(json.loads(line), schema, cls=jsonschema.Draft202012Validator)
-    said = [msgspec.json.decode(line, type=Said) for arrow, line in lines if arrow == "←"]
-    told = {json.loads(line)["op"] for arrow, line in lines if arrow == "→"}
+    answers = [msgspec.json.decode(line, type=Said) for arrow, line in lines if arrow == "←"]
+    operations = {json.loads(line)["op"] for arrow, line in lines if arrow == "→"}
 
-    assert {"start", "lock", "unlock", "restart", "refresh", "counter", "indeterminate"} == told
-    assert len(said) == len(lines) / 2 == 9
+    assert {
+        "start",
+        "lock",
+        "unlock",
+        "restart",
+        "refresh",
+        "counter",
+        "indeterminate",
+    } == operations
+    assert len(answers) == len(lines) / 2 == 9
 
 
 @pytest.mark.parametrize(
@@ -41,7 +49,7 @@ def test_every_line_of_the_page_keeps_to_the_schema_and_is_understood() -> None:
     ],
 )
 def test_the_schema_refuses_what_is_no_line_of_the_protocol(line: str) -> None:
-    """It can fail."""
+    """The schema can fail."""
     schema = json.loads((schemas_dir() / "adapter.schema.json").read_text(encoding="utf-8"))
 
     assert not jsonschema.Draft202012Validator(schema).is_valid(json.loads(line))

@@ -1,4 +1,4 @@
-"""The folder of a target: whatever it makes in it is looked through, and taken away."""
+"""The folder of a target: its content is searched, whatever it is, and removed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DEEP = 3000
 
 
 def test_a_folder_of_any_depth_is_looked_through_and_removed(tmp_path: Path) -> None:
-    """Paths that no call takes whole are left out of the look, and go all the same."""
+    """Paths that no system call accepts are left out of the search, and removed nevertheless."""
     folder, here = tmp_path / "state", os.open(".", os.O_RDONLY)
     folder.mkdir()
     (folder / "a.db").write_text("x")
@@ -51,7 +51,7 @@ def test_logs_are_not_looked_for_where_a_link_leads(tmp_path: Path) -> None:
 
 
 def test_nothing_is_started_where_a_link_leads(tmp_path: Path) -> None:
-    """Nor is a folder made there."""
+    """No folder is made there either."""
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "scratch").symlink_to(tmp_path / "elsewhere")
     target = Target(kind="command", make=lambda: CommandAdapter(["true"]))

@@ -1,4 +1,4 @@
-"""Where there is no POSIX: every module can be imported, and what cannot work says so."""
+"""Systems without POSIX: every module can be imported, and unsupported commands say so."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BUILTINS = "mcp_proxy_conformance.resilience.builtin."
 
 
 def run(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """The command line in a Python that has lost what only POSIX systems have."""
+    """Run the command line in a Python without what only POSIX systems have."""
     return subprocess.run(
         [sys.executable, "-W", "ignore", str(PROGRAM), *arguments],
         cwd=folder,
@@ -39,13 +39,13 @@ def run(folder: Path, *arguments: str, **environment: str) -> subprocess.Complet
 def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
     """The reference as a process, with locks of four kinds."""
     target = target_of(describe(kind="reference", file=None, given={}, environment={}))
-    with seeded(target, tmp_path_factory.mktemp("live")) as found:
-        yield found
+    with seeded(target, tmp_path_factory.mktemp("live")) as running:
+        yield running
     target.close()
 
 
 def test_every_module_can_be_imported(tmp_path: Path) -> None:
-    """But for loaders that live with packages of others."""
+    """Excepted are loaders that need packages of others."""
     done = run(tmp_path, "import everything")
 
     broken = {name: why for name, why in json.loads(done.stdout).items() if BUILTINS not in name}
@@ -64,33 +64,33 @@ def test_every_module_can_be_imported(tmp_path: Path) -> None:
         (["run", "endpoint", "--stdio", "proxy"], 3, "an endpoint that is started here needs"),
         (["selftest", "--part", "1/999"], 2, "the selftest needs process groups"),
     ],
-    ids=lambda one: " ".join(one) if isinstance(one, list) else "",
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_what_cannot_work_says_what_does(
     arguments: list[str], code: int, said: str, tmp_path: Path
 ) -> None:
-    """Data are told everywhere; a program that is not started is told in one sentence."""
+    """Data are printed everywhere; a program that cannot be started is named in one sentence."""
     done = run(tmp_path, *arguments, PYTHONIOENCODING="utf-8")
 
-    told = done.stdout + done.stderr
-    assert (done.returncode, "Traceback" in told) == (code, False), told
-    assert said in told
-    assert ("run endpoint --url URL" in told) == (code != 0)
+    output = done.stdout + done.stderr
+    assert (done.returncode, "Traceback" in output) == (code, False), output
+    assert said in output
+    assert ("run endpoint --url URL" in output) == (code != 0)
 
 
 def test_a_running_endpoint_is_judged(started: Started, tmp_path: Path) -> None:
-    """Where nothing is started, nothing is lacking."""
+    """Without starting a program nothing is missing."""
     done = run(tmp_path, "run", "endpoint", "--rate", "10000", "--url", started.access.url)
 
     report = json.loads((tmp_path / "mcp-proxy-conformance-out" / "report.json").read_bytes())
     assert report["headline"] in ("consistent with discovery-live@1", "incomplete"), done.stderr
-    assert sum(one["verdict"] == "pass" for one in report["clauses"]) > 20
-    assert [one for one in report["clauses"] if one["verdict"] in ("fail", "error")] == []
+    assert sum(clause["verdict"] == "pass" for clause in report["clauses"]) > 20
+    assert [clause for clause in report["clauses"] if clause["verdict"] in ("fail", "error")] == []
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "cp437", "ascii"])
 def test_an_encoding_without_a_letter_ends_nothing(encoding: str, tmp_path: Path) -> None:
-    """As consoles and pipes of Windows have them."""
+    """Consoles and pipes of Windows have such encodings."""
     done = run(tmp_path, "explain", "T1", PYTHONIOENCODING=encoding)
 
     assert (done.returncode, done.stderr) == (0, "")

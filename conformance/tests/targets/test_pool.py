@@ -1,4 +1,4 @@
-"""Targets that do not last: started when they are near, and followed before their time is up."""
+"""Short-lived targets: started when their use is near, and replaced before their time is up."""
 
 from __future__ import annotations
 
@@ -30,48 +30,48 @@ class FakeStarted:
     closed: bool = False
 
     def close(self) -> None:
-        """Remember that."""
+        """Record that it was closed."""
         self.closed = True
 
 
 @dataclass
 class Clocked:
-    """A pool of targets that take no time to start, by a clock that only tests move on."""
+    """A pool of targets that start instantly, on a clock that only tests advance."""
 
     pool: Pool[None]
     now: float = 0.0
     made: list[FakeStarted] = field(default_factory=list)
 
     def make(self, _: World) -> Ready[None]:
-        """A target that is said to have taken a while."""
+        """Return a target that claims to have taken a while to start."""
         self.made.append(FakeStarted(self.now))
         return Ready(cast("Any", self.made[-1]), None, ARMED_S)
 
     def after(self, seconds: float, place: str) -> FakeStarted:
-        """What a check gets so long after the last one, and after every start under way."""
+        """Return a check's target after so many seconds, once every pending start is done."""
         self.known()
         self.now += seconds
         return cast("FakeStarted", self.pool.get(place, WORLD).started)
 
     def known(self) -> dict[str, float]:
-        """When what there is was started, by place, once no start is under way."""
+        """Return when each present target was started, by place, once no start is pending."""
         made = self.pool._made
-        return {place: one.result().started.started_at for place, one in made.items()}
+        return {place: future.result().started.started_at for place, future in made.items()}
 
 
 @pytest.fixture
 def clocked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Clocked]:
-    """Such a pool, ended with the test."""
+    """Such a pool, closed after the test."""
     target = Target(kind="command", make=cast("Any", None), lasts_s=LASTS_S, ahead=4)
-    found = Clocked(Pool(target, tmp_path, lambda _: None))
-    monkeypatch.setattr(pool_module, "time", SimpleNamespace(monotonic=lambda: found.now))
-    monkeypatch.setattr(found.pool, "_make", found.make)
-    yield found
-    found.pool.close()
+    clocked_pool = Clocked(Pool(target, tmp_path, lambda _: None))
+    monkeypatch.setattr(pool_module, "time", SimpleNamespace(monotonic=lambda: clocked_pool.now))
+    monkeypatch.setattr(clocked_pool.pool, "_make", clocked_pool.make)
+    yield clocked_pool
+    clocked_pool.pool.close()
 
 
 def test_a_target_is_started_when_its_use_is_near(clocked: Clocked) -> None:
-    """Not while more checks come before it than end in the time that it is started before."""
+    """It is not while more checks come before it than end within its lead time."""
     clocked.pool.plan([Wanted("near", WORLD), Wanted("far", WORLD, FAR)])
 
     assert list(clocked.known()) == ["near"]
@@ -91,7 +91,7 @@ def test_quick_checks_bring_a_use_nearer(clocked: Clocked) -> None:
 
 
 def test_what_grew_old_before_its_use_is_followed_in_time(clocked: Clocked) -> None:
-    """Checks that took long came before; whoever asks at last does not wait for a start."""
+    """Slow checks came before; a check that needs it does not wait for a start."""
     clocked.pool.plan([Wanted("near", WORLD), Wanted("later", WORLD, 3)])
     clocked.after(0.0, "near")
     clocked.after(LASTS_S - 1, "near")
@@ -102,7 +102,7 @@ def test_what_grew_old_before_its_use_is_followed_in_time(clocked: Clocked) -> N
 
 
 def test_a_spare_is_followed_too_and_counts_for_no_check(clocked: Clocked) -> None:
-    """Whoever needs it needs it at once; how near other targets are, it does not tell."""
+    """Its use is always immediate; it does not affect how near other targets are."""
     plan = [Wanted("stage", WORLD), Wanted("stage#second", WORLD, spare=True)]
     clocked.pool.plan([*plan, Wanted("far", WORLD, FAR + 10)])
     for _ in range(10):
@@ -121,16 +121,16 @@ def test_a_successor_that_is_too_old_itself_is_not_handed_out(clocked: Clocked) 
     assert "stage~next" in clocked.known()
 
     assert clocked.after(2 * LASTS_S, "stage").started_at == clocked.now
-    assert all(_closed_soon(one) for one in clocked.made[:-1])
+    assert all(_closed_soon(made_target) for made_target in clocked.made[:-1])
 
 
 def _closed_soon(started: FakeStarted) -> bool:
-    """Targets are ended in the background."""
+    """Whether the target is closed soon; targets are ended in the background."""
     return poll(lambda: started.closed, bool, 5)
 
 
 def test_a_pool_in_a_hurry_ends_what_is_open_and_is_still_closed_in_order(clocked: Clocked) -> None:
-    """The run's time may be up while a check still holds its target, and gives it back later."""
+    """The run's time may be up while a check holds its target, and returns it later."""
     clocked.pool.plan([Wanted("near", WORLD)])
     near = clocked.after(0, "near")
     clocked.pool._open.add(cast("Any", near))
@@ -144,7 +144,7 @@ def test_a_pool_in_a_hurry_ends_what_is_open_and_is_still_closed_in_order(clocke
 
 
 def test_a_failure_that_is_kept_holds_nothing_that_was_answered() -> None:
-    """Neither by its own frames nor by those of what it came from."""
+    """Neither its own frames nor those of its cause keep it."""
 
     def answered() -> None:
         try:

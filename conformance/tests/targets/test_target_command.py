@@ -1,4 +1,4 @@
-"""The command adapter: the protocol as documented, and every way in which an adapter can break."""
+"""The command adapter: the documented protocol, and every way in which an adapter can break."""
 
 from __future__ import annotations
 
@@ -39,32 +39,32 @@ sys.stdin.read()
 
 
 def ok(members: str) -> str:
-    """An answer that accepts the start with these members."""
+    """Return an answer that accepts the start with these members."""
     return f'{{"id":1,"ok":{{{members}}}}}'
 
 
 @pytest.fixture
 def adapters() -> Iterator[list[CommandAdapter]]:
-    """Every adapter of a test, ended with it."""
+    """The adapters of a test, ended with it."""
     made: list[CommandAdapter] = []
     yield made
-    for one in made:
-        one.stop()
+    for adapter in made:
+        adapter.stop()
 
 
 def saying(made: list[CommandAdapter], *answers: str, answer_s: float = 10.0) -> CommandAdapter:
-    """An adapter that answers so, line by line; what begins with `!` is done instead."""
+    """Return an adapter that answers so, line by line; a line with `!` is run instead."""
     program = [sys.executable, "-c", ADAPTER.format(answers=list(answers))]
     made.append(CommandAdapter(program, answer_s=answer_s))
     return made[-1]
 
 
 def test_what_is_sent_keeps_to_the_schema(tmp_path: Path, adapters: list[CommandAdapter]) -> None:
-    """Every request of the suite, as an adapter receives it."""
+    """Every request of the suite is valid, as an adapter receives it."""
     copy = tmp_path / "lines"
     keep = f"!open({str(copy)!r}, 'a').write(line); print({{}}, flush=True)"
     answers = [STARTED, *(f'{{"id":{number},"ok":{{"count":3}}}}' for number in range(2, 9))]
-    noted = [keep.replace("{}", repr(one)) for one in answers]
+    noted = [keep.replace("{}", repr(answer)) for answer in answers]
     mixed = World(
         servers=(*WORLD.servers, *world(server("mill", tool("grind_all"), allow=("a",))).servers),
         agents=WORLD.agents,
@@ -91,7 +91,7 @@ def test_what_is_sent_keeps_to_the_schema(tmp_path: Path, adapters: list[Command
 
 
 def test_an_answer_may_move_the_target(tmp_path: Path, adapters: list[CommandAdapter]) -> None:
-    """What it does not tell has not changed; without anything new there is no new way in."""
+    """Members that it leaves out are unchanged; without a new one access is unchanged."""
     moved = '{"id":2,"ok":{"url":"http://127.0.0.1:10/mcp"}}'
     adapter = saying(adapters, STARTED, moved, '{"id":3,"ok":{}}')
 
@@ -108,7 +108,7 @@ def test_an_answer_may_move_the_target(tmp_path: Path, adapters: list[CommandAda
 def test_an_agent_left_out_keeps_its_headers(
     tmp_path: Path, adapters: list[CommandAdapter]
 ) -> None:
-    """Headers that are given later are laid over the old ones, agent by agent."""
+    """Later headers are merged into the old ones, agent by agent."""
     both = world(
         server("forge", tool("zorvik_list")), agents={"junior": ("forge",), "senior": ("forge",)}
     )
@@ -119,14 +119,14 @@ def test_an_agent_left_out_keeps_its_headers(
 
     moved = [adapter.refresh("forge"), adapter.refresh("forge")]
 
-    agents = [one.agents for one in moved if one is not None]
+    agents = [access.agents for access in moved if access is not None]
     assert agents == [{"junior": {"A": "b"}, "senior": {"A": letter}} for letter in "cd"]
 
 
 def test_refusals_and_unsupported_operations_are_told_apart(
     tmp_path: Path, adapters: list[CommandAdapter]
 ) -> None:
-    """And an error answer does not end the adapter."""
+    """An error answer does not end the adapter."""
     adapter = saying(
         adapters,
         STARTED,
@@ -190,19 +190,19 @@ def test_a_broken_start_is_told_in_one_sentence(
     monkeypatch.setattr("mcp_proxy_conformance.targets.command.START_S", 0.5 if late else 10.0)
     adapter = saying(adapters, *answers)
 
-    with pytest.raises(TargetNotStarted) as told:
+    with pytest.raises(TargetNotStarted) as error:
         adapter.start(WORLD, PLACES, tmp_path)
 
-    assert complaint in str(told.value)
-    assert str(told.value).startswith("the adapter broke: ")
+    assert complaint in str(error.value)
+    assert str(error.value).startswith("the adapter broke: ")
     assert not adapter.alive()
-    assert len(str(told.value)) < 1000
+    assert len(str(error.value)) < 1000
 
 
 def test_after_a_break_every_request_says_so(
     tmp_path: Path, adapters: list[CommandAdapter]
 ) -> None:
-    """An answer that comes too late is never taken for that of the next request."""
+    """A late answer is never taken for that of the next request."""
     adapter = saying(adapters, STARTED, "!time.sleep(3)", '{"id":3,"ok":{}}', answer_s=0.3)
     adapter.start(WORLD, PLACES, tmp_path)
 
@@ -213,7 +213,7 @@ def test_after_a_break_every_request_says_so(
 
 
 def test_a_stray_line_is_quoted(tmp_path: Path, adapters: list[CommandAdapter]) -> None:
-    """Also one that was printed between two answers."""
+    """So is a line that was printed between two answers."""
     chatty = f"!print({STARTED!r}); print('GET /mcp 200', flush=True)"
     adapter = saying(adapters, chatty, '{"id":2,"ok":{}}')
     adapter.start(WORLD, PLACES, tmp_path)
@@ -225,7 +225,7 @@ def test_a_stray_line_is_quoted(tmp_path: Path, adapters: list[CommandAdapter]) 
 def test_a_flood_is_told_as_such_and_does_not_keep_the_end_waiting(
     tmp_path: Path, adapters: list[CommandAdapter]
 ) -> None:
-    """What came before it was asked for is quoted; no more than a few lines are taken in."""
+    """Lines before the request are quoted; no more than a few are read."""
     flood = "[print('flood', flush=True) for _ in range(9 ** 9)]"
     adapter = saying(adapters, f"!print({STARTED!r}, flush=True); {flood}")
     adapter.start(WORLD, PLACES, tmp_path)
@@ -243,7 +243,7 @@ def test_a_flood_is_told_as_such_and_does_not_keep_the_end_waiting(
 def test_the_end_drains_an_adapter_that_is_blocked(
     tmp_path: Path, adapters: list[CommandAdapter]
 ) -> None:
-    """It can say what it has to say, see the end of its input, and go by itself."""
+    """It can finish its output, see the end of its input, and exit by itself."""
     mark = tmp_path / "done"
     many = "[print('x' * 999) for _ in range(999)]"
     adapter = saying(adapters, f"!print({STARTED!r}, flush=True); {many}; open({str(mark)!r}, 'w')")
@@ -257,7 +257,7 @@ def test_the_end_drains_an_adapter_that_is_blocked(
 def test_a_child_that_holds_the_output_open_does_not_hide_the_end(
     tmp_path: Path, adapters: list[CommandAdapter]
 ) -> None:
-    """The adapter has ended; that its child still could print is waited for only briefly."""
+    """The adapter has ended; further output of its child is waited for only briefly."""
     leaving = "!import subprocess; subprocess.Popen(['sleep', '20']); sys.exit(7)"
     adapter = saying(adapters, leaving)
     began = time.monotonic()
@@ -270,23 +270,23 @@ def test_a_child_that_holds_the_output_open_does_not_hide_the_end(
 def test_credentials_of_a_bad_answer_are_not_quoted(
     tmp_path: Path, adapters: list[CommandAdapter]
 ) -> None:
-    """Its form is; names stay."""
+    """The form of the answer is quoted; names stay."""
     way_in = '"headers":{"A":"s3cret"},"agents":{"junior":{"B":"s3cret"}}'
     stdio = '"stdio":{"command":["x"],"env":{"KEY":"s3cret"}}'
     adapter = saying(adapters, ok(f'"url":3,{way_in},{stdio}'))
 
-    with pytest.raises(TargetNotStarted) as told:
+    with pytest.raises(TargetNotStarted) as error:
         adapter.start(WORLD, PLACES, tmp_path)
 
-    assert "s3cret" not in str(told.value)
-    assert str(told.value).count('":"(redacted)"') == 3
-    assert '"url":3' in str(told.value)
+    assert "s3cret" not in str(error.value)
+    assert str(error.value).count('":"(redacted)"') == 3
+    assert '"url":3' in str(error.value)
 
 
 def test_an_adapter_that_reads_no_more_is_told_at_once(
     tmp_path: Path, adapters: list[CommandAdapter]
 ) -> None:
-    """It lives on, but no request reaches it: there is no answer to wait for."""
+    """It is alive, but no request reaches it: no answer is waited for."""
     deaf = f"!print({STARTED!r}, flush=True); import os; os.close(0); time.sleep(60)"
     made = saying(adapters, deaf, answer_s=30.0)
     made.start(WORLD, PLACES, tmp_path)
@@ -303,10 +303,10 @@ def test_an_adapter_that_reads_no_more_is_told_at_once(
 def test_agents_that_nobody_asked_for_are_not_kept(
     tmp_path: Path, adapters: list[CommandAdapter]
 ) -> None:
-    """However many an answer names."""
+    """That holds for any number of agents in an answer."""
     many = ",".join(f'"a{number}":{{"A":"x"}}' for number in range(1000))
-    told = ok(f'"url":"http://127.0.0.1:9/mcp","agents":{{"junior":{{"A":"b"}},{many}}}')
-    adapter = saying(adapters, told)
+    answer = ok(f'"url":"http://127.0.0.1:9/mcp","agents":{{"junior":{{"A":"b"}},{many}}}')
+    adapter = saying(adapters, answer)
 
     access = adapter.start(WORLD, PLACES, tmp_path)
 

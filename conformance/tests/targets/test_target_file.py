@@ -32,13 +32,13 @@ CHECK = "test_an_odd_limit_neither_lifts_the_cap_nor_stops_the_target"
 def described(
     tmp_path: Path,
     text: str,
-    given: dict[str, Any] | None = None,
+    options: dict[str, Any] | None = None,
     environment: dict[str, str] | None = None,
 ) -> Description:
-    """A target file with that text, and what else was said."""
+    """Describe a target by a file with that text, and further options."""
     file = tmp_path / FILE
     file.write_text(text, encoding="utf-8")
-    return describe(kind=None, file=file, given=given or {}, environment=environment or {})
+    return describe(kind=None, file=file, given=options or {}, environment=environment or {})
 
 
 def schema() -> dict[str, Any]:
@@ -47,7 +47,7 @@ def schema() -> dict[str, Any]:
 
 
 def test_what_init_writes_is_valid_and_says_the_defaults(tmp_path: Path) -> None:
-    """The commented file keeps to its schema, and what it shows as default is the default."""
+    """The commented file fits its schema, and each default that it shows is the default."""
     done = CliRunner().invoke(main, ["init", str(tmp_path / FILE)])
     text = (tmp_path / FILE).read_text(encoding="utf-8")
     again = CliRunner().invoke(main, ["init", str(tmp_path / FILE)])
@@ -83,7 +83,7 @@ def test_the_schema_and_the_types_name_the_same_members() -> None:
 
 
 def test_options_come_before_the_environment_and_that_before_the_file(tmp_path: Path) -> None:
-    """Each of the three alone, and over the next."""
+    """Each of the three counts alone, and over the next."""
     text = 'kind = "mcpproxy"\nbinary = "a"\nsettle_s = 1.5\n[upstreams]\nhost = "one"\n'
     words = {
         "MCP_PROXY_CONFORMANCE_SETTLE_S": "2.5",
@@ -146,25 +146,25 @@ def test_a_bad_file_is_refused_with_the_place_and_the_repair(
     tmp_path: Path, text: str, complaint: str
 ) -> None:
     """One sentence that begins with the file, and exit 2."""
-    with pytest.raises(BadTarget) as told:
+    with pytest.raises(BadTarget) as error:
         described(tmp_path, text)
     file = str(tmp_path / FILE)
     done = CliRunner().invoke(main, ["run", "--target-file", file, "--out", str(tmp_path / "out")])
 
-    assert complaint in str(told.value)
-    assert "\n" not in str(told.value)
+    assert complaint in str(error.value)
+    assert "\n" not in str(error.value)
     assert done.exit_code == 2
 
 
 def test_seconds_that_are_no_number_are_refused_from_the_environment(tmp_path: Path) -> None:
-    """Neither compares with anything."""
+    """Such a number compares with nothing."""
     for word in ("nan", "inf"):
         with pytest.raises(BadTarget, match="`settle_s`"):
             described(tmp_path, 'command = ["x"]', None, {"MCP_PROXY_CONFORMANCE_SETTLE_S": word})
 
 
 def test_an_unbalanced_quote_in_the_environment_is_refused(tmp_path: Path) -> None:
-    """With the variable's name."""
+    """The sentence names the variable."""
     words = {"MCP_PROXY_CONFORMANCE_COMMAND": "python 'a"}
 
     with pytest.raises(BadTarget, match=r"^MCP_PROXY_CONFORMANCE_COMMAND is .* quote its words"):
@@ -198,7 +198,7 @@ def test_bad_options_are_refused(
 
 
 def test_holes_are_filled_anywhere() -> None:
-    """In names, in text, as an object, and as all the arguments."""
+    """Holes in names, in text, as an object, and as all the arguments are filled."""
     key, arguments = ToolKey("forge", "list_repos"), {"a": "'b'"}
     direct = ToolTemplate(tool="{server}__{tool}", arguments="{arguments:object}")
     code = ToolTemplate(tool="run", arguments={"js": "call('{server}','{tool}',{arguments})"})
@@ -207,5 +207,5 @@ def test_holes_are_filled_anywhere() -> None:
     assert direct.filled(key, arguments) == ("forge__list_repos", arguments)
     assert code.filled(key, arguments)[1] == {"js": "call('forge','list_repos',{\"a\":\"'b'\"})"}
     assert nested.filled(key, arguments)[1] == {"to": ["list_repos"], "in": arguments}
-    assert all(one.names_the_tool for one in (direct, code, nested))
+    assert all(template.names_the_tool for template in (direct, code, nested))
     assert not ToolTemplate(tool="call", arguments={"server": "{server}"}).names_the_tool

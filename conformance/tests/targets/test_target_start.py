@@ -1,4 +1,4 @@
-"""Targets that do not come up, do not stay, or find their upstreams elsewhere."""
+"""Targets that fail to start, exit early, or reach their upstreams elsewhere."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CHECK = "test_an_odd_limit_neither_lifts_the_cap_nor_stops_the_target"
 
 
 def refer(*before: str) -> str:
-    """A program that is the reference, started by these words."""
+    """Return a program that runs the reference after these words."""
     return f'#!/bin/sh\nexec {" ".join(before)} {sys.executable} -m mcp_proxy_reference "$@"\n'
 
 
@@ -61,18 +61,18 @@ def test_a_proxy_that_does_not_come_up_or_stay_exits_with_3(
 def test_a_port_that_is_taken_meanwhile_is_left_for_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Between finding a free port and listening on it another program may come first."""
+    """Another program may take a free port before the target listens on it."""
     binary = tmp_path / "proxy"
     binary.write_text(refer(), encoding="utf-8")
     binary.chmod(0o700)
-    find, found = operator._free_port, list[int]()
+    find, ports = operator._free_port, list[int]()
     with socket.socket() as busy:
         busy.bind(("127.0.0.1", 0))
         busy.listen()
 
         def taken_once() -> int:
-            found.append(find() if found else busy.getsockname()[1])
-            return found[-1]
+            ports.append(find() if ports else busy.getsockname()[1])
+            return ports[-1]
 
         monkeypatch.setattr(operator, "_free_port", taken_once)
         adapter = OperatorAdapter(mcpproxy(str(binary)))
@@ -82,11 +82,11 @@ def test_a_port_that_is_taken_meanwhile_is_left_for_another(
         finally:
             adapter.stop()
 
-    assert (len(found), access.url) == (2, f"http://127.0.0.1:{found[1]}/mcp")
+    assert (len(ports), access.url) == (2, f"http://127.0.0.1:{ports[1]}/mcp")
 
 
 def test_what_answers_otherwise_than_in_http_is_not_ready() -> None:
-    """Another program may have taken the port; the target will say so and end."""
+    """Another program may have taken the port; the target will then report it and exit."""
     with socket.create_server(("127.0.0.1", 0)) as other:
 
         def greet() -> None:
@@ -104,7 +104,7 @@ def test_what_answers_otherwise_than_in_http_is_not_ready() -> None:
 def test_a_file_in_the_working_folder_is_used_and_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Through pytest's own command line too, given by name."""
+    """Pytest's own command line takes it too, by name."""
     monkeypatch.chdir(tmp_path)
     adapter = json.dumps([sys.executable, "-m", "mcp_proxy_reference.adapter"])
     (tmp_path / FILE).write_text(f"command = {adapter}\n", encoding="utf-8")
@@ -114,20 +114,20 @@ def test_a_file_in_the_working_folder_is_used_and_named(
     report = json.loads((tmp_path / "mcp-proxy-conformance-out" / "report.json").read_bytes())
     assert f"target file: {FILE}" in done.output
     assert report["target"]["kind"] == "command"
-    assert [one["verdict"] for one in report["results"]] == ["pass"]
+    assert [result["verdict"] for result in report["results"]] == ["pass"]
 
 
 def test_a_file_found_that_describes_another_kind_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One line says so; the kind named on the command line is judged."""
+    """One line says so; the kind on the command line is judged."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / FILE).write_text('kind = "command"\ncommand = ["x"]\n', encoding="utf-8")
 
     done = CliRunner().invoke(main, ["run", "mcpproxy", "--binary", "/no/such/proxy"])
 
-    told = f"{FILE} describes a target of kind 'command'; not used"
-    assert done.output.splitlines()[0] == told
+    line = f"{FILE} describes a target of kind 'command'; not used"
+    assert done.output.splitlines()[0] == line
     assert "/no/such/proxy does not exist" in done.output
     assert done.exit_code == 2
 
@@ -144,36 +144,36 @@ def test_a_file_found_that_describes_another_kind_is_not_used(
 def test_upstreams_are_where_the_file_says(
     tmp_path: Path, place: UpstreamPlace, url: str | None, command: str | None
 ) -> None:
-    """The adapter is told the host's name, or a command line instead of a URL."""
-    told: dict[str, Any] = {}
+    """The adapter gets the host's name, or a command line instead of a URL."""
+    received: dict[str, Any] = {}
 
     class Listening:
-        """An adapter that only remembers."""
+        """Records its upstreams only."""
 
         def start(self, _world: object, upstreams: dict[str, Any], _folder: Path) -> None:
-            told.update(upstreams)
+            received.update(upstreams)
 
         def stop(self) -> None:
             pass
 
     target = target_of(Description(kind="command", command=("x",), upstreams=place))
     quiet: Any = Listening
-    (one,) = world(server("forge", tool("zorvik_list"))).servers
+    (forge_server,) = world(server("forge", tool("zorvik_list"))).servers
     if place.transport == "http":
-        one = msgspec.structs.replace(one, transport="stdio")
-    aside = msgspec.structs.replace(world(), servers=(one,), id="aside")
+        forge_server = msgspec.structs.replace(forge_server, transport="stdio")
+    aside = msgspec.structs.replace(world(), servers=(forge_server,), id="aside")
     Started(
         type(target)(kind="command", make=quiet, upstreams=target.upstreams), aside, tmp_path
     ).close()
 
-    forge = told["forge"]
+    forge = received["forge"]
     assert (forge.url or "").startswith(url or "")
     assert (forge.url is None, forge.command is None) == (url is None, command is None)
     assert forge.command is None or forge.command[0] == command
 
 
 def test_an_address_that_is_not_there_is_told_as_that(tmp_path: Path) -> None:
-    """Exit 3, and the member to mend."""
+    """Exit 3, and the member to repair."""
     out = ("--out", str(tmp_path), "--check", CHECK)
     done = CliRunner().invoke(main, ["run", "--upstream-bind", "203.0.113.1", *out, "reference"])
 
@@ -182,7 +182,7 @@ def test_an_address_that_is_not_there_is_told_as_that(tmp_path: Path) -> None:
 
 
 def test_what_is_shown_though_undeclared_is_a_fault_of_the_declaration(tmp_path: Path) -> None:
-    """A server that its operator quarantined: the suite did not lay that lock, and says so."""
+    """For a server quarantined by its operator, the suite says that it did not lay that lock."""
     script = tmp_path / "adapter.py"
     script.write_text(QUARANTINING, encoding="utf-8")
     done = CliRunner().invoke(

@@ -1,4 +1,4 @@
-"""Attempts are counted where they arrive, whatever a loader opens with; logs say what came."""
+"""Attempts are counted on arrival, whatever a loader opens with; logs hold the requests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HANDSHAKE = ["initialize", "notifications/initialized", "tools/list"]
 
 
 def ask(url: str, method: str, headers: dict[str, str] | None = None, **params: Any) -> Any:
-    """The status and the headers of one call's answer."""
+    """Return the status and the headers of one call's answer."""
     place = urlsplit(url)
     message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
     if method.startswith("notifications/"):
@@ -34,7 +34,7 @@ def ask(url: str, method: str, headers: dict[str, str] | None = None, **params: 
 
 
 def attempt(url: str, *methods: str, **headers: str) -> list[int]:
-    """The statuses of these calls, up to the first that fails."""
+    """Return the statuses of these calls, up to the first that fails."""
     codes: list[int] = []
     for method in methods:
         codes.append(ask(url, method, headers)[0])
@@ -44,7 +44,7 @@ def attempt(url: str, *methods: str, **headers: str) -> list[int]:
 
 
 def serving(*script: dict[str, Any], **more: Any) -> FaultServers:
-    """One server of that script."""
+    """Return one server of that script."""
     return FaultServers(read_scripts([{"server_id": "a", "script": script}]), **more)
 
 
@@ -61,7 +61,7 @@ def test_each_attempt_meets_its_own_behaviour_and_the_last_one_stays() -> None:
 
 
 def test_a_fault_of_the_listing_counts_with_the_attempt_that_it_ends() -> None:
-    """The listing opens nothing after a handshake; asked for again it meets the same."""
+    """The listing opens nothing after a handshake; a second listing meets the same fault."""
     with serving({**UNAVAILABLE, "on": "tools/list"}, HEALTHY) as servers:
         first = attempt(servers.url("a"), *HANDSHAKE)
         again = attempt(servers.url("a"), "tools/list")
@@ -75,7 +75,7 @@ def test_a_fault_of_the_listing_counts_with_the_attempt_that_it_ends() -> None:
 def test_a_loader_without_a_handshake_is_counted_by_what_it_begins_with(
     methods: tuple[str, ...],
 ) -> None:
-    """`initialize` in a script is the opening request, whatever it is."""
+    """`initialize` in a script means the opening request of any method."""
     with serving(UNAVAILABLE, HEALTHY) as servers:
         codes = [attempt(servers.url("a"), *methods, **STATELESS) for _ in range(2)]
 
@@ -93,7 +93,7 @@ def test_the_next_page_opens_no_attempt() -> None:
 
 
 def test_a_look_for_the_era_is_no_attempt_of_its_own() -> None:
-    """Refused by a server of the handshake, the loader goes on within the attempt."""
+    """After a refusal by a handshake server, the loader goes on within the attempt."""
     with serving(UNAVAILABLE, HEALTHY, eras="handshake") as servers:
         url = servers.url("a")
         probes = [attempt(url, "server/discover", **STATELESS) + attempt(url, *HANDSHAKE)]
@@ -104,7 +104,7 @@ def test_a_look_for_the_era_is_no_attempt_of_its_own() -> None:
 
 
 def test_an_initialize_of_another_revision_is_no_attempt_of_its_own() -> None:
-    """The same method with the next revision belongs to the look for one."""
+    """The same method with the next revision belongs to the search for a revision."""
     with serving({"do": "status", "code": 400}, HEALTHY) as servers:
         for revision in ("2026-07-28", "2025-11-25", "2025-11-25"):
             ask(servers.url("a"), "initialize", protocolVersion=revision)
@@ -114,7 +114,7 @@ def test_an_initialize_of_another_revision_is_no_attempt_of_its_own() -> None:
 
 
 def test_a_late_request_is_counted_with_its_session() -> None:
-    """A loader that begins anew may still be waiting for an answer of before."""
+    """A loader that starts again may still wait for an earlier answer."""
     with serving(HEALTHY) as servers:
         session = ask(servers.url("a"), "initialize")[1]["Mcp-Session-Id"]
         ask(servers.url("a"), "initialize")
@@ -124,7 +124,7 @@ def test_a_late_request_is_counted_with_its_session() -> None:
 
 
 def test_other_requests_are_noted_and_open_nothing() -> None:
-    """A look for metadata, a stream that is not there, what is no message."""
+    """A metadata request, a stream that does not exist, and a non-message are logged."""
     with serving(HEALTHY) as servers:
         place = urlsplit(servers.url("a"))
         connection = http.client.HTTPConnection(str(place.hostname), place.port, timeout=5)
@@ -152,7 +152,7 @@ def test_other_requests_are_noted_and_open_nothing() -> None:
 
 
 def test_two_servers_share_an_origin_and_nothing_else() -> None:
-    """Each has its path, its script and its count."""
+    """Each has its own path, script and count."""
     scripts = [
         {"server_id": "guest", "script": [HEALTHY], "same_origin_as": "host"},
         {"server_id": "host", "script": [UNAVAILABLE]},
@@ -167,7 +167,7 @@ def test_two_servers_share_an_origin_and_nothing_else() -> None:
 
 
 def test_what_one_server_hands_out_is_seen_where_it_comes_back() -> None:
-    """A cookie and a session id can be told by the token of the server that gave them."""
+    """A cookie and a session id carry the token of the server that gave them."""
     scripts = [
         {"server_id": "cookie", "script": [{"do": "set_cookie"}]},
         {"server_id": "session", "script": [{"do": "session", "on": "any"}]},
@@ -186,14 +186,14 @@ def test_what_one_server_hands_out_is_seen_where_it_comes_back() -> None:
 
 @pytest.mark.parametrize("name", ["", "..", "a/b?c#d", "503 timeout", "ß\U0001f600", "1-2"])
 def test_any_id_has_a_url(name: str) -> None:
-    """The id stands in the path, and the path is found however it is written."""
+    """The id is in the path, and the path is found in any spelling."""
     with FaultServers(read_scripts([{"server_id": name, "script": [HEALTHY]}])) as servers:
         assert attempt(servers.url(name), "initialize") == [200]
     assert servers.attempts(name) == 1
 
 
 def test_a_healed_server_is_counted_anew() -> None:
-    """From then on it is healthy."""
+    """It is healthy from then on."""
     with serving(UNAVAILABLE) as servers:
         before = attempt(servers.url("a"), "initialize")
         servers.heal("a")
@@ -205,7 +205,7 @@ def test_a_healed_server_is_counted_anew() -> None:
 def test_a_log_keeps_the_first_entries_and_counts_the_rest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Texts of a peer are cut, too."""
+    """A peer's texts are cut, too."""
     monkeypatch.setattr(seen, "MOST", 2)
     with serving(HEALTHY) as servers:
         for _ in range(5):

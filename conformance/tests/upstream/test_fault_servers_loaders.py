@@ -82,7 +82,7 @@ OUTLASTING: dict[str, list[dict[str, Any]]] = {
 
 @contextmanager
 def playing(scripts: dict[str, list[dict[str, Any]]], wait_s: float = 20) -> Iterator[FaultServers]:
-    """Servers by name, each with a tool named `tool`; a busy machine adds no fault of its own."""
+    """Yield servers by name, each with a tool named `tool`; a slow machine adds no fault."""
     documents = [
         {"server_id": name, "tools": ["tool"], "script": script, "timeout_s": wait_s}
         for name, script in scripts.items()
@@ -92,27 +92,32 @@ def playing(scripts: dict[str, list[dict[str, Any]]], wait_s: float = 20) -> Ite
 
 
 def loaded(servers: FaultServers) -> list[Outcome]:
-    """What the reference's loader makes of all servers at once."""
+    """Return the outcomes of the reference's loader on all servers at once."""
 
-    def place(told: dict[str, Any]) -> Connection:
-        command = told.get("command") or [None]
+    def place(connection: dict[str, Any]) -> Connection:
+        command = connection.get("command") or [None]
         return Connection(
-            server_id=told["server_id"],
-            url=told.get("url"),
+            server_id=connection["server_id"],
+            url=connection.get("url"),
             command=command[0],
             args=command[1:],
-            timeout=told["timeout_s"],
+            timeout=connection["timeout_s"],
         )
 
-    return asyncio.run(load_all([place(told) for told in servers.connections()], base_backoff=0.01))
+    return asyncio.run(
+        load_all([place(connection) for connection in servers.connections()], base_backoff=0.01)
+    )
 
 
 def test_the_reference_classifies_what_it_meets() -> None:
-    """Every status as the wire has it, and as many attempts as it says."""
+    """Every status is as on the wire, with as many attempts as it claims."""
     with playing(SCRIPTS) as servers:
         outcomes = loaded(servers)
-        got = {one.server_id: (one.status, servers.attempts(one.server_id)) for one in outcomes}
-        claimed = {one.server_id: one.attempts for one in outcomes}
+        got = {
+            outcome.server_id: (outcome.status, servers.attempts(outcome.server_id))
+            for outcome in outcomes
+        }
+        claimed = {outcome.server_id: outcome.attempts for outcome in outcomes}
         crossed = [
             entry
             for name in SCRIPTS
@@ -133,7 +138,7 @@ def test_the_reference_classifies_what_it_meets() -> None:
 def test_the_reference_waits_no_longer_than_it_is_told(
     name: str, status: str, attempts: int
 ) -> None:
-    """What does not come in time is tried again."""
+    """A late answer is tried again."""
     with playing({name: OUTLASTING[name]}, wait_s=0.5) as servers:
         (outcome,) = loaded(servers)
 
@@ -142,7 +147,7 @@ def test_the_reference_waits_no_longer_than_it_is_told(
 
 @pytest.mark.parametrize("mode", ["legacy", "auto", "2026-07-28"])
 def test_the_stock_client_uses_a_healthy_server(mode: str) -> None:
-    """In both eras of the protocol; it is one attempt each time."""
+    """It works in both eras of the protocol, in one attempt each time."""
 
     async def names(url: str) -> list[str]:
         async with asyncio.timeout(20), Client(url, mode=mode) as client:
@@ -158,7 +163,7 @@ def test_the_stock_client_uses_a_healthy_server(mode: str) -> None:
 @pytest.mark.parametrize("mode", ["legacy", "auto", "2026-07-28"])
 @pytest.mark.parametrize("name", ["503 once", "clean 403", "reset", "json fin", "html", "error"])
 def test_the_stock_client_fails_in_one_attempt(name: str, mode: str) -> None:
-    """However often it asks for the protocol's era before it gives up."""
+    """It may ask for the protocol's era any number of times before it fails."""
 
     async def use(url: str) -> None:
         async with asyncio.timeout(20), Client(url, mode=mode) as client:

@@ -1,4 +1,4 @@
-"""Hundreds of fault servers at once, over and over: fast, bounded, and nothing stays behind."""
+"""Hundreds of fault servers at once, repeatedly: fast, bounded, and without leftovers."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ BODY = b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"pad":"%b"}}' %
 
 
 def mixed(count: int) -> FaultServers:
-    """So many servers, each word by turns, with some tools."""
+    """Return that many servers, each word in turn, with some tools."""
     tools = [f"tool_{n}" for n in range(20)]
     return FaultServers(
         read_scripts(
@@ -63,7 +63,7 @@ def mixed(count: int) -> FaultServers:
 
 
 def knock(connection: dict[str, Any]) -> bool:
-    """Send one request and read what comes within a moment; whether there was a port to try."""
+    """Send one request and read what comes within a moment; return whether there was a port."""
     place = urlsplit(connection.get("url") or "")
     if place.hostname != "127.0.0.1":
         return False
@@ -74,12 +74,12 @@ def knock(connection: dict[str, Any]) -> bool:
             while sock.recv(1 << 16):
                 pass
     except OSError:
-        pass  # of every kind; what matters here is what stays
+        pass  # errors of every kind; only leftovers matter here
     return True
 
 
 def rounds(count: int, pool: ThreadPoolExecutor) -> int:
-    """Open, knock at and close many servers so often; how many knocks."""
+    """Open, knock at and close many servers repeatedly; return the number of knocks."""
     knocks = 0
     for _ in range(count):
         with mixed(MANY) as servers:
@@ -88,17 +88,17 @@ def rounds(count: int, pool: ThreadPoolExecutor) -> int:
 
 
 def peak() -> int:
-    """The most memory that this process ever had, in bytes."""
+    """Return the peak memory of this process, in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if DARWIN else 1024)
 
 
 def held() -> tuple[int, int]:
-    """Open descriptors and living threads."""
+    """Return the numbers of open descriptors and living threads."""
     return len(list(Path("/dev/fd").iterdir())), threading.active_count()
 
 
 def test_many_rounds_of_many_servers_stay_within_bounds() -> None:
-    """The process grows by little, and neither descriptors nor threads stay."""
+    """The process grows by little, and no descriptor or thread is left."""
     with ThreadPoolExecutor(16) as pool:
         rounds(1, pool)
         before, begun = held(), peak()
@@ -111,7 +111,7 @@ def test_many_rounds_of_many_servers_stay_within_bounds() -> None:
 
 
 def test_nothing_of_a_load_is_kept_once_it_is_over() -> None:
-    """Not its bodies, its connections, its servers."""
+    """Its bodies, connections and servers are freed."""
     with ThreadPoolExecutor(16) as pool:
         rounds(1, pool)
         tracemalloc.start()
@@ -141,14 +141,14 @@ def test_what_is_kept_of_a_long_load_is_bounded() -> None:
                 kept, _ = tracemalloc.get_traced_memory()
             finally:
                 tracemalloc.stop()
-        found = len(servers.log("s0")), servers.dropped("s0"), servers.attempts("s0")
+        counts = len(servers.log("s0")), servers.dropped("s0"), servers.attempts("s0")
 
-    assert found == (MOST, 100, MOST + 100)
+    assert counts == (MOST, 100, MOST + 100)
     assert kept < 4 << 20
 
 
 def test_many_servers_open_and_close_at_once() -> None:
-    """Far below what a load takes; the bound is wide for busy machines."""
+    """It takes far less time than a load; the bound is wide for busy machines."""
     began = time.monotonic()
     with mixed(2 * MANY) as servers:
         opened = len(servers.connections())
@@ -158,7 +158,7 @@ def test_many_servers_open_and_close_at_once() -> None:
 
 
 def test_loads_share_the_thread_of_a_hub() -> None:
-    """Many cases at once need no thread each, and one that ends leaves the others alone."""
+    """Many cases at once need no thread each, and one that ends does not affect the others."""
     with Upstreams(Transcript()) as hub:
         threads = threading.active_count()
         first, second = FaultServers(read(), hub=hub), FaultServers(read(), hub=hub)
@@ -167,7 +167,7 @@ def test_loads_share_the_thread_of_a_hub() -> None:
                 running = threading.active_count()
                 knock(first.connection("a"))
             knock(second.connection("a"))
-            counted = [one.attempts("a") for one in (first, second)]
+            counted = [servers.attempts("a") for servers in (first, second)]
             ended = urlsplit(first.url("a")).port
             with pytest.raises(ConnectionRefusedError):
                 socket.create_connection(("127.0.0.1", ended or 0))
@@ -176,12 +176,12 @@ def test_loads_share_the_thread_of_a_hub() -> None:
 
 
 def read() -> Any:
-    """One healthy server."""
+    """Return the script of one healthy server."""
     return read_scripts([{"server_id": "a", "script": [HEALTHY]}])
 
 
 def test_servers_that_cannot_all_open_open_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The failure is told, and neither port nor thread stays."""
+    """The failure is raised, and neither port nor thread is left."""
     before = held()
     bind, calls = socket.socket.bind, iter(range(100))
 

@@ -1,4 +1,4 @@
-"""Faults below HTTP and before it: each watched by a raw client, none in need of privileges."""
+"""Faults below HTTP and before it, each observed by a raw client, without privileges."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ LINUX_ONLY = pytest.mark.skipif(
 )
 
 
-def one(word: str, **more: Any) -> FaultServers:
-    """A server of one word."""
+def server_of(word: str, **more: Any) -> FaultServers:
+    """Return a server of one word."""
     script = [{"do": word, **more}]
     return FaultServers(read_scripts([{"server_id": "a", "timeout_s": 2.5, "script": script}]))
 
 
 def dial(servers: FaultServers, patience: float = 5.0) -> socket.socket:
-    """A connection to the server's port."""
+    """Return a connection to the server's port."""
     place = urlsplit(servers.url("a"))
     return socket.create_connection((place.hostname, place.port), timeout=patience)
 
 
 def test_a_refused_port_refuses_and_belongs_to_nobody_else() -> None:
-    """Until it heals."""
-    with one("refused") as servers:
+    """It does so until it heals."""
+    with server_of("refused") as servers:
         port = urlsplit(servers.url("a")).port
         with pytest.raises(ConnectionRefusedError):
             dial(servers)
@@ -47,8 +47,8 @@ def test_a_refused_port_refuses_and_belongs_to_nobody_else() -> None:
 
 @LINUX_ONLY
 def test_a_full_backlog_takes_no_connection() -> None:
-    """Connecting takes as long as one has patience for, until it heals."""
-    with one("backlog") as servers:
+    """Connecting times out until it heals."""
+    with server_of("backlog") as servers:
         for _ in range(3):
             with pytest.raises(TimeoutError):
                 dial(servers, patience=0.2)
@@ -60,8 +60,8 @@ def test_a_full_backlog_takes_no_connection() -> None:
 
 
 def test_a_banner_greets_on_accept_and_waits() -> None:
-    """Before any request; connections are kept note of, and are no count of attempts."""
-    with one("banner") as servers:
+    """The greeting comes before any request; connections are logged, and are not attempts."""
+    with server_of("banner") as servers:
         for _ in range(2):
             with dial(servers, patience=0.2) as sock:
                 greeting = sock.recv(100)
@@ -78,8 +78,8 @@ def test_a_banner_greets_on_accept_and_waits() -> None:
 
 
 def test_a_plain_port_answers_a_tls_greeting_in_plain_text() -> None:
-    """The handshake fails at once."""
-    with one("plain_for_tls") as servers:
+    """The TLS handshake fails at once."""
+    with server_of("plain_for_tls") as servers:
         with dial(servers) as sock, pytest.raises(ssl.SSLError):
             ssl.create_default_context().wrap_socket(sock, server_hostname="localhost")
         url, entries = servers.url("a"), servers.log("a")
@@ -88,8 +88,8 @@ def test_a_plain_port_answers_a_tls_greeting_in_plain_text() -> None:
 
 
 def test_an_unresolvable_name_is_unknown_to_this_machine() -> None:
-    """Where it is not, the servers say so before a loader is led to a stranger."""
-    with one("unresolvable") as servers:
+    """If it is known, the servers report it before a loader connects to a stranger."""
+    with server_of("unresolvable") as servers:
         if unmet := servers.unmet("a"):
             pytest.skip(unmet)
         host = urlsplit(servers.url("a")).hostname
@@ -111,7 +111,7 @@ def test_an_unresolvable_name_is_unknown_to_this_machine() -> None:
 def test_the_precondition_of_an_unknown_name_is_no_such_name(
     monkeypatch: pytest.MonkeyPatch, answer: Exception | None, sentence: str
 ) -> None:
-    """An answer, or a resolver that cannot tell, does not do."""
+    """An answer, or a resolver that cannot answer, does not meet it."""
 
     def resolve(*_: object, **__: object) -> list[object]:
         if answer is not None:
@@ -124,8 +124,8 @@ def test_the_precondition_of_an_unknown_name_is_no_such_name(
 
 @pytest.mark.parametrize("given", [{}, {"url": "http://"}, {"url": "x", "transport": "pigeon"}])
 def test_a_malformed_connection_is_handed_on_as_it_is(given: dict[str, Any]) -> None:
-    """With id and timeout, and without a port."""
-    with one("malformed", connection=given) as servers:
+    """It has id and timeout, and no port."""
+    with server_of("malformed", connection=given) as servers:
         connections, counted = servers.connections(), servers.attempts("a")
         with pytest.raises(LookupError, match="'a' has no URL"):
             servers.url("a")
@@ -137,8 +137,8 @@ def test_a_malformed_connection_is_handed_on_as_it_is(given: dict[str, Any]) -> 
 
 
 def test_a_connection_says_where_and_how_long() -> None:
-    """What a loader is handed for a server with a URL."""
-    with one("healthy") as servers:
+    """The connection holds everything that a loader gets for a server with a URL."""
+    with server_of("healthy") as servers:
         assert servers.connections() == [
             {
                 "server_id": "a",
@@ -151,8 +151,8 @@ def test_a_connection_says_where_and_how_long() -> None:
 
 
 def test_a_missing_program_cannot_be_started() -> None:
-    """No such file, and nothing to count."""
-    with one("stdio_missing") as servers:
+    """The file does not exist, and there are no attempts to count."""
+    with server_of("stdio_missing") as servers:
         connection = servers.connection("a")
         with pytest.raises(FileNotFoundError):
             subprocess.run(connection["command"], check=False)
@@ -160,8 +160,8 @@ def test_a_missing_program_cannot_be_started() -> None:
 
 
 def test_a_process_that_exits_does_so_at_once() -> None:
-    """Without a word; each start is an attempt."""
-    with one("stdio_exits") as servers:
+    """It prints nothing; each start is an attempt."""
+    with server_of("stdio_exits") as servers:
         command = servers.connection("a")["command"]
         ended = [subprocess.run(command, capture_output=True, check=False) for _ in range(2)]
         counted = servers.attempts("a")
@@ -171,8 +171,8 @@ def test_a_process_that_exits_does_so_at_once() -> None:
 
 
 def test_a_process_that_prints_garbage_lives_on() -> None:
-    """Its lines are no messages, and it answers nothing."""
-    with one("stdio_garbage") as servers:
+    """Its lines are not messages, and it answers nothing."""
+    with server_of("stdio_garbage") as servers:
         command = servers.connection("a")["command"]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
             assert process.stdin is not None
@@ -189,8 +189,8 @@ def test_a_process_that_prints_garbage_lives_on() -> None:
 
 
 def test_questions_to_nobody_name_who_is_there() -> None:
-    """Our own mistakes say how to repair them."""
-    servers = one("healthy")
+    """A mistake of ours is raised with its repair."""
+    servers = server_of("healthy")
     with pytest.raises(LookupError, match=r"no server 'b'; there are \['a'\]"):
         servers.attempts("b")
     with pytest.raises(RuntimeError, match="not started"):

@@ -1,4 +1,4 @@
-"""Each fault of a request, watched on a raw socket: its bytes, and how the connection ends."""
+"""Each fault of a request, observed on a raw socket: its bytes, and the end of the connection."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HEALTHY = [{"do": "healthy"}]
 
 
 def call(method: str, **params: Any) -> bytes:
-    """A message; the notification has no id."""
+    """Return a message; the notification has no id."""
     message: dict[str, Any] = {"jsonrpc": "2.0", "method": method, "params": params}
     if not method.startswith("notifications/"):
         message["id"] = 7
@@ -30,7 +30,7 @@ INITIALIZE = call("initialize", protocolVersion="2025-11-25")
 
 
 def exchange(url: str, message: bytes, patience: float = 5.0) -> tuple[bytes, str]:
-    """What one request gets, and the end: `fin`, `rst`, or `open` when patience is over."""
+    """Return the answer to one request, and the end: `fin`, `rst`, or `open` after the patience."""
     place, got = urlsplit(url), b""
     head = f"POST {place.path} HTTP/1.1\r\nContent-Length: {len(message)}\r\nConnection: close"
     with socket.create_connection((place.hostname, place.port), timeout=patience) as sock:
@@ -46,45 +46,50 @@ def exchange(url: str, message: bytes, patience: float = 5.0) -> tuple[bytes, st
 
 
 def parts(raw: bytes) -> tuple[str, dict[str, str], bytes]:
-    """Status and media type, headers in lower case, body."""
+    """Return status and media type, headers in lower case, body."""
     head, _, body = raw.partition(b"\r\n\r\n")
     line, *lines = head.decode().split("\r\n")
     headers = {name.lower(): value.strip() for name, _, value in (x.partition(":") for x in lines)}
     return f"{line.split()[1]} {headers.get('content-type', '')}".strip(), headers, body
 
 
-def one(played: dict[str, Any]) -> FaultServers:
-    """A server of one tool that plays one behaviour."""
+def server_of(played: dict[str, Any]) -> FaultServers:
+    """Return a server of one tool that plays one behaviour."""
     return FaultServers(read_scripts([{"server_id": "a", "tools": ["add"], "script": [played]}]))
 
 
 def met(played: dict[str, Any], message: bytes = INITIALIZE) -> tuple[bytes, str]:
-    """What one request gets from a server that plays that."""
-    with one(played) as servers:
+    """Return the answer to one request, and the end, from a server that plays that behaviour."""
+    with server_of(played) as servers:
         return exchange(servers.url("a"), message)
 
 
 @pytest.mark.parametrize(("word", "end"), [("close", "fin"), ("reset", "rst")])
 def test_no_byte_comes_before_the_connection_ends(word: str, end: str) -> None:
-    """An orderly close and a reset are told apart."""
+    """An orderly close and a reset differ."""
     assert met({"do": word}) == (b"", end)
 
 
 def test_silence_is_silent_and_stays_open() -> None:
-    """Not a byte within the time of waiting, though the request was read."""
-    with one({"do": "silence"}) as servers:
+    """No byte comes within the patience, although the request was read."""
+    with server_of({"do": "silence"}) as servers:
         got = exchange(servers.url("a"), INITIALIZE, patience=0.3)
-        (seen,) = servers.log("a")
+        (entry,) = servers.log("a")
 
     assert got == (b"", "open")
-    assert (seen.method, seen.id, seen.played, seen.status) == ("initialize", 7, "silence", None)
+    assert (entry.method, entry.id, entry.played, entry.status) == (
+        "initialize",
+        7,
+        "silence",
+        None,
+    )
 
 
 @pytest.mark.parametrize("by", ["fin", "rst"])
 @pytest.mark.parametrize("on", ["initialize", "notifications/initialized", "tools/list"])
 def test_json_is_cut_inside_its_body(on: str, by: str) -> None:
-    """Less comes than was announced."""
-    with one({"do": "cut_json", "by": by, "on": on}) as servers:
+    """Fewer bytes come than were announced."""
+    with server_of({"do": "cut_json", "by": by, "on": on}) as servers:
         exchange(servers.url("a"), INITIALIZE)
         raw, end = exchange(servers.url("a"), call(on))
     kind, headers, body = parts(raw)
@@ -109,8 +114,8 @@ def test_a_stream_is_cut_before_or_inside_its_first_event(where: str, by: str) -
 
 
 def grown(played: dict[str, Any], seconds: float = 0.2) -> tuple[bytes, bytes]:
-    """What comes of an answer in a time, and what comes in the same time after it."""
-    with one(played) as servers:
+    """Return the bytes of an answer within a time, and those within the same time after it."""
+    with server_of(played) as servers:
         place = urlsplit(servers.url("a"))
         head = f"POST {place.path} HTTP/1.1\r\nContent-Length: {len(INITIALIZE)}\r\n\r\n"
         with socket.create_connection((place.hostname, place.port), timeout=5.0) as sock:
@@ -134,7 +139,7 @@ def grown(played: dict[str, Any], seconds: float = 0.2) -> tuple[bytes, bytes]:
     ],
 )
 def test_an_answer_breaks_off_on_an_open_connection(played: dict[str, Any], crumb: bytes) -> None:
-    """Nothing comes after its beginning, or crumbs that bring it no further."""
+    """After its beginning nothing comes, or fragments that never complete it."""
     begun, more = grown(played | {"by": "silence"})
     dripped, crumbs = grown(played | {"by": "drip"})
 
@@ -144,7 +149,7 @@ def test_an_answer_breaks_off_on_an_open_connection(played: dict[str, Any], crum
 
 
 def test_a_stream_holds_the_right_answer() -> None:
-    """As its one event."""
+    """The answer is its one event."""
     raw, end = met({"do": "stream"})
     kind, _, body = parts(raw)
     _, _, data = body.strip().partition(b"\ndata: ")
@@ -154,7 +159,7 @@ def test_a_stream_holds_the_right_answer() -> None:
 
 
 def test_pages_are_as_long_as_the_script_says() -> None:
-    """One tool to a page, and where the next one is."""
+    """There is one tool per page, and a cursor to the next one."""
     script = {"server_id": "a", "tools": ["add", "sort"], "page_size": 1, "script": HEALTHY}
     with FaultServers(read_scripts([script])) as servers:
         raw, _ = exchange(servers.url("a"), call("tools/list"))
@@ -165,7 +170,7 @@ def test_pages_are_as_long_as_the_script_says() -> None:
 
 
 def test_many_threads_may_read_scripts_at_once() -> None:
-    """What is known of their types was built before."""
+    """The types of scripts are built beforehand."""
     code = (
         "import sys, threading; sys.setswitchinterval(1e-6)\n"
         "from mcp_proxy_conformance.upstream.faults import read_scripts\n"
@@ -178,7 +183,7 @@ def test_many_threads_may_read_scripts_at_once() -> None:
 
     ended = [subprocess.run([sys.executable, "-c", code], check=False) for _ in range(3)]
 
-    assert [one.returncode for one in ended] == [0, 0, 0]
+    assert [process.returncode for process in ended] == [0, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -198,22 +203,22 @@ def test_many_threads_may_read_scripts_at_once() -> None:
     ],
 )
 def test_a_wrong_answer_is_whole(played: dict[str, Any], kind: str, start: bytes) -> None:
-    """Its length is right, its content is what the word says."""
+    """Its length is right, and its content is that of the behaviour."""
     raw, end = met(played)
-    said, headers, body = parts(raw)
+    status_and_type, headers, body = parts(raw)
 
-    assert (said, end, int(headers["content-length"])) == (kind, "fin", len(body))
+    assert (status_and_type, end, int(headers["content-length"])) == (kind, "fin", len(body))
     assert body[: len(start) or None] == start
 
 
 def test_broken_json_is_not_json() -> None:
-    """And carries no id by which it could be taken for an answer."""
+    """It carries no id by which it could pass for an answer."""
     with pytest.raises(json.JSONDecodeError):
         json.loads(parts(met({"do": "broken_json"})[0])[2])
 
 
 def test_a_json_rpc_error_answers_the_request() -> None:
-    """With the code and message of the script."""
+    """It has the code and message of the script."""
     raw, _ = met({"do": "jsonrpc_error", "code": -32001, "message": "not now"})
 
     assert json.loads(parts(raw)[2]) == {
@@ -234,11 +239,11 @@ def test_a_slow_answer_is_right_and_late() -> None:
 
 @pytest.mark.parametrize("on", ["initialize", "notifications/initialized", "tools/list", "any"])
 def test_a_behaviour_meets_its_request_and_no_other(on: str) -> None:
-    """All the rest is answered as if nothing were wrong."""
+    """Every other request gets a healthy answer."""
     methods = ["initialize", "notifications/initialized", "tools/list"]
-    with one({"do": "status", "code": 500, "on": on}) as servers:
+    with server_of({"do": "status", "code": 500, "on": on}) as servers:
         codes = [parts(exchange(servers.url("a"), call(name))[0])[0][:3] for name in methods]
-        played = [seen.played for seen in servers.log("a")]
+        played = [entry.played for entry in servers.log("a")]
 
     hit = [on in (name, "any") for name in methods]
     right = ["200", "202", "200"]
@@ -247,18 +252,18 @@ def test_a_behaviour_meets_its_request_and_no_other(on: str) -> None:
 
 
 def test_a_redirect_leads_to_a_path_where_all_is_healthy() -> None:
-    """What comes there belongs to the attempt that was led there."""
-    with one({"do": "redirect", "code": 308, "on": "any"}) as servers:
+    """Requests there belong to the attempt that was redirected."""
+    with server_of({"do": "redirect", "code": 308, "on": "any"}) as servers:
         first, headers, _ = parts(exchange(servers.url("a"), INITIALIZE)[0])
         second, _, body = parts(exchange(headers["location"], INITIALIZE)[0])
-        seen = [(entry.attempt, entry.played) for entry in servers.log("a")]
+        entries = [(entry.attempt, entry.played) for entry in servers.log("a")]
 
     assert (first, second, json.loads(body)["id"]) == ("308", JSON_200, 7)
-    assert (seen, servers.attempts("a")) == ([(1, "redirect"), (1, "healthy")], 1)
+    assert (entries, servers.attempts("a")) == ([(1, "redirect"), (1, "healthy")], 1)
 
 
 def test_a_redirect_leads_to_another_server() -> None:
-    """Whose count goes up."""
+    """The other server's count goes up."""
     script = [{"do": "redirect", "to": "b"}]
     with FaultServers(
         read_scripts(
@@ -276,9 +281,9 @@ def test_a_redirect_leads_to_another_server() -> None:
 
 
 def test_a_healthy_server_lists_its_tools_in_both_eras() -> None:
-    """With a handshake or without one."""
+    """It does so with a handshake or without one."""
     meta = {"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}}
-    with one({"do": "healthy"}) as servers:
+    with server_of({"do": "healthy"}) as servers:
         _, headers, _ = parts(exchange(servers.url("a"), INITIALIZE)[0])
         raws = [exchange(servers.url("a"), call("tools/list", **more))[0] for more in ({}, meta)]
         results = [json.loads(parts(raw)[2])["result"] for raw in raws]

@@ -1,4 +1,4 @@
-"""What one request, and all of them together, may make the suite's own servers hold."""
+"""Bounds on what one request, and all together, make the suite's own servers hold."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _sized(length: int) -> bytes:
 
 @contextlib.asynccontextmanager
 async def _serving() -> AsyncIterator[tuple[int, list[HttpRequest]]]:
-    """The port of a listener, and the requests that it has read."""
+    """Yield the port of a listener, and the requests that it has read."""
     requests: list[HttpRequest] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -45,7 +45,7 @@ async def _serving() -> AsyncIterator[tuple[int, list[HttpRequest]]]:
 
 
 async def _answer(port: int, sent: bytes) -> bytes:
-    """The first line that comes back; nothing if the connection is closed instead."""
+    """Return the first line of the answer; nothing if the connection is closed instead."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         writer.write(sent)
@@ -72,19 +72,19 @@ async def _answer(port: int, sent: bytes) -> bytes:
          "a chunk of less than none", "a long head"],
 )  # fmt: skip
 def test_a_request_is_read_unless_it_is_too_long(sent: bytes, taken: bytes | None) -> None:
-    """What is too long is met with the end of the connection, before it is read."""
+    """One that is too long is refused by closing the connection, before it is read."""
 
     async def trial() -> None:
         async with _serving() as (port, requests):
             answer = await _answer(port, sent)
-        assert [one.body for one in requests] == ([] if taken is None else [taken])
+        assert [request.body for request in requests] == ([] if taken is None else [taken])
         assert answer == (b"" if taken is None else b"HTTP/1.1 200 OK\r\n")
 
     asyncio.run(trial())
 
 
 def test_bodies_that_never_end_are_refused_together_and_leave_room() -> None:
-    """As many as fit are waited for; the next is refused; once those are gone, all is as before."""
+    """As many as fit are waited for; the next is refused; once those end, one is served again."""
 
     async def trial() -> None:
         async with _serving() as (port, requests):
@@ -100,6 +100,6 @@ def test_bodies_that_never_end_are_refused_together_and_leave_room() -> None:
                 writer.close()
             await asyncio.sleep(0.2)
             assert await _answer(port, _sized(1) + b"a") == b"HTTP/1.1 200 OK\r\n"
-            assert [one.body for one in requests] == [b"a"]
+            assert [request.body for request in requests] == [b"a"]
 
     asyncio.run(trial())

@@ -1,4 +1,4 @@
-"""The scripted servers: what they answer, count and record, and how they end."""
+"""The scripted servers: their answers, counters and records, and their shutdown."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def forge(upstreams: Upstreams) -> UpstreamServer:
 
 
 def ask(server: UpstreamServer, method: str, path: str, body: bytes = b"", **headers: str) -> Any:
-    """One plain HTTP request."""
+    """Send one plain HTTP request; return status and body."""
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=5)
     try:
         connection.request(method, path, body, headers)
@@ -51,7 +51,7 @@ def ask(server: UpstreamServer, method: str, path: str, body: bytes = b"", **hea
 
 
 def test_the_methods_that_are_no_post_are_answered(forge: UpstreamServer) -> None:
-    """No stream to get, a session to delete, nothing elsewhere."""
+    """There is no stream to get, a session to delete, and nothing elsewhere."""
     assert [
         ask(forge, "GET", "/mcp")[0],
         ask(forge, "DELETE", "/mcp")[0],
@@ -78,7 +78,7 @@ def test_the_methods_that_are_no_post_are_answered(forge: UpstreamServer) -> Non
 def test_every_post_has_an_answer(
     forge: UpstreamServer, body: bytes, status: int, code: int | None
 ) -> None:
-    """Errors are JSON-RPC errors; what asks for nothing gets an empty 202."""
+    """Errors are JSON-RPC errors; a message that is not a request gets an empty 202."""
     got, answer = ask(forge, "POST", "/mcp", body)
 
     assert got == status
@@ -90,7 +90,7 @@ def test_every_post_has_an_answer(
     [("2024-11-05", "2024-11-05"), ("2025-06-18", "2025-06-18"), ("1999-01-01", "2025-11-25")],
 )
 def test_a_known_revision_is_granted(forge: UpstreamServer, asked: str, granted: str) -> None:
-    """An unknown one gets the latest of the handshake."""
+    """An unknown one gets the latest revision of the handshake."""
     params = {"protocolVersion": asked, "capabilities": {}, "clientInfo": {}}
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})
 
@@ -102,7 +102,7 @@ def test_a_known_revision_is_granted(forge: UpstreamServer, asked: str, granted:
 def test_an_unknown_stateless_revision_is_refused_with_the_known_ones(
     forge: UpstreamServer,
 ) -> None:
-    """So that a client can choose again."""
+    """A client can thus choose again."""
     body = b'{"jsonrpc":"2.0","id":1,"method":"server/discover"}'
 
     status, answer = ask(forge, "POST", "/mcp", body, **{"MCP-Protocol-Version": "2030-01-01"})
@@ -113,7 +113,7 @@ def test_an_unknown_stateless_revision_is_refused_with_the_known_ones(
 
 
 def test_a_chunked_request_is_read(forge: UpstreamServer) -> None:
-    """Some HTTP clients know no length ahead; the connection goes on afterwards."""
+    """Some HTTP clients send no length; the connection goes on afterwards."""
     body = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
     request = b"POST /mcp HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
     request += b"%x\r\n%b\r\n%x;x=y\r\n%b\r\n0\r\nT: x\r\n\r\n" % (9, body[:9], 31, body[9:])
@@ -150,7 +150,7 @@ def test_tools_change_while_it_runs(forge: UpstreamServer) -> None:
 
 
 def test_a_change_of_what_is_not_there_names_what_is(forge: UpstreamServer) -> None:
-    """Our own mistakes say how to repair them."""
+    """A mistake of ours is raised with its repair."""
     with pytest.raises(LookupError, match=r"no tool 'six'; it has \['one', 'two'\]"):
         forge.change_tool("six", description="")
     with pytest.raises(LookupError):
@@ -160,7 +160,7 @@ def test_a_change_of_what_is_not_there_names_what_is(forge: UpstreamServer) -> N
 
 
 def test_no_tools_are_an_empty_page(upstreams: Upstreams) -> None:
-    """Not a missing one."""
+    """The list of tools is present and empty."""
     server = upstreams.add(UpstreamServer("empty", page_size=3))
     with Client(server.url, transcript=Transcript()) as client:
         assert client.tools() == []
@@ -177,7 +177,7 @@ def test_hostile_texts_are_listed_as_they_are(upstreams: Upstreams) -> None:
 def test_each_message_is_recorded_under_the_server_s_name(
     forge: UpstreamServer, transcript: Transcript
 ) -> None:
-    """With its exact bytes and headers, request before answer."""
+    """It has its exact bytes and headers, the request before the answer."""
     mark = transcript.mark()
     body = b'{"jsonrpc":"2.0", "id":1,"method":"ping"}'
 
@@ -221,7 +221,7 @@ def test_a_server_must_be_added_to_answer() -> None:
 
 
 def test_the_advertised_host_may_differ_from_the_bound_one() -> None:
-    """For targets that reach the suite by another name."""
+    """Targets may reach the suite by another name."""
     with Upstreams(Transcript(), host="127.0.0.1", advertised_host="localhost") as upstreams:
         server = upstreams.add(UpstreamServer("forge", [ONE]))
         with Client(server.url, transcript=Transcript()) as client:

@@ -29,7 +29,7 @@ def forge() -> Iterator[UpstreamServer]:
 
 
 class Shim:
-    """The shim's process, spoken to in lines."""
+    """The shim's process, with messages as lines."""
 
     def __init__(self, command: list[str]) -> None:
         self.process = subprocess.Popen(
@@ -53,13 +53,13 @@ class Shim:
         return heard
 
     def end(self) -> tuple[int, bytes]:
-        """Close its input; its exit code and what it complained about."""
+        """Close its input; return its exit code and its complaints."""
         _, complaints = self.process.communicate(timeout=5)
         return self.process.returncode, complaints
 
 
 def test_the_shim_speaks_for_the_server(forge: UpstreamServer) -> None:
-    """Answers and counters are the suite's; changed tools are told; the end of input ends it."""
+    """Answers and counters are the suite's; changed tools are announced; end of input ends it."""
     shim = Shim(forge.command)
     params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {}}
     shim.say({"id": 1, "method": "initialize", "params": params})
@@ -68,12 +68,12 @@ def test_the_shim_speaks_for_the_server(forge: UpstreamServer) -> None:
     shim.say({"id": 2, "method": "tools/call", "params": {"name": "tool_1"}})
     called = shim.hear()
     forge.remove_tool("tool_0")
-    told = shim.hear()
+    notification = shim.hear()
     ended = shim.end()
 
     assert opening["result"]["capabilities"] == {"tools": {"listChanged": True}}
     assert called["result"]["content"] == [{"type": "text", "text": "ok tool_1"}]
-    assert told == {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
+    assert notification == {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
     assert ended == (0, b"")
     assert forge.calls("tool_1") == 1
 
@@ -95,7 +95,7 @@ def test_the_shim_ends_with_the_suite() -> None:
     [([], 2), (["--connect", "nowhere"], 2), (["--connect", "127.0.0.1:1"], 3)],
 )
 def test_a_shim_without_a_suite_says_so(arguments: list[str], code: int) -> None:
-    """On standard error, with an exit code of its own; also when started as a module."""
+    """It prints to standard error, with an exit code of its own; also when started as a module."""
     module = "mcp_proxy_conformance.upstream.stdio"
     process = subprocess.run(
         [sys.executable, "-m", module, *arguments], capture_output=True, timeout=10, check=False
@@ -106,7 +106,7 @@ def test_a_shim_without_a_suite_says_so(arguments: list[str], code: int) -> None
 
 
 def test_the_shim_imports_next_to_nothing() -> None:
-    """It starts once a server and target: neither asyncio nor ssl nor json is loaded."""
+    """It starts once per server and target: neither asyncio nor ssl nor json is loaded."""
     probe = (
         "import sys, mcp_proxy_conformance.upstream.stdio;"
         "print([m for m in ('asyncio', 'ssl', 'json', 'http') if m in sys.modules])"
@@ -131,7 +131,7 @@ async def _tour(transport: Any) -> tuple[list[str], str]:
 @pytest.mark.parametrize("eras", ["both", "handshake", "stateless"])
 @pytest.mark.parametrize("transport", ["http", "stdio"])
 def test_the_official_client_can_use_it(eras: Any, transport: str) -> None:
-    """In either era and over either transport."""
+    """It works in either era and over either transport."""
     with Upstreams(Transcript()) as upstreams:
         server = upstreams.add(UpstreamServer("forge", TOOLS, page_size=2, eras=eras))
         command, *arguments = server.command

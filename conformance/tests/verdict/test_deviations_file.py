@@ -1,4 +1,4 @@
-"""A file of known failures: every sentence on it, with its line, and no bytes that break it."""
+"""A file of known failures: every complaint, with its line; no bytes break the reader."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def said(text: str | bytes) -> list[str]:
-    """What is wrong with a file that holds this."""
+def complaints(text: str | bytes) -> list[str]:
+    """Return the complaints about a file of this content."""
     KNOWN.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(BadDeviations) as refused:
         read(KNOWN, DAY)
@@ -41,7 +41,7 @@ def said(text: str | bytes) -> list[str]:
 
 
 def test_an_entry_is_read_with_the_line_of_its_header() -> None:
-    """Whatever looks like one in a comment or in a text of several lines is none."""
+    """A similar header in a comment or in a text of several lines is not an entry."""
     odd = (
         '# [[deviation]]\n[["deviation"]] # "\nid = "ROB.query" # [[deviation]]\n'
         "reason = '''\n[[deviation]]\nid = 1\n''''\nissue = \"https://example.com/#\\\"\"\n"
@@ -49,13 +49,13 @@ def test_an_entry_is_read_with_the_line_of_its_header() -> None:
     )
     KNOWN.write_text(odd + CAP, encoding="utf-8", newline="")
 
-    found = read(KNOWN, DAY)
+    deviations = read(KNOWN, DAY)
 
-    assert [(one.id, one.line, one.file) for one in found] == [
+    assert [(entry.id, entry.line, entry.file) for entry in deviations] == [
         ("ROB.query", 2, "known.toml"),
         ("FR-006.cap", 11, "known.toml"),
     ]
-    assert found[1] == Deviation(
+    assert deviations[1] == Deviation(
         id="FR-006.cap",
         reason="One too many since the rewrite.",
         issue="https://example.com/issues/1",
@@ -67,14 +67,14 @@ def test_an_entry_is_read_with_the_line_of_its_header() -> None:
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "deviation = []\n"])
 def test_a_file_may_name_no_failure(text: str) -> None:
-    """There is nothing wrong with that."""
+    """Such a file has no fault."""
     KNOWN.write_text(text, encoding="utf-8")
 
     assert read(KNOWN, DAY) == ()
 
 
 def swapped(old: str, new: str) -> str:
-    """The entry with one part replaced."""
+    """Return the entry with one part replaced."""
     assert CAP.count(old) == 1
     return CAP.replace(old, new)
 
@@ -113,10 +113,10 @@ def swapped(old: str, new: str) -> str:
 def test_what_does_not_keep_to_the_form_is_told_with_its_line(
     text: str | bytes, line: int, words: str
 ) -> None:
-    """One sentence: the place, what is wrong, the repair; the exit code is that of bad usage."""
-    (told,) = said(text)
+    """One sentence has the place, the fault and the repair; the exit code is that of bad usage."""
+    (sentence,) = complaints(text)
 
-    assert told.startswith(f"known.toml:{line}: {words}")
+    assert sentence.startswith(f"known.toml:{line}: {words}")
     assert command("deviations", "check", str(KNOWN)).exit_code == 2
 
 
@@ -125,10 +125,12 @@ def test_what_does_not_keep_to_the_form_is_told_with_its_line(
     ["", " ", "...", "TODO", "tbd", "TODO: say why", "FIXME later", "reason", "?!", "None."],
 )
 def test_a_reason_that_says_nothing_is_none(reason: str) -> None:
-    """Whatever stands there until somebody fills it in."""
-    told = said(swapped("One too many since the rewrite.", reason))
+    """A placeholder is not a reason."""
+    sentences = complaints(swapped("One too many since the rewrite.", reason))
 
-    assert told == ["known.toml:3: reason says nothing; say why this failure is known and stays"]
+    assert sentences == [
+        "known.toml:3: reason says nothing; say why this failure is known and stays"
+    ]
 
 
 def test_a_reason_may_speak_of_what_is_to_be_done() -> None:
@@ -154,10 +156,10 @@ def test_a_reason_may_speak_of_what_is_to_be_done() -> None:
 def test_an_id_that_names_nothing_that_counts_is_told_with_the_nearest(
     wanted: str, words: str
 ) -> None:
-    """It is an exit code of its own: the file keeps to its form."""
-    (told,) = said(swapped("FR-006.cap", wanted))
+    """It has an exit code of its own, since the file fits its form."""
+    (sentence,) = complaints(swapped("FR-006.cap", wanted))
 
-    assert told.startswith(f"known.toml:2: {words}")
+    assert sentence.startswith(f"known.toml:2: {words}")
     assert command("deviations", "check", str(KNOWN)).exit_code == 5
 
 
@@ -175,14 +177,14 @@ def test_an_id_that_names_nothing_that_counts_is_told_with_the_nearest(
     ],
 )
 def test_clauses_checks_and_cases_of_every_profile_can_be_named(wanted: str) -> None:
-    """As the report and `list` name them."""
+    """The names are those of the report and of `list`."""
     KNOWN.write_text(swapped("FR-006.cap", wanted), encoding="utf-8")
 
-    assert [one.id for one in read(KNOWN, DAY)] == [wanted]
+    assert [entry.id for entry in read(KNOWN, DAY)] == [wanted]
 
 
 def test_an_entry_holds_to_the_end_of_its_day(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The day after, in UTC, it has expired, which is told with its line and is exit 5."""
+    """The day after, in UTC, it has expired, which is reported with its line and is exit 5."""
     KNOWN.write_text(CAP, encoding="utf-8")
     held = read(KNOWN, date(2026, 11, 22))
     monkeypatch.setattr(reading, "today", lambda: date(2026, 11, 23))
@@ -196,7 +198,7 @@ def test_an_entry_holds_to_the_end_of_its_day(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_day_is_that_of_utc(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wherever the run takes place."""
+    """That holds wherever the run takes place."""
 
     class Clock(datetime):
         @classmethod
@@ -210,24 +212,30 @@ def test_the_day_is_that_of_utc(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_everything_that_is_wrong_is_told_at_once() -> None:
-    """A line for each fault; a malformed entry outranks an expired one."""
-    told = said(
+    """There is a line for each fault; a malformed entry outranks an expired one."""
+    sentences = complaints(
         swapped("2026-11-22", "2020-01-01") + CAP.replace("cap", "caps").replace("https", "http s"),
     )
 
-    assert [one.partition(": ")[0] for one in told] == ["known.toml:5", "known.toml:9"]
+    assert [sentence.partition(": ")[0] for sentence in sentences] == [
+        "known.toml:5",
+        "known.toml:9",
+    ]
     assert command("deviations", "check", str(KNOWN)).exit_code == 2
 
 
 def test_of_a_file_that_is_something_else_not_everything_is_told() -> None:
-    """Where nothing is right, the first faults are enough, and they are told soon."""
-    told = said("".join(f"x{number} = 1\n" for number in range(50_000)))
+    """If nothing is right, the first faults suffice, and they are reported soon."""
+    sentences = complaints("".join(f"x{number} = 1\n" for number in range(50_000)))
 
-    assert (told[0], len(told)) == ("known.toml:1: there is no 'x0'; known: deviation", 20)
+    assert (sentences[0], len(sentences)) == (
+        "known.toml:1: there is no 'x0'; known: deviation",
+        20,
+    )
 
 
 def test_a_file_that_is_not_there_or_no_file_is_told() -> None:
-    """What the system says, and the repair."""
+    """The sentence has the system's reason, and the repair."""
     for name in (str(KNOWN), ".", "a\0b"):
         with pytest.raises(BadDeviations, match=r"cannot be read: .+; name another file, or let"):
             read(Path(name), DAY)
@@ -260,4 +268,4 @@ def test_no_bytes_break_the_reader(raw: bytes) -> None:
     except BadDeviations as error:
         wrong = error.faults or (Fault(file="", line=0, text="none is told"),)
 
-    assert [str(one) for one in wrong if not 1 <= one.line <= raw.count(b"\n") + 1] == []
+    assert [str(fault) for fault in wrong if not 1 <= fault.line <= raw.count(b"\n") + 1] == []

@@ -1,4 +1,4 @@
-"""What known failures do to results, clauses, headline and exit code, without a run."""
+"""The effect of known failures on results, clauses, headline and exit code, without a run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from mcp_proxy_conformance.verdict.result import Blame, Result, Verdict
 
 
 def known(wanted: str, line: int = 1) -> Deviation:
-    """A known failure of that id."""
+    """Return a known failure of that id."""
     return Deviation(
         id=wanted,
         reason="Known since the rewrite.",
@@ -37,7 +37,7 @@ def known(wanted: str, line: int = 1) -> Deviation:
 
 
 def result(verdict: Verdict, *clauses: str, blame: Blame = "", **members: Any) -> Result:
-    """A result of test_x on these clauses, else on the flag's of robustness."""
+    """Return a result of test_x on these clauses, else on the flag's of robustness."""
     made = Result(
         check="test_x",
         case=None,
@@ -51,22 +51,28 @@ def result(verdict: Verdict, *clauses: str, blame: Blame = "", **members: Any) -
     return msgspec.structs.replace(made, **members)
 
 
-def told(*deviations: Deviation, other: tuple[Result, ...] = (), **state: Any) -> dict[str, Any]:
-    """The report of a run of the robustness profile: what is not in `other` passes."""
+def reported(
+    *deviations: Deviation, other: tuple[Result, ...] = (), **state: Any
+) -> dict[str, Any]:
+    """Return the report of a run of the robustness profile: all but `other` pass."""
     judged = profile("robustness")
-    seen = {clause for one in other for clause in one.clauses}
-    rest = [result("pass", one, check="test_y") for one in judged.clauses if one not in seen]
-    results = [waived(one, deviations) for one in (*other, *rest)]
+    cited = {clause for broken_result in other for clause in broken_result.clauses}
+    rest = [
+        result("pass", clause_id, check="test_y")
+        for clause_id in judged.clauses
+        if clause_id not in cited
+    ]
+    results = [waived(made_result, deviations) for made_result in (*other, *rest)]
     run = RunRecord(
         target=TargetFacts(kind="reference", capabilities=CAPABILITIES),
         profile=judged,
         state=RunState(**({"results": results} | state)),
         deviations=deviations,
     )
-    found = plain(made(run))
+    document = plain(made(run))
     schema = msgspec.json.decode((schemas_dir() / "report.schema.json").read_bytes())
-    jsonschema.validate(msgspec.json.decode(msgspec.json.encode(found)), schema)
-    return found
+    jsonschema.validate(msgspec.json.decode(msgspec.json.encode(document)), schema)
+    return document
 
 
 FAILS = result("fail")
@@ -101,14 +107,14 @@ BOTH = result("fail", "ROB.flag", "ROB.query")
 def test_only_a_failure_that_is_named_whole_is_waived(
     found: Result, ids: list[str], verdict: str
 ) -> None:
-    """By all of its clauses, by its check or by its case; errors and open ends never are."""
-    counted = waived(found, [known(one) for one in ids])
+    """All of its clauses, its check or its case are named; errors and open results never count."""
+    counted = waived(found, [known(wanted) for wanted in ids])
 
     assert counted.verdict == verdict
 
 
 def test_a_waived_result_says_why_and_what_was_seen() -> None:
-    """Each reason once, its issue, and the first difference; the evidence stays."""
+    """It has each reason once, its issue, and the first difference; the evidence stays."""
     counted = waived(
         msgspec.structs.replace(BOTH, evidence=("observed: 1",)),
         [known("ROB.flag"), known("ROB.query")],
@@ -147,17 +153,17 @@ UNDECLARED = result("not_applicable", reason="restart is not declared")
 def test_an_entry_is_stale_only_when_what_it_names_was_seen_to_pass(
     ids: list[str], results: list[Result], states: list[str]
 ) -> None:
-    """What was not run, not asked for or not settled is no reason to take it out."""
-    found = waivers([known(one) for one in ids], results, whole=True)
+    """A check that was not run, not asked for or not settled does not make its entry stale."""
+    judged_waivers = waivers([known(wanted) for wanted in ids], results, whole=True)
 
-    assert [f"{one.state} {one.results}" for one in found] == states
+    assert [f"{waiver.state} {waiver.results}" for waiver in judged_waivers] == states
 
 
 def test_a_run_that_left_something_out_calls_nothing_stale() -> None:
     """The rest might have failed."""
-    (found,) = waivers([known("ROB.flag")], [result("pass")], whole=False)
+    (waiver,) = waivers([known("ROB.flag")], [result("pass")], whole=False)
 
-    assert found.state == "unobserved"
+    assert waiver.state == "unobserved"
 
 
 @pytest.mark.parametrize(
@@ -188,15 +194,15 @@ def test_a_run_that_left_something_out_calls_nothing_stale() -> None:
 def test_the_worst_that_happened_decides(
     ids: list[str], other: list[Result], state: dict[str, Any], ending: str
 ) -> None:
-    """130 outranks 70, then 2, 3, 1, 5, 4 and 0; with a waiver nobody is called conformant."""
-    report = told(*map(known, ids), other=tuple(other), **state)
+    """130 outranks 70, then 2, 3, 1, 5, 4 and 0; with a waiver no run is called conformant."""
+    report = reported(*map(known, ids), other=tuple(other), **state)
 
     assert f"{report['exit']} {report['headline']}".startswith(ending)
 
 
 def test_a_waived_clause_of_the_floor_is_named_as_such() -> None:
-    """It lets the gate pass, and is no pass."""
-    report = told(known("ROB.flag"), known("ROB.query"), other=(BOTH,))
+    """The run passes the gate without a pass of that clause."""
+    report = reported(known("ROB.flag"), known("ROB.query"), other=(BOTH,))
 
     assert report["why"] == "waived: ROB.query, ROB.flag; of the floor: ROB.query, ROB.flag"
     assert [c["id"] for c in report["clauses"] if c["verdict"] == "waived"] == [
@@ -206,8 +212,8 @@ def test_a_waived_clause_of_the_floor_is_named_as_such() -> None:
 
 
 def test_a_stale_entry_is_told_with_its_line_and_the_repair() -> None:
-    """The first in the headline, each in a line of its own."""
-    report = told(known("ROB.flag", 3), known("ROB.query", 9))
+    """The headline has the first, and each has a line of its own."""
+    report = reported(known("ROB.flag", 3), known("ROB.query", 9))
     lines = render(typed(report), Path("report.json")).splitlines()
 
     assert report["why"] == ("known.toml:3: ROB.flag passes now; take the entry out (and 1 more)")
@@ -219,9 +225,9 @@ def test_a_stale_entry_is_told_with_its_line_and_the_repair() -> None:
 
 
 def test_a_known_failure_is_told_with_its_reason_issue_date_and_place() -> None:
-    """One line; a reason of several lines and with escapes in it does not break it."""
+    """It is one line; line breaks and escapes in a reason do not break it."""
     odd = msgspec.structs.replace(known("ROB.flag", 3), reason="Two\nlines\x1b[2J")
-    text = render(typed(told(odd, known("T1.timeout"), other=(FAILS,))), Path("report.json"))
+    text = render(typed(reported(odd, known("T1.timeout"), other=(FAILS,))), Path("report.json"))
 
     assert (
         "fails           ROB.flag  Two lines\\x1b[2J (https://example.com/1, until 2999-01-02)"
@@ -232,8 +238,8 @@ def test_a_known_failure_is_told_with_its_reason_issue_date_and_place() -> None:
 
 
 def test_the_report_tells_of_each_entry() -> None:
-    """As its file has it, what became of it, and how many results it waived."""
-    assert told(known("ROB.flag", 7), other=(FAILS, FAILS))["waivers"] == [
+    """It has the text of its file, its state, and the number of results that it waived."""
+    assert reported(known("ROB.flag", 7), other=(FAILS, FAILS))["waivers"] == [
         {
             "id": "ROB.flag",
             "reason": "Known since the rewrite.",
@@ -248,9 +254,9 @@ def test_the_report_tells_of_each_entry() -> None:
 
 
 def test_what_ends_a_run_before_its_first_check_cannot_be_waived() -> None:
-    """Nothing is known of the rest then."""
+    """Nothing is then known of the other clauses."""
     presence = result("fail", "ROB.flag", check="presence")
-    report = told(
+    report = reported(
         known("ROB.flag"), stopped=Outcome("violated", VIOLATED, "no flag"), results=[presence]
     )
 
@@ -258,14 +264,14 @@ def test_what_ends_a_run_before_its_first_check_cannot_be_waived() -> None:
 
 
 def test_a_case_that_its_check_has_not_is_told_with_the_nearest() -> None:
-    """Where the check is run at all."""
+    """The check has to be run at all."""
     collected = {("test_x", "1"), ("test_x", "11"), ("test_y", None)}
-    found = [
-        stray([known(one, 3)], collected)
-        for one in ("test_x[1]", "test_x", "test_z[1]", "ROB.flag", "test_x[111]", "test_y[1]")
+    complaints = [
+        stray([known(wanted, 3)], collected)
+        for wanted in ("test_x[1]", "test_x", "test_z[1]", "ROB.flag", "test_x[111]", "test_y[1]")
     ]
 
-    assert found == [
+    assert complaints == [
         "", "", "", "",
         "known.toml:3: there is no 'test_x[111]'; the nearest is 'test_x[11]'",
         "known.toml:3: there is no 'test_y[1]'; the nearest is 'test_y'",
@@ -273,14 +279,14 @@ def test_a_case_that_its_check_has_not_is_told_with_the_nearest() -> None:
 
 
 def test_a_joined_profile_knows_the_clauses_of_both() -> None:
-    """Those of a third are not observed."""
+    """Clauses of a third profile are not observed."""
     both = profile("discovery+robustness")
     deviations = (known("FR-006.cap"), known("ROB.flag"), known("T1.timeout"))
     results = [
-        waived(result("fail", one, check="test_y"), deviations)
-        if one in ("FR-006.cap", "ROB.flag")
-        else result("pass", one, check="test_y")
-        for one in both.clauses
+        waived(result("fail", clause_id, check="test_y"), deviations)
+        if clause_id in ("FR-006.cap", "ROB.flag")
+        else result("pass", clause_id, check="test_y")
+        for clause_id in both.clauses
     ]
     run = RunRecord(
         target=TargetFacts(kind="reference", capabilities=CAPABILITIES),
@@ -289,7 +295,7 @@ def test_a_joined_profile_knows_the_clauses_of_both() -> None:
         deviations=deviations,
     )
 
-    found = plain(made(run))
+    document = plain(made(run))
 
-    assert (found["exit"], found["headline"]) == (0, "passes with 2 deviations")
-    assert [one["state"] for one in found["waivers"]] == ["used", "used", "unobserved"]
+    assert (document["exit"], document["headline"]) == (0, "passes with 2 deviations")
+    assert [waiver["state"] for waiver in document["waivers"]] == ["used", "used", "unobserved"]

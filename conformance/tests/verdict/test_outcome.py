@@ -1,4 +1,4 @@
-"""Headline and exit code: what outranks what."""
+"""Headline and exit code: the ranking of endings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mcp_proxy_conformance.wire.transcript import Message
 
 
 def result(verdict: Verdict, blame: Blame = "") -> Result:
-    """A result of some check."""
+    """Return a result of some check."""
     return Result(
         check="test_x",
         case=None,
@@ -35,22 +35,22 @@ def result(verdict: Verdict, blame: Blame = "") -> Result:
 
 
 def clauses(**verdicts: Verdict) -> list[ClauseVerdict]:
-    """Every clause of the profile passes, but `cap` and `fills` as said."""
-    told = {"FR-006.cap": verdicts.get("cap"), "FR-006.fills": verdicts.get("fills")}
+    """Return verdicts by which every clause passes, except `cap` and `fills` if given."""
+    bent_verdicts = {"FR-006.cap": verdicts.get("cap"), "FR-006.fills": verdicts.get("fills")}
     return [
         ClauseVerdict(
-            id=one,
-            judgement="A" if one == "FR-006.fills" else "F",
-            verdict=told.get(one) or "pass",
+            id=clause_id,
+            judgement="A" if clause_id == "FR-006.fills" else "F",
+            verdict=bent_verdicts.get(clause_id) or "pass",
             reason="",
             results=1,
         )
-        for one in profile("discovery").clauses
+        for clause_id in profile("discovery").clauses
     ]
 
 
 def run(*results: Result, capabilities: frozenset[str] = CAPABILITIES, **state: Any) -> RunRecord:
-    """A finished run."""
+    """Return a finished run."""
     return RunRecord(
         target=TargetFacts(kind="reference", capabilities=capabilities),
         profile=profile("discovery"),
@@ -79,16 +79,16 @@ def test_the_worst_that_happened_decides(
     made: RunRecord, verdicts: dict[str, Verdict], exit_code: int
 ) -> None:
     """130 outranks 70, then 2, 1, 3, 4 and 0; advisory clauses never count."""
-    found = outcome(made, clauses(**verdicts))
+    decided = outcome(made, clauses(**verdicts))
 
-    assert found.exit == exit_code
+    assert decided.exit == exit_code
 
 
 def test_a_target_that_declares_nothing_is_below_the_floor() -> None:
-    """Nothing declared means nothing violated, and nothing proven."""
-    found = outcome(run(capabilities=frozenset()), clauses())
+    """It violates nothing, and proves nothing."""
+    decided = outcome(run(capabilities=frozenset()), clauses())
 
-    assert (found.headline, found.exit) == ("incomplete", 4)
+    assert (decided.headline, decided.exit) == ("incomplete", 4)
 
 
 def test_a_clause_is_as_bad_as_its_worst_result() -> None:
@@ -97,14 +97,14 @@ def test_a_clause_is_as_bad_as_its_worst_result() -> None:
         "not_applicable", "pass", "waived", "inconclusive", "error", "fail",
     )  # fmt: skip
 
-    found = [worst(order[: count + 1]) for count in range(len(order))]
+    worsts = [worst(order[: count + 1]) for count in range(len(order))]
 
-    assert found == list(order)
+    assert worsts == list(order)
     assert worst([]) is None
 
 
 def test_what_the_way_in_carries_is_not_in_the_report() -> None:
-    """By name, for the administrator and agents; by value, wherever else it stands in a header."""
+    """Credentials are removed by name, for the administrator and agents, and by value anywhere."""
     access = Access(url="", headers={"X-Admin": "s3cret"}, agents={"a": {"X-Agent": "t0ken"}})
     armed = SimpleNamespace(called=[], refused=[], skipped={}, unproven={})
     ready: Any = SimpleNamespace(
@@ -122,9 +122,9 @@ def test_what_the_way_in_carries_is_not_in_the_report() -> None:
 
     stage = record.told()
     made = replace(run(messages={"s/1": message.cited()}), stages=(stage,))
-    told = report_of(made).messages["s/1"]
+    cited = report_of(made).messages["s/1"]
 
-    assert told.headers == dict.fromkeys(headers, "(redacted)") | {
+    assert cited.headers == dict.fromkeys(headers, "(redacted)") | {
         "Via": "for (redacted); ok",
         "Accept": "text/plain",
     }
@@ -134,7 +134,7 @@ def test_what_the_way_in_carries_is_not_in_the_report() -> None:
     ("incomplete", True, 0), ("partial", False, 0), ("incomplete", False, 4),
 ])  # fmt: skip
 def test_a_run_that_was_cut_short_passes_no_gate(headline: str, complete: bool, code: int) -> None:
-    """Whatever was seen until then; what is merely open, or was not asked for, may pass."""
-    told = typed(CLEAN | {"exit": 4, "headline": headline, "complete": complete})
+    """Its results so far do not matter; a run that is merely open, or narrowed, may pass."""
+    document = typed(CLEAN | {"exit": 4, "headline": headline, "complete": complete})
 
-    assert softened(told, "violated") == code
+    assert softened(document, "violated") == code

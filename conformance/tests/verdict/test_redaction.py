@@ -1,4 +1,4 @@
-"""What is secret is told nowhere: whole, encoded, or cut; and nothing else is taken out."""
+"""Redaction: secrets are removed whole, encoded, or cut; other text is unchanged."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LETTERS = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=F
 
 
 def fragments(text: str) -> set[str]:
-    """Every piece of it that is as secret as the whole."""
+    """Return every piece of the text that is as secret as the whole."""
     return {text[at : at + FRAGMENT] for at in range(len(text) - FRAGMENT + 1)}
 
 
@@ -25,13 +25,15 @@ def fragments(text: str) -> set[str]:
 def test_no_long_fragment_of_a_secret_is_left(
     secret: str, first: int, last: int, before: str, after: str
 ) -> None:
-    """Wherever an excerpt of an answer has cut it."""
+    """That holds wherever an excerpt of an answer was cut."""
     piece = secret[min(first, len(secret) - FRAGMENT) :]
     piece = piece[: max(FRAGMENT, len(piece) - last)]
 
-    told = Redactor([secret]).text(f"{before} {piece} {after}")
+    redacted = Redactor([secret]).text(f"{before} {piece} {after}")
 
-    assert [one for one in fragments(secret) if one in told.replace(REDACTED, "")] == []
+    assert [
+        fragment for fragment in fragments(secret) if fragment in redacted.replace(REDACTED, "")
+    ] == []
 
 
 @pytest.mark.parametrize("cut", [0, 171, 500])
@@ -47,7 +49,7 @@ def test_an_excerpt_of_a_long_token_tells_nothing_of_it(cut: int) -> None:
 
 @given(st.text(), st.text(min_size=4))
 def test_what_holds_no_secret_is_told_as_it_is(text: str, secret: str) -> None:
-    """Short pieces are words of anybody."""
+    """Short pieces are common words."""
     words = "an ordinary sentence, and a path: /usr/lib/python3"
 
     assert Redactor(["another-secret-altogether"]).text(words) == words
@@ -70,7 +72,7 @@ def test_what_holds_no_secret_is_told_as_it_is(text: str, secret: str) -> None:
 def test_the_environment_tells_what_is_secret_by_name_or_by_shape(
     name: str, value: str, secret: str
 ) -> None:
-    """A URL with somebody's password is one, whatever it is called."""
+    """A URL with a password is secret, whatever its variable is called."""
     known = list(credentials(environment={name: value, "HOME": "/home/nobody", "LANG": "C.UTF-8"}))
 
     assert secret in known

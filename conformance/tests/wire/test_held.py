@@ -1,4 +1,4 @@
-"""Large answers are counted for as long as somebody has them."""
+"""Large answers count for as long as something holds them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from mcp_proxy_conformance.wire.held import MOST, SMALL, Held
 
 
 def answer(size: int) -> jsonrpc.Envelope:
-    """An answer that takes about so many bytes."""
+    """Return an answer that takes about that many bytes."""
     text = b"x" * (size // jsonrpc.OF_BYTE)
     return jsonrpc.parse(b'{"jsonrpc":"2.0","id":1,"result":{"text":"%b"}}' % text)
 
 
 def test_any_number_may_come_and_go() -> None:
-    """Only those count that somebody still has."""
+    """Only answers that are still held count."""
     held = Held()
     for _ in range(20):
         held.take(answer(MOST // 2))
@@ -28,8 +28,8 @@ def test_any_number_may_come_and_go() -> None:
 def test_too_many_at_once_are_refused() -> None:
     """The excerpt in the sentence is short."""
     held, kept = Held(), [answer(MOST // 3) for _ in range(3)]
-    for one in kept[:2]:
-        held.take(one)
+    for envelope in kept[:2]:
+        held.take(envelope)
 
     with pytest.raises(ProtocolFault, match="64 MiB of memory in all") as fault:
         held.take(kept[2])
@@ -38,7 +38,7 @@ def test_too_many_at_once_are_refused() -> None:
 
 
 def test_what_can_be_asked_for_again_is_let_go_first() -> None:
-    """Then there is room."""
+    """That makes room."""
     kept: list[jsonrpc.Envelope] = []
     held = Held(kept.clear)
     for _ in range(10):
@@ -49,11 +49,11 @@ def test_what_can_be_asked_for_again_is_let_go_first() -> None:
 
 
 def test_small_ones_are_not_counted() -> None:
-    """Nearly all are."""
+    """Nearly all answers are small."""
     held = Held()
     kept = [answer(SMALL // 2)] * 10_000
-    for one in kept:
-        held.take(one)
+    for envelope in kept:
+        held.take(envelope)
 
 
 def test_one_alone_is_taken_whatever_it_takes() -> None:

@@ -1,4 +1,4 @@
-"""What programs print: all of a little, the first and the last of a flood."""
+"""Output of programs: all of a little, the first and the last of a flood."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ FLOOD = "import sys; sys.stdout.write('first;'); sys.stdout.write('x' * {n}); pr
 
 
 def printed(program: str, path: Path | None, redactor: Redactor = NOTHING_SECRET) -> Printed:
-    """What a program has printed that has ended."""
+    """Return the output of a program that has ended."""
     child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
     assert child.stdout is not None
-    found = Printed(child.stdout, path, redactor)
+    output = Printed(child.stdout, path, redactor)
     child.wait(30)
-    found.close()
-    return found
+    output.close()
+    return output
 
 
 SLOWLY = """
@@ -33,18 +33,18 @@ for piece in ("begun: ", "open-", "sesame-", "now\\n", "again: open-sesame-", "n
 
 
 def test_what_is_secret_never_touches_the_disk_though_it_comes_in_pieces(tmp_path: Path) -> None:
-    """A line is written once it is whole."""
+    """A line is written once it is complete."""
     path = tmp_path / "a.log"
 
-    found = printed(SLOWLY, path, Redactor(["open-sesame-now"]))
+    output = printed(SLOWLY, path, Redactor(["open-sesame-now"]))
 
     assert path.read_text() == f"begun: {REDACTED}\nagain: {REDACTED}"
-    assert found.end(100) == path.read_text()
+    assert output.end(100) == path.read_text()
 
 
 @pytest.mark.parametrize("number", [0, MOST, 2 * MOST, 2 * MOST + 1, 5 * MOST])
 def test_of_a_file_both_ends_are_kept(number: int, tmp_path: Path) -> None:
-    """As of what a program prints."""
+    """That is as for the output of a program."""
     path = tmp_path / "target.log"
     path.write_bytes(b"x" * number)
 
@@ -56,38 +56,38 @@ def test_of_a_file_both_ends_are_kept(number: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [0, 100, MOST, 3 * MOST, 50_000_000])
 def test_the_file_stays_small_and_has_both_ends(number: int, tmp_path: Path) -> None:
-    """What lies between is counted."""
+    """The bytes in between are counted."""
     path = tmp_path / "a.log"
 
-    found = printed(FLOOD.format(n=number), path)
-    found.close()
+    output = printed(FLOOD.format(n=number), path)
+    output.close()
 
-    told = path.read_text()
+    text = path.read_text()
     left_out = number + len("first;;last\n") - 2 * MOST
-    assert (told.startswith("first;"), told.endswith(";last\n")) == (True, True)
+    assert (text.startswith("first;"), text.endswith(";last\n")) == (True, True)
     assert path.stat().st_size < 2 * MOST + 100
-    assert (f"... {left_out} bytes are left out ..." in told) == (left_out > 0)
-    assert found.end(6) == ";last\n"
+    assert (f"... {left_out} bytes are left out ..." in text) == (left_out > 0)
+    assert output.end(6) == ";last\n"
 
 
 def test_a_file_that_cannot_be_written_loses_nothing_else(tmp_path: Path) -> None:
-    """The end is told from memory."""
+    """The end is read from memory."""
     place = tmp_path / "folder"
     place.mkdir()
     (place / "a.log").touch()
     child = subprocess.Popen([sys.executable, "-c", "print('said')"], stdout=subprocess.PIPE)
     assert child.stdout is not None
-    found = Printed(child.stdout, place / "a.log")
+    output = Printed(child.stdout, place / "a.log")
     (place / "a.log").unlink()
     place.rmdir()
     child.wait(30)
-    found.close()
+    output.close()
 
-    assert found.end(100).endswith("said\n")
+    assert output.end(100).endswith("said\n")
 
 
 def test_a_link_in_the_place_of_the_file_is_not_followed(tmp_path: Path) -> None:
-    """Who prints may have laid it there: before, or while it prints."""
+    """The program may have put it there: before, or while it prints."""
     elsewhere = tmp_path / "elsewhere"
     elsewhere.write_text("precious")
     path = tmp_path / "a.log"

@@ -8,24 +8,24 @@ from mcp_proxy_conformance.wire.transcript import LARGE, Message, Transcript
 
 
 def recorded(transcript: Transcript, raw: bytes) -> Message:
-    """One message with that body."""
+    """Return one message with that body."""
     return transcript.record(edge="client", direction="received", peer="p", raw=raw, note="")
 
 
 def test_a_large_body_is_told_to_the_byte() -> None:
-    """In whatever order bodies are read again, from several threads."""
+    """Bodies are read again in any order, from several threads."""
     transcript = Transcript()
     bodies = [bytes([number]) * (LARGE + number) for number in range(8)]
 
-    told = [recorded(transcript, body) for body in bodies]
+    messages = [recorded(transcript, body) for body in bodies]
     with ThreadPoolExecutor(4) as crew:
-        again = list(crew.map(lambda one: one.raw, [*told, *reversed(told)]))
+        again = list(crew.map(lambda message: message.raw, [*messages, *reversed(messages)]))
 
     assert again == [*bodies, *reversed(bodies)]
 
 
 def test_equal_bodies_are_kept_once() -> None:
-    """A small one stays where it is."""
+    """A small one stays in memory."""
     transcript = Transcript()
 
     first, other = (recorded(transcript, b"x" * (LARGE + 1)) for _ in range(2))

@@ -59,7 +59,7 @@ def test_either_wire_lists_and_calls(forge: UpstreamServer, wire: str, spoken: s
 
 
 def test_a_stateless_only_server_is_found_out(upstreams: Upstreams) -> None:
-    """The handshake is refused, so the stateless wire is taken; unless one wire was asked for."""
+    """The handshake is refused, so the stateless wire is used, unless one wire was asked for."""
     server = upstreams.add(UpstreamServer("modern", TOOLS, eras="stateless"))
 
     with Client(server.url, transcript=Transcript()) as client:
@@ -80,7 +80,7 @@ def test_a_handshake_only_server_refuses_the_other_wire(upstreams: Upstreams) ->
 
 
 def test_both_edges_are_in_the_transcript() -> None:
-    """The same bytes are seen leaving and arriving."""
+    """The same bytes leave and arrive."""
     transcript = Transcript()
     with (
         Upstreams(transcript) as own,
@@ -90,14 +90,14 @@ def test_both_edges_are_in_the_transcript() -> None:
         mark = transcript.mark()
         reply = client.call_tool("tool_2")
 
-    seen = transcript.since(mark)[:4]
-    assert [(m.edge, m.direction, m.peer) for m in sorted(seen, key=lambda m: m.edge)] == [
+    messages = transcript.since(mark)[:4]
+    assert [(m.edge, m.direction, m.peer) for m in sorted(messages, key=lambda m: m.edge)] == [
         ("client", "sent", client.url),
         ("client", "received", client.url),
         ("upstream", "received", "forge"),
         ("upstream", "sent", "forge"),
     ]
-    assert {m.raw for m in seen} == {reply.sent.raw, reply.received.raw}
+    assert {m.raw for m in messages} == {reply.sent.raw, reply.received.raw}
     assert reply.sent.note == "POST /mcp tools/call"
     assert reply.received.note == "POST /mcp 200 application/json"
 
@@ -129,7 +129,7 @@ def test_a_session_is_kept_and_given_back(upstreams: Upstreams) -> None:
 
 
 def test_a_json_rpc_error_is_a_value(forge: UpstreamServer) -> None:
-    """On both wires, whatever the HTTP status; only its missing result is a fault."""
+    """It is one on both wires, with any HTTP status; only its missing result is a fault."""
     statuses = []
     for wire in ("handshake", "stateless"):
         with Client(forge.url, transcript=Transcript(), wire=wire) as client:
@@ -146,7 +146,7 @@ def test_a_json_rpc_error_is_a_value(forge: UpstreamServer) -> None:
 
 
 def test_raw_params_arrive_byte_for_byte(forge: UpstreamServer) -> None:
-    """Even spellings that no serialiser writes."""
+    """That includes spellings that no serialiser writes."""
     params = b'{ "name" : "tool_0","arguments":{"n":1.0e0,"n":2} }'
     with Client(forge.url, transcript=Transcript()) as client:
         reply = client.request("tools/call", raw_params=params)
@@ -190,7 +190,7 @@ def test_a_sibling_has_a_session_of_its_own(forge: UpstreamServer) -> None:
 
 
 def test_a_closed_port_is_unreachable(upstreams: Upstreams) -> None:
-    """Refused at once, with the phase; so is a server that went away."""
+    """It is refused at once, with the phase; so is a server that went away."""
     server = upstreams.add(UpstreamServer("gone", TOOLS))
     client = Client(server.url, transcript=Transcript())
     client.open()
@@ -204,7 +204,7 @@ def test_a_closed_port_is_unreachable(upstreams: Upstreams) -> None:
 
 
 def test_headers_and_urls_that_http_cannot_carry_are_refused() -> None:
-    """Before anything is sent."""
+    """The refusal comes before anything is sent."""
     for headers in ({"X": "a\r\nB: c"}, {"X": "\u2028"}, {"a\nb": ""}):
         with pytest.raises(ValueError, match="cannot carry"):
             Client("http://127.0.0.1:1/", transcript=Transcript(), headers=headers)

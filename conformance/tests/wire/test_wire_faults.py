@@ -1,4 +1,4 @@
-"""The client against servers that say anything at all, byte by byte."""
+"""The client against servers that send anything, byte by byte."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 def http(body: bytes, *, status: str = "200 OK", kind: str = "application/json") -> bytes:
-    """A whole response."""
+    """Return a whole response."""
     head = f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
     return head.encode() + body
 
 
 def chunked(*events: bytes, end: bool = True) -> bytes:
-    """A stream in chunks, one an event."""
+    """Return a chunked stream, one chunk per event."""
     head = (
         b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
     )
@@ -36,12 +36,12 @@ def chunked(*events: bytes, end: bool = True) -> bytes:
 
 
 def result(message: dict[str, Any], members: bytes = b'"content":[]') -> bytes:
-    """An answer to that message."""
+    """Return an answer to that message."""
     return b'{"jsonrpc":"2.0","id":%d,"result":{%b}}' % (message.get("id", 0), members)
 
 
 class RawServer:
-    """Answers each POST with the bytes that `answers` gives: a pause is a float, a cut is None."""
+    """Answers each POST with the bytes of `answers`: a float is a pause, None is a cut."""
 
     def __init__(self, answers: Answers) -> None:
         self._answers = answers
@@ -101,7 +101,7 @@ class RawServer:
         return self._answers(message)
 
     def close(self) -> None:
-        """Stop, with every connection."""
+        """Stop the server, with every connection."""
         self._listener.close()
         for sock in self._live:
             sock.close()
@@ -109,7 +109,7 @@ class RawServer:
 
 @pytest.fixture
 def serve() -> Iterator[Serve]:
-    """Start servers that end with the test."""
+    """Return a function that starts servers, which end with the test."""
     servers: list[RawServer] = []
 
     def start(answers: Answers) -> RawServer:
@@ -122,7 +122,7 @@ def serve() -> Iterator[Serve]:
 
 
 def dripping(part: bytes) -> list[bytes | float | None]:
-    """The same again and again, for three seconds."""
+    """Return the same part again and again, for three seconds."""
     return [part, 0.05] * 60
 
 
@@ -149,7 +149,7 @@ def test_the_answer_is_found_in_a_stream(serve: Serve) -> None:
 
 @pytest.mark.parametrize("first", [b"id: 1\ndata: \n\n", b"event: ping\ndata: 12:30\n\n"])
 def test_an_event_that_is_no_message_is_passed_over(serve: Serve, first: bytes) -> None:
-    """One that only gives an id to resume from, and one of another type."""
+    """One that only gives an id to resume from, and one of another type, are skipped."""
     server = serve(lambda m: [chunked(first, NOTE, b"event:\ndata: " + result(m) + b"\n\n")])
     with Client(server.url, transcript=Transcript()) as client:
         reply = client.request("tools/call")
@@ -158,7 +158,7 @@ def test_an_event_that_is_no_message_is_passed_over(serve: Serve, first: bytes) 
 
 
 def test_a_stream_that_stays_open_does_not_delay_its_answer(serve: Serve) -> None:
-    """The answer counts when it is there; the connection is dropped."""
+    """The answer counts once it is there; the connection is dropped."""
     server = serve(lambda m: [chunked(_event(m), end=False), 2.0])
     with Client(server.url, transcript=Transcript()) as client:
         client.open()
@@ -199,7 +199,7 @@ NONSENSE: list[tuple[str, Answers]] = [
 
 @pytest.mark.parametrize(("kind", "answers"), NONSENSE)
 def test_nonsense_is_the_target_s_fault(serve: Serve, kind: str, answers: Answers) -> None:
-    """A fault of the named layer, at once, with what was seen in the transcript."""
+    """It is a fault of the named layer, at once, with the received bytes in the transcript."""
     transcript = Transcript()
     client = Client(serve(answers).url, transcript=transcript).open()
     mark = transcript.mark()
@@ -220,7 +220,7 @@ def test_nonsense_is_the_target_s_fault(serve: Serve, kind: str, answers: Answer
     ],
 )
 def test_a_lost_session_is_named(serve: Serve, body: bytes) -> None:
-    """HTTP 404 inside a session, unless the body is the answer to this very request."""
+    """It is HTTP 404 inside a session, unless the body is the answer to this very request."""
     server = serve(lambda _: [http(body, status="404 Not Found")])
     with Client(server.url, transcript=Transcript()) as client, pytest.raises(SessionLost):
         client.request("tools/list")
@@ -246,7 +246,7 @@ DRIPS: list[tuple[str, Answers]] = [
 
 @pytest.mark.parametrize(("phase", "answers"), DRIPS)
 def test_no_drip_outlives_the_deadline(serve: Serve, phase: str, answers: Answers) -> None:
-    """The deadline is for the whole request, wherever the bytes come one by one."""
+    """The deadline is for the whole request, even if the bytes come one by one."""
     client = Client(serve(answers).url, transcript=Transcript()).open()
     began = time.monotonic()
 
@@ -270,7 +270,7 @@ def test_a_connection_that_idled_out_is_replaced_unseen(serve: Serve) -> None:
 
 
 def test_a_connection_closed_without_an_answer_is_tried_once_more(serve: Serve) -> None:
-    """Once on a new connection; then it is unreachable."""
+    """It is tried once on a new connection; then it is unreachable."""
     server = serve(lambda _: [None])
     transcript = Transcript()
     client = Client(server.url, transcript=transcript).open()

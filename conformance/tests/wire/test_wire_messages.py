@@ -37,7 +37,7 @@ def test_events_are_the_same_however_the_stream_is_cut(cuts: set[int]) -> None:
 
 
 def test_ids_are_never_used_twice() -> None:
-    """Not even by many threads."""
+    """That holds for many threads."""
     taken: list[int] = []
     work = [
         threading.Thread(target=lambda: taken.extend(jsonrpc.fresh_id() for _ in range(500)))
@@ -52,7 +52,7 @@ def test_ids_are_never_used_twice() -> None:
 
 
 def test_a_request_is_compact_and_keeps_the_given_bytes() -> None:
-    """Params go out as they came in."""
+    """Params are sent with their bytes unchanged."""
     assert jsonrpc.request("m", b'{ "a": 1.0 }', 5) == (
         b'{"jsonrpc":"2.0","id":5,"method":"m","params":{ "a": 1.0 }}'
     )
@@ -91,7 +91,7 @@ def test_an_envelope_keeps_the_bytes_of_its_result() -> None:
     ],
 )
 def test_what_is_no_envelope_is_the_target_s_fault(raw: bytes) -> None:
-    """Every shape that is none is named as such, in one sentence."""
+    """Every other shape is named as such, in one sentence."""
     with pytest.raises(ProtocolFault, match=r"^expected .*, but the target sent "):
         jsonrpc.parse(raw)
 
@@ -118,7 +118,7 @@ def test_the_stateless_meta_stands_before_the_given_bytes() -> None:
 
 
 def test_a_name_that_no_header_carries_is_wrapped() -> None:
-    """Plain names go as they are."""
+    """Plain names are unchanged."""
     assert era.header_value("forge:list") == "forge:list"
     assert era.header_value("caf\u00e9") == "=?base64?Y2Fmw6k=?="
     assert era.header_value(" a").startswith("=?base64?")
@@ -127,7 +127,7 @@ def test_a_name_that_no_header_carries_is_wrapped() -> None:
 
 
 def test_a_transcript_counts_from_one_and_marks_the_latest() -> None:
-    """`since` gives what came after the mark, whatever the thread."""
+    """`since` returns the messages after the mark, whatever the thread."""
     transcript = Transcript()
     first = transcript.record(edge="client", direction="sent", peer="p", raw=b"1", note="")
     mark = transcript.mark()

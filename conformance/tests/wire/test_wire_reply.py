@@ -1,4 +1,4 @@
-"""What a tool's answer says, to the byte, without a network."""
+"""Content of a tool's answer, to the byte, without a network."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MESSAGE = Message(
 
 
 def reply(members: bytes) -> ToolReply:
-    """The answer to a call whose result has these members."""
+    """Return the answer to a call whose result has these members."""
     envelope = jsonrpc.parse(b'{"jsonrpc":"2.0","id":1,"result":{%b}}' % members)
     return ToolReply.of(
         Reply(
@@ -40,7 +40,7 @@ def reply(members: bytes) -> ToolReply:
     ],
 )
 def test_a_result_without_one_text_is_a_fault_when_asked(members: bytes) -> None:
-    """Only when asked for the text."""
+    """The fault comes only when the text is asked for."""
     answer = reply(members)
 
     assert answer.is_error is False
@@ -63,7 +63,7 @@ def test_the_text_is_exact() -> None:
 
 @pytest.mark.parametrize("besides", [1, jsonrpc.FEW + 1])
 def test_the_text_is_the_same_beside_many_other_values(besides: int) -> None:
-    """What is kept of a large message is less, and what it says is not."""
+    """Less is kept of a large message, but its content is the same."""
     item = b'"content":[{"text":"a","type":"text","_meta":{"b":[1]}}]'
     answer = reply(b'%b,"other":[%b]' % (item, b",".join([b"0"] * besides)))
 
@@ -71,7 +71,7 @@ def test_the_text_is_the_same_beside_many_other_values(besides: int) -> None:
 
 
 def test_all_texts_are_given_where_there_are_several() -> None:
-    """In order, other items left out."""
+    """They are in order, and other items are left out."""
     answer = reply(
         b'"content":[{"type":"text","text":"a"},{"type":"x"},{"type":"text","text":"b"}]'
     )
@@ -80,6 +80,6 @@ def test_all_texts_are_given_where_there_are_several() -> None:
 
 
 def test_is_error_must_be_a_boolean() -> None:
-    """A string that says false is not false."""
+    """A string that reads false is not false."""
     with pytest.raises(ProtocolFault, match="a boolean as 'isError'"):
         _ = reply(b'"content":[],"isError":"false"').is_error

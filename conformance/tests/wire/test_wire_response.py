@@ -1,4 +1,4 @@
-"""One HTTP response, in pieces as small as they come: what is a whole one, and what is not."""
+"""One HTTP response, in pieces of any size: whole responses, and faulty ones."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ SIZED = OK + b"Content-Length: 2\r\n\r\n{}"
 
 @pytest.fixture
 def pair() -> Iterator[Pair]:
-    """Their end of a connection, and ours."""
+    """The server's end of a connection, and the client's."""
     theirs, ours = socket.socketpair()
     with theirs, ours:
         yield theirs, DeadlineSocket(ours, Deadline(5))
 
 
-def whole(found: Response) -> bytes:
-    """Its body."""
-    return b"".join(iter(found.piece, b""))
+def whole(incoming: Response) -> bytes:
+    """Return its body."""
+    return b"".join(iter(incoming.piece, b""))
 
 
 @pytest.mark.parametrize("size", [1, 3, 1000])
@@ -72,14 +72,14 @@ def whole(found: Response) -> bytes:
 def test_a_whole_response_is_read(
     raw: bytes, read: tuple[object, ...], size: int, pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The fields as they were sent, those of interim responses and trailers left out."""
+    """Its fields are exact; those of interim responses and trailers are left out."""
     monkeypatch.setattr(response, "PIECE", size)
     pair[0].sendall(raw)
 
-    found = Response(pair[1])
+    incoming = Response(pair[1])
 
-    assert (found.status, found.headers, whole(found)) == read
-    assert found.keeps
+    assert (incoming.status, incoming.headers, whole(incoming)) == read
+    assert incoming.keeps
 
 
 @pytest.mark.parametrize(
@@ -91,13 +91,13 @@ def test_a_whole_response_is_read(
     ],
 )
 def test_a_body_may_last_as_long_as_its_connection(head: bytes, pair: Pair) -> None:
-    """Nothing else says where it ends; the connection is not used again."""
+    """Nothing else marks its end; the connection is not used again."""
     pair[0].sendall(head + b"{}")
     pair[0].shutdown(socket.SHUT_WR)
 
-    found = Response(pair[1])
+    incoming = Response(pair[1])
 
-    assert (whole(found), found.keeps) == (b"{}", False)
+    assert (whole(incoming), incoming.keeps) == (b"{}", False)
 
 
 @pytest.mark.parametrize("more", [b"x", SIZED, b"HTTP/1.1 200 OK\r\nX"])
@@ -105,9 +105,9 @@ def test_what_follows_a_response_is_nobodys_answer(more: bytes, pair: Pair) -> N
     """It is dropped with the connection."""
     pair[0].sendall(SIZED + more)
 
-    found = Response(pair[1])
+    incoming = Response(pair[1])
 
-    assert (found.status, whole(found), found.keeps) == (200, b"{}", False)
+    assert (incoming.status, whole(incoming), incoming.keeps) == (200, b"{}", False)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_what_follows_a_response_is_nobodys_answer(more: bytes, pair: Pair) -> N
     ],
 )
 def test_what_is_no_head_is_said_to_be_none(raw: bytes, said: str, pair: Pair) -> None:
-    """In words that name the place."""
+    """The sentence names the fault."""
     pair[0].sendall(raw)
     pair[0].shutdown(socket.SHUT_WR)
 
@@ -140,7 +140,7 @@ def test_what_is_no_head_is_said_to_be_none(raw: bytes, said: str, pair: Pair) -
     ],
 )
 def test_a_body_that_does_not_end_is_no_whole_response(head: bytes, said: str, pair: Pair) -> None:
-    """What came of it was read."""
+    """The part that arrived was read."""
     pair[0].sendall(OK + head + b"\r\n\r\n{}")
     pair[0].shutdown(socket.SHUT_WR)
 
@@ -150,28 +150,28 @@ def test_a_body_that_does_not_end_is_no_whole_response(head: bytes, said: str, p
 
 @pytest.mark.parametrize("more", [b"0\r\nA: ", b"0\r\n", b"5;", b""])
 def test_what_is_beside_a_body_has_an_end(more: bytes, pair: Pair) -> None:
-    """No trailer, extension or number of a chunk is kept that goes on and on."""
+    """No trailer, chunk extension or chunk size is kept without a bound."""
     pair[0].sendall(OK + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n" + more)
-    found = Response(pair[1])
-    first = found.piece()
+    incoming = Response(pair[1])
+    first = incoming.piece()
 
     pair[0].sendall(b"0" * (66 << 10))
 
     assert first == b"{}"
     with pytest.raises(NotHttp, match="beside its body has more than 65536 bytes"):
-        found.piece()
+        incoming.piece()
 
 
 def test_what_came_before_a_fault_is_read(pair: Pair) -> None:
-    """However the bytes were cut on their way."""
+    """That holds for any division of the bytes."""
     pair[0].sendall(OK + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\nzz\r\n")
-    found = Response(pair[1])
+    incoming = Response(pair[1])
 
-    first = found.piece()
+    first = incoming.piece()
 
-    assert (first, found.keeps) == (b"{}", False)
+    assert (first, incoming.keeps) == (b"{}", False)
     with pytest.raises(NotHttp, match="chunk size"):
-        found.piece()
+        incoming.piece()
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_what_came_before_a_fault_is_read(pair: Pair) -> None:
 def test_a_fault_is_told_as_itself_while_another_is_handled(
     raw: bytes, said: str, pair: Pair
 ) -> None:
-    """What the caller is about is no part of it."""
+    """The caller's exception is not part of it."""
     pair[0].sendall(raw)
 
     try:
@@ -191,7 +191,7 @@ def test_a_fault_is_told_as_itself_while_another_is_handled(
 
 
 def test_a_connection_that_ends_without_a_byte_was_closed(pair: Pair) -> None:
-    """That is no answer of any kind."""
+    """It is not an answer of any kind."""
     pair[0].shutdown(socket.SHUT_WR)
 
     with pytest.raises(Closed):
@@ -201,7 +201,7 @@ def test_a_connection_that_ends_without_a_byte_was_closed(pair: Pair) -> None:
 def test_an_interruption_is_not_taken_for_a_fault(
     pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It may come while the parser calls back."""
+    """It may come during the parser's callback."""
 
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""Streams that a target closes before its answer, and goes on with when it is asked by GET."""
+"""Streams that a target closes before its answer, and resumes on a GET."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ WELCOME = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {}
 
 
 def event(data: str = "", place: str = "", more: str = "") -> str:
-    """One event; without data it only names a place."""
+    """Return one event; without data it only names a place."""
     return f"{more}{f'id: {place}' if place else ''}\ndata: {data}\n\n".lstrip("\n")
 
 
 @dataclass
 class Script:
-    """What a POST is answered with before the stream ends, and each GET after it, in turn."""
+    """The answers to a POST before the stream ends, and to each GET after it, in turn."""
 
     post: str
     gets: list[str] = field(default_factory=list)
@@ -43,34 +43,34 @@ class Script:
     at: list[float] = field(default_factory=list)
 
     def turn(self) -> str:
-        """What the next GET gets; the last one again and again."""
+        """Return the answer to the next GET; the last one repeats."""
         return self.gets.pop(0) if len(self.gets) > 1 else self.gets[0]
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """Lets everybody in; `tools/call` by the script, and the handshake too if it says so."""
+    """Admits every client; `tools/call` follows the script, and so does a scripted handshake."""
 
     protocol_version = "HTTP/1.1"
     script: Script
     waiting: dict[str, Any]
 
     def do_POST(self) -> None:
-        """One message."""
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        """Answer one message."""
+        message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.script.at.append(time.monotonic())
-        if "id" not in asked:
+        if "id" not in message:
             self._whole(b"", 202)
             return
-        type(self).waiting = asked
-        method = asked["method"]
+        type(self).waiting = message
+        method = message["method"]
         if method == "tools/call" or (self.script.opening and method == "initialize"):
             self._stream(self.script.post)
             return
-        answer = {"jsonrpc": "2.0", "id": asked["id"], "result": WELCOME}
+        answer = {"jsonrpc": "2.0", "id": message["id"], "result": WELCOME}
         self._whole(json.dumps(answer).encode())
 
     def do_GET(self) -> None:
-        """The stream goes on."""
+        """Resume the stream."""
         self.script.asked.append(dict(self.headers.items()))
         self.script.at.append(time.monotonic())
         if self.script.status == 200:
@@ -79,7 +79,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self._whole(b"", self.script.status)
 
     def do_DELETE(self) -> None:
-        """The end of the session."""
+        """End the session."""
         self._whole(b"")
 
     def _whole(self, body: bytes, status: int = 200) -> None:
@@ -106,12 +106,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.write(b"0\r\n\r\n")
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Discard the line."""
 
 
 @pytest.fixture
 def serve() -> Iterator[Callable[[Script], str]]:
-    """Servers of scripts, by their URLs."""
+    """Return a function from a script to the URL of its server."""
     servers = []
 
     def start(script: Script) -> str:
@@ -128,7 +128,7 @@ def serve() -> Iterator[Callable[[Script], str]]:
 
 
 def client(url: str, timeout: float = 5.0) -> Client:
-    """A client of the handshake."""
+    """Return a client of the handshake."""
     return Client(url, transcript=Transcript(), timeout=timeout, wire="handshake")
 
 
@@ -153,16 +153,16 @@ ANSWERED = event("ANSWER", "p/9")
 def test_a_closed_stream_is_taken_up_where_it_ended(
     gets: list[str], asked_from: list[str], abrupt: bool, serve: Callable[[Script], str]
 ) -> None:
-    """By the last id that was seen, in the session, until the answer is there."""
+    """It asks with the last id received, in the session, until the answer is there."""
     script = Script(PRIMED, list(gets), abrupt=abrupt)
 
     with client(serve(script)) as talk:
         reply = talk.call_tool("any")
 
     assert reply.value() == {"content": []}
-    assert [one["Last-Event-ID"] for one in script.asked] == asked_from
-    assert {one["Mcp-Session-Id"] for one in script.asked} == {GIVEN}
-    assert {one["Accept"] for one in script.asked} == {"text/event-stream"}
+    assert [request_headers["Last-Event-ID"] for request_headers in script.asked] == asked_from
+    assert {request_headers["Mcp-Session-Id"] for request_headers in script.asked} == {GIVEN}
+    assert {request_headers["Accept"] for request_headers in script.asked} == {"text/event-stream"}
 
 
 def test_the_handshake_may_be_closed_too(serve: Callable[[Script], str]) -> None:
@@ -178,7 +178,7 @@ def test_the_handshake_may_be_closed_too(serve: Callable[[Script], str]) -> None
 
 
 def test_it_is_waited_for_as_long_as_the_target_says(serve: Callable[[Script], str]) -> None:
-    """The standard field `retry`, in milliseconds."""
+    """The time is that of the standard field `retry`, in milliseconds."""
     script = Script(event(place="p/1", more="retry: 400\n"), [ANSWERED])
 
     with client(serve(script)) as talk:
@@ -191,7 +191,7 @@ def test_it_is_waited_for_as_long_as_the_target_says(serve: Callable[[Script], s
 def test_what_never_comes_is_not_waited_for_longer(
     more: str, serve: Callable[[Script], str]
 ) -> None:
-    """The time for an answer is for all of it, and a target is not asked without a pause."""
+    """The answer's timeout covers all of it, and GETs are paused in between."""
     script = Script(event(place="p/1", more=more), [PRIMED])
 
     with client(serve(script), timeout=1.0) as talk, pytest.raises(Unreachable, match="in time"):
@@ -202,7 +202,7 @@ def test_what_never_comes_is_not_waited_for_longer(
 
 @pytest.mark.parametrize("status", [405, 404, 500])
 def test_who_does_not_go_on_has_not_answered(status: int, serve: Callable[[Script], str]) -> None:
-    """The place is named, and what came instead."""
+    """The fault names the place, and the answer in its stead."""
     script = Script(PRIMED, [""], status=status)
 
     with client(serve(script)) as talk, pytest.raises(ProtocolFault) as fault:
@@ -215,14 +215,14 @@ def test_who_does_not_go_on_has_not_answered(status: int, serve: Callable[[Scrip
 
 @pytest.mark.parametrize("place", ["caf\u00e9 \U0001f600", "a b"])
 def test_an_id_of_any_letters_is_given_back(place: str, serve: Callable[[Script], str]) -> None:
-    """In the bytes of the stream."""
+    """It has the exact bytes of the stream."""
     script = Script(event(place=place), [ANSWERED])
 
     with client(serve(script)) as talk:
         talk.call_tool("any")
 
-    told = script.asked[0]["Last-Event-ID"]
-    assert told.encode("latin-1").decode("utf-8") == place
+    last_id = script.asked[0]["Last-Event-ID"]
+    assert last_id.encode("latin-1").decode("utf-8") == place
 
 
 NO_PLACE = [event(), event() + ": remark\n\n", "", event(place="a\x1bb"), event(place="a\x00b")]
@@ -246,14 +246,14 @@ class Stored(EventStore):
         self.kept: list[tuple[str, Any]] = []
 
     async def store_event(self, stream_id: str, message: Any) -> str:
-        """Its number is its id."""
+        """Return its number as its id."""
         self.kept.append((stream_id, message))
         return str(len(self.kept))
 
     async def replay_events_after(
         self, last_event_id: str, send_callback: Callable[[EventMessage], Awaitable[None]]
     ) -> str | None:
-        """Those of the same stream."""
+        """Replay the later events of the same stream."""
         after = int(last_event_id)
         stream = self.kept[after - 1][0]
         for number, (of, message) in enumerate(self.kept[after:], start=after + 1):

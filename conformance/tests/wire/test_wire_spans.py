@@ -95,7 +95,7 @@ def test_what_json_refuses_is_malformed(raw: bytes) -> None:
     ],
 )
 def test_a_malformed_document_names_its_byte(raw: bytes, offset: int) -> None:
-    """The error says where."""
+    """The error names the offset."""
     with pytest.raises(spans.Malformed) as caught:
         spans.parse(raw)
 
@@ -133,21 +133,21 @@ def test_duplicates_are_kept_and_the_last_wins() -> None:
 
 
 def test_cut_takes_overlapping_spans_in_any_order() -> None:
-    """What lies in any span is gone, the rest stands."""
+    """The text in any span is removed, the rest stays."""
     assert spans.cut(b"0123456789", [(6, 8), (1, 3), (2, 4), (7, 7)]) == b"04589"
     assert spans.cut(b"0123", []) == b"0123"
     assert spans.replace(b"0123", (1, 3), b"-") == b"0-3"
 
 
 def test_deeper_levels_may_be_left_out_and_read_again() -> None:
-    """What was left out was read for its grammar, and is told with its place in the whole."""
+    """Omitted levels were checked against the grammar; errors name their offset in the whole."""
     raw = b'{"result": {"content": [{"type": "text", "text": "x"}, [1]]}}'
 
     shallow = spans.parse(raw, keep=3).at(["result", "content"])
 
     assert shallow is not None
-    assert [one.members for one in shallow.items] == [(), ()]
-    deep = [spans.inside(one) for one in shallow.items]
+    assert [item.members for item in shallow.items] == [(), ()]
+    deep = [spans.inside(item) for item in shallow.items]
     assert deep[0] == spans.parse(raw).at(["result", "content", 0])
     assert deep[1].items[0].raw == b"1"
     with pytest.raises(spans.Malformed):
@@ -156,7 +156,7 @@ def test_deeper_levels_may_be_left_out_and_read_again() -> None:
 
 @given(_TEXT)
 def test_a_string_literal_decodes_to_its_text(text: str) -> None:
-    """Escaped or not."""
+    """That holds for escaped and plain literals."""
     plain = json.dumps(text, ensure_ascii=False).encode("utf-8")
 
     assert spans.decode_string(plain) == text

@@ -43,7 +43,7 @@ NOTE = '{"jsonrpc":"2.0","method":"notifications/message"}'
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
-    """Clients of little programs, closed at the end with little patience."""
+    """Return clients of little programs, closed at the end with little patience."""
     monkeypatch.setattr(program, "PATIENCE_S", 0.1)
     made: list[StdioClient] = []
 
@@ -59,7 +59,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
 
 
 def gone(pid: int) -> bool:
-    """Whether a process has ended, waited for up to two seconds; a zombie has."""
+    """Whether a process has ended within two seconds; a zombie has."""
     deadline = time.monotonic() + 2
     while time.monotonic() < deadline:
         with contextlib.suppress(OSError):
@@ -82,18 +82,18 @@ def test_the_reference_is_listed_and_called(tmp_path: Path) -> None:
         reply = client.call_tool("retrieve_tools", {"query": "anything"})
         assert client.wire == "handshake 2025-11-25 (stdio)"
 
-    seen = transcript.since(0)
+    messages = transcript.since(0)
     assert {"retrieve_tools", "upstream_servers"} <= names
     assert (json.loads(reply.text)["tools"], reply.status, reply.headers) == ([], 0, ())
-    assert {(m.edge, m.peer) for m in seen} == {("client", "stdio")}
-    sent = [m.note for m in seen if m.direction == "sent"]
+    assert {(m.edge, m.peer) for m in messages} == {("client", "stdio")}
+    sent = [m.note for m in messages if m.direction == "sent"]
     assert sent == ["initialize", "notifications/initialized", "tools/list", "tools/call"]
-    assert len(seen) == len(sent) + 3
-    assert reply.raw == reply.received.raw == seen[-1].raw
+    assert len(messages) == len(sent) + 3
+    assert reply.raw == reply.received.raw == messages[-1].raw
 
 
 def test_pages_are_joined_and_notifications_kept() -> None:
-    """What comes between two answers is beside the second."""
+    """A notification between two answers is kept with the second."""
     tools = [UpstreamTool(name=f"tool_{i}") for i in range(5)]
     with Upstreams(Transcript()) as upstreams:
         forge = upstreams.add(UpstreamServer("forge", tools, page_size=2))
@@ -108,7 +108,7 @@ def test_pages_are_joined_and_notifications_kept() -> None:
 
 
 def test_large_messages_pass_both_ways_at_once(run: Run) -> None:
-    """A program that speaks while it is written to does not stand still, nor does the client."""
+    """A program that prints while its input is written does not block, nor does the client."""
     client = run("greet(); say(*[NOTE] * 3000)\nnow = hear(); say(result(now, **now['params']))")
     text = "caf\u00e9 " * 100_000
 
@@ -121,9 +121,9 @@ def test_the_program_gets_exactly_its_environment(run: Run) -> None:
     """No variable of the suite reaches it."""
     client = run("greet()\nsay(result(hear(), env=dict(os.environ)))")
 
-    seen = client.request("env").value()["env"]
+    variables = client.request("env").value()["env"]
 
-    assert seen | {"LC_CTYPE": ""} == {"SEEN": "yes", "LC_CTYPE": ""}
+    assert variables | {"LC_CTYPE": ""} == {"SEEN": "yes", "LC_CTYPE": ""}
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_the_program_gets_exactly_its_environment(run: Run) -> None:
     ],
 )
 def test_nonsense_is_the_targets_fault(run: Run, code: str, kind: str, seen: str) -> None:
-    """What is no message, no answer or no known revision is named with its first bytes."""
+    """A non-message, a non-answer and an unknown revision are named with their first bytes."""
     transcript = Transcript()
 
     with pytest.raises(ProtocolFault) as fault:
@@ -149,7 +149,7 @@ def test_nonsense_is_the_targets_fault(run: Run, code: str, kind: str, seen: str
 
 
 def test_blank_lines_are_no_messages(run: Run) -> None:
-    """They are passed over, and so is the carriage return before a line's end."""
+    """They are skipped, and so is the carriage return at the end of a line."""
     client = run("say('', '\\r'); greet(); say(NOTE, result(hear()) + '\\r')")
 
     assert [each.method for each in client.request("ping").before] == ["notifications/message"]
@@ -168,7 +168,7 @@ def test_blank_lines_are_no_messages(run: Run) -> None:
 def test_a_program_that_dies_is_unreachable(
     run: Run, monkeypatch: pytest.MonkeyPatch, code: str, reason: str
 ) -> None:
-    """At once, with its exit code, even if a child of it holds the output open."""
+    """It is so at once, with its exit code, even if a child of it holds the output open."""
     monkeypatch.setattr(program, "PATIENCE_S", 0.5)
 
     with pytest.raises(Unreachable) as end:
@@ -179,7 +179,7 @@ def test_a_program_that_dies_is_unreachable(
 
 
 def test_a_dead_program_stays_dead(run: Run) -> None:
-    """It is not started again behind the back of whoever asks; what it cut off is on record."""
+    """It is not restarted behind the caller's back; the part that it cut off is recorded."""
     transcript = Transcript()
     client = run("greet(); hear(); os.write(1, b'{\"json'); os._exit(3)", transcript=transcript)
 
@@ -191,7 +191,7 @@ def test_a_dead_program_stays_dead(run: Run) -> None:
 
 
 def test_a_program_that_cannot_be_started_is_unreachable() -> None:
-    """The operating system's word is passed on."""
+    """The operating system's reason is passed on."""
     client = StdioClient(["/nowhere/proxy"], env={}, transcript=Transcript())
 
     with pytest.raises(Unreachable, match="cannot start '/nowhere/proxy': No such file") as end:
@@ -210,7 +210,7 @@ def test_a_program_that_cannot_be_started_is_unreachable() -> None:
     ],
 )
 def test_silence_ends_at_the_deadline(run: Run, code: str, size: int, phase: str) -> None:
-    """Neither a drip nor a program that does not listen outlives it."""
+    """That holds for a drip, and for a program that does not read."""
     client = run(f"greet(); {code}").open()
 
     with pytest.raises(Unreachable, match="no answer in time") as end:
@@ -221,7 +221,7 @@ def test_silence_ends_at_the_deadline(run: Run, code: str, size: int, phase: str
 
 
 def test_a_late_answer_is_taken_for_no_other(run: Run) -> None:
-    """The answer to a request that was given up is passed over."""
+    """The answer to an abandoned request is skipped."""
     client = run("greet(); a = hear(); b = hear(); say(result(a), result(b))")
     with pytest.raises(Unreachable):
         client.request("first", timeout=0.1)
@@ -246,10 +246,10 @@ def test_more_than_the_bound_is_the_targets_fault(
 
 @pytest.mark.parametrize("code", ["", "signal.signal(signal.SIGTERM, signal.SIG_IGN)"])
 def test_closing_ends_the_program_and_its_children(run: Run, code: str) -> None:
-    """Whether or not they heed the end of input and SIGTERM."""
+    """That holds even if they ignore the end of input and SIGTERM."""
     stubborn = f"import signal; {code}\nchild = os.fork() or (time.sleep(60), os._exit(0))"
-    told = "greet(); say(result(hear(), pids=[os.getpid(), child])); time.sleep(60)"
-    client = run(f"{stubborn}\n{told}")
+    answering = "greet(); say(result(hear(), pids=[os.getpid(), child])); time.sleep(60)"
+    client = run(f"{stubborn}\n{answering}")
     pids = client.request("pids").value()["pids"]
 
     client.close()
@@ -259,7 +259,7 @@ def test_closing_ends_the_program_and_its_children(run: Run, code: str) -> None:
 
 
 def test_the_end_of_input_is_asked_first(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A program may say goodbye, and the transcript holds that too."""
+    """A program may print a last message, and the transcript holds that too."""
     monkeypatch.setattr(program, "PATIENCE_S", 5.0)
     transcript = Transcript()
     client = run("greet()\nsys.stdin.read()\nsay('goodbye')", transcript=transcript)

@@ -1,1 +1,1 @@
-"""Checks of the discovery profile, one module an area."""
+"""Checks of the discovery profile, one module per area."""

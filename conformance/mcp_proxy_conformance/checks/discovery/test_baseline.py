@@ -1,4 +1,4 @@
-"""Default output against a recording of an earlier build: SC-001, SC-005."""
+"""Default output compared with a recording of an earlier build: SC-001, SC-005."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from mcp_proxy_conformance.discovery.baseline.recorder import (
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.verdict.result import NotApplicable
 
-QUERIES = tuple(one for one in requests() if "list" not in one)
-LISTINGS = tuple(one for one in requests() if "list" in one)
+QUERIES = tuple(request for request in requests() if "list" not in request)
+LISTINGS = tuple(request for request in requests() if "list" in request)
 
 
 @requirement("SC-001.baseline")
 @on(UNLOCKED, fresh=True, needs=("baseline",))
 def test_default_answers_are_those_of_the_build_before_the_feature(bench: Bench) -> None:
-    """Before and after locks every frozen request gets the recorded bytes, but for the one note."""
+    """Before and after locks, every frozen request gets the recorded bytes, but for the note."""
     old = _recording(bench, "pre_feature")
-    new = _asked(bench, QUERIES)
+    new = _answers(bench, QUERIES)
 
     changed = answers_changed(old.bodies, new, _members(bench))
 
@@ -42,9 +42,9 @@ def test_default_answers_are_those_of_the_build_before_the_feature(bench: Bench)
 def test_entries_of_callable_servers_are_those_of_the_build_before_the_feature(
     bench: Bench,
 ) -> None:
-    """The listing before any lock, and later the entries of servers without one, are the same."""
+    """The listing before any lock, and later the entries of unlocked servers, are as recorded."""
     old = _recording(bench, "pre_feature")
-    new = _asked(bench, LISTINGS)
+    new = _answers(bench, LISTINGS)
 
     changed = entries_changed(old.bodies, new, _members(bench))
 
@@ -54,9 +54,9 @@ def test_entries_of_callable_servers_are_those_of_the_build_before_the_feature(
 @requirement("SUITE.changed")
 @on(UNLOCKED, fresh=True, needs=("baseline",))
 def test_default_output_is_that_of_the_earlier_build(bench: Bench) -> None:
-    """What an earlier build with the feature answered is answered still, or was accepted anew."""
+    """Default output equals an earlier build's with the feature, or the change is accepted."""
     old = _recording(bench, "previous")
-    new = _asked(bench, (*QUERIES, *LISTINGS))
+    new = _answers(bench, (*QUERIES, *LISTINGS))
 
     members = _members(bench)
     changed = answers_changed(old.bodies, new, members) | entries_changed(old.bodies, new, members)
@@ -71,24 +71,24 @@ def _recording(bench: Bench, kind: Kind) -> Recording:
     recording = read(folder, stage=STAGE)
     if recording.kind != kind:
         raise NotApplicable(f"the baseline is of kind {recording.kind}")
-    bench.cut(path for one in recording.bodies for path in one.moving)
+    bench.cut(path for body in recording.bodies for path in body.moving)
     return recording
 
 
-def _asked(bench: Bench, wanted: Sequence[Mapping[str, Any]]) -> tuple[Body, ...]:
+def _answers(bench: Bench, wanted: Sequence[Mapping[str, Any]]) -> tuple[Body, ...]:
     """The answers of this target; inconclusive when a lock has no effect or nothing is found."""
     agents = "agents" in bench.started.target.capabilities
-    applicable = [one for one in wanted if agents or "agent" not in one]
-    asked = both_phases(bench.started, applicable)
-    found = bodies(applicable, asked)
+    applicable = [request for request in wanted if agents or "agent" not in request]
+    answers = both_phases(bench.started, applicable)
+    recorded = bodies(applicable, answers)
     tools = f'"{bench.surface.members.tools}"'.encode()
     servers = f'"{bench.surface.members.servers}"'.encode()
-    told = sum(tools in one.exact.text or servers in one.exact.text for one in found)
-    bench.require(told * 2 > len(found), "most answers hold neither tools nor servers")
-    bench.cut(path for one in found for path in one.moving)
-    return found
+    readable = sum(tools in body.exact.text or servers in body.exact.text for body in recorded)
+    bench.require(readable * 2 > len(recorded), "most answers hold neither tools nor servers")
+    bench.cut(path for body in recorded for path in body.moving)
+    return recorded
 
 
 def _members(bench: Bench) -> dict[str, str]:
-    told: dict[str, str] = msgspec.to_builtins(bench.surface.members)
-    return told
+    members: dict[str, str] = msgspec.to_builtins(bench.surface.members)
+    return members

@@ -1,4 +1,4 @@
-"""A refused call moves no lock, and locks hold from the first call after a restart: FR-011."""
+"""Locks during refused calls and after a restart: FR-011."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DROP, WIPE = ToolKey("forge", "mobel_drop"), ToolKey("forge", "tunrag_wipe")
 @requirement("FR-011.never-reaches")
 @on(HELD, needs=("restart",))
 def test_no_call_reaches_a_locked_tool_while_the_target_comes_up(bench: Bench) -> None:
-    """From the first answer after a restart the locks by config and user hold."""
+    """Config and user locks hold from the first answer after a restart."""
     bench.require({DROP, WIPE} <= set(bench.armed.refused), "the locks had no effect", "no_effect")
     bench.operator.restart()
 
@@ -38,7 +38,7 @@ def test_no_call_reaches_a_locked_tool_while_the_target_comes_up(bench: Bench) -
 @requirement("FR-011.not-unlocked")
 @on(FORGE)
 def test_a_refused_call_leaves_no_lock_behind(bench: Bench) -> None:
-    """Once the config lock is lifted, a tool that was found and called meanwhile is free too."""
+    """A tool discovered and called while locked is callable once its config lock is lifted."""
     bench.operator.lock(CONFIG, "forge", [DROP.tool, WIPE.tool])
     bench.require(bench.refused(DROP), "the lock had no effect", "no_effect")
     bench.settled(lambda: ask(bench, DROP).status(DROP), "disabled_by_config")
@@ -51,7 +51,7 @@ def test_a_refused_call_leaves_no_lock_behind(bench: Bench) -> None:
 
 
 def _refused_and_free(bench: Bench) -> bool:
-    """Call the locked tools before and after a callable one; whether that one is reached."""
+    """Call the locked tools before and after a callable one; return whether that is reached."""
     for key in (DROP, WIPE):
         bench.call(key)
     reached = bench.call(FREE).reached

@@ -1,4 +1,4 @@
-"""The cap holds for withheld tools too: FR-006."""
+"""The cap on withheld tools: FR-006."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ ATTIC = structs.replace(
 @on(ATTIC, needs=("quarantine",))
 @pytest.mark.parametrize("limit", [5, 100])
 def test_withheld_tools_come_within_the_cap(bench: Bench, limit: int) -> None:
-    """A part of the names of twelve quarantined tools brings up no more than the limit or ten."""
+    """A name part shared by twelve quarantined tools lists at most min(limit, 10) of them."""
     answer = bench.until(
         lambda: bench.discover(SHARED, include_disabled=True, limit=limit),
-        lambda one: bool(one.disabled),
+        lambda answer: bool(answer.disabled),
     )
     bench.require(bench.revealed(f"{SHARED}_{NAMES[0]}"), "no quarantined tool was revealed")
     if not any(key.server == "attic" for key in answer.statuses()):

@@ -1,4 +1,4 @@
-"""The JSON cases of fixtures/discovery, one check an area, each seen from two places."""
+"""The JSON cases of fixtures/discovery, one check per area, each from two viewpoints."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mcp_proxy_conformance.discovery.views import looked_at
 def test_a_tool_under_several_locks_has_the_one_status_that_comes_first(
     bench: Bench, case: Case
 ) -> None:
-    """Each combination of locks is told by a status that the fixed order allows."""
+    """Each combination of locks has a status that the fixed order allows."""
     looked_at(case, bench).conclude()
 
 
@@ -25,31 +25,31 @@ def test_the_locked_part_of_an_answer_keeps_to_its_cap(bench: Bench, case: Case)
 def test_an_answer_without_a_callable_tells_of_locked_matches_in_one_note(
     bench: Bench, case: Case
 ) -> None:
-    """A note stands exactly where locked matches exist and nothing callable came back."""
+    """A note appears exactly where locked tools match and no callable one is listed."""
     looked_at(case, bench).conclude()
 
 
 @each_case("withheld")
 def test_texts_are_told_or_withheld_as_the_lock_asks(bench: Bench, case: Case) -> None:
-    """Vouched-for descriptions are told whole, the others are withheld."""
+    """Descriptions of vouched-for tools are returned whole, the others are withheld."""
     looked_at(case, bench).conclude()
 
 
 @each_case("scope")
 def test_an_agent_sees_the_locked_tools_of_its_own_servers_only(bench: Bench, case: Case) -> None:
-    """Locked tools of servers outside the agent's scope do not come back."""
+    """Locked tools of servers outside the agent's scope are not listed."""
     looked_at(case, bench).conclude()
 
 
 @each_case("counts")
 def test_the_listing_counts_tools_by_reason(bench: Bench, case: Case) -> None:
-    """Each server's counts are those of its locks, and absent where all is callable."""
+    """Each server's counts are those of its locks, and absent where every tool is callable."""
     looked_at(case, bench).conclude()
 
 
 @each_case("rejection")
 def test_a_refused_call_says_why_and_reaches_no_upstream(bench: Bench, case: Case) -> None:
-    """The refusal names its class and the way on, and the upstream's counter stands still."""
+    """The refusal names its class and the next step, and the upstream's counter does not move."""
     looked_at(case, bench).conclude()
 
 
@@ -61,11 +61,11 @@ def test_locked_tools_come_back_on_request_only(bench: Bench, case: Case) -> Non
 
 @each_case("remediation")
 def test_each_status_shown_has_its_one_remediation(bench: Bench, case: Case) -> None:
-    """The remediation map has the statuses shown, each told in its own class."""
+    """The remediation map has the statuses shown, each with a text of its own class."""
     looked_at(case, bench).conclude()
 
 
 @each_case("order")
 def test_callable_tools_are_the_same_with_and_without_the_flag(bench: Bench, case: Case) -> None:
-    """The callable part of an answer is what it was without the flag."""
+    """The callable part of an answer is the same as without the flag."""
     looked_at(case, bench).conclude()

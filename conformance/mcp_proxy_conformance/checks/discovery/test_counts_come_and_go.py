@@ -1,4 +1,4 @@
-"""The counts block comes with the first lock and goes with the last: FR-010, SC-005."""
+"""Appearance of the counts block with the first lock, removal with the last: FR-010, SC-005."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ WHILE_LOCKED = {"block": True, "not integers": {}}
 @requirement("FR-010.block")
 @on(FORGE)
 def test_the_block_is_there_while_a_tool_is_locked(bench: Bench) -> None:
-    """By the user, then by config: the block appears on lock and vanishes on unlock."""
-    seen = {kind: _lock_and_unlock(bench, kind) for kind in (USER, CONFIG)}
+    """The block appears on a user or config lock and disappears on its unlock."""
+    observed = {kind: _lock_and_unlock(bench, kind) for kind in (USER, CONFIG)}
 
-    assert seen == dict.fromkeys(seen, (WHILE_LOCKED, False))
+    assert observed == dict.fromkeys(observed, (WHILE_LOCKED, False))
 
 
 @requirement("FR-010.block")
 @on(NEWS, needs=("approval",))
 def test_the_block_is_there_while_a_tool_waits_for_approval(bench: Bench) -> None:
-    """A pending tool brings the block, and its approval takes it away."""
+    """A pending tool adds the block, and its approval removes it."""
     bench.require(bench.locked(approval="pending") == (MOBEL,), "no tool was seen to be pending")
     pending = _block(bench)
 
@@ -67,33 +67,33 @@ def test_the_block_is_there_while_a_tool_waits_for_approval(bench: Bench) -> Non
 @requirement("FR-010.sum")
 @on(PAIR)
 def test_the_counts_follow_every_further_lock(bench: Bench) -> None:
-    """A second tool locked by the user is counted too, and no more once it is unlocked."""
-    seen = _at_each_lock(bench, _counted)
+    """A second tool locked by the user is counted, and no longer once it is unlocked."""
+    tallies = _at_each_lock(bench, _counted)
 
-    assert seen == [_tally_of(1), _tally_of(2), _tally_of(1)]
+    assert tallies == [_tally_of(1), _tally_of(2), _tally_of(1)]
 
 
 @requirement("FR-010.inspect")
 @on(PAIR, needs=("inspect",))
 def test_the_view_of_one_server_follows_every_further_lock(bench: Bench) -> None:
-    """Its counts are those of the listing before, during and after a second lock."""
-    seen = _at_each_lock(bench, _inspected)
+    """The view's counts are those of the listing before, during and after a second lock."""
+    tallies = _at_each_lock(bench, _inspected)
 
-    assert seen == [_tally_of(1), _tally_of(2), _tally_of(1)]
+    assert tallies == [_tally_of(1), _tally_of(2), _tally_of(1)]
 
 
 @requirement("SC-005.absent")
 @on(MIXED)
 def test_a_server_whose_tools_are_all_callable_has_no_block(bench: Bench) -> None:
-    """Its entry lacks the member, which is neither null nor empty."""
-    locked = {one.server for one, state in bench.states.items() if not state.callable}
+    """The server's entry lacks the counts member, which is neither null nor empty."""
+    locked = {tool_key.server for tool_key, state in bench.states.items() if not state.callable}
     bench.require(bench.block_alive, "no counts block was seen")
 
     listed = bench.list().servers.values()
-    told = {one.name: one.has_counts for one in listed if one.name not in locked}
-    bench.require(told, "no fully callable server is listed")
+    shown = {entry.name: entry.has_counts for entry in listed if entry.name not in locked}
+    bench.require(shown, "no fully callable server is listed")
 
-    assert told == dict.fromkeys(told, False)
+    assert shown == dict.fromkeys(shown, False)
 
 
 def _lock_and_unlock(bench: Bench, kind: LockKind) -> tuple[dict[str, Any], bool]:
@@ -107,26 +107,26 @@ def _lock_and_unlock(bench: Bench, kind: LockKind) -> tuple[dict[str, Any], bool
 
 
 def _at_each_lock(bench: Bench, look: Callable[[Bench, int], dict[str, Any]]) -> list[Any]:
-    """What is seen with one locked tool, with two of them, and with one again."""
+    """The results of `look` with one locked tool, with two, and with one again."""
     bench.require(MOBEL in bench.armed.refused, "the first lock had no effect", "no_effect")
-    seen = [look(bench, 1)]
+    tallies = [look(bench, 1)]
     bench.operator.lock(USER, "forge", [TARNIX.tool])
     bench.require(bench.refused(TARNIX), "the second lock had no effect", "no_effect")
-    seen.append(look(bench, 2))
+    tallies.append(look(bench, 2))
     bench.operator.unlock(USER, "forge", [TARNIX.tool])
     bench.require(bench.reached(TARNIX), "the second lock was not lifted")
-    return [*seen, look(bench, 1)]
+    return [*tallies, look(bench, 1)]
 
 
 def _counted(bench: Bench, locked: int) -> dict[str, Any]:
-    """The tally of the server once it has settled on so many locked tools."""
-    told = bench.settled(lambda: tally(bench.list().server("forge")), _tally_of(locked))
+    """The tally of the server once it has settled on this many locked tools."""
+    counts = bench.settled(lambda: tally(bench.list().server("forge")), _tally_of(locked))
     bench.require(_has_block(bench), "no counts block was seen; see FR-010.block", "other_clause")
-    return told
+    return counts
 
 
 def _inspected(bench: Bench, locked: int) -> dict[str, Any]:
-    """The tally in the view of the server, once the listing has settled on so many locked tools."""
+    """The tally in the server's view, once the listing has settled on this many locked tools."""
     listed = _counted(bench, locked)
     bench.require(
         listed == _tally_of(locked), f"the listing counts {listed}; see FR-010.sum", "other_clause"
@@ -143,6 +143,6 @@ def _has_block(bench: Bench) -> bool:
 
 
 def _block(bench: Bench) -> dict[str, Any]:
-    told = block(bench.list().server("forge"))
-    odd = {word: number for word, number in told.items() if word in KEYS and not integral(number)}
-    return {"block": bool(told), "not integers": odd}
+    counts = block(bench.list().server("forge"))
+    odd = {word: number for word, number in counts.items() if word in KEYS and not integral(number)}
+    return {"block": bool(counts), "not integers": odd}

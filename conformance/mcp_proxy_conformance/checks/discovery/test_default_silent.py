@@ -1,4 +1,4 @@
-"""Nothing is told of locked tools without the flag, or where there are none: FR-002."""
+"""Silence about locked tools without the flag, or where there are none: FR-002."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def answers(bench: Bench, flag: object) -> dict[str, Answer]:
 
 
 def everywhere_else(bench: Bench, flag: object) -> dict[str, Answer]:
-    """The answers to some of them at other endpoints, to agents of every server, at limit 1."""
+    """The answers to every third word at other endpoints, to agents of every server, at limit 1."""
     words = bench.world.queries()[::3]
     views: dict[str, tuple[Bench, Any]] = {"at limit 1": (bench, 1)}
     views |= {place: (view, ABSENT) for place, view in onlookers(bench).items()}
@@ -46,20 +46,20 @@ def everywhere_else(bench: Bench, flag: object) -> dict[str, Answer]:
     }
 
 
-def members(told: Any) -> Iterator[tuple[str, Any]]:
+def members(document: Any) -> Iterator[tuple[str, Any]]:
     """Every member of a document, at any depth."""
-    if isinstance(told, Mapping):
-        yield from told.items()
-    inner = told.values() if isinstance(told, Mapping) else told
-    for value in inner if isinstance(told, Mapping | list) else ():
+    if isinstance(document, Mapping):
+        yield from document.items()
+    inner = document.values() if isinstance(document, Mapping) else document
+    for value in inner if isinstance(document, Mapping | list) else ():
         yield from members(value)
 
 
 def revealing(bench: Bench) -> list[str]:
     """The words that reveal a locked tool under the flag, at least eight of them."""
-    found = [query for query, answer in answers(bench, True).items() if answer.disabled]
-    bench.require(len(found) >= 8, "fewer than 8 queries revealed a locked tool")
-    return found
+    queries = [query for query, answer in answers(bench, True).items() if answer.disabled]
+    bench.require(len(queries) >= 8, "fewer than 8 queries revealed a locked tool")
+    return queries
 
 
 def sections(bench: Bench, queries: list[str], flag: object) -> dict[str, set[str]]:
@@ -77,41 +77,41 @@ def test_a_default_answer_has_no_section_for_locked_tools(bench: Bench, flag: ob
     """Queries that fill the section and the map under the flag show neither without it."""
     queries = [*revealing(bench), *(bench.tools[key].word for key in bench.armed.called)]
 
-    told = sections(bench, queries, flag)
+    shown = sections(bench, queries, flag)
 
-    assert told == {}
+    assert shown == {}
 
 
 @requirement("FR-002.no-section")
 @on(ALONE)
 @pytest.mark.parametrize("flag", [ABSENT, False])
 def test_an_answer_without_a_callable_tool_has_no_section(bench: Bench, flag: object) -> None:
-    """Where a note may tell of the locked tools, the section and the map are absent too."""
+    """An answer whose note may mention locked tools has neither the section nor the map."""
     queries = revealing(bench)
 
-    told = sections(bench, queries, flag)
+    shown = sections(bench, queries, flag)
 
-    assert told == {}
+    assert shown == {}
 
 
 def leaks(bench: Bench, flag: object) -> list[tuple[str, str]]:
     """Names, words and canaries of locked tools in default answers, with the query that led there.
 
-    A query's own word is no leak: it came from the request.
+    A query's own word is not a leak: it came from the request.
     """
     bench.require(bench.flag_alive, "the feature was not seen")
     locked = [bench.tools[key] for key in bench.armed.refused]
     bench.require(len(locked) >= 10, "fewer than 10 tools were locked")
     secret = {text for tool in locked for text in (tool.name, tool.word, *tool.canaries)}
-    found = answers(bench, flag) | everywhere_else(bench, flag)
-    told = {place: (one.query, one.text_without_echo()) for place, one in found.items()}
-    leaked = [(p, t) for p, (q, answer) in told.items() for t in secret - {q} if t in answer]
+    replies = answers(bench, flag) | everywhere_else(bench, flag)
+    texts = {place: (reply.query, reply.text_without_echo()) for place, reply in replies.items()}
+    leaked = [(p, t) for p, (q, answer) in texts.items() for t in secret - {q} if t in answer]
     owned = {key.tool: _owned(bench, key, flag) for key in bench.armed.refused}
     return leaked + [(name, form) for name, forms in owned.items() for form in forms]
 
 
 def _owned(bench: Bench, key: ToolKey, flag: object) -> list[str]:
-    """The forms of its name with its server in a default answer to the tool's name alone."""
+    """The server-qualified forms of the tool's name in a default answer to its bare name."""
     answer = bench.asked(key.tool, include_disabled=flag)
     forms = [f"{key.server}{sign}{key.tool}" for sign in (":", "__", "/", ".")]
     return [form for form in forms if form in answer.reply.text] if answer.error is None else []
@@ -121,60 +121,60 @@ def _owned(bench: Bench, key: ToolKey, flag: object) -> list[str]:
 @on(MIXED)
 @pytest.mark.parametrize("flag", [ABSENT, False])
 def test_a_default_answer_names_no_locked_tool(bench: Bench, flag: object) -> None:
-    """No name and nothing of a description stands anywhere in the result, outside an echo."""
-    told = leaks(bench, flag)
+    """No locked tool's name or description text occurs in the result, except as an echo."""
+    leaked = leaks(bench, flag)
 
-    assert told == []
+    assert leaked == []
 
 
 @requirement("FR-002.no-locked-names")
 @on(ALONE)
 @pytest.mark.parametrize("flag", [ABSENT, False])
 def test_an_answer_without_a_callable_tool_names_no_locked_one(bench: Bench, flag: object) -> None:
-    """Nor does the note, or whatever else an answer without a callable tool holds."""
-    told = leaks(bench, flag)
+    """An answer without callable tools, its note included, names no locked tool."""
+    leaked = leaks(bench, flag)
 
-    assert told == []
+    assert leaked == []
 
 
 @requirement("FR-002.no-section~words")
 @on(MIXED)
 def test_a_default_answer_uses_no_word_of_the_feature(bench: Bench) -> None:
-    """No member at any depth is called like the section or the map, or holds one of the six."""
+    """No member at any depth has the name of the section or the map, or one of the six statuses."""
     bench.require(bench.flag_alive, "the feature was not seen")
     names = {bench.surface.members.disabled, bench.surface.members.remediation}
 
-    told = [pair for answer in answers(bench, ABSENT).values() for pair in members(answer.body)]
+    pairs = [pair for answer in answers(bench, ABSENT).values() for pair in members(answer.body)]
 
-    words = [(n, v) for n, v in told if n in names or (n == "status" and v in STATUSES)]
+    words = [(n, v) for n, v in pairs if n in names or (n == "status" and v in STATUSES)]
     assert words == []
 
 
 @requirement("FR-002.no-locks-no-change")
 @on(LOOSE)
 def test_where_nothing_is_locked_the_flag_changes_nothing(bench: Bench) -> None:
-    """The callable tools stay what and where they are, and no locked one is listed."""
+    """Without locks the flag keeps the callable tools and their order, and lists no locked tool."""
     usual = {word: answer.callables() for word, answer in answers(bench, ABSENT).items()}
     bench.require(all(usual.values()), "a query found no callable tool")
 
     flagged = answers(bench, True)
 
     tight = {word: bench.discover(word, include_disabled=True, limit=1) for word in usual}
-    seen = {word: (answer.callables(), answer.statuses()) for word, answer in flagged.items()}
+    observed = {word: (answer.callables(), answer.statuses()) for word, answer in flagged.items()}
     beyond = {word: answer.statuses() for word, answer in tight.items() if answer.disabled}
     bench.operator.lock(CONFIG, "forge", ["mobel_drop"])
     bench.require(bench.refused(BY_CONFIG), "the lock had no effect", "no_effect")
     bench.require(bench.until(lambda: bench.revealed("mobel"), bool), "the feature was not seen")
-    assert (seen, beyond) == ({word: (keys, {}) for word, keys in usual.items()}, {})
+    assert (observed, beyond) == ({word: (keys, {}) for word, keys in usual.items()}, {})
 
 
 @requirement("FR-002.no-locks-no-change")
 @on(LOOSE)
 def test_a_locked_tool_is_not_revealed_to_a_query_that_did_not_find_it(bench: Bench) -> None:
-    """A query with room to spare that listed other tools does not bring up a locked one."""
-    found = {word: bench.discover(word, limit=ROOM).callables() for word in LOOSE.queries()}
-    room = min(ROOM, max(len(keys) for keys in found.values()))
-    with_room = {word: keys for word, keys in found.items() if len(keys) < room}
+    """A query with room to spare that listed other tools does not reveal a locked one."""
+    listed = {word: bench.discover(word, limit=ROOM).callables() for word in LOOSE.queries()}
+    room = min(ROOM, max(len(keys) for keys in listed.values()))
+    with_room = {word: keys for word, keys in listed.items() if len(keys) < room}
     apart = [(w, k) for w, keys in with_room.items() for k in (BY_CONFIG, BY_USER) if k not in keys]
     if not apart:
         raise NotApplicable("every query of this target lists every tool")
@@ -188,31 +188,31 @@ def test_a_locked_tool_is_not_revealed_to_a_query_that_did_not_find_it(bench: Be
     alive = set(bench.until(lambda: bench.revealed("mobel"), bool))
     alive |= set(bench.until(lambda: bench.revealed("bitoko"), bool))
     bench.require(alive & {BY_CONFIG, BY_USER}, "the feature was not seen")
-    seen = [(word, key) for word, key in apart if key in bench.revealed(word, limit=ROOM)]
-    assert seen == []
+    revealed_now = [(word, key) for word, key in apart if key in bench.revealed(word, limit=ROOM)]
+    assert revealed_now == []
 
 
 @requirement("FR-002.no-locks-no-change~empty-members")
 @on(UNLOCKED)
 def test_where_nothing_is_locked_the_flag_adds_no_member(bench: Bench) -> None:
-    """An answer under the flag has the members of a default one."""
+    """Without locks, an answer under the flag has the members of a default one."""
     words = bench.world.queries()[:6]
 
-    seen = {word: set(bench.discover(word, include_disabled=True).body) for word in words}
+    observed = {word: set(bench.discover(word, include_disabled=True).body) for word in words}
 
-    assert seen == {word: set(bench.discover(word).body) for word in words}
+    assert observed == {word: set(bench.discover(word).body) for word in words}
 
 
 @requirement("FR-002.no-locks-no-change~quarantined")
 @on(MIXED, needs=("quarantine",))
 def test_a_withheld_tool_is_revealed_only_by_a_query_that_concerns_it(bench: Bench) -> None:
-    """A word that is nowhere in a quarantined, pending or changed tool does not bring it up."""
+    """A word that is nowhere in a quarantined, pending or changed tool does not reveal it."""
     states = bench.states
     withheld = {k for k in bench.armed.refused if states[k].quarantined or states[k].approval}
     alive = [key for key in withheld if key in bench.revealed(key.tool)]
     bench.require(alive, "no withheld tool was seen at all")
 
     others = [bench.tools[key].word for key in states if states[key].callable]
-    seen = {(word, key) for word in others for key in withheld & set(bench.revealed(word))}
+    revealed_now = {(word, key) for word in others for key in withheld & set(bench.revealed(word))}
 
-    assert seen == set()
+    assert revealed_now == set()

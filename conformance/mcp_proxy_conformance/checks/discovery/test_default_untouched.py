@@ -1,4 +1,4 @@
-"""With the flag false every byte is what it is without the flag: FR-002."""
+"""Byte equality of answers with the flag false and absent: FR-002."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DROPPED = ToolKey("forge", "mobel_drop")
 
 
 def answered(bench: Bench, requests: Iterable[Mapping[str, Any]]) -> int:
-    """How many of the requests find a callable tool."""
+    """The number of requests that find a callable tool."""
     return sum(bool(bench.discover(request["query"]).tools) for request in requests)
 
 
@@ -39,66 +39,66 @@ def queries(*words: str) -> list[dict[str, Any]]:
 @requirement("FR-002.absent-is-false")
 @on(PLAIN)
 def test_false_is_absent_among_everyday_tools_of_which_some_are_locked(bench: Bench) -> None:
-    """A part of the frozen requests, some with limits included, is answered alike."""
+    """Every ninth frozen request, some with limits, gets the same bytes in both forms."""
     requests = REQUESTS[::9]
     bench.require(answered(bench, requests) >= 3, "fewer than 3 requests found a callable tool")
 
-    seen = unequal(bench, requests)
+    differing = unequal(bench, requests)
 
-    assert seen == {}
+    assert differing == {}
 
 
 @requirement("FR-002.absent-is-false")
 @on(UNLOCKED)
 def test_false_is_absent_where_nothing_is_locked(bench: Bench) -> None:
-    """Another part of those requests, in the same world without its locks."""
+    """Other frozen requests get the same bytes in both forms where nothing is locked."""
     requests = REQUESTS[3::9]
     bench.require(answered(bench, requests) >= 3, "fewer than 3 requests found a callable tool")
 
-    seen = unequal(bench, requests)
+    differing = unequal(bench, requests)
 
-    assert seen == {}
+    assert differing == {}
 
 
 @requirement("FR-002.absent-is-false")
 @on(MIXED)
 def test_false_is_absent_whatever_lies_on_the_tools(bench: Bench) -> None:
-    """Queries for a callable tool and for one of every lock kind are answered alike."""
+    """Queries for a callable tool and for each lock kind get the same bytes in both forms."""
     kinds = {bench.states[key]: key for key in bench.tools if key in bench.states}
     words = [bench.tools[key].word for key in kinds.values()]
     requests = queries(*words, *(key.tool for key in kinds.values()), "pipekan")
     bench.require(answered(bench, requests) >= 2, "fewer than 2 requests found a callable tool")
 
-    seen = unequal(bench, requests)
+    differing = unequal(bench, requests)
 
-    assert seen == {}
+    assert differing == {}
 
 
 @requirement("FR-002.absent-is-false")
 @on(MIXED)
 def test_false_is_absent_in_sessions_of_their_own(bench: Bench) -> None:
-    """What was asked earlier in a session plays no part."""
+    """Both forms get the same bytes when each is sent in a session of its own."""
     requests = queries("pipekan", "tovafu", "patoku")
     bench.require(answered(bench, requests) >= 2, "fewer than 2 requests found a callable tool")
 
-    seen = unequal(bench, requests, apart=True)
+    differing = unequal(bench, requests, apart=True)
 
-    assert seen == {}
+    assert differing == {}
 
 
 @requirement("FR-002.absent-is-false")
 @on(MIXED)
 def test_false_is_absent_at_every_endpoint(bench: Bench) -> None:
-    """Wherever else discovery is offered, both forms get the same bytes there too."""
+    """Both forms get the same bytes at every other endpoint that offers discovery."""
     endpoints = elsewhere(bench)
     if not endpoints:
         raise NotApplicable("discovery is offered at one endpoint")
     requests = queries("pipekan", "tovafu", "patoku")
     bench.require(answered(bench, requests) >= 2, "fewer than 2 requests found a callable tool")
 
-    seen = {endpoint: unequal(bench.at(endpoint), requests) for endpoint in endpoints}
+    differing = {endpoint: unequal(bench.at(endpoint), requests) for endpoint in endpoints}
 
-    assert {endpoint: found for endpoint, found in seen.items() if found} == {}
+    assert {endpoint: changes for endpoint, changes in differing.items() if changes} == {}
 
 
 @requirement("FR-002.absent-is-false")
@@ -109,9 +109,9 @@ def test_false_is_absent_where_only_locked_tools_match(bench: Bench) -> None:
     groups = sorted({group for tool in bench.tools.values() for group in tool.groups})
     requests = [*queries(*groups), {"query": groups[0], "limit": 1}]
 
-    seen = unequal(bench, requests)
+    differing = unequal(bench, requests)
 
-    assert seen == {}
+    assert differing == {}
 
 
 @requirement("FR-002.absent-is-false")
@@ -120,35 +120,35 @@ def test_false_is_absent_where_only_locked_tools_match(bench: Bench) -> None:
 def test_false_is_absent_at_every_limit_beside_hundreds_of_locked_tools(
     bench: Bench, limit: int
 ) -> None:
-    """A word shared by callable tools and one shared by hundreds of locked ones."""
+    """Words shared by callable or by hundreds of locked tools get the same bytes in both forms."""
     groups = Counter(group for tool in bench.tools.values() for group in tool.groups)
     callables = {g for k, s in bench.states.items() if s.callable for g in bench.tools[k].groups}
     words = [min(callables), groups.most_common(1)[0][0]]
     bench.require(answered(bench, queries(*words)), "no shared word finds a callable tool")
 
-    seen = unequal(bench, ({"query": word, "limit": limit} for word in words))
+    differing = unequal(bench, ({"query": word, "limit": limit} for word in words))
 
-    assert seen == {}
+    assert differing == {}
 
 
 @requirement("FR-002.absent-is-false")
 @on(SCOPE, needs=("agents",))
 @pytest.mark.parametrize("agent", sorted(SCOPE.agents))
 def test_false_is_absent_for_agents_of_narrow_scope(bench: Bench, agent: str) -> None:
-    """An agent gets the same bytes in both forms, for tools within and without its scope."""
+    """An agent gets the same bytes in both forms, for tools inside and outside its scope."""
     eyes = bench.as_agent(agent)
     requests = queries("vedivimo", "lidamo", "dagapa", "kefanitu", "torizo", "tuduvum")
     bench.require(answered(eyes, requests) >= 2, "fewer than 2 requests found a callable tool")
 
-    seen = unequal(eyes, requests)
+    differing = unequal(eyes, requests)
 
-    assert seen == {}
+    assert differing == {}
 
 
 @requirement("FR-002.restored")
 @on(FORGE)
 def test_the_bytes_come_back_with_the_unlock(bench: Bench) -> None:
-    """A default answer from before a lock is given again after it."""
+    """After an unlock the default answer has the bytes that it had before the lock."""
     usual = [asked(bench, {"query": "mobel"}, "A") for _ in range(4)]
 
     bench.operator.lock(CONFIG, "forge", ["mobel_drop"])
@@ -156,8 +156,8 @@ def test_the_bytes_come_back_with_the_unlock(bench: Bench) -> None:
     bench.operator.unlock(CONFIG, "forge", ["mobel_drop"])
     bench.require(bench.reached(DROPPED), "the unlock had no effect", "no_effect")
 
-    seen = bench.until(
+    moved = bench.until(
         lambda: differences(usual, [asked(bench, {"query": "mobel"}, "A")], bench.cut),
-        lambda found: not found,
+        lambda changes: not changes,
     )
-    assert seen == ()
+    assert moved == ()

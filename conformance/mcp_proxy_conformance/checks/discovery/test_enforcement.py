@@ -1,4 +1,4 @@
-"""Being discovered unlocks nothing: FR-011."""
+"""Enforcement of locks before and after discovery: FR-011."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ ARGUMENTS: tuple[dict[str, Any], ...] = (
 @requirement("FR-011.never-reaches")
 @on(MIXED)
 def test_no_call_reaches_a_locked_tool_before_or_after_its_discovery(bench: Bench) -> None:
-    """A call before it is listed and five after, with right and wrong arguments, are refused."""
+    """A call before a tool is listed and five after it, with any arguments, are refused."""
     keys = _kept_back(bench)
     bench.require(bench.flag_alive, "the feature was not seen")
     free = _free(bench)
@@ -64,7 +64,7 @@ def test_no_call_reaches_a_locked_tool_before_or_after_its_discovery(bench: Benc
 @requirement("FR-011.never-reaches")
 @on(MIXED)
 def test_no_way_of_calling_reaches_a_locked_tool(bench: Bench) -> None:
-    """Where a call surface reaches a callable tool, it reaches no locked one."""
+    """No call surface reaches a locked tool, and at least one reaches a callable one."""
     keys = _one_a_kind(bench)
     ways = range(len(bench.surface.calls))
     free = _free(bench)
@@ -97,7 +97,7 @@ def test_no_call_gets_through_while_others_discover_the_tool(bench: Bench) -> No
 @requirement("FR-011.never-reaches")
 @on(SCOPE, needs=("agents",))
 def test_no_agent_reaches_a_locked_tool(bench: Bench) -> None:
-    """Agents that discover locked tools reach none, neither of their own scope nor beyond it."""
+    """Agents that discover locked tools reach none of them, inside or outside their scope."""
     keys = _one_a_kind(bench)
     views = [bench.as_agent(name) for name in SCOPE.agents]
     proven = [view for view in views if any(view.call(k).reached for k in _all_free(bench))]
@@ -118,14 +118,16 @@ def test_discovering_and_being_refused_change_no_lock(bench: Bench) -> None:
     bench.require(bench.flag_alive and bench.block_alive, "the feature was not seen")
     bench.settle()
     counts = _counts(bench)
-    told = {key: _status(bench, key) for key in keys}
-    before = {k: one for k, one in told.items() if one in allowed_statuses(bench.states[k])}
+    statuses = {key: _status(bench, key) for key in keys}
+    before = {
+        k: status for k, status in statuses.items() if status in allowed_statuses(bench.states[k])
+    }
 
     for key in keys:
         ask(bench, key)
         bench.call(key)
 
-    moved = {str(key) for key, told in before.items() if not _is_still(bench, key, told)}
+    moved = {str(key) for key, status in before.items() if not _is_still(bench, key, status)}
     let_through = {str(key) for key in keys if bench.call(key).served}
     shut_out = {str(key) for key in _all_free(bench) if not bench.call(key).reached}
     assert (moved, let_through, shut_out, _counts(bench)) == (set(), set(), set(), counts)
@@ -134,9 +136,9 @@ def test_discovering_and_being_refused_change_no_lock(bench: Bench) -> None:
 @requirement("FR-011.not-unlocked")
 @on(BENEATH)
 def test_neither_discovery_nor_a_refused_call_lifts_a_lock_beneath_another(bench: Bench) -> None:
-    """Once the config lock is lifted, the user lock holds of a tool that was found and called.
+    """The user lock of a discovered and called tool holds once the config lock is lifted.
 
-    Of its sibling, which nobody asked for meanwhile, it is seen to hold: that is the control.
+    The control: it also holds for a sibling that was neither discovered nor called.
     """
     bench.require({SEEN, UNSEEN} <= bench.armed.refused.keys(), "the user locks were not proven")
     names = [key.tool for key in (SEEN, UNSEEN, MARK)]
@@ -159,18 +161,18 @@ def test_neither_discovery_nor_a_refused_call_lifts_a_lock_beneath_another(bench
 @requirement("FR-011.not-unlocked")
 @on(APPROVED, needs=("approval", "refresh"))
 def test_refused_calls_approve_no_changed_tool(bench: Bench) -> None:
-    """A tool told as waiting for approval is refused however often it is called."""
+    """A tool listed as pending approval is refused however often it is called."""
     bench.operator.change_upstream(CHANGE)
     bench.operator.refresh("forge")
-    told = bench.settled(lambda: _named(bench, SEEN), "pending_approval")
-    bench.require(told == "pending_approval", "the changed tool was not told as waiting")
+    status = bench.settled(lambda: _status_by_name(bench, SEEN), "pending_approval")
+    bench.require(status == "pending_approval", "the changed tool was not told as waiting")
 
     served = [bench.call(SEEN).served for _ in range(5)]
     assert served == [False] * len(served)
 
 
-def _named(bench: Bench, key: ToolKey) -> str:
-    """Where an answer to its exact name puts the tool."""
+def _status_by_name(bench: Bench, key: ToolKey) -> str:
+    """The status of the tool in a flagged answer to its exact name."""
     return bench.discover(key.tool, include_disabled=True).status(key)
 
 
@@ -184,7 +186,7 @@ def _kept_back(bench: Bench) -> tuple[ToolKey, ...]:
 
 
 def _one_a_kind(bench: Bench) -> tuple[ToolKey, ...]:
-    """Of the tools kept back, one of each server and combination of locks."""
+    """One of the tools kept back for each server and combination of locks."""
     kinds = {(key.server, bench.states[key]): key for key in reversed(_kept_back(bench))}
     return tuple(kinds.values())
 
@@ -202,10 +204,13 @@ def _free(bench: Bench) -> ToolKey:
 
 
 def _counts(bench: Bench) -> dict[str, Any]:
-    """How many tools of each server are callable, as the listing tells it."""
+    """The number of callable tools of each server in the listing."""
     listing = bench.list()
     blocks = {name: listing.counts(name) for name in listing.servers}
-    return {k: one.get("callable") if isinstance(one, dict) else one for k, one in blocks.items()}
+    return {
+        k: block.get("callable") if isinstance(block, dict) else block
+        for k, block in blocks.items()
+    }
 
 
 def _status(bench: Bench, key: ToolKey) -> str:
@@ -213,5 +218,5 @@ def _status(bench: Bench, key: ToolKey) -> str:
 
 
 def _is_still(bench: Bench, key: ToolKey, status: str) -> bool:
-    """Whether it has that status, asked twice at most: one may waver (FR-004.deterministic)."""
+    """Whether one of two queries returns that status: one may waver (FR-004.deterministic)."""
     return any(_status(bench, key) == status for _ in range(2))

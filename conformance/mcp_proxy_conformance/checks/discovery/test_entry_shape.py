@@ -1,4 +1,4 @@
-"""What a locked entry is made of: FR-003."""
+"""The members of a locked entry: FR-003."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MIXED, SCOPE = stage("mixed"), stage("scope")
 MEMBERS = ("name", "server", "description", "status")
 LONG = 1000
 
-Told = set[tuple[str, str | None]]
+Described = set[tuple[str, str | None]]
 
 
 @requirement("FR-003.members")
@@ -32,7 +32,7 @@ def test_a_locked_entry_has_name_server_description_and_one_status(bench: Bench)
     answers = every_answer(bench, _vouched(bench))
     _expect_config(bench, [key for key, _ in answers])
 
-    faults = {(str(key), fault) for key, one in answers for fault in _faults(one, key)}
+    faults = {(str(key), fault) for key, answer in answers for fault in _faults(answer, key)}
 
     assert faults == set()
 
@@ -59,16 +59,16 @@ def test_a_locked_entry_names_the_tool_as_callable_entries_do_or_barely(bench: B
 
     answers = [own_answer(bench, key) for key in bench.armed.refused]
     answers += [answer for _, answer in every_answer(bench, _vouched(bench))]
-    told = {entry.name for answer in answers for entry in answer.disabled}
-    bench.require(shown and told, "no locked entry was seen")
+    names = {entry.name for answer in answers for entry in answer.disabled}
+    bench.require(shown and names, "no locked entry was seen")
 
-    assert told - known == set()
+    assert names - known == set()
 
 
 @requirement("FR-003.name~one-form")
 @on(MIXED)
 def test_callable_and_locked_entries_of_one_answer_name_tools_in_one_form(bench: Bench) -> None:
-    """A word shared by callable and locked tools brings names of a single form."""
+    """In an answer with callable and locked entries, all names have one form."""
     word = _shared_word(bench)
 
     answer = bench.asked(word, include_disabled=True)
@@ -82,56 +82,56 @@ def test_callable_and_locked_entries_of_one_answer_name_tools_in_one_form(bench:
 @requirement("FR-003.server")
 @on(MIXED)
 def test_a_locked_entry_names_the_server_that_owns_the_tool(bench: Bench) -> None:
-    """The server told is the tool's own, for every kind of lock that is revealed."""
+    """The entry's server is the tool's own, for every kind of lock that is revealed."""
     entries = every_entry(bench, bench.armed.refused)
     _expect_config(bench, [key for key, _ in entries])
 
-    told = {(str(key), entry.members.get("server")) for key, entry in entries}
+    owners = {(str(key), entry.members.get("server")) for key, entry in entries}
 
-    assert told == {(str(key), key.server) for key, _ in entries}
+    assert owners == {(str(key), key.server) for key, _ in entries}
 
 
 @requirement("FR-003.server")
 @on(SCOPE)
 def test_entries_of_one_answer_name_each_its_own_server(bench: Bench) -> None:
-    """The word that tools of two servers share brings each with the server that owns it."""
+    """A word shared by tools of two servers lists each with the server that owns it."""
     entries = every_entry(bench, bench.armed.refused)
     bench.require(len({key.server for key, _ in entries}) > 1, "one server's tools were revealed")
 
-    told = {(str(key), entry.members.get("server")) for key, entry in entries}
+    owners = {(str(key), entry.members.get("server")) for key, entry in entries}
 
-    assert told == {(str(key), key.server) for key, _ in entries}
+    assert owners == {(str(key), key.server) for key, _ in entries}
 
 
 @requirement("FR-003.description")
 @on(MIXED)
 def test_a_locked_entry_has_the_description_of_the_callable_tool(bench: Bench) -> None:
     """Plain, marked-up, non-Latin and emoji descriptions are the same as before the lock."""
-    told, expected = _descriptions(bench, lambda text: len(text) <= LONG and "\n" not in text)
+    observed, expected = _descriptions(bench, lambda text: len(text) <= LONG and "\n" not in text)
     marked = [text for _, text in expected if text and not text.isascii()]
     bench.require(marked, "no marked-up, non-Latin or emoji text was told")
 
-    assert told == expected
+    assert observed == expected
 
 
 @requirement("FR-003.description~long")
 @on(MIXED)
 def test_a_long_description_is_the_same_when_locked(bench: Bench) -> None:
-    """More than a thousand characters are told of the locked tool as of the callable one."""
-    told, expected = _descriptions(bench, lambda text: len(text) > LONG)
+    """A description of more than a thousand characters is the same as before the lock."""
+    observed, expected = _descriptions(bench, lambda text: len(text) > LONG)
     bench.require(expected, "no long description was told")
 
-    assert told == expected
+    assert observed == expected
 
 
 @requirement("FR-003.description~multiline")
 @on(MIXED)
 def test_a_description_of_many_lines_is_the_same_when_locked(bench: Bench) -> None:
-    """Line breaks are told of the locked tool as of the callable one."""
-    told, expected = _descriptions(bench, lambda text: "\n" in text)
+    """A description with line breaks is the same as before the lock."""
+    observed, expected = _descriptions(bench, lambda text: "\n" in text)
     bench.require(expected, "no description with line breaks was told")
 
-    assert told == expected
+    assert observed == expected
 
 
 def _vouched(bench: Bench) -> tuple[ToolKey, ...]:
@@ -139,10 +139,12 @@ def _vouched(bench: Bench) -> tuple[ToolKey, ...]:
     return (*bench.locked(config=True), *bench.locked(user=True))
 
 
-def _expect_config(bench: Bench, found: Collection[ToolKey]) -> None:
+def _expect_config(bench: Bench, keys: Collection[ToolKey]) -> None:
     expected = len(bench.locked(config=True))
-    seen = len(set(found) & set(bench.locked(config=True)))
-    bench.require(expected > 1 and seen == expected, f"{seen} of {expected} config locks revealed")
+    revealed = len(set(keys) & set(bench.locked(config=True)))
+    bench.require(
+        expected > 1 and revealed == expected, f"{revealed} of {expected} config locks revealed"
+    )
 
 
 def _faults(answer: Answer, key: ToolKey) -> list[str]:
@@ -170,7 +172,7 @@ def _shared_word(bench: Bench) -> str:
     return max(bench.world.queries(), key=lambda word: len(shown.get(word, ())))
 
 
-def _descriptions(bench: Bench, chosen: Callable[[str], bool]) -> tuple[Told, Told]:
+def _descriptions(bench: Bench, chosen: Callable[[str], bool]) -> tuple[Described, Described]:
     """The descriptions of locked entries, and those of the same tools while callable."""
     entries, before = every_entry(bench, _vouched(bench)), bench.armed.entries
     wanted = [
@@ -178,5 +180,5 @@ def _descriptions(bench: Bench, chosen: Callable[[str], bool]) -> tuple[Told, To
         for key, entry in entries
         if key in before and before[key].description and chosen(bench.tools[key].description)
     ]
-    told = {(str(key), entry.description) for key, entry in wanted}
-    return told, {(str(key), before[key].description) for key, _ in wanted}
+    locked = {(str(key), entry.description) for key, entry in wanted}
+    return locked, {(str(key), before[key].description) for key, _ in wanted}

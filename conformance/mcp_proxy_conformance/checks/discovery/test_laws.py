@@ -1,4 +1,4 @@
-"""What holds of any world: laws tried on generated ones, a breach shrunk to a case."""
+"""Laws of any world, tried on generated ones; a breach is shrunk to a case."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mcp_proxy_conformance.run.subjects.proxy import GENERATED, LawBench
 @requirement("FR-001.accepts")
 @on(GENERATED)
 def test_what_is_answered_without_the_flag_is_answered_with_it(bench: LawBench) -> None:
-    """In the same form, whatever is asked for, at whatever limit, by whomever."""
+    """Any query, at any limit and by any caller, is answered in the same form with the flag."""
     bench.law("accepts").conclude()
 
 
@@ -25,56 +25,56 @@ def test_what_is_answered_without_the_flag_is_answered_with_it(bench: LawBench) 
 )  # fmt: skip
 @on(GENERATED)
 def test_in_any_world_a_tool_is_told_as_its_locks_allow(bench: LawBench) -> None:
-    """After every sequence of locks and unlocks: where an answer puts it, and by which word."""
+    """After any sequence of locks and unlocks, each tool's place and status are allowed ones."""
     bench.law("statuses").conclude()
 
 
 @requirement("FR-004.deterministic")
 @on(GENERATED)
 def test_in_any_world_a_status_asked_for_again_is_the_same(bench: LawBench) -> None:
-    """Seven times in a row, by the administrator and by an agent."""
+    """Seven equal queries in a row, by the administrator or an agent, return the same status."""
     bench.law("steady").conclude()
 
 
 @requirement("FR-004.once")
 @on(GENERATED)
 def test_no_generated_tool_is_told_twice_in_one_answer(bench: LawBench) -> None:
-    """Neither as locked nor as callable, nor as both."""
+    """No answer lists a tool twice, as locked, as callable, or as both."""
     bench.law("once").conclude()
 
 
 @requirement("FR-006.cap", "FR-006.odd-limits")
 @on(GENERATED)
 def test_no_answer_in_any_world_exceeds_its_cap(bench: LawBench) -> None:
-    """Its limit or ten, whatever is no limit."""
+    """No answer lists more locked tools than its limit or ten, odd limits included."""
     bench.law("cap").conclude()
 
 
 @requirement("FR-005.keys", "FR-007.hidden")
 @on(GENERATED)
 def test_in_any_world_the_map_has_the_statuses_shown_as_its_keys(bench: LawBench) -> None:
-    """Of the entries after cap and scope."""
+    """The map's keys are the statuses of the entries after cap and scope."""
     bench.law("keys").conclude()
 
 
 @requirement("FR-006.callables", "FR-002.no-locks-no-change")
 @on(GENERATED)
 def test_in_any_world_the_flag_keeps_the_callable_tools(bench: LawBench) -> None:
-    """The same names in the same order as without it."""
+    """The callable tools have the same names in the same order with and without the flag."""
     bench.law("callables").conclude()
 
 
 @requirement("FR-002.no-locks-no-change")
 @on(GENERATED)
 def test_in_any_world_a_query_brings_no_locked_tool_that_it_did_not_find(bench: LawBench) -> None:
-    """And none at all where nothing is locked."""
+    """A query lists no locked tool that it did not find, and none where nothing is locked."""
     bench.law("unasked").conclude()
 
 
 @requirement("FR-002.absent-is-false")
 @on(GENERATED)
 def test_in_any_world_false_is_absent(bench: LawBench) -> None:
-    """Byte for byte, at any limit, for agents too."""
+    """The flag false and absent get the same bytes, at any limit, for agents too."""
     bench.law("absent is false").conclude()
 
 
@@ -83,7 +83,7 @@ def test_in_any_world_false_is_absent(bench: LawBench) -> None:
 )
 @on(GENERATED)
 def test_in_any_world_a_default_answer_is_silent_on_locked_tools(bench: LawBench) -> None:
-    """It has no section, no map and no word of theirs."""
+    """A default answer has no section, no map and no word of a locked tool."""
     bench.law("silence").conclude()
 
 
@@ -93,14 +93,14 @@ def test_in_any_world_a_default_answer_is_silent_on_locked_tools(bench: LawBench
 )  # fmt: skip
 @on(GENERATED)
 def test_in_any_world_a_locked_entry_tells_what_it_may(bench: LawBench) -> None:
-    """Name, server, status, and the description that the callable tool had, unless withheld."""
+    """An entry has name, server, status, and the callable tool's description unless withheld."""
     bench.law("entries").conclude()
 
 
 @requirement("FR-005.text", "FR-005.once", "FR-005.class", "SC-003.discovery", "FR-003.members")
 @on(GENERATED)
 def test_in_any_world_remedies_are_those_of_their_locks(bench: LawBench) -> None:
-    """Each says something of its own class, once, beside the entries."""
+    """Each remedy says something of its own class, once, beside the entries."""
     bench.law("remedies").conclude()
 
 
@@ -110,7 +110,7 @@ def test_in_any_world_remedies_are_those_of_their_locks(bench: LawBench) -> None
 )  # fmt: skip
 @on(GENERATED)
 def test_in_any_world_the_note_stands_where_it_is_due_and_nowhere_else(bench: LawBench) -> None:
-    """With the right number, in one line, and it leads on."""
+    """A note appears only where it is due: one line, the right number, and the flag's name."""
     bench.law("notes").conclude()
 
 
@@ -120,14 +120,14 @@ def test_in_any_world_the_note_stands_where_it_is_due_and_nowhere_else(bench: La
 )  # fmt: skip
 @on(GENERATED)
 def test_in_any_world_the_counts_add_up(bench: LawBench) -> None:
-    """Each tool once, by a word of its locks; no block where all is callable."""
+    """Each tool is counted once, by a word of its locks; no block where all are callable."""
     bench.law("counts").conclude()
 
 
 @requirement("FR-013.counts")
 @on(GENERATED, needs=("counter",))
 def test_in_any_world_the_counter_counts_opt_ins_alone(bench: LawBench) -> None:
-    """By one with the flag, by none without it, from nothing after a restart."""
+    """The counter grows by one with the flag, not without it, and is zero after a restart."""
     bench.law("counter").conclude()
 
 
@@ -136,39 +136,39 @@ def test_in_any_world_the_counter_counts_opt_ins_alone(bench: LawBench) -> None:
 )
 @on(GENERATED, needs=("agents",))
 def test_in_any_world_nothing_beyond_its_scope_is_told_to_an_agent(bench: LawBench) -> None:
-    """Neither by answers nor by listings and refusals; and it loses none of its own."""
+    """Answers, listings and refusals show an agent nothing beyond its scope and all within it."""
     bench.law("scope").conclude()
 
 
 @requirement("FR-007.non-interference")
 @on(GENERATED, needs=("agents",))
 def test_in_any_world_what_lies_beyond_its_scope_changes_no_byte(bench: LawBench) -> None:
-    """What an agent was answered it is answered again when something else was locked."""
+    """An agent's answers keep their bytes when something beyond its scope is locked."""
     bench.law("interference").conclude()
 
 
 @requirement("FR-008.config", "FR-008.distinct", "FR-008.pointer", "SC-003.rejection")
 @on(GENERATED)
 def test_in_any_world_a_refusal_tells_its_own_lock(bench: LawBench) -> None:
-    """Of config first, in words of its own, with the way on."""
+    """A refusal states its own lock, config first, in distinct words, and the next step."""
     bench.law("refusals").conclude()
 
 
 @requirement("FR-011.never-reaches", "FR-011.not-unlocked")
 @on(GENERATED)
 def test_in_any_world_no_call_reaches_a_locked_tool(bench: LawBench) -> None:
-    """By any way of calling, in a row, after a callable one; and nothing is unlocked by it."""
+    """No call by any surface, repeated or after a callable one, reaches or frees a locked tool."""
     bench.law("calls").conclude()
 
 
 @requirement("FR-004.unknown")
 @on(GENERATED, needs=("indeterminate",))
 def test_in_any_world_a_reason_that_is_lost_is_said_to_be_unknown(bench: LawBench) -> None:
-    """With a neutral remedy, and the tool stays locked."""
+    """A lost reason has the unknown status and a neutral remedy, and the tool stays locked."""
     bench.law("unknown").conclude()
 
 
 @each_case("law")
 def test_what_was_once_generated_is_answered_as_it_should(bench: Bench, case: Case) -> None:
-    """Small worlds that laws once found, kept as cases."""
+    """Small worlds that once broke a law are answered as their cases expect."""
     looked_at(case, bench).conclude()

@@ -1,4 +1,4 @@
-"""The note of a default answer without callable tools, what it says and leaves out: FR-009."""
+"""Content of the note in a default answer without callable tools: FR-009."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_an_answer_without_callable_tools_tells_of_locked_ones(
     """The note has a number and names the flag, for every query that only locked tools match."""
     answers = owed_everywhere(bench, queries)
 
-    notes = {query: one.note for query, one in answers.items() if not _complete(one)}
+    notes = {query: answer.note for query, answer in answers.items() if not _complete(answer)}
     bench.require(all(is_english(note) for note in notes.values() if note), f"not read: {notes}")
 
     assert notes == {}
@@ -54,8 +54,8 @@ def test_an_answer_without_callable_tools_tells_of_locked_ones(
 def test_the_number_in_the_note_is_that_of_the_locked_matches(
     bench: Bench, queries: tuple[str, ...]
 ) -> None:
-    """As many as the flag shows, or no fewer where the section may be full."""
-    answers = {query: one.note for query, one in owed(bench, queries).items() if one.note}
+    """The number is that of entries under the flag, or no less where the section may be full."""
+    answers = {query: answer.note for query, answer in owed(bench, queries).items() if answer.note}
     bench.require(any(map(numbers_in, answers.values())), "no note tells a number")
     allowed = {query: numbers_allowed(bench, query) for query in answers}
     fullest = max(max(numbers) for numbers, _ in allowed.values())
@@ -74,14 +74,16 @@ def test_the_number_in_the_note_is_that_of_the_locked_matches(
 def test_the_note_does_not_give_the_locked_tools_away(
     bench: Bench, queries: tuple[str, ...]
 ) -> None:
-    """No name of a match and no word of its description stands in the answer."""
+    """No name of a match and no word of its description occurs in the answer."""
     answers = owed_everywhere(bench, queries)
-    bench.require(any(one.note for one in answers.values()), "no note was seen")
+    bench.require(any(answer.note for answer in answers.values()), "no note was seen")
 
     given_away = {
         place: words
-        for place, one in answers.items()
-        if (words := [w for w in _own_words(bench, one.query) if w in one.text_without_echo()])
+        for place, answer in answers.items()
+        if (
+            words := [w for w in _own_words(bench, answer.query) if w in answer.text_without_echo()]
+        )
     }
 
     assert given_away == {}
@@ -90,12 +92,12 @@ def test_the_note_does_not_give_the_locked_tools_away(
 @requirement("FR-009.no-entries~server-names")
 @on_stages_of_locked_tools()
 def test_the_note_does_not_name_servers(bench: Bench, queries: tuple[str, ...]) -> None:
-    """No server's name stands in an answer with the note."""
+    """No server's name occurs in an answer with the note."""
     answers = owed(bench, queries)
-    bench.require(any(one.note for one in answers.values()), "no note was seen")
+    bench.require(any(answer.note for answer in answers.values()), "no note was seen")
 
     names = [server.name for server in bench.world.servers]
-    named = {n for one in answers.values() for n in names if n in one.text_without_echo()}
+    named = {n for answer in answers.values() for n in names if n in answer.text_without_echo()}
 
     assert named == set()
 
@@ -103,15 +105,19 @@ def test_the_note_does_not_name_servers(bench: Bench, queries: tuple[str, ...]) 
 @requirement("FR-009.one-line")
 @on_stages_of_locked_tools()
 def test_the_note_is_a_single_line(bench: Bench, queries: tuple[str, ...]) -> None:
-    """The answer has one member for it, a string without a line break, told nowhere else."""
+    """The note is one member, a string without a line break, and is not repeated elsewhere."""
     answers = owed_everywhere(bench, queries)
-    bench.require(any(one.note for one in answers.values()), "no note was seen")
+    bench.require(any(answer.note for answer in answers.values()), "no note was seen")
 
     note = bench.surface.members.note
-    told = {query: one for query, one in answers.items() if one.note}
-    broken = {query: one.note for query, one in told.items() if len(_lines(one.note)) > 1}
-    twice = {q: note for q, one in told.items() if note in _twice(one.reply.document)}
-    again = {q: one.note for q, one in told.items() if repeated([one.note], _rest(one, note))}
+    noted = {query: answer for query, answer in answers.items() if answer.note}
+    broken = {query: answer.note for query, answer in noted.items() if len(_lines(answer.note)) > 1}
+    twice = {q: note for q, answer in noted.items() if note in _twice(answer.reply.document)}
+    again = {
+        q: answer.note
+        for q, answer in noted.items()
+        if repeated([answer.note], _rest(answer, note))
+    }
 
     assert (broken, twice, again) == ({}, {}, {})
 
@@ -119,10 +125,10 @@ def test_the_note_is_a_single_line(bench: Bench, queries: tuple[str, ...]) -> No
 @requirement("FR-009.tight-limit")
 @on_stages_of_locked_tools()
 def test_the_note_appears_at_limit_one_too(bench: Bench, queries: tuple[str, ...]) -> None:
-    """The tightest limit does not take the note away."""
+    """The note appears at the tightest limit too."""
     answers = owed(bench, queries, limit=1)
 
-    lacking = {query: one.note for query, one in answers.items() if not leads_on(one)}
+    lacking = {query: answer.note for query, answer in answers.items() if not leads_on(answer)}
 
     assert lacking == {}
 
@@ -130,20 +136,20 @@ def test_the_note_appears_at_limit_one_too(bench: Bench, queries: tuple[str, ...
 @requirement("FR-009.count")
 @on(TWICE)
 def test_a_tool_under_two_locks_is_counted_once(bench: Bench) -> None:
-    """Of two matches one has a lock by config and one by the user; the note tells of two."""
+    """With two matches, one of them under two locks, the note counts two."""
     bench.require(set(MATCHES) <= set(bench.armed.refused), "a lock had no effect", "no_effect")
     unshown = [key for key in MATCHES if not bench.relevant(key, SHARED)]
     bench.require(not unshown, f"not listed for {SHARED} while callable: {unshown}")
     shown = bench.settled(lambda: len(bench.revealed(SHARED, limit=100)), len(MATCHES))
     bench.require(shown == len(MATCHES), f"the flag reveals {shown} of {len(MATCHES)}")
 
-    answer = bench.until(lambda: bench.discover(SHARED), lambda one: bool(one.note))
-    told = numbers_in(answer.note or "")
+    answer = bench.until(lambda: bench.discover(SHARED), lambda answer: bool(answer.note))
+    numbers = numbers_in(answer.note or "")
     if answer.tools:
         raise NotApplicable("the answer lists a callable tool: no note is due")
-    bench.require(told, "no note tells a number")
+    bench.require(numbers, "no note tells a number")
 
-    assert len(MATCHES) in told, answer.note
+    assert len(MATCHES) in numbers, answer.note
 
 
 def _complete(answer: Answer) -> bool:
@@ -151,7 +157,7 @@ def _complete(answer: Answer) -> bool:
 
 
 def _own_words(bench: Bench, query: str) -> list[str]:
-    """The names and made-up words of the query's matches, less those that the query told."""
+    """The names and made-up words of the query's matches, except those in the query."""
     matches = [bench.tools[k] for k in bench.revealed(query, limit=100) if k in bench.tools]
     words = {w for t in matches for w in (t.name, t.word, *t.groups, *t.canaries)}
     return sorted(word for word in words if word and word not in query)
@@ -162,7 +168,7 @@ def _lines(note: str | None) -> list[str]:
 
 
 def _twice(document: bytes) -> tuple[str, ...]:
-    """The names that an object of the document has more than once."""
+    """The member names that an object of the document has more than once."""
     return spans.parse(document).duplicates()
 
 

@@ -1,4 +1,4 @@
-"""When there is no note: beside callable tools, or where the flag would reveal nothing: FR-009."""
+"""Absence of the note beside callable tools, or where the flag reveals nothing: FR-009."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ NOWHERE = ("quolvexi", "fribbadon wexumla", "NoSuchTool_xq")
 @requirement("FR-009.silent")
 @on(MIXED)
 def test_no_note_stands_where_none_is_owed(bench: Bench) -> None:
-    """Words that find callable tools, and words that find nothing at all, bring no note."""
-    owed(bench, [bench.tools[one].word for one in bench.armed.samples()])
+    """Words that find callable tools, and words that find nothing at all, get no note."""
+    owed(bench, [bench.tools[sample].word for sample in bench.armed.samples()])
     bench.require(bench.note_alive, "no note was seen")
 
     answers = {query: bench.asked(query) for query in [*MIXED.queries(), *NOWHERE]}
     undue = {
-        query: one.note
-        for query, one in answers.items()
-        if one.note
+        query: answer.note
+        for query, answer in answers.items()
+        if answer.note
         and not may_have_note(
-            callables=len(one.tools), revealed=len(bench.revealed(query, limit=100))
+            callables=len(answer.tools), revealed=len(bench.revealed(query, limit=100))
         )
     }
 
@@ -46,14 +46,14 @@ def test_no_note_stands_where_none_is_owed(bench: Bench) -> None:
 @requirement("FR-009.silent")
 @on(SHUT)
 def test_a_query_that_matches_nothing_brings_no_note(bench: Bench) -> None:
-    """Locked tools that the query does not match are not told of."""
+    """A query that matches no locked tool gets no note."""
     bench.require(bench.note_alive, "no note was seen")
 
     answers = {query: bench.asked(query) for query in NOWHERE}
     undue = {
-        query: one.note
-        for query, one in answers.items()
-        if one.note and not bench.revealed(query, limit=100)
+        query: answer.note
+        for query, answer in answers.items()
+        if answer.note and not bench.revealed(query, limit=100)
     }
 
     assert undue == {}
@@ -62,7 +62,7 @@ def test_a_query_that_matches_nothing_brings_no_note(bench: Bench) -> None:
 @requirement("FR-009.silent")
 @on(FORGE)
 def test_there_is_no_note_as_long_as_a_match_is_callable(bench: Bench) -> None:
-    """One match callable and one locked, there is no note; both locked, there is one."""
+    """With one match callable and one locked there is no note; with both locked there is one."""
     beside = bench.discover("kelmund")
     bench.require(beside.tools, "the callable match was not found")
 
@@ -77,10 +77,10 @@ def test_there_is_no_note_as_long_as_a_match_is_callable(bench: Bench) -> None:
 @requirement("FR-009.silent~under-flag")
 @on(ALONE)
 def test_no_note_stands_beside_the_locked_entries(bench: Bench) -> None:
-    """An answer that lists the locked tools does not tell of them once more."""
+    """An answer that lists the locked tools has no note as well."""
     bench.require(bench.note_alive, "no note was seen")
 
     answers = {q: bench.discover(q, include_disabled=True) for q in queries_of(ALONE)}
-    noted = {q: one.note for q, one in answers.items() if one.disabled and one.note}
+    noted = {q: answer.note for q, answer in answers.items() if answer.disabled and answer.note}
 
     assert noted == {}

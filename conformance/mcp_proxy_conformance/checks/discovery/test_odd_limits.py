@@ -1,4 +1,4 @@
-"""Limits that are no whole number above zero: FR-006, SC-004."""
+"""Limits that are not whole numbers above zero: FR-006, SC-004."""
 
 from __future__ import annotations
 
@@ -31,13 +31,15 @@ def test_an_odd_limit_neither_lifts_the_cap_nor_stops_the_target(bench: Bench) -
     bench.require(len(bench.armed.shown["gremtol"]) >= 11, "fewer than 11 matched while callable")
     bench.require(bench.flag_alive, "the feature was not seen")
 
-    told = {repr(limit): (_locked(bench, limit), _works(bench)) for limit in ODD}
+    observed = {repr(limit): (_locked(bench, limit), _works(bench)) for limit in ODD}
 
-    assert told == {limit: (min(count, cap(None)), True) for limit, (count, _) in told.items()}
+    assert observed == {
+        limit: (min(count, cap(None)), True) for limit, (count, _) in observed.items()
+    }
 
 
 def _locked(bench: Bench, limit: object) -> int:
-    """How many locked tools come back; an answer that cannot be read, or none, lists none."""
+    """The number of locked tools listed; 0 where the answer is missing or cannot be read."""
     try:
         return len(bench.discover("gremtol", include_disabled=True, limit=limit).disabled)
     except (Misshapen, ProtocolFault, Unreachable):

@@ -1,4 +1,4 @@
-"""The opt-in flag itself: accepted, declared, described, and off unless given: FR-001, FR-014."""
+"""The opt-in flag: accepted, declared, described, and off by default: FR-001, FR-014."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ LOCKED = world(
 FREE = ToolKey("forge", "zorvik_list")
 
 
-def _asked(bench: Bench, word: str, flag: object) -> Answer:
+def _answer(bench: Bench, word: str, flag: object) -> Answer:
     return bench.discover(word, include_disabled=flag)
 
 
 def _offered(bench: Bench, keys: Iterable[ToolKey]) -> list[str]:
-    """Those of the tools that a default answer to their own word lists."""
+    """The tools that a default answer to their own word lists."""
     return [str(k) for k in keys if k in bench.discover(bench.tools[k].word).callables()]
 
 
 def envelope(bench: Bench, answer: Answer) -> tuple[str | None, list[str], bool]:
-    """In what an answer came: an error or none, its content items, a list of callable tools."""
+    """An answer's error, the types of its content items, and whether it lists callable tools."""
     items = answer.reply.value()["content"] if answer.reply.error is None else []
     listed = bench.surface.members.tools in answer.body
     return answer.error, [item["type"] for item in items], listed
@@ -51,7 +51,7 @@ def envelope(bench: Bench, answer: Answer) -> tuple[str | None, list[str], bool]
 @requirement("FR-001.accepts")
 @on(MIXED)
 def test_discovery_takes_the_flag_wherever_it_is_offered(bench: Bench) -> None:
-    """With the flag true there is no error, and the answer comes in the envelope of any other."""
+    """With the flag true there is no error, and the answer has the envelope of any other."""
     words = [bench.tools[key].word for key in bench.armed.called if bench.states[key].callable]
     words += [bench.tools[key].word for key in bench.armed.samples()]
     views = {f"at {endpoint}": bench.at(endpoint) for endpoint in offered(bench)}
@@ -61,24 +61,26 @@ def test_discovery_takes_the_flag_wherever_it_is_offered(bench: Bench) -> None:
     bench.require(any(listed for *_, listed in usual.values()), "no query found a callable tool")
     bench.require(not any(error for error, *_ in usual.values()), "discovery itself fails")
 
-    seen = {(p, w): envelope(bench, views[p].discover(w, include_disabled=True)) for p, w in places}
+    observed = {
+        (p, w): envelope(bench, views[p].discover(w, include_disabled=True)) for p, w in places
+    }
 
-    assert seen == usual
+    assert observed == usual
 
 
 @requirement("FR-001.accepts")
 @on(MIXED)
 def test_the_flag_works_wherever_discovery_is_offered(bench: Bench) -> None:
-    """Every endpoint that offers discovery reveals what the target's own one reveals."""
+    """Every endpoint that offers discovery reveals the same tools as the target's own."""
     bench.require(bench.flag_alive, "the feature was not seen")
     places = [(e, bench.tools[k].word) for e in offered(bench) for k in bench.armed.samples()]
 
-    seen = {
+    observed = {
         (e, w): {*bench.discover(w, include_disabled=True, endpoint=e).statuses()}
         for e, w in places
     }
 
-    assert seen == {
+    assert observed == {
         (endpoint, word): {*bench.discover(word, include_disabled=True).statuses()}
         for endpoint, word in places
     }
@@ -94,26 +96,26 @@ def test_no_locked_tool_is_listed_unless_asked_for(bench: Bench, flag: object) -
     bench.require(len(locked) >= 10, "fewer than 10 tools were locked")
 
     queries = {query for k in locked for query in (bench.tools[k].word, k.tool)}
-    asked = [(query, limit) for query in queries for limit in (ABSENT, 1)]
-    answers = {(q, n): bench.asked(q, include_disabled=flag, limit=n) for q, n in asked}
+    requests = [(query, limit) for query in queries for limit in (ABSENT, 1)]
+    answers = {(q, n): bench.asked(q, include_disabled=flag, limit=n) for q, n in requests}
 
-    told = {
+    observed = {
         place: (a.has_disabled, sorted(set(a.callables()) & set(locked)))
         for place, a in answers.items()
     }
-    assert told == dict.fromkeys(asked, (False, []))
+    assert observed == dict.fromkeys(requests, (False, []))
 
 
 @requirement("FR-001.default-off")
 @on(LOCKED, needs=("restart",))
 def test_no_locked_tool_is_offered_after_a_restart(bench: Bench) -> None:
-    """Locks that calls still meet keep their tools out of default answers."""
+    """After a restart, tools whose calls are still refused stay out of default answers."""
     bench.operator.restart()
     bench.require(bench.ready(FREE), "the target did not come back")
     held = [key for key in bench.armed.refused if not bench.call(key).reached]
     bench.require(held, "no lock outlived the restart")
 
-    offered = bench.until(lambda: _offered(bench, held), lambda found: not found)
+    offered = bench.until(lambda: _offered(bench, held), lambda listed: not listed)
 
     assert offered == []
 
@@ -121,19 +123,19 @@ def test_no_locked_tool_is_offered_after_a_restart(bench: Bench) -> None:
 @requirement("FR-001.default-off")
 @on(MIXED)
 def test_no_locked_tool_is_listed_while_others_ask_for_them(bench: Bench) -> None:
-    """Of eight threads those without the flag are told of none."""
+    """With eight threads at once, answers to requests without the flag list no locked tool."""
     words = [bench.tools[key].word for key in bench.armed.samples()]
     bench.require(words and bench.flag_alive, "the feature was not seen")
     forms = [(word, flag) for word in words * 3 for flag in (True, ABSENT, True, False)]
 
-    answers = bench.together([partial(_asked, bench, word, flag) for word, flag in forms])
+    answers = bench.together([partial(_answer, bench, word, flag) for word, flag in forms])
 
-    told = {
+    leaking = {
         word
         for (word, flag), answer in zip(forms, answers, strict=True)
         if flag is not True and answer.disabled
     }
-    assert told == set()
+    assert leaking == set()
 
 
 @requirement("FR-001.by-description")
@@ -149,9 +151,9 @@ def test_a_locked_tool_is_found_by_its_description(bench: Bench) -> None:
     judged = [*places["config"], *places["user"]]
 
     answers = {word: bench.asked(word, include_disabled=True) for _, word in judged}
-    seen = [(str(key), word, answers[word].status(key) != NOWHERE) for key, word in judged]
+    observed = [(str(key), word, answers[word].status(key) != NOWHERE) for key, word in judged]
 
-    assert seen == [(str(key), word, True) for key, word in judged]
+    assert observed == [(str(key), word, True) for key, word in judged]
 
 
 @requirement("FR-001.declared")
@@ -162,12 +164,12 @@ def test_the_published_schema_takes_all_forms_of_the_flag(bench: Bench) -> None:
     usual = {bench.surface.query: "zorvik", bench.surface.limit: 5}
     forms: list[dict[str, Any]] = [{}, {FLAG: True}, {FLAG: False}]
 
-    seen = {
+    observed = {
         place: (refusals(schema, [usual | form for form in forms]), default(schema) is True)
         for place, schema in schemas.items()
     }
 
-    assert seen == {place: ([[], [], []], False) for place in schemas}
+    assert observed == {place: ([[], [], []], False) for place in schemas}
 
 
 @requirement("FR-001.declared~property")
@@ -176,32 +178,34 @@ def test_the_published_schema_names_the_flag(bench: Bench) -> None:
     """The flag is a property of the input schema."""
     tools = offered(bench)
 
-    seen = {
+    observed = {
         place: FLAG in (tool.get("inputSchema") or {}).get("properties", {})
         for place, tool in tools.items()
     }
 
-    assert seen == dict.fromkeys(tools, True)
+    assert observed == dict.fromkeys(tools, True)
 
 
 @requirement("FR-014.described")
 @on(MIXED)
 def test_the_discovery_tool_tells_of_the_flag_itself(bench: Bench) -> None:
-    """Wherever the tool is offered, its own description holds the flag's name."""
+    """Wherever the tool is offered, its own description contains the flag's name."""
     tools = offered_anywhere(bench)
 
-    seen = {place: FLAG in (tool.get("description") or "") for place, tool in tools.items()}
+    observed = {place: FLAG in (tool.get("description") or "") for place, tool in tools.items()}
 
-    assert seen == dict.fromkeys(tools, True)
+    assert observed == dict.fromkeys(tools, True)
 
 
 @requirement("FR-014.described~one-sentence")
 @on(MIXED)
 def test_one_sentence_is_about_the_flag(bench: Bench) -> None:
-    """Of the sentences of the description one holds the flag's name."""
+    """Exactly one sentence of the tool's description contains the flag's name."""
     tools = offered(bench)
 
     sentences = {p: re.split(r"[.!?]\s|\n", t.get("description") or "") for p, t in tools.items()}
-    seen = {place: sum(FLAG in one for one in told) for place, told in sentences.items()}
+    observed = {
+        place: sum(FLAG in sentence for sentence in parts) for place, parts in sentences.items()
+    }
 
-    assert seen == dict.fromkeys(tools, 1)
+    assert observed == dict.fromkeys(tools, 1)

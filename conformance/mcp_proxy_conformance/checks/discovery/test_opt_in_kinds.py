@@ -1,4 +1,4 @@
-"""What the flag reveals, lock kind by lock kind: FR-001."""
+"""Tools that the flag reveals, by kind of lock: FR-001."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ LATE = Step(add=tool("fegadu_seal")[0], server="vault")
 def judged(bench: Bench, keys: Sequence[ToolKey], least: int) -> dict[ToolKey, str]:
     """The tools that their own word found while they were callable, each with that word."""
     words = {key: bench.tools[key].word for key in keys}
-    found = {key: word for key, word in words.items() if bench.relevant(key, word)}
-    bench.require(len(found) >= least, f"fewer than {least} such tools were locked and relevant")
-    return found
+    relevant = {key: word for key, word in words.items() if bench.relevant(key, word)}
+    bench.require(len(relevant) >= least, f"fewer than {least} such tools were locked and relevant")
+    return relevant
 
 
 def revealed(bench: Bench, queries: dict[ToolKey, str]) -> list[ToolKey]:
-    """Those tools that the flag reveals to their query."""
+    """The tools that the flag reveals to their query."""
     entries = {key for query in queries.values() for key in bench.revealed(query, limit=SHOW_LIMIT)}
     named = entries <= bench.tools.keys()
     bench.require(named, "an entry names no tool of this world; see FR-003.name", "other_clause")
@@ -46,9 +46,9 @@ def test_a_tool_on_a_deny_list_is_revealed(bench: Bench) -> None:
     denied = [k for k in bench.locked(config=True) if MIXED.server(k.server).allow is None]
     queries = judged(bench, denied, 4)
 
-    seen = revealed(bench, queries)
+    listed = revealed(bench, queries)
 
-    assert seen == list(queries)
+    assert listed == list(queries)
 
 
 @requirement("FR-001.reveals-config")
@@ -58,9 +58,9 @@ def test_a_tool_missing_from_an_allow_list_is_revealed(bench: Bench) -> None:
     left_out = [k for k in bench.locked(config=True) if MIXED.server(k.server).allow is not None]
     queries = judged(bench, left_out, 1)
 
-    seen = revealed(bench, queries)
+    listed = revealed(bench, queries)
 
-    assert seen == list(queries)
+    assert listed == list(queries)
 
 
 @requirement("FR-001.reveals-user")
@@ -69,9 +69,9 @@ def test_a_tool_that_the_user_disabled_is_revealed(bench: Bench) -> None:
     """The flag lists every tool that the user alone has disabled."""
     queries = judged(bench, bench.locked(user=True), 4)
 
-    seen = revealed(bench, queries)
+    listed = revealed(bench, queries)
 
-    assert seen == list(queries)
+    assert listed == list(queries)
 
 
 @requirement("FR-001.reveals-user")
@@ -83,14 +83,14 @@ def test_a_user_disabled_tool_is_still_revealed_after_a_refresh(bench: Bench) ->
     bench.operator.refresh("forge")
 
     bench.require(bench.refused(DROPPED), "the lock did not outlive the refresh")
-    seen = bench.until(lambda: list(bench.revealed("mobel")), lambda keys: DROPPED in keys)
-    assert seen == [DROPPED]
+    listed = bench.until(lambda: list(bench.revealed("mobel")), lambda keys: DROPPED in keys)
+    assert listed == [DROPPED]
 
 
 @requirement("FR-001.reveals-user")
 @on(FORGE, needs=("restart",))
 def test_a_user_disabled_tool_is_still_revealed_after_a_restart(bench: Bench) -> None:
-    """A lock that calls still meet after a restart is still explained by the flag."""
+    """A user lock that still refuses calls after a restart is still revealed by the flag."""
     bench.require(DROPPED in bench.armed.refused, "the lock had no effect", "no_effect")
 
     bench.operator.restart()
@@ -98,8 +98,8 @@ def test_a_user_disabled_tool_is_still_revealed_after_a_restart(bench: Bench) ->
     bench.require(bench.ready(KEPT), "the target did not come back")
     if bench.call(DROPPED).reached:
         raise NotApplicable("the lock did not outlive the restart")
-    seen = bench.until(lambda: list(bench.revealed("mobel")), lambda keys: DROPPED in keys)
-    assert seen == [DROPPED]
+    listed = bench.until(lambda: list(bench.revealed("mobel")), lambda keys: DROPPED in keys)
+    assert listed == [DROPPED]
 
 
 @requirement("FR-001.reveals-pending")
@@ -109,9 +109,9 @@ def test_a_tool_that_awaits_approval_is_revealed(bench: Bench) -> None:
     waiting = {key: key.tool for key in bench.locked(approval="pending")}
     bench.require(waiting, "no tool was seen to await approval")
 
-    seen = revealed(bench, waiting)
+    listed = revealed(bench, waiting)
 
-    assert seen == list(waiting)
+    assert listed == list(waiting)
 
 
 @requirement("FR-001.reveals-changed")
@@ -121,9 +121,9 @@ def test_a_tool_that_changed_since_its_approval_is_revealed(bench: Bench) -> Non
     changed = {key: key.tool for key in bench.locked(approval="changed")}
     bench.require(changed, "no changed tool was seen to be locked")
 
-    seen = revealed(bench, changed)
+    listed = revealed(bench, changed)
 
-    assert seen == list(changed)
+    assert listed == list(changed)
 
 
 @requirement("FR-001.reveals-quarantined")
@@ -133,66 +133,66 @@ def test_a_tool_of_a_quarantined_server_is_revealed(bench: Bench) -> None:
     withheld = {key: key.tool for key in bench.locked(quarantined=True)}
     bench.require(len(withheld) >= 2, "fewer than 2 tools were locked by a quarantine")
 
-    seen = revealed(bench, withheld)
+    listed = revealed(bench, withheld)
 
-    assert seen == list(withheld)
+    assert listed == list(withheld)
 
 
 @requirement("FR-001.reveals-quarantined~restart")
 @on(TWO, needs=("quarantine", "restart"))
 def test_a_quarantined_tool_is_still_revealed_after_a_restart(bench: Bench) -> None:
-    """What was known of a quarantined server before a restart is known after it."""
+    """Tools of a quarantined server that were known before a restart are revealed after it."""
     bench.operator.lock("quarantine", "vault")
     bench.require(bench.refused(OPENED), "the lock had no effect", "no_effect")
     bench.operator.restart()
 
     bench.require(bench.ready(KEPT), "the target did not come back")
-    seen = bench.until(lambda: list(bench.revealed(OPENED.tool)), lambda keys: OPENED in keys)
+    listed = bench.until(lambda: list(bench.revealed(OPENED.tool)), lambda keys: OPENED in keys)
 
-    assert seen == [OPENED]
+    assert listed == [OPENED]
 
 
 @requirement("FR-001.reveals-quarantined~first-contact")
 @on(TWO, needs=("quarantine", "restart"))
 def test_a_tool_first_met_in_quarantine_is_revealed(bench: Bench) -> None:
-    """A tool that no contact before the quarantine could show is listed by name."""
+    """A tool that its server added after the quarantine is listed by name."""
     bench.operator.lock("quarantine", "vault")
     bench.require(bench.refused(OPENED), "the lock had no effect", "no_effect")
     bench.operator.change_upstream(LATE)
     bench.operator.restart()
 
     bench.require(bench.ready(KEPT), "the target did not come back")
-    seen = bench.until(
+    listed = bench.until(
         lambda: [k.tool for k in bench.revealed("fegadu_seal") if "fegadu" in k.tool], bool
     )
 
-    assert seen != []
+    assert listed != []
 
 
 @requirement("FR-001.server-off")
 @on(MIXED, needs=("server_off",))
 def test_tools_of_a_server_that_is_off_are_absent_or_called_so(bench: Bench) -> None:
-    """They are `server_disabled` or not listed at all, and never among the callable ones."""
+    """Tools of a switched-off server are `server_disabled` or not listed, never callable."""
     bench.require(bench.flag_alive, "the feature was not seen")
     off = bench.locked(server_off=True)
     bench.require(len(off) >= 2, "fewer than 2 tools were locked by switching their server off")
 
-    asked = [(key, query) for key in off for query in (bench.tools[key].word, key.tool)]
-    seen = {
+    requests = [(key, query) for key in off for query in (bench.tools[key].word, key.tool)]
+    observed = {
         (key, status)
-        for key, query in asked
+        for key, query in requests
         for flag in (True, False)
         if (status := bench.asked(query, include_disabled=flag).status(key)) in WORDS
     }
 
     allowed = {(key, status) for key in off for status in (NOWHERE, "server_disabled")}
-    assert sorted(seen - allowed) == []
+    assert sorted(observed - allowed) == []
 
 
 @requirement("FR-001.server-off~listing")
 @on(TWO, needs=("server_off",))
 def test_the_listing_shows_a_server_that_was_switched_off(bench: Bench) -> None:
-    """Its entry is still there, and a member that stood still before says something else."""
+    """The server's entry remains, and one of its otherwise constant members changes."""
     usual, again = (bench.list().server("vault").members for _ in range(2))
     still = {name: value for name, value in usual.items() if again.get(name) == value}
 
@@ -201,7 +201,7 @@ def test_the_listing_shows_a_server_that_was_switched_off(bench: Bench) -> None:
     bench.require(bench.refused(OPENED), "the lock had no effect", "no_effect")
     entry = bench.until(
         lambda: bench.list().servers.get("vault"),
-        lambda one: one is not None and not still.items() <= one.members.items(),
+        lambda entry: entry is not None and not still.items() <= entry.members.items(),
     )
     moved = entry is not None and any(entry.members.get(n) != v for n, v in still.items())
     assert moved

@@ -40,27 +40,27 @@ def test_no_more_locked_tools_come_back_than_the_limit_or_ten(bench: Bench, limi
     bench.require(bench.flag_alive, "the feature was not seen")
 
     words = (*MEMBERS, *CROWD.words)
-    told = {w: len(bench.discover(w, include_disabled=True, limit=limit).disabled) for w in words}
+    counts = {w: len(bench.discover(w, include_disabled=True, limit=limit).disabled) for w in words}
 
     most = cap(None if limit is ABSENT else int(str(limit)))
-    over = {word: count for word, count in told.items() if count > most}
+    over = {word: count for word, count in counts.items() if count > most}
     assert over == {}
 
 
 @requirement("FR-006.cap")
 @on(CROWD)
 def test_the_cap_holds_on_every_endpoint(bench: Bench) -> None:
-    """Wherever the discovery tool is offered, hundreds of locked matches stay within ten."""
+    """At every endpoint with discovery, hundreds of locked matches list at most ten tools."""
     bench.require(len(bench.armed.shown[BULK]) >= 11, "fewer than 11 tools matched while callable")
     bench.require(bench.flag_alive, "the feature was not seen")
     places = [place for place in bench.surface.endpoints if _offered(bench, place)]
 
-    told = {
+    counts = {
         place: len(bench.discover(BULK, include_disabled=True, limit=100, endpoint=place).disabled)
         for place in places
     }
 
-    over = {place: count for place, count in told.items() if count > cap(100)}
+    over = {place: count for place, count in counts.items() if count > cap(100)}
     assert over == {}
 
 
@@ -78,18 +78,18 @@ def test_the_flag_keeps_the_callable_tools_and_their_order(bench: Bench) -> None
 @requirement("FR-006.callables")
 @on(PLAIN)
 def test_the_flag_keeps_the_order_at_every_endpoint_and_for_agents(bench: Bench) -> None:
-    """Some of these requests at the other endpoints, and by an agent of some servers."""
+    """The flag keeps callable tools and their order at other endpoints and for scoped agents."""
     views = {f"at {endpoint}": bench.at(endpoint) for endpoint in elsewhere(bench)}
     views |= {f"as agent {name}": scoped(bench, name) for name in bench.world.agents}
     if not views:
         raise NotApplicable("discovery is offered at one endpoint, and agents are not declared")
-    told = {place: _both_forms(view, REQUESTS[::2]) for place, view in views.items()}
+    forms = {place: _both_forms(view, REQUESTS[::2]) for place, view in views.items()}
 
-    ordered = [a for _, answers in told.values() for a in answers.values() if len(a.tools) > 1]
+    ordered = [a for _, answers in forms.values() for a in answers.values() if len(a.tools) > 1]
     bench.require(ordered, "no answer has an order")
     moved = {
         (place, query): _named(answer)
-        for place, (default, answers) in told.items()
+        for place, (default, answers) in forms.items()
         for query, answer in answers.items()
         if _named(answer) != default[query]
     }
@@ -99,12 +99,12 @@ def test_the_flag_keeps_the_order_at_every_endpoint_and_for_agents(bench: Bench)
 @requirement("FR-006.callables")
 @on(CROWD)
 def test_locked_matches_displace_no_callable_one(bench: Bench) -> None:
-    """However many locked tools match, the flag leaves as many callable ones in the answer."""
-    asked = [(word, limit) for word in _shared(bench) for limit in (1, 2, 3, 5, 15, 100)]
-    default = {(w, n): len(bench.discover(w, limit=n).tools) for w, n in asked}
+    """However many locked tools match, the flag keeps the number of callable ones."""
+    requests = [(word, limit) for word in _shared(bench) for limit in (1, 2, 3, 5, 15, 100)]
+    default = {(w, n): len(bench.discover(w, limit=n).tools) for w, n in requests}
     bench.require(any(default.values()), "no callable tool was listed")
 
-    answers = {(w, n): bench.discover(w, include_disabled=True, limit=n) for w, n in asked}
+    answers = {(w, n): bench.discover(w, include_disabled=True, limit=n) for w, n in requests}
 
     bench.require(any(a.tools and a.disabled for a in answers.values()), "no answer held both")
     assert {place: len(answer.tools) for place, answer in answers.items()} == default
@@ -113,7 +113,7 @@ def test_locked_matches_displace_no_callable_one(bench: Bench) -> None:
 @requirement("FR-006.callables")
 @on(PLAIN)
 def test_callables_stay_in_place_when_both_forms_are_asked_at_once(bench: Bench) -> None:
-    """Eight threads with and without the flag are told the same callable tools in one order.
+    """Eight threads with and without the flag get the same callable tools in one order.
 
     The limit is their number, so that none can make room without being missed.
     """
@@ -125,22 +125,22 @@ def test_callables_stay_in_place_when_both_forms_are_asked_at_once(bench: Bench)
     refused = bench.discover(query, include_disabled=False, limit=room).error
     bench.require(refused is None, f"the flag false is answered with an error: {refused}")
     forms = (True, ABSENT, False, True) * 6
-    told = bench.together([partial(_callables, bench, query, flag, room) for flag in forms])
+    observed = bench.together([partial(_callables, bench, query, flag, room) for flag in forms])
 
-    assert list(told) == [alone] * len(forms)
+    assert list(observed) == [alone] * len(forms)
 
 
 @requirement("FR-006.callables~bytes")
 @on(PLAIN)
 def test_the_flag_keeps_every_byte_of_the_callable_part(bench: Bench) -> None:
     """The member of the callable tools is the same string with and without the flag."""
-    asked = REQUESTS[::3]
-    default = {query: _part(bench, bench.discover(query)) for query in asked}
-    again = {query: _part(bench, bench.discover(query)) for query in asked}
+    queries = REQUESTS[::3]
+    default = {query: _part(bench, bench.discover(query)) for query in queries}
+    again = {query: _part(bench, bench.discover(query)) for query in queries}
     bench.require(default == again, "the target does not agree with itself", "disagrees")
     bench.require(bench.flag_alive, "the feature was not seen")
 
-    flagged = {q: _part(bench, bench.discover(q, include_disabled=True)) for q in asked}
+    flagged = {q: _part(bench, bench.discover(q, include_disabled=True)) for q in queries}
 
     assert flagged == default
 
@@ -153,10 +153,12 @@ def test_as_many_locked_matches_are_listed_as_the_cap_allows(bench: Bench, limit
     proven = {word: _locked_shown(bench, word) for word in MEMBERS}
     bench.require(all(proven.values()), "a word's locked tools were not shown while callable")
 
-    told = {w: len(bench.discover(w, include_disabled=True, limit=limit).disabled) for w in proven}
+    counts = {
+        w: len(bench.discover(w, include_disabled=True, limit=limit).disabled) for w in proven
+    }
 
     want = {word: min(limit, 10, count) for word, count in proven.items()}
-    short = {word: f"{told[word]} of {want[word]}" for word in want if told[word] < want[word]}
+    short = {word: f"{counts[word]} of {want[word]}" for word in want if counts[word] < want[word]}
     assert short == {}
 
 
@@ -187,10 +189,10 @@ def test_locked_hits_take_no_place_of_a_callable_one_in_default_answers(
     unshown = {k for word in shared for k in callables[word]} - set(alone)
     bench.require(not unshown, f"not listed by their own word: {sorted(map(str, unshown))}")
 
-    told = {word: len(bench.discover(word, limit=limit).tools) for word in shared}
+    counts = {word: len(bench.discover(word, limit=limit).tools) for word in shared}
 
     want = {word: min(limit, count) for word, count in shared.items()}
-    short = {word: f"{told[word]} of {want[word]}" for word in want if told[word] < want[word]}
+    short = {word: f"{counts[word]} of {want[word]}" for word in want if counts[word] < want[word]}
     assert short == {}
 
 
@@ -208,7 +210,7 @@ def test_an_answer_over_hundreds_of_locked_tools_is_no_longer_than_over_ten(benc
 
 
 def _both_forms(bench: Bench, queries: Sequence[str]) -> tuple[dict[str, Named], dict[str, Answer]]:
-    """The callable tools of default answers, and the flagged answers; once more if they differ."""
+    """The callable tools of default answers, and the flagged answers; differences are rechecked."""
     default = {query: _callables(bench, query, ABSENT) for query in queries}
     answers = {query: bench.discover(query, include_disabled=True) for query in queries}
     if any(_named(answer) != default[query] for query, answer in answers.items()):
@@ -220,7 +222,7 @@ def _both_forms(bench: Bench, queries: Sequence[str]) -> tuple[dict[str, Named],
 def _offered(bench: Bench, endpoint: str) -> bool:
     """Whether the discovery tool is among the tools of that endpoint."""
     listed = bench.started.client(bench.agent, endpoint).tools()
-    return any(one["name"] == bench.surface.discovery_tool for one in listed)
+    return any(tool["name"] == bench.surface.discovery_tool for tool in listed)
 
 
 def _callables(bench: Bench, query: str, flag: object, limit: object = ABSENT) -> Named:
@@ -228,7 +230,7 @@ def _callables(bench: Bench, query: str, flag: object, limit: object = ABSENT) -
 
 
 def _named(answer: Answer) -> Named:
-    """The callable tools in the order told, each with the name by which it is called."""
+    """The callable tools in their order, each with the name by which it is called."""
     return tuple((entry.key, entry.name) for entry in answer.tools)
 
 
@@ -243,9 +245,9 @@ def _shared(bench: Bench) -> tuple[str, ...]:
 
 
 def _locked_shown(bench: Bench, word: str) -> int:
-    """How many of the tools listed for a word while callable are locked now."""
-    found = [bench.states.get(key) for key in bench.armed.shown[word]]  # the target's own, too
-    return sum(state is not None and not state.callable for state in found)
+    """The number of tools listed for a word while callable that are locked now."""
+    states = [bench.states.get(key) for key in bench.armed.shown[word]]  # the target's own, too
+    return sum(state is not None and not state.callable for state in states)
 
 
 def _span(answer: Answer, name: str) -> Span:

@@ -1,4 +1,4 @@
-"""A config lock is never told as if a user could lift it: SC-003."""
+"""Texts for config locks, which no user can lift: SC-003."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ POLICY = "disabled_by_config"
 USERS = ("disabled_by_user", "pending_approval")
 LEAN = ("name", "server", "description", "status")
 
-Told = tuple[str, str]
+ToolText = tuple[str, str]
 """The tool, and a text with its names masked."""
 
 
 @requirement("SC-003.discovery")
 @on(MIXED)
 def test_the_remedy_of_a_config_lock_is_no_act_of_the_user(bench: Bench) -> None:
-    """Neither map nor entry tells the user's remedy for a lock of the operator."""
+    """Neither map nor entry gives the user's remedy for a lock of the operator."""
     wrong = _wrong_remedies(bench)
 
     assert wrong == {}
@@ -44,7 +44,7 @@ def test_the_remedy_of_a_config_lock_is_no_act_of_the_user(bench: Bench) -> None
 @requirement("SC-003.discovery")
 @on(COMBOS)
 def test_further_locks_do_not_turn_policy_into_an_act_of_the_user(bench: Bench) -> None:
-    """With user locks and approvals beside it, the remedy still is that of policy."""
+    """With user locks and approvals beside it, the remedy is still that of policy."""
     wrong = _wrong_remedies(bench)
 
     assert wrong == {}
@@ -62,7 +62,7 @@ def test_no_config_denied_tool_is_counted_under_a_users_reason(bench: Bench) -> 
 @requirement("SC-003.listing")
 @on(COMBOS)
 def test_further_locks_do_not_move_a_config_denied_tool_to_a_users_reason(bench: Bench) -> None:
-    """Nor when user locks and approvals lie on the same tools."""
+    """With further locks, user and pending counts hold only tools with such a reason first."""
     surplus = _surpluses(bench)
 
     assert surplus == {name: {} for name in surplus}
@@ -76,15 +76,15 @@ def test_the_entry_of_a_config_locked_server_tells_no_act_of_the_user(bench: Ben
     denied = [name for name in _reachable(bench) if _only_config(bench, name) and name in servers]
     bench.require(denied and users, "no such server, or no remedy of the user was seen")
 
-    told = {name: _acts_told(bench, servers[name].members, users) for name in denied}
+    acts = {name: _acts_in(bench, servers[name].members, users) for name in denied}
 
-    assert told == {name: {} for name in told}
+    assert acts == {name: {} for name in acts}
 
 
 @requirement("SC-003.rejection")
 @on(MIXED)
 def test_the_rejection_of_a_config_denied_tool_tells_no_act_of_the_user(bench: Bench) -> None:
-    """The text is not that of a user's lock, and does not read like one."""
+    """The rejection is not the text of a user's lock and does not read like one."""
     wrong = _wrong_rejections(bench)
 
     assert wrong == {}
@@ -93,7 +93,7 @@ def test_the_rejection_of_a_config_denied_tool_tells_no_act_of_the_user(bench: B
 @requirement("SC-003.rejection")
 @on(COMBOS)
 def test_further_locks_do_not_make_the_rejection_tell_an_act_of_the_user(bench: Bench) -> None:
-    """With user locks and approvals on the tool, config is still what its rejection tells of."""
+    """With user locks and approvals on the tool, its rejection still states the config lock."""
     wrong = _wrong_rejections(bench)
 
     assert wrong == {}
@@ -102,45 +102,47 @@ def test_further_locks_do_not_make_the_rejection_tell_an_act_of_the_user(bench: 
 @requirement("SC-003.rejection~quarantined")
 @on(COMBOS, needs=("quarantine",))
 def test_the_rejection_on_a_quarantined_server_tells_no_act_on_the_tool(bench: Bench) -> None:
-    """A config-denied tool of a quarantined server is not told to be enabled or approved."""
+    """The rejection of a config-denied, quarantined tool does not say to enable or approve it."""
     states = bench.states
     denied = [k for k in _denied(bench) if states[k].quarantined and not states[k].server_off]
     bench.require(denied, "no config-denied tool of a quarantined server was refused")
 
-    told = _rejections(bench, denied)
-    wrong = _wrong(bench, told, {text for _, text in _rejections(bench, _users(bench))})
+    texts = _rejections(bench, denied)
+    wrong = _wrong(bench, texts, {text for _, text in _rejections(bench, _users(bench))})
 
     assert wrong == {}
 
 
-def _acts_told(bench: Bench, members: Mapping[str, Any], users: set[str]) -> dict[str, str]:
+def _acts_in(bench: Bench, members: Mapping[str, Any], users: set[str]) -> dict[str, str]:
     """The strings of a server's entry that hold a user's remedy or read like one, and why."""
     own = dict.fromkeys(repeated(users, members), "the target's own text for a user's lock")
     read = {text: _why(bench, text, users) for text in strings(members)}
     return own | {text: why for text, why in read.items() if why}
 
 
-def _wrong_remedies(bench: Bench) -> dict[Told, str]:
-    """Which texts of answers give a config lock the user's remedy; unread ones are inconclusive."""
-    told = _told_in_discovery(bench)
-    bench.require(told, "no text was told for a config lock")
-    wrong = _wrong(bench, told | _extras(bench), _users_texts(bench) - _for_both(bench))
-    return _all_read(bench, told, wrong)
+def _wrong_remedies(bench: Bench) -> dict[ToolText, str]:
+    """The texts of answers that give a config lock the user's remedy; inconclusive if unread."""
+    texts = _texts_in_discovery(bench)
+    bench.require(texts, "no text was told for a config lock")
+    wrong = _wrong(bench, texts | _extras(bench), _users_texts(bench) - _for_both(bench))
+    return _all_read(bench, texts, wrong)
 
 
-def _wrong_rejections(bench: Bench) -> dict[Told, str]:
-    """Which rejections give a config lock the user's remedy; unread ones are inconclusive."""
+def _wrong_rejections(bench: Bench) -> dict[ToolText, str]:
+    """The rejections that give a config lock the user's remedy; inconclusive if unread."""
     denied = [key for key in _denied(bench) if key.server in _reachable(bench)]
     bench.require(denied, "no config-denied tool was refused")
     theirs = _users_texts(bench) | {text for _, text in _rejections(bench, _users(bench))}
-    told = _rejections(bench, denied)
-    wrong = _wrong(bench, told, theirs)
-    return _all_read(bench, told, wrong)
+    texts = _rejections(bench, denied)
+    wrong = _wrong(bench, texts, theirs)
+    return _all_read(bench, texts, wrong)
 
 
-def _all_read(bench: Bench, told: set[Told], wrong: dict[Told, str]) -> dict[Told, str]:
+def _all_read(
+    bench: Bench, texts: set[ToolText], wrong: dict[ToolText, str]
+) -> dict[ToolText, str]:
     if not wrong:
-        expect_read(_outcomes(bench, told))
+        expect_read(_outcomes(bench, texts))
     return wrong
 
 
@@ -158,8 +160,10 @@ def _denied(bench: Bench) -> list[ToolKey]:
 
 def _reachable(bench: Bench) -> list[str]:
     """The servers that are neither off nor quarantined."""
-    shut = {key.server for key, one in bench.states.items() if one.server_off or one.quarantined}
-    return [one.name for one in bench.world.servers if one.name not in shut]
+    shut = {
+        key.server for key, state in bench.states.items() if state.server_off or state.quarantined
+    }
+    return [server.name for server in bench.world.servers if server.name not in shut]
 
 
 def _only_config(bench: Bench, server: str) -> bool:
@@ -180,26 +184,26 @@ def _users_texts(bench: Bench) -> set[str]:
 
 
 def _for_both(bench: Bench) -> set[str]:
-    """The target's texts that it tells for config and for user locks alike, see FR-005.text."""
+    """The target's texts shared by config and user locks, see FR-005.text."""
     texts = own_texts(bench, [*bench.locked(config=True), *bench.locked(user=True)])
     return texts.get(POLICY, set()) & texts.get("disabled_by_user", set())
 
 
-def _told_in_discovery(bench: Bench) -> set[Told]:
+def _texts_in_discovery(bench: Bench) -> set[ToolText]:
     """The map's texts for each tool with a config lock, where that comes before a user's reason."""
-    told = set()
+    texts = set()
     for key, answer in every_answer(bench, _policy_first(bench)):
         if (status := answer.status(key)) in (POLICY, *USERS):
             remedy = (answer.remediation or {}).get(status)
-            told |= {(str(key), masked(bench, text, key)) for text in strings(remedy)}
-    return told
+            texts |= {(str(key), masked(bench, text, key)) for text in strings(remedy)}
+    return texts
 
 
-def _extras(bench: Bench) -> set[Told]:
+def _extras(bench: Bench) -> set[ToolText]:
     """The strings in members of these tools' entries that no entry needs."""
     entries = every_entry(bench, _policy_first(bench))
     extras = [(k, [v for m, v in e.members.items() if m not in LEAN]) for k, e in entries]
-    return {(str(k), masked(bench, text, k)) for k, one in extras for text in strings(one)}
+    return {(str(k), masked(bench, text, k)) for k, values in extras for text in strings(values)}
 
 
 def _policy_first(bench: Bench) -> list[ToolKey]:
@@ -207,13 +211,13 @@ def _policy_first(bench: Bench) -> list[ToolKey]:
     return [key for key in _denied(bench) if not bench.states[key].server_off]
 
 
-def _rejections(bench: Bench, keys: Iterable[ToolKey]) -> set[Told]:
+def _rejections(bench: Bench, keys: Iterable[ToolKey]) -> set[ToolText]:
     return {(str(key), masked(bench, bench.refusal(key), key)) for key in keys}
 
 
-def _wrong(bench: Bench, told: Iterable[Told], users: set[str]) -> dict[Told, str]:
-    """Which texts told of a config lock are a user's, and why."""
-    return {(name, text): why for name, text in told if (why := _why(bench, text, users))}
+def _wrong(bench: Bench, texts: Iterable[ToolText], users: set[str]) -> dict[ToolText, str]:
+    """The texts for a config lock that are a user's, and why."""
+    return {(name, text): why for name, text in texts if (why := _why(bench, text, users))}
 
 
 def _why(bench: Bench, text: str, users: set[str]) -> str:
@@ -224,23 +228,23 @@ def _why(bench: Bench, text: str, users: set[str]) -> str:
 
 
 def _has_sentence(text: str, own: str) -> bool:
-    """Whether the text is the other one, or has it as sentences of its own."""
+    """Whether the text equals `own`, or contains it as whole sentences."""
     inside = rf"(?:^|[.!?]\s+|\n){re.escape(own)}(?=$|\s)"
     whole = own.rstrip().endswith((".", "!", "?")) and re.search(inside, text) is not None
     return text == own or whole
 
 
-def _outcomes(bench: Bench, told: Iterable[Told]) -> dict[str, Judgement]:
-    """How each text reads for a config lock (layer 4 of the clause table)."""
-    pins, texts = bench.started.target.pins, sorted({text for _, text in told})
+def _outcomes(bench: Bench, pairs: Iterable[ToolText]) -> dict[str, Judgement]:
+    """The judgement of each text as one for a config lock (layer 4 of the clause table)."""
+    pins, texts = bench.started.target.pins, sorted({text for _, text in pairs})
     return {text: judge(text, POLICY, pins=pins) for text in texts}
 
 
 def _surplus(bench: Bench, entry: ServerEntry) -> dict[str, int]:
-    """By user's reason, how many tools more are counted than may have that reason."""
+    """By user's reason, the number of tools counted beyond those that may have it."""
     states = [state for key, state in bench.states.items() if key.server == entry.name]
     counts = entry.counts if isinstance(entry.counts, dict) else {}
     most = {word: sum(word in counted_as(state) for state in states) for word in USERS}
-    told = {word: counts.get(word) for word in USERS}
-    surplus = {word: n - most[word] for word, n in told.items() if isinstance(n, int)}
+    counted = {word: counts.get(word) for word in USERS}
+    surplus = {word: n - most[word] for word, n in counted.items() if isinstance(n, int)}
     return {word: number for word, number in surplus.items() if number > 0}

@@ -1,4 +1,4 @@
-"""What a refused call says: FR-008."""
+"""Texts of refused calls: FR-008."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def test_a_config_denied_call_is_refused_as_operator_policy(bench: Bench) -> Non
     unknown = own_words(bench, ToolKey(denied[0].server, "no_such_tool"))
     bench.require(own_words(bench, denied[0]) != unknown, "an unknown tool is told the same")
 
-    told = read_as_policy(bench, denied)
+    readings = read_as_policy(bench, denied)
 
-    assert told == dict.fromkeys(told, "conveys")
+    assert readings == dict.fromkeys(readings, "conveys")
 
 
 @requirement("FR-008.config")
@@ -41,15 +41,15 @@ def test_config_comes_first_in_what_a_refused_call_says(bench: Bench) -> None:
     denied = [key for key in _config_denied(bench) if not bench.states[key].quarantined]
     bench.require(len(denied) > 1, "no config lock beside others was proven")
 
-    told = read_as_policy(bench, denied)
+    readings = read_as_policy(bench, denied)
 
-    assert told == dict.fromkeys(told, "conveys")
+    assert readings == dict.fromkeys(readings, "conveys")
 
 
 @requirement("FR-008.config")
 @on(MIXED)
 def test_every_way_of_calling_is_refused_as_operator_policy(bench: Bench) -> None:
-    """Each call surface that reaches a callable tool tells the policy of a denied one beside it."""
+    """Each call surface that reaches a callable tool refuses a denied one as operator policy."""
     denied = bench.locked(config=True)[:1]
     bench.require(denied, "no config lock was proven")
     beside = next(k for k in sorted(bench.armed.called) if _free_beside(bench, k, denied[0]))
@@ -57,9 +57,9 @@ def test_every_way_of_calling_is_refused_as_operator_policy(bench: Bench) -> Non
     proven = [way for way in ways if bench.call(beside, surface=way).reached]
     bench.require(proven, "no call surface reaches a callable tool")
 
-    told = {way: read_as_policy(bench, denied, surface=way) for way in proven}
+    readings = {way: read_as_policy(bench, denied, surface=way) for way in proven}
 
-    assert told == {way: dict.fromkeys(texts, "conveys") for way, texts in told.items()}
+    assert readings == {way: dict.fromkeys(texts, "conveys") for way, texts in readings.items()}
 
 
 @requirement("FR-008.config~quarantined")
@@ -69,9 +69,9 @@ def test_policy_is_told_on_a_quarantined_server_too(bench: Bench) -> None:
     denied = [key for key in _config_denied(bench) if bench.states[key].quarantined]
     bench.require(denied, "no config lock on a quarantined server was proven")
 
-    told = read_as_policy(bench, denied)
+    readings = read_as_policy(bench, denied)
 
-    assert told == dict.fromkeys(told, "conveys")
+    assert readings == dict.fromkeys(readings, "conveys")
 
 
 @requirement("FR-008.distinct")
@@ -82,64 +82,64 @@ def test_no_other_refusal_says_the_same_as_that_of_a_config_lock(bench: Bench) -
     bench.require(config, "no config lock was proven")
     bench.require(bench.locked(user=True), "no user lock was proven")
 
-    told: dict[tuple[str, str], str] = {}
+    same: dict[tuple[str, str], str] = {}
     for place, (view, way) in _callers(bench, config[0]).items():
         policy = {own_words(view, key, surface=way) for key in config}
         words = {key: own_words(view, key, surface=way) for key in _not_by_config(bench)}
-        told |= {(place, str(key)): said for key, said in words.items() if said in policy}
+        same |= {(place, str(key)): text for key, text in words.items() if text in policy}
 
-    assert told == {}
+    assert same == {}
 
 
 @requirement("FR-008.distinct~no-policy")
 @on(MIXED)
 def test_no_other_refusal_claims_operator_policy(bench: Bench) -> None:
-    """The refusal of a tool that config does not deny puts it down to no policy."""
+    """Refusals of tools that config does not deny claim no operator policy."""
     bench.require(_not_by_config(bench), "no lock other than by config was proven")
 
-    told = {str(key): rejection(bench, key).text for key in _not_by_config(bench)}
+    texts = {str(key): rejection(bench, key).text for key in _not_by_config(bench)}
 
-    claims = {name: text for name, text in told.items() if claims_operator_policy(text)}
+    claims = {name: text for name, text in texts.items() if claims_operator_policy(text)}
     assert claims == {}
 
 
 @requirement("FR-008.distinct~wording")
 @on(MIXED)
 def test_every_other_refusal_says_what_lifts_it(bench: Bench) -> None:
-    """User-locked tools are to be enabled, pending ones approved, quarantined ones reviewed."""
+    """Refusals say to enable user-locked, approve pending and review quarantined tools."""
     classes = {key: status_of_lock(bench.states[key]) for key in _not_by_config(bench)}
     bench.require(classes, "no lock other than by config was proven")
 
-    told = {f"{key} ({word})": read_as(bench, key, word) for key, word in classes.items()}
+    readings = {f"{key} ({word})": read_as(bench, key, word) for key, word in classes.items()}
 
-    assert told == dict.fromkeys(told, "conveys")
+    assert readings == dict.fromkeys(readings, "conveys")
 
 
 @requirement("FR-008.pointer")
 @on(MIXED)
 def test_refusals_of_config_and_user_locks_point_to_discovery(bench: Bench) -> None:
-    """They name the flag or the discovery tool."""
+    """Refusals of config and user locks name the flag or the discovery tool."""
     pure = [bench.locked(config=True), bench.locked(user=True)]
     bench.require(all(pure), "config and user locks were not both proven")
     keys = [*pure[0], *pure[1], *bench.locked(config=True, user=True)]
 
-    told = {str(key): rejection(bench, key).text for key in keys}
+    texts = {str(key): rejection(bench, key).text for key in keys}
 
-    assert {name: text for name, text in told.items() if not _points(bench, text)} == {}
+    assert {name: text for name, text in texts.items() if not _points(bench, text)} == {}
 
 
 @requirement("FR-008.pointer~others")
 @on(MIXED)
 def test_refusals_of_other_locks_point_to_discovery(bench: Bench) -> None:
-    """Pending, changed, quarantined and switched-off tools are refused with a pointer too."""
+    """Refusals of pending, changed, quarantined and switched-off tools point to discovery."""
     bench.needs_one_of("approval", "quarantine", "server_off")
     user = bench.locked(user=True)
     keys = [k for k in _not_by_config(bench) if k not in user] + list(bench.locked(server_off=True))
     bench.require(keys, "no such lock was proven")
 
-    told = {str(key): rejection(bench, key).text for key in keys}
+    texts = {str(key): rejection(bench, key).text for key in keys}
 
-    assert {name: text for name, text in told.items() if not _points(bench, text)} == {}
+    assert {name: text for name, text in texts.items() if not _points(bench, text)} == {}
 
 
 @requirement("FR-008.is-error")
@@ -155,24 +155,26 @@ def test_a_refusal_is_flagged_as_an_error(bench: Bench) -> None:
 
 
 def _config_denied(bench: Bench) -> list[ToolKey]:
-    """The config-denied tools of servers that are on, whatever else lies on them."""
+    """The config-denied tools of servers that are on, whatever else locks them."""
     states = {key: bench.states[key] for key in bench.armed.refused}
     return [key for key, state in states.items() if state.config and not state.server_off]
 
 
 def _not_by_config(bench: Bench) -> list[ToolKey]:
-    """The tools that one other lock alone keeps back, on servers that are on."""
+    """The tools refused by one other lock alone, on servers that are on."""
     approvals = [*bench.locked(approval="pending"), *bench.locked(approval="changed")]
     return [*bench.locked(user=True), *approvals, *bench.locked(quarantined=True)]
 
 
 def _callers(bench: Bench, denied: ToolKey) -> dict[str, tuple[Bench, int]]:
-    """Who calls by which surface: the administrator by the first, by one more, and an agent."""
+    """Callers and surfaces: the administrator by the first, by one more, and an agent."""
     free = [k for k in sorted(bench.armed.called) if _free_beside(bench, k, denied)]
     ways = range(len(bench.surface.calls) - 1, 0, -1)
     proven = [way for way in ways if free and bench.call(free[0], surface=way).reached]
-    found = {"first": (bench, 0)} | {f"call surface {way + 1}": (bench, way) for way in proven[:1]}
-    return found | {f"agent {view.agent}": (view, 0) for view in everywhere(bench)[:1]}
+    callers = {"first": (bench, 0)} | {
+        f"call surface {way + 1}": (bench, way) for way in proven[:1]
+    }
+    return callers | {f"agent {view.agent}": (view, 0) for view in everywhere(bench)[:1]}
 
 
 def _free_beside(bench: Bench, key: ToolKey, other: ToolKey) -> bool:

@@ -1,4 +1,4 @@
-"""The one map that says what to do about each status: FR-005."""
+"""The remediation map, one text per status: FR-005."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BOTH = {CONFIG, "disabled_by_user"}
 @requirement("FR-005.keys")
 @on(MIXED)
 def test_the_map_has_a_key_for_each_status_of_the_answer(bench: Bench) -> None:
-    """Whatever is asked, keys and statuses are the same; without entries the map is empty."""
+    """For every query the map's keys are the statuses shown; without entries it is empty."""
     bench.require(bench.flag_alive, "the feature was not seen")
 
     answers = _sweep(bench)
@@ -38,7 +38,7 @@ def test_the_map_has_a_key_for_each_status_of_the_answer(bench: Bench) -> None:
 @on(CROWD)
 @pytest.mark.parametrize("limit", [1, 2, 5, ABSENT])
 def test_a_status_cut_off_by_the_cap_has_no_key(bench: Bench, limit: object) -> None:
-    """Where many tools of two kinds match, only the statuses of the entries shown are keys."""
+    """Among many tools of two kinds, only the statuses of the entries shown are keys."""
     word = _word_of_both(bench)
     bench.require(word, "no word listed tools of both kinds while they were callable")
 
@@ -65,7 +65,7 @@ def test_without_locked_entries_there_is_no_map(bench: Bench) -> None:
 @requirement("FR-005.once")
 @on(MIXED)
 def test_no_locked_entry_repeats_a_remediation_text(bench: Bench) -> None:
-    """The texts of the map stand in none of the entries beside it."""
+    """No text of the map occurs in an entry of the same answer."""
     answers = [answer for answer in _sweep(bench) if answer.disabled]
     bench.require(any(answer.remediation for answer in answers), "no remediation was told")
 
@@ -77,7 +77,7 @@ def test_no_locked_entry_repeats_a_remediation_text(bench: Bench) -> None:
 @requirement("FR-005.once~elsewhere")
 @on(MIXED)
 def test_no_remediation_text_stands_beside_the_map(bench: Bench) -> None:
-    """The texts of the map stand nowhere else in the answer."""
+    """No text of the map occurs elsewhere in the answer."""
     answers = [answer for answer in _sweep(bench) if answer.remediation]
     bench.require(answers, "no remediation was told")
 
@@ -90,10 +90,10 @@ def test_no_remediation_text_stands_beside_the_map(bench: Bench) -> None:
 @on(MIXED)
 def test_every_remediation_is_a_text_that_says_something(bench: Bench) -> None:
     """Each value of the map is a string that is not blank."""
-    told = {s: t for answer in _sweep(bench) for s, t in (answer.remediation or {}).items()}
-    bench.require(told, "no remediation was told")
+    texts = {s: t for answer in _sweep(bench) for s, t in (answer.remediation or {}).items()}
+    bench.require(texts, "no remediation was told")
 
-    blank = {s: t for s, t in told.items() if not (isinstance(t, str) and t.strip())}
+    blank = {s: t for s, t in texts.items() if not (isinstance(t, str) and t.strip())}
 
     assert blank == {}
 
@@ -101,7 +101,7 @@ def test_every_remediation_is_a_text_that_says_something(bench: Bench) -> None:
 @requirement("FR-005.text")
 @on(MIXED)
 def test_the_texts_for_config_and_user_locks_differ(bench: Bench) -> None:
-    """What is said of an operator's lock is not said of a user's."""
+    """No text is shared by config and user locks."""
     texts = own_texts(bench, bench.armed.refused)
     bench.require(set(texts) >= BOTH, f"texts were told for {sorted(texts)} only")
 
@@ -126,24 +126,24 @@ def test_the_texts_of_any_two_statuses_differ(bench: Bench) -> None:
 @on(MIXED)
 def test_no_text_orders_the_act_that_lifts_another_kind_of_lock(bench: Bench) -> None:
     """Read with the strict core of words, no text names the remedy of another status."""
-    told = _judged(bench, bench.armed.refused)
-    bench.require(CONFIG in {status for status, _ in told}, "no config text was told")
+    outcomes = _judged(bench, bench.armed.refused)
+    bench.require(CONFIG in {status for status, _ in outcomes}, "no config text was told")
 
-    wrong = [text for text, outcome in told.items() if outcome == "convicted"]
+    wrong = [text for text, outcome in outcomes.items() if outcome == "convicted"]
 
     assert wrong == []
-    expect_read({text: outcome for (status, text), outcome in told.items() if status == CONFIG})
+    expect_read({text: outcome for (status, text), outcome in outcomes.items() if status == CONFIG})
 
 
 @requirement("FR-005.class~conveys")
 @on(MIXED)
 def test_every_text_names_the_act_that_lifts_its_lock(bench: Bench) -> None:
     """Read with the wider lists of words, or as pinned, each text conveys its own remedy."""
-    told = _judged(bench, bench.armed.refused)
-    unread = [text for text, outcome in told.items() if outcome == "unrecognised"]
-    bench.require(told and not unread, f"unrecognised, pin it: {unread}")
+    outcomes = _judged(bench, bench.armed.refused)
+    unread = [text for text, outcome in outcomes.items() if outcome == "unrecognised"]
+    bench.require(outcomes and not unread, f"unrecognised, pin it: {unread}")
 
-    assert told == dict.fromkeys(told, "conveys")
+    assert outcomes == dict.fromkeys(outcomes, "conveys")
 
 
 def _sweep(bench: Bench) -> list[Answer]:
@@ -173,8 +173,8 @@ def _repeats_beside(bench: Bench, answer: Answer) -> tuple[str, ...]:
 
 
 def _judged(bench: Bench, keys: Iterable[ToolKey]) -> dict[tuple[str, str], Judgement]:
-    """Each (status, text) told for these tools, and what it was taken to say."""
+    """Each (status, text) returned for these tools, and its judgement."""
     pins = bench.started.target.pins
     texts = own_texts(bench, keys)
-    pairs = [(status, text) for status, told in texts.items() for text in sorted(told)]
+    pairs = [(status, text) for status, own in texts.items() for text in sorted(own)]
     return {(status, text): judge(text, status, pins=pins) for status, text in pairs}

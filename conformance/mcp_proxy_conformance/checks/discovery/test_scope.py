@@ -1,4 +1,4 @@
-"""What discovery tells a scoped agent of locked tools beyond its scope: FR-007."""
+"""Discovery by a scoped agent, with locked tools beyond its scope: FR-007."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from mcp_proxy_conformance.discovery.numbers import numbers_in
 from mcp_proxy_conformance.verdict.result import NotApplicable
 
 SCOPE = stage("scope")
-GROUPS = [group for one in SCOPE.tools().values() for group in one.groups]
+GROUPS = [group for member in SCOPE.tools().values() for group in member.groups]
 SHARED = max(GROUPS, key=GROUPS.count)
 WITHHELD = structs.replace(
     world(
@@ -48,7 +48,7 @@ each_agent = pytest.mark.parametrize(
 @on(SCOPE, needs=("agents",))
 @each_agent
 def test_nothing_beyond_the_scope_is_told_under_the_flag(bench: Bench, agent: str) -> None:
-    """No name, server, word or canary of a tool beyond the scope stands in a flagged answer."""
+    """No name, server, word or canary of a tool beyond the scope occurs in a flagged answer."""
     view = scoped(bench, agent)
     queries = telling_queries(bench, agent)
 
@@ -62,7 +62,7 @@ def test_nothing_beyond_the_scope_is_told_under_the_flag(bench: Bench, agent: st
 @on(SCOPE, needs=("agents",))
 @each_agent
 def test_no_remediation_is_given_for_locks_beyond_the_scope(bench: Bench, agent: str) -> None:
-    """A status that only tools beyond the scope have is no key of the remediation map."""
+    """A status that only tools beyond the scope have is not a key of the remediation map."""
     view = scoped(bench, agent)
     caused = {q: statuses_beyond(bench, agent, q) for q in telling_queries(bench, agent)}
 
@@ -77,7 +77,7 @@ def test_no_remediation_is_given_for_locks_beyond_the_scope(bench: Bench, agent:
 @on(SCOPE, needs=("agents",))
 @each_agent
 def test_no_note_appears_for_matches_beyond_the_scope(bench: Bench, agent: str) -> None:
-    """Where the flag reveals nothing to the agent, its default answer has no note either."""
+    """A query that reveals nothing to the agent under the flag gets no note by default."""
     view = scoped(bench, agent)
     bench.require(bench.note_alive, "no note was seen on this stage")
     own = [k for k, s in bench.states.items() if k.server in SCOPE.agents[agent] and not s.callable]
@@ -97,7 +97,7 @@ def test_no_note_appears_for_matches_beyond_the_scope(bench: Bench, agent: str) 
 @on(SCOPE, needs=("agents",))
 @each_agent
 def test_the_note_does_not_count_matches_beyond_the_scope(bench: Bench, agent: str) -> None:
-    """Of a word that both servers share, the note tells no more than the agent's own tools."""
+    """For a word that both servers share, the note counts no more than the agent's own tools."""
     view = scoped(bench, agent)
     telling_queries(bench, agent)
     locked = [key for key, state in bench.states.items() if not state.callable]
@@ -105,41 +105,43 @@ def test_the_note_does_not_count_matches_beyond_the_scope(bench: Bench, agent: s
     everyone = sum(SHARED in bench.tools[key].groups for key in locked)
 
     answer = _after_the_administrator(bench, view, SHARED)
-    told = numbers_in(answer.note or "")
+    numbers = numbers_in(answer.note or "")
 
     if answer.tools:
         raise NotApplicable("the answer lists a callable tool: no note is due")
-    bench.require(told, "the agent was told no number by a note")
+    bench.require(numbers, "the agent was told no number by a note")
     bench.require(own < everyone, "the stage has too few matches beyond the scope")
-    assert [number for number in told if min(told) > own and number <= everyone] == []
+    assert [number for number in numbers if min(numbers) > own and number <= everyone] == []
 
 
 @requirement("FR-007.hidden")
 @on(WITHHELD, needs=("agents",))
 def test_no_withheld_tool_beyond_the_scope_is_told(bench: Bench) -> None:
-    """Pending, changed and quarantined tools of other servers are told to nobody else's agent.
+    """Pending, changed and quarantined tools of other servers are not revealed to the agent.
 
-    The name of one of them begins like that of the agent's own.
+    The name of one of these servers begins with that of the agent's own.
     """
     bench.needs_one_of("approval", "quarantine")
     view = scoped(bench, "north")
     hidden = [key for key in bench.armed.refused if key.server != "forge"]
-    shown = bench.until(lambda: _named(bench, hidden), lambda seen: len(seen) == len(hidden))
+    shown = bench.until(
+        lambda: _named(bench, hidden), lambda revealed: len(revealed) == len(hidden)
+    )
     bench.require(shown, "no withheld tool was revealed to anybody")
 
     answers = {key: view.discover(key.tool, include_disabled=True, limit=100) for key in shown}
 
-    told = {
+    leaks = {
         str(key): names
         for key, answer in answers.items()
         if (names := names_beyond(WITHHELD, "north", answer.text_without_echo(), key.tool))
-        or (names := [str(one) for one in answer.statuses() if key.tool in one.tool])
+        or (names := [str(listed) for listed in answer.statuses() if key.tool in listed.tool])
     }
-    assert told == {}
+    assert leaks == {}
 
 
 def _named(bench: Bench, keys: Iterable[ToolKey]) -> list[ToolKey]:
-    """Those that the flag reveals to a query that is their name."""
+    """The tools that the flag reveals to a query for their name."""
     return [key for key in keys if key in bench.revealed(key.tool, limit=100)]
 
 

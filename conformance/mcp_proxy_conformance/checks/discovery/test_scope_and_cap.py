@@ -1,4 +1,4 @@
-"""What locks beyond an agent's scope do to its own answers: FR-007."""
+"""A scoped agent's answers while tools beyond its scope are locked: FR-007."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mcp_proxy_conformance.discovery.agents import scoped
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.verdict.result import Misshapen, NotApplicable
 
-Told = dict[str, Any]
+Counts = dict[str, Any]
 WORD = "gremtol"
 NORTH = ("zorvik", "mobela", "tunrag", "felopi", "kadrus", "wibnot", "jolmek", "rastip")
 SOUTH = ("cundov", "hepgal", "vimbok", "nastru", "dopliz", "quemar", "yebtun", "solfic")
@@ -33,7 +33,7 @@ HARBOR = tuple(ToolKey("harbor", f"{name}_dig") for name in SOUTH)
 @requirement("FR-007.before-cap")
 @on(TWINS, needs=("agents",))
 def test_locked_tools_beyond_the_scope_take_no_place_in_the_capped_section(bench: Bench) -> None:
-    """Each agent is shown as many of its own locked tools as while the other server is open."""
+    """Each agent is shown as many of its own locked tools as while the other server is unlocked."""
     north, south = scoped(bench, "north"), scoped(bench, "south")
     unshown = {*UPLAND, *HARBOR} - set(bench.armed.shown[WORD])
     bench.require(not unshown, f"not listed for {WORD} while callable: {sorted(unshown)}")
@@ -56,21 +56,21 @@ def test_locked_tools_beyond_the_scope_take_no_place_in_the_capped_section(bench
 @requirement("FR-007.listing")
 @on(TWINS, needs=("agents",))
 def test_a_lock_beyond_the_scope_moves_no_count_of_the_agents_own_servers(bench: Bench) -> None:
-    """What the agent is shown of its own servers' counts, and beside all entries, stays."""
+    """The counts of the agent's own servers, and the members beside all entries, stay the same."""
     south = scoped(bench, "south")
     usual, before = _counts(south), _counts(south)
     bench.require(before, "the agent was shown no counts of its own server")
     if "upland" in _servers(south):
         raise NotApplicable("every server is listed to every agent, see FR-007.listing~shown")
-    steady = {name for name, told in before.items() if usual.get(name) == told}
+    steady = {name for name, value in before.items() if usual.get(name) == value}
 
     bench.operator.lock(USER, "upland", [key.tool for key in UPLAND])
 
     bench.require(
         all(bench.refused(key) for key in UPLAND), "a lock on upland had no effect", "no_effect"
     )
-    told = bench.until(lambda: _counts(south), lambda seen: not _moved(before, seen, steady))
-    assert _moved(before, told, steady) == {}
+    after = bench.until(lambda: _counts(south), lambda latest: not _moved(before, latest, steady))
+    assert _moved(before, after, steady) == {}
 
 
 def _servers(view: Bench) -> set[str]:
@@ -81,16 +81,16 @@ def _servers(view: Bench) -> set[str]:
         return set()
 
 
-def _moved(before: Told, told: Told, steady: Iterable[str]) -> dict[str, Any]:
-    """What steady members and new ones are told to be now."""
-    names = {*steady, *(told.keys() - before.keys())}
-    return {name: told.get(name) for name in names if told.get(name) != before.get(name)}
+def _moved(before: Counts, after: Counts, steady: Iterable[str]) -> dict[str, Any]:
+    """The current values of steady members that changed, and of new members."""
+    names = {*steady, *(after.keys() - before.keys())}
+    return {name: after.get(name) for name in names if after.get(name) != before.get(name)}
 
 
-def _counts(view: Bench) -> Told:
-    """The blocks of the agent's own servers, and what stands beside the entries.
+def _counts(view: Bench) -> Counts:
+    """The blocks of the agent's own servers, and the listing's members beside the entries.
 
-    Nothing where the agent is refused the listing, or is shown no block.
+    Empty where the agent is refused the listing, or is shown no block.
     """
     try:
         listing = view.list()
@@ -99,9 +99,9 @@ def _counts(view: Bench) -> Told:
     blocks = {n: listing.counts(n) for n in view.world.agents["south"] if listing.counts(n)}
     body = json.loads(listing.reply.text) if blocks else {}
     servers = view.surface.members.servers
-    return blocks | {f"member {name}": told for name, told in body.items() if name != servers}
+    return blocks | {f"member {name}": value for name, value in body.items() if name != servers}
 
 
 def _own(view: Bench, keys: tuple[ToolKey, ...]) -> int:
-    """How many of these tools the agent is shown as locked."""
+    """The number of these tools that the agent is shown as locked."""
     return len(view.revealed(WORD, limit=100).keys() & set(keys))

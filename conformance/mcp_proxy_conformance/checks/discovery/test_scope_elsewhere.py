@@ -1,4 +1,4 @@
-"""What listings and rejections tell a scoped agent of tools beyond its scope: FR-007."""
+"""Listings and rejections for a scoped agent, with tools beyond its scope: FR-007."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ each_agent = pytest.mark.parametrize(
 @on(SCOPE, needs=("agents",))
 @each_agent
 def test_a_listing_that_leaves_a_server_out_tells_no_counts_of_it(bench: Bench, agent: str) -> None:
-    """The listing names the hidden server nowhere and adds its locked tools to no number."""
+    """The listing does not name the hidden server and counts none of its locked tools."""
     view = scoped(bench, agent)
     _require_counts_beyond(bench, agent)
 
@@ -37,7 +37,7 @@ def test_a_listing_that_leaves_a_server_out_tells_no_counts_of_it(bench: Bench, 
         for word, n in outside_entries(listing, view.surface.members)
         if n > own[word]
     ]
-    assert names_beyond(SCOPE, agent, _told(listing)) + more == []
+    assert names_beyond(SCOPE, agent, _text(listing)) + more == []
 
 
 @requirement("FR-007.listing~shown")
@@ -72,9 +72,9 @@ def test_calling_a_tool_beyond_the_scope_does_not_tell_why_it_is_locked(
     bench.require(len(kinds) > 1, "no two kinds of lock beyond the scope were proven")
     open_text = "" if view.call(free).reached else own_words(view, free)
 
-    told = {key: own_words(view, key) for key in locked}
+    texts = {key: own_words(view, key) for key in locked}
 
-    reasons = {k: tells_reason(bench, k, text, open_text) for k, text in told.items()}
+    reasons = {k: tells_reason(bench, k, text, open_text) for k, text in texts.items()}
     assert {key: why for key, why in reasons.items() if why} == {}
 
 
@@ -102,7 +102,7 @@ def _shown(listing: Listing, agent: str) -> tuple[str, ...]:
     return tuple(name for name in beyond(SCOPE, agent) if name in listing.servers)
 
 
-def _told(listing: Listing) -> str:
+def _text(listing: Listing) -> str:
     reply = listing.reply
     return str(reply.error) if reply.error is not None else "\n".join(reply.texts)
 

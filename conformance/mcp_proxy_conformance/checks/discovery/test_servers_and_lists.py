@@ -1,4 +1,4 @@
-"""Locks keep to their server, however it is reached, and to its list: FR-001, FR-004, FR-006."""
+"""Locks beside namesakes, on stdio servers and by allow lists: FR-001, FR-004, FR-006."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ UNLISTED, PENDING = ToolKey("forge", DROP), ToolKey("vault", "fegadu_seal")
 @requirement("FR-006.callables")
 @on(NAMESAKES)
 def test_a_callable_tool_stays_so_beside_a_locked_namesake(bench: Bench) -> None:
-    """A lock on the tool of that name on another server does not make it a locked one."""
+    """A tool stays callable beside a locked tool of the same name on another server."""
     bench.require(LOCKED in bench.armed.refused, "the lock had no effect", "no_effect")
     bench.require(bench.relevant(FREE, "mobel"), "the word did not find the tool")
 
@@ -61,7 +61,7 @@ def test_a_callable_tool_stays_so_beside_a_locked_namesake(bench: Bench) -> None
 @requirement("FR-001.reveals-config")
 @on(NAMESAKES)
 def test_a_locked_tool_is_revealed_beside_a_callable_namesake(bench: Bench) -> None:
-    """That a tool of its name can be called elsewhere does not hide it."""
+    """A locked tool is revealed although a tool of the same name elsewhere is callable."""
     bench.require(LOCKED in bench.armed.refused, "the lock had no effect", "no_effect")
     bench.require(bench.relevant(LOCKED, "mobel"), "the word did not find the tool")
 
@@ -73,7 +73,7 @@ def test_a_locked_tool_is_revealed_beside_a_callable_namesake(bench: Bench) -> N
 @requirement("SC-005.absent")
 @on(NAMESAKES)
 def test_a_locked_namesake_elsewhere_brings_a_server_no_counts(bench: Bench) -> None:
-    """The server whose own tool of that name is callable has no block."""
+    """A server has no counts block where only a namesake of its tool elsewhere is locked."""
     bench.require(LOCKED in bench.armed.refused, "the lock had no effect", "no_effect")
     bench.require(bench.block_alive, "no counts block was seen")
 
@@ -85,56 +85,56 @@ def test_a_locked_namesake_elsewhere_brings_a_server_no_counts(bench: Bench) -> 
 @requirement("FR-001.reveals-config")
 @on(EMPTIED, needs=("allow_list",))
 def test_an_allow_list_left_empty_locks_all_tools_of_its_server(bench: Bench) -> None:
-    """Each of them is revealed as locked by the operator's configuration."""
+    """Every tool of a server whose allow list is empty is revealed as locked."""
     locked = [ToolKey("forge", DROP), ToolKey("forge", "zorvik_list")]
     if not set(locked) <= set(bench.armed.refused):
         raise NotApplicable("the target takes an empty allow list for none")
     wanted = dict.fromkeys(locked, True)
 
-    told = bench.settled(lambda: {k: _is_listed(bench, k) for k in locked}, wanted)
+    listed = bench.settled(lambda: {k: _is_listed(bench, k) for k in locked}, wanted)
 
-    assert told == wanted
+    assert listed == wanted
 
 
 @requirement("FR-001.reveals-config")
 @on(SCOPE)
 def test_config_locks_are_revealed_on_servers_of_standard_streams(bench: Bench) -> None:
-    """How an upstream is reached makes no difference to what is revealed of it."""
-    told = _told_over_stdio(bench, bench.locked(config=True))
+    """Config-locked tools of servers over standard streams are revealed."""
+    listed = _listed_over_stdio(bench, bench.locked(config=True))
 
-    assert told == dict.fromkeys(told, True)
+    assert listed == dict.fromkeys(listed, True)
 
 
 @requirement("FR-001.reveals-user")
 @on(SCOPE)
 def test_user_locks_are_revealed_on_servers_of_standard_streams(bench: Bench) -> None:
-    """The same for tools that the user has disabled."""
-    told = _told_over_stdio(bench, bench.locked(user=True))
+    """User-locked tools of servers over standard streams are revealed."""
+    listed = _listed_over_stdio(bench, bench.locked(user=True))
 
-    assert told == dict.fromkeys(told, True)
+    assert listed == dict.fromkeys(listed, True)
 
 
 @requirement("FR-004.config-skips-quarantine")
 @on(LISTED, needs=("allow_list", "approval"))
 def test_a_tool_that_no_allow_list_names_never_waits_for_approval(bench: Bench) -> None:
-    """New on a server with an allow list it is not told as pending; one elsewhere is."""
+    """A new tool outside its server's allow list is not pending; a new tool elsewhere is."""
     bench.require({UNLISTED, PENDING} <= set(bench.armed.refused), "the locks were not proven")
     waits = bench.settled(lambda: _place(bench, PENDING), "pending_approval")
     bench.require(waits == "pending_approval", "no pending tool was revealed")
 
-    told = bench.until(lambda: _place(bench, UNLISTED), lambda seen: seen not in BY_APPROVAL)
+    place = bench.until(lambda: _place(bench, UNLISTED), lambda place: place not in BY_APPROVAL)
 
-    assert (told in BY_APPROVAL) is False
+    assert (place in BY_APPROVAL) is False
 
 
-def _told_over_stdio(bench: Bench, locked: tuple[ToolKey, ...]) -> dict[ToolKey, bool]:
-    """Whether each such tool that its word found while callable is listed as locked."""
+def _listed_over_stdio(bench: Bench, locked: tuple[ToolKey, ...]) -> dict[ToolKey, bool]:
+    """For each relevant tool of a stdio server, whether it is listed as locked."""
     here = [k for k in locked if bench.world.server(k.server).transport == "stdio"]
     if not any(server.transport == "stdio" for server in bench.world.servers):
         raise NotApplicable("no upstream was given as a command line here")
-    found = [key for key in here if bench.relevant(key, bench.tools[key].word)]
-    bench.require(found, "no such tool was locked and relevant")
-    return {key: _is_listed(bench, key) for key in found}
+    relevant = [key for key in here if bench.relevant(key, bench.tools[key].word)]
+    bench.require(relevant, "no such tool was locked and relevant")
+    return {key: _is_listed(bench, key) for key in relevant}
 
 
 def _place(bench: Bench, key: ToolKey) -> str:

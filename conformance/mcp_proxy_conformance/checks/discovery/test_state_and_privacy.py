@@ -1,4 +1,4 @@
-"""The feature stores nothing, and counts its use in memory only: FR-012, FR-013."""
+"""Absence of stored state, and the in-memory use counter: FR-012, FR-013."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NOTHING = "quolvexi"
 @requirement("FR-012.no-new-state")
 @on(FORGE, needs=("state",))
 def test_opt_in_calls_leave_nothing_behind_in_the_state_folder(bench: Bench) -> None:
-    """After as many default calls, they add no file and no table, not even when it ends."""
+    """Opt-in calls add no file and no table to those of as many default calls, even at exit."""
     _control_write(bench)
     before = _left_behind(bench, ABSENT)
 
@@ -38,13 +38,13 @@ def test_opt_in_calls_leave_nothing_behind_in_the_state_folder(bench: Bench) -> 
 @requirement("FR-013.counts")
 @on(FORGE, needs=("counter",))
 def test_the_counter_counts_each_opt_in_call_and_no_other(bench: Bench) -> None:
-    """It grows by one with each call that has the flag, whatever that reveals, and no other."""
+    """The counter grows by one with each call with the flag, whatever it reveals, and no other."""
     read = bench.operator.adapter.counter
     flags = (ABSENT, True, False, True, True, ABSENT)
 
-    told = [read(), *(_counted(bench, flag) for flag in flags)]
-    told += [_counted(bench, flag, query=NOTHING) for flag in (ABSENT, True)]
-    steps = [after - before for before, after in pairwise(told)]
+    counts = [read(), *(_counted(bench, flag) for flag in flags)]
+    counts += [_counted(bench, flag, query=NOTHING) for flag in (ABSENT, True)]
+    steps = [after - before for before, after in pairwise(counts)]
 
     assert steps == [0, 1, 0, 1, 1, 0, 0, 1]
 
@@ -52,7 +52,7 @@ def test_the_counter_counts_each_opt_in_call_and_no_other(bench: Bench) -> None:
 @requirement("FR-013.counts")
 @on(FORGE, needs=("counter", "restart"))
 def test_a_restart_forgets_the_count(bench: Bench) -> None:
-    """Nothing of it was stored: it is 0 again."""
+    """After a restart the counter is 0: it was not stored."""
     bench.require(_counted(bench, flag=True) > 0, "the counter did not move")
 
     bench.operator.restart()
@@ -62,18 +62,18 @@ def test_a_restart_forgets_the_count(bench: Bench) -> None:
 
 
 def _control_write(bench: Bench) -> None:
-    """A write that is no part of the feature is seen in the folder, or nothing can be judged."""
+    """Require, as a control, that a write unrelated to the feature shows in the folder."""
     folder = bench.operator.folder / "target"
     before = marks(folder)
     bench.operator.lock(USER, "forge", ["mobel_drop"])
     bench.require(bench.refused(MOBEL), "the lock had no effect", "no_effect")
-    written = bench.until(lambda: marks(folder), lambda seen: seen != before)
+    written = bench.until(lambda: marks(folder), lambda latest: latest != before)
     bench.require(written != before, "the folder does not show what the target writes")
     bench.settle()
 
 
 def _left_behind(bench: Bench, flag: Any, *, ended: bool = False) -> set[str]:
-    """What lies in the folder after many calls, and at the program's end where it can be had."""
+    """The contents of the folder after many calls, and after the program's exit if possible."""
     for _ in range(CALLS):
         answer = bench.discover("tarnix", include_disabled=flag)
     bench.require(answer.error is None, f"discovery answered an error: {answer.error}")

@@ -1,4 +1,4 @@
-"""A status follows the locks as they come and go: FR-004 over time."""
+"""Statuses over time, as locks come and go: FR-004."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ Places = tuple[frozenset[str], frozenset[str]]
 @requirement("FR-004.follows-state")
 @on(OPEN)
 def test_a_status_comes_and_goes_with_its_lock(bench: Bench) -> None:
-    """A locked tool leaves the callable ones, an unlocked one the locked ones, in settle time."""
+    """Within the settle time a locked tool is not listed as callable, nor an unlocked as locked."""
     kinds: dict[LockKind, tuple[ToolKey, ToolState]] = {
         USER: (DROP, ToolState(user=True)),
         CONFIG: (DROP, ToolState(config=True)),
@@ -58,18 +58,20 @@ def test_a_status_comes_and_goes_with_its_lock(bench: Bench) -> None:
     if "server_off" in bench.started.target.capabilities:
         kinds["server"] = SHOW, ToolState(server_off=True)
 
-    told = {kind: _cycle(bench, kind, *one) for kind, one in kinds.items()}
+    cycles = {kind: _cycle(bench, kind, *setup) for kind, setup in kinds.items()}
 
-    bench.require(any(not one <= UNLOCKED for one, _ in told.values()), "nothing was revealed")
-    still_callable = {kind for kind, (locked, _) in told.items() if "callable" in locked}
-    still_locked = {kind for kind, (_, unlocked) in told.items() if not unlocked <= UNLOCKED}
+    bench.require(
+        any(not locked <= UNLOCKED for locked, _ in cycles.values()), "nothing was revealed"
+    )
+    still_callable = {kind for kind, (locked, _) in cycles.items() if "callable" in locked}
+    still_locked = {kind for kind, (_, unlocked) in cycles.items() if not unlocked <= UNLOCKED}
     assert (still_callable, still_locked) == (set(), set())
 
 
 @requirement("FR-004.follows-state")
 @on(YARD, needs=("approval", "refresh"))
 def test_a_status_comes_with_a_changed_text_and_goes_with_its_approval(bench: Bench) -> None:
-    """A changed tool leaves the callable ones, an approved one the locked ones."""
+    """A changed tool is not listed as callable, and an approved one is not listed as locked."""
     bench.operator.unlock("approval", "yard", [SEND.tool])
     bench.require(bench.reached(SEND), "the first text could not be approved")
 
@@ -85,19 +87,19 @@ def test_a_status_comes_with_a_changed_text_and_goes_with_its_approval(bench: Be
 @requirement("FR-004.follows-state")
 @on(OPEN)
 def test_a_second_lock_of_a_kind_is_told_as_the_first_was(bench: Bench) -> None:
-    """A tool that was unlocked and is locked again leaves the callable ones, at the first look."""
-    told = {}
+    """A tool that was unlocked and is locked again is not listed as callable at the first query."""
+    statuses = {}
     for kind, state in ((USER, ToolState(user=True)), (CONFIG, ToolState(config=True))):
         _cycle(bench, kind, DROP, state)
         bench.operator.lock(kind, "forge", [DROP.tool])
         bench.require(bench.refused(DROP), f"the second {kind} lock had no effect", "no_effect")
         bench.settle()
-        told[kind] = bench.discover("mobel", include_disabled=True).status(DROP)
+        statuses[kind] = bench.discover("mobel", include_disabled=True).status(DROP)
         bench.operator.unlock(kind, "forge", [DROP.tool])
         bench.require(bench.reached(DROP), f"the second {kind} lock was not lifted")
 
-    bench.require(set(told.values()) != {"absent"}, "nothing was revealed")
-    assert [kind for kind, status in told.items() if status == "callable"] == []
+    bench.require(set(statuses.values()) != {"absent"}, "nothing was revealed")
+    assert [kind for kind, status in statuses.items() if status == "callable"] == []
 
 
 @requirement("FR-004.follows-state")
@@ -114,14 +116,14 @@ def test_a_lock_lifted_after_a_restart_is_told_no_more(bench: Bench) -> None:
     for kind, key in locks.items():
         bench.operator.unlock(kind, key.server, [key.tool])
 
-    told = {kind: _reopened(bench, key) for kind, key in locks.items()}
-    assert {kind: seen for kind, seen in told.items() if not seen <= UNLOCKED} == {}
+    reopened = {kind: _reopened(bench, key) for kind, key in locks.items()}
+    assert {kind: place for kind, place in reopened.items() if not place <= UNLOCKED} == {}
 
 
 @requirement("FR-004.precedence")
 @on(LOCKED)
 def test_a_user_lock_is_told_again_once_the_config_lock_above_it_is_lifted(bench: Bench) -> None:
-    """A tool under both is told as locked by config, and afterwards as locked by the user."""
+    """A tool under both locks is locked by config, and then by the user once config is lifted."""
     bench.require(WIPE in bench.armed.refused, "the user lock had no effect", "no_effect")
     compared = Comparison()
     for change, state, status in (
@@ -129,8 +131,8 @@ def test_a_user_lock_is_told_again_once_the_config_lock_above_it_is_lifted(bench
         (bench.operator.unlock, ToolState(user=True), "disabled_by_user"),
     ):
         change(CONFIG, "forge", [WIPE.tool])
-        told = bench.settled(lambda: ask(bench, WIPE).status(WIPE), status)
-        compare_places(compared, WIPE, state, [told])
+        observed = bench.settled(lambda: ask(bench, WIPE).status(WIPE), status)
+        compare_places(compared, WIPE, state, [observed])
 
     bench.require(not bench.call(WIPE).reached, "lifting the config lock lifts the user lock too")
     compared.conclude()
@@ -139,29 +141,29 @@ def test_a_user_lock_is_told_again_once_the_config_lock_above_it_is_lifted(bench
 @requirement("FR-004.follows-state~without-refresh")
 @on(OPEN)
 def test_an_unlocked_tool_is_callable_again_without_a_refresh(bench: Bench) -> None:
-    """Once calls reach it, discovery lists it among the callable ones."""
-    told = {}
+    """Once calls reach an unlocked tool, discovery lists it as callable."""
+    observed = {}
     for kind in (USER, CONFIG):
         bench.operator.lock(kind, "forge", [DROP.tool])
         bench.require(bench.refused(DROP), f"the {kind} lock had no effect", "no_effect")
         bench.operator.unlock(kind, "forge", [DROP.tool])
         bench.require(bench.reached(DROP), f"the {kind} lock was not lifted")
-        told[kind] = set(_place(bench, DROP, {"callable"}))
+        observed[kind] = set(_place(bench, DROP, {"callable"}))
 
-    assert told == {kind: {"callable"} for kind in told}
+    assert observed == {kind: {"callable"} for kind in observed}
 
 
 @requirement("FR-004.deterministic~restart")
 @on(LOCKED, needs=("restart",))
 def test_a_status_outlives_a_restart(bench: Bench) -> None:
-    """Tools that are refused before and after are told under the same status."""
+    """Tools that are refused before and after a restart have the same status."""
     before = {key: places(bench, key) for key in bench.armed.refused}
-    bench.require(any(not one <= UNLOCKED for one in before.values()), "nothing was revealed")
+    bench.require(any(not shown <= UNLOCKED for shown in before.values()), "nothing was revealed")
 
     bench.operator.restart()
     bench.require(bench.reached(LIST), "no tool could be called after the restart")
 
-    refused = {key: one for key, one in before.items() if not bench.call(key).reached}
+    refused = {key: shown for key, shown in before.items() if not bench.call(key).reached}
     after = bench.settled(lambda: {key: places(bench, key) for key in refused}, refused)
     assert after == refused
 
@@ -169,14 +171,16 @@ def test_a_status_outlives_a_restart(bench: Bench) -> None:
 @requirement("FR-004.unknown")
 @on(LOCKED, needs=("indeterminate",))
 def test_a_reason_that_cannot_be_told_is_said_to_be_unknown(bench: Bench) -> None:
-    """The tool is `disabled_unknown`, told neither to be toggled nor edited, and not called."""
+    """The tool is `disabled_unknown`, its remedy neither toggle nor edit, and calls are refused."""
     own = own_texts(bench, [DROP, WIPE])
     config, user = (own.get(status, set()) for status in ("disabled_by_config", "disabled_by_user"))
     pure = config ^ user  # a text for both is for FR-005.text
 
     with bench.operator.undetermined("forge", [WIPE.tool]):
         refused = bench.refused(WIPE)
-        answer = bench.until(lambda: ask(bench, WIPE), lambda seen: seen.status(WIPE) == UNKNOWN)
+        answer = bench.until(
+            lambda: ask(bench, WIPE), lambda answer: answer.status(WIPE) == UNKNOWN
+        )
 
     status, text = answer.status(WIPE), str((answer.remediation or {}).get(UNKNOWN, ""))
     wrong = masked(bench, text, WIPE) in pure or _convicted(bench, text)
@@ -196,7 +200,7 @@ def test_a_reason_that_cannot_be_told_is_said_to_be_unknown(bench: Bench) -> Non
 
 
 def _cycle(bench: Bench, kind: LockKind, key: ToolKey, state: ToolState) -> Places:
-    """Where the tool is once locked, and once unlocked again."""
+    """The places of the tool once locked, and once unlocked again."""
     tools = [key.tool] if kind in (USER, CONFIG) else []
     bench.operator.lock(kind, key.server, tools)
     bench.require(bench.refused(key), f"the {kind} lock had no effect", "no_effect")
@@ -206,12 +210,12 @@ def _cycle(bench: Bench, kind: LockKind, key: ToolKey, state: ToolState) -> Plac
 
 
 def _place(bench: Bench, key: ToolKey, wanted: frozenset[str] | set[str]) -> frozenset[str]:
-    """Where the tool is, as soon as that is wanted or else when the settle time is over."""
-    return bench.until(lambda: places(bench, key), lambda seen: seen <= wanted)
+    """The tool's places as soon as they are wanted ones, or when the settle time is over."""
+    return bench.until(lambda: places(bench, key), lambda now: now <= wanted)
 
 
 def _reopened(bench: Bench, key: ToolKey) -> frozenset[str]:
-    """Where an unlocked tool is, its server looked at again where that can be asked for."""
+    """The places of an unlocked tool, after a refresh of its server where that is supported."""
     bench.require(bench.reached(key), "the lock was not lifted")
     if "refresh" in bench.started.target.capabilities:
         bench.operator.refresh(key.server)
@@ -219,7 +223,7 @@ def _reopened(bench: Bench, key: ToolKey) -> frozenset[str]:
 
 
 def _changed(bench: Bench, key: ToolKey) -> bool:
-    """Change the tool upstream, and let the target look until calls are refused."""
+    """Change the tool upstream and refresh until calls are refused; return whether they are."""
     text = f"{bench.tools[key].description} anew"
     bench.operator.change_upstream(Step(change=key.tool, server=key.server, description=text))
     return any(_refused_once_seen(bench, key) for _ in range(ASKED_AGAIN))

@@ -1,4 +1,4 @@
-"""From a locked need to its remedy in one more request: SC-002, SC-006."""
+"""Steps from a locked tool to its remedy: SC-002, SC-006."""
 
 from __future__ import annotations
 
@@ -23,15 +23,17 @@ ALONE = stage("alone")
 def test_following_the_note_yields_the_tool_its_status_and_its_remedy(
     bench: Bench, queries: tuple[str, ...]
 ) -> None:
-    """The same query, with the flag that the note names, tells all three."""
+    """The same query, with the flag that the note names, returns tool, status and remedy."""
     led = [q for q in queries if leads_on(bench.discover(q)) and _concerns_a_lock(bench, q)]
     if not led:
         owed(bench, queries)
     bench.require(led, "no note led to the flag")
 
     answers = {query: bench.discover(query, include_disabled=True) for query in led}
-    found = {q: [k for k in one.statuses() if bench.relevant(k, q)] for q, one in answers.items()}
-    missing = {q: lack for q, one in answers.items() if (lack := _missing(one, *found[q]))}
+    matches = {
+        q: [k for k in answer.statuses() if bench.relevant(k, q)] for q, answer in answers.items()
+    }
+    missing = {q: lack for q, answer in answers.items() if (lack := _missing(answer, *matches[q]))}
 
     assert missing == {}
 
@@ -39,9 +41,9 @@ def test_following_the_note_yields_the_tool_its_status_and_its_remedy(
 @requirement("SC-002.two-steps")
 @on(ALONE)
 def test_following_the_rejection_yields_the_tool_its_status_and_its_remedy(bench: Bench) -> None:
-    """A rejection that names the flag or the discovery tool leads to all three at once."""
+    """Discovery, where a rejection points to it, returns tool, status and remedy at once."""
     pointers = (FLAG, bench.surface.discovery_tool)
-    led = [k for k in _wanted(bench) if any(one in bench.refusal(k) for one in pointers)]
+    led = [k for k in _wanted(bench) if any(pointer in bench.refusal(k) for pointer in pointers)]
     bench.require(led, "no rejection led to discovery")
 
     answers = {key: bench.discover(_need(bench, key), include_disabled=True) for key in led}
@@ -56,10 +58,10 @@ def test_following_the_rejection_yields_the_tool_its_status_and_its_remedy(bench
 def test_every_kind_and_number_of_locked_matches_leads_to_the_flag(
     bench: Bench, queries: tuple[str, ...], limit: Any
 ) -> None:
-    """Whatever locks the matches, however many there are, the note names the flag."""
+    """The note names the flag, whatever locks the matches and however many there are."""
     answers = owed(bench, queries, limit)
 
-    lacking = {query: one.note for query, one in answers.items() if not leads_on(one)}
+    lacking = {query: answer.note for query, answer in answers.items() if not leads_on(answer)}
 
     assert lacking == {}
 
@@ -71,8 +73,8 @@ def _concerns_a_lock(bench: Bench, query: str) -> bool:
 def _wanted(bench: Bench) -> list[ToolKey]:
     """Locked tools to ask for: some by config and by the user, and all that are withheld."""
     others = [k for k in bench.armed.refused if is_withheld(bench.states[k])]
-    found = (*bench.armed.samples(), *others)
-    return [key for key in found if bench.relevant(key, _need(bench, key))]
+    candidates = (*bench.armed.samples(), *others)
+    return [key for key in candidates if bench.relevant(key, _need(bench, key))]
 
 
 def _need(bench: Bench, key: ToolKey) -> str:
@@ -81,10 +83,10 @@ def _need(bench: Bench, key: ToolKey) -> str:
 
 
 def _missing(answer: Answer, *keys: ToolKey) -> list[str]:
-    """Which of existence, reason and remedy of the tools are not told; none by a full answer."""
-    told = answer.statuses()
+    """The parts of tool, status and remedy that are missing; a full answer may omit the tool."""
+    statuses = answer.statuses()
     full = len(answer.disabled) >= LOCKED_CAP
-    shown = [told[key] for key in keys if key in told]
+    shown = [statuses[key] for key in keys if key in statuses]
     remedies = [(answer.remediation or {}).get(str(status)) for status in shown]
     there = {
         "the tool": full or (len(shown) == len(keys) > 0),

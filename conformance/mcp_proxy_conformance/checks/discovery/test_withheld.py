@@ -1,4 +1,4 @@
-"""What nobody has approved is withheld: FR-003's exception, and the canaries planted for it."""
+"""Withheld text of unapproved tools: FR-003's exception, and the canaries planted for it."""
 
 from __future__ import annotations
 
@@ -26,45 +26,45 @@ COMBOS = stage("combos")
 @requirement("FR-003.withheld")
 @on(MIXED, needs=("quarantine",))
 def test_a_quarantined_tool_is_listed_without_description_and_schema(bench: Bench) -> None:
-    """Its entry has name, server and status, and tells nothing of what its server says of it."""
+    """A quarantined tool's entry has name, server and status, and no text of its server."""
     entries = every_entry(bench, bench.locked(quarantined=True))
     bench.require(entries, "no quarantined tool was revealed")
 
-    told = [(str(key), text) for key, entry in entries if (text := _told(entry))]
+    leaked = [(str(key), text) for key, entry in entries if (text := _texts_in(entry))]
 
-    assert told == []
+    assert leaked == []
 
 
 @requirement("FR-003.withheld")
 @on(MIXED, needs=("approval",))
 def test_a_pending_or_changed_tool_is_listed_without_its_unapproved_text(bench: Bench) -> None:
-    """Its entry holds neither the new description nor the new schema, nor a word of them."""
+    """A pending or changed tool's entry contains no word of the new description or schema."""
     waiting = (*bench.locked(approval="pending"), *bench.locked(approval="changed"))
     entries = every_entry(bench, waiting)
     bench.require(entries, "no pending or changed tool was revealed")
 
-    told = [w for key, entry in entries for w in _canaries_in(bench, [key], entry.members)]
+    leaked = [w for key, entry in entries for w in _canaries_in(bench, [key], entry.members)]
 
-    assert told == []
+    assert leaked == []
 
 
 @requirement("FR-003.withheld~approved-text")
 @on(MIXED, needs=("approval",))
 def test_a_changed_tool_is_listed_without_the_text_approved_before(bench: Bench) -> None:
-    """Its entry does not repeat the description that it had while callable."""
+    """A changed tool's entry does not repeat the description that it had while callable."""
     entries = own_entries(bench, bench.locked(approval="changed"))
     texts = [bench.armed.entries[key].description for key in entries if key in bench.armed.entries]
     bench.require(any(texts), "no changed tool was revealed")
 
-    told = {str(key): repeated(texts, entry.members) for key, entry in entries.items()}
+    repeats = {str(key): repeated(texts, entry.members) for key, entry in entries.items()}
 
-    assert told == dict.fromkeys(told, ())
+    assert repeats == dict.fromkeys(repeats, ())
 
 
 @requirement("FR-003.canary")
 @on(MIXED)
 def test_no_discovery_answer_tells_what_withheld_tools_hold(bench: Bench) -> None:
-    """Whatever is asked, with the flag or without, no planted word stands in the answer."""
+    """No planted word occurs in any answer, with the flag or without."""
     bench.needs_one_of("approval", "quarantine")
     _expect_withheld(bench)
     queries = {*bench.world.queries(), *(key.tool for key in _withheld(bench)), *_planted(bench)}
@@ -86,40 +86,40 @@ def test_no_lock_laid_beside_makes_discovery_tell_withheld_text(bench: Bench) ->
 @requirement("FR-003.canary~listing")
 @on(MIXED)
 def test_the_server_listing_tells_nothing_of_withheld_tools(bench: Bench) -> None:
-    """No planted word stands in the listing."""
+    """No planted word occurs in the listing."""
     bench.needs_one_of("approval", "quarantine")
     bench.require(_planted(bench), "no tool with planted words is locked")
 
-    told = _canaries_in(bench, _withheld(bench), bench.list().reply.text)
+    leaked = _canaries_in(bench, _withheld(bench), bench.list().reply.text)
 
-    assert told == []
+    assert leaked == []
 
 
 @requirement("FR-003.canary~rejection")
 @on(MIXED)
 def test_rejections_tell_nothing_of_withheld_tools(bench: Bench) -> None:
-    """No planted word stands in what calls of these tools are answered."""
+    """No planted word occurs in the answers to calls of these tools."""
     bench.needs_one_of("approval", "quarantine")
     bench.require(_planted(bench), "no tool with planted words is locked")
 
     texts = [bench.call(key).text for key in _withheld(bench)]
-    told = _canaries_in(bench, _withheld(bench), texts)
+    leaked = _canaries_in(bench, _withheld(bench), texts)
 
-    assert told == []
+    assert leaked == []
 
 
 @requirement("FR-003.canary~tools-list")
 @on(MIXED)
 def test_the_targets_own_tool_list_tells_nothing_of_withheld_tools(bench: Bench) -> None:
-    """No planted word stands in tools/list, whatever the endpoint."""
+    """No planted word occurs in tools/list, whatever the endpoint."""
     bench.needs_one_of("approval", "quarantine")
     bench.require(_planted(bench), "no tool with planted words is locked")
 
     clients = [bench.started.client(endpoint=endpoint) for endpoint in bench.surface.endpoints]
     lists = [str(client.tools()) for client in clients]
-    told = _canaries_in(bench, _withheld(bench), lists)
+    leaked = _canaries_in(bench, _withheld(bench), lists)
 
-    assert told == []
+    assert leaked == []
 
 
 def _withheld(bench: Bench) -> list[ToolKey]:
@@ -137,7 +137,7 @@ def _expect_withheld(bench: Bench) -> None:
 
 
 def _expect_no_leak(bench: Bench, queries: Iterable[str], flags: tuple[object, ...]) -> None:
-    """A leak counts once the settle time is over; it need not be in every answer."""
+    """Raise Breach for a leak after the settle time; it need not be in every answer."""
     if not _leaks(bench, queries, flags):
         return
     for _ in range(3):
@@ -146,16 +146,16 @@ def _expect_no_leak(bench: Bench, queries: Iterable[str], flags: tuple[object, .
             raise Breach(f"text of withheld tools stands in discovery answers: {leaks}")
 
 
-def _told(entry: Entry) -> dict[str, object]:
-    """A blank description and an empty schema tell nothing."""
+def _texts_in(entry: Entry) -> dict[str, object]:
+    """The entry's description and schemas, without blank and empty ones."""
     names = ("description", *schemas(entry.members))
-    told = {name: entry.members.get(name) for name in names}
-    return {name: value for name, value in told.items() if value and str(value).strip()}
+    members = {name: entry.members.get(name) for name in names}
+    return {name: value for name, value in members.items() if value and str(value).strip()}
 
 
 def _canaries_in(bench: Bench, keys: Iterable[ToolKey], value: object) -> list[str]:
-    told = "\n".join(strings(value)) + str(value)
-    return [word for key in keys for word in bench.tools[key].canaries if word in told]
+    text = "\n".join(strings(value)) + str(value)
+    return [word for key in keys for word in bench.tools[key].canaries if word in text]
 
 
 def _leaks(bench: Bench, queries: Iterable[str], flags: tuple[object, ...]) -> dict[str, list[str]]:
@@ -166,7 +166,7 @@ def _leaks(bench: Bench, queries: Iterable[str], flags: tuple[object, ...]) -> d
             answer = bench.asked(query, include_disabled=flag, limit=100)
             raw = answer.reply.raw.decode("utf-8", "replace")
             suspects = [word for word in planted if word in raw]
-            told = answer.text_without_echo() if suspects and answer.error is None else ""
-            if found := [word for word in suspects if word in told]:
-                leaks[f"{query}, include_disabled {flag}"] = found
+            text = answer.text_without_echo() if suspects and answer.error is None else ""
+            if leaked := [word for word in suspects if word in text]:
+                leaks[f"{query}, include_disabled {flag}"] = leaked
     return leaks

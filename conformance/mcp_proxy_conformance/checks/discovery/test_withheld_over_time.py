@@ -1,4 +1,4 @@
-"""What was told of a tool before does not outlive its right to be told: FR-003."""
+"""Descriptions after a quarantine that were shown before it: FR-003."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ DROP = ToolKey("forge", "mobel_drop")
 @requirement("FR-003.withheld")
 @on(PLAIN, needs=("quarantine",))
 def test_a_description_told_before_is_withheld_from_the_quarantine_on(bench: Bench) -> None:
-    """An entry that was told with its text has none once its server is quarantined."""
+    """An entry that had a description has none once its server is quarantined."""
     bench.require(DROP in bench.armed.refused, "the lock had no effect", "no_effect")
-    before = bench.until(lambda: _told(bench, DROP), bool)
+    before = bench.until(lambda: _description(bench, DROP), bool)
     if not before:
         raise NotApplicable("the target never told the tool with its description")
 
@@ -29,17 +29,17 @@ def test_a_description_told_before_is_withheld_from_the_quarantine_on(bench: Ben
     bench.require(
         bench.refused(ToolKey("forge", "zorvik_list")), "the quarantine had no effect", "no_effect"
     )
-    entry = bench.until(lambda: _entry(bench, DROP.tool, DROP), lambda seen: not _text(seen))
+    entry = bench.until(lambda: _entry(bench, DROP.tool, DROP), lambda entry: not _text(entry))
 
     assert _text(entry) == ""
 
 
 def _entry(bench: Bench, query: str, key: ToolKey) -> Entry | None:
     answer = bench.discover(query, include_disabled=True)
-    return next((one for one in answer.disabled if one.key == key), None)
+    return next((entry for entry in answer.disabled if entry.key == key), None)
 
 
-def _told(bench: Bench, key: ToolKey) -> str:
+def _description(bench: Bench, key: ToolKey) -> str:
     return _text(_entry(bench, bench.tools[key].word, key))
 
 

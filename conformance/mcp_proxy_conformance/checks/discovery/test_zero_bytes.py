@@ -1,4 +1,4 @@
-"""The entry of a fully callable server keeps its bytes, whatever is locked elsewhere: SC-005."""
+"""Bytes of a fully callable server's entry while something else is locked: SC-005."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TARNIX = key("attic:tarnix_push")
 @requirement("SC-005.zero-bytes")
 @on(PAIR)
 def test_a_lock_elsewhere_moves_no_byte_of_a_callable_servers_entry(bench: Bench) -> None:
-    """Before, during and after another server's lock, its entry is one string of bytes."""
+    """Before, during and after another server's lock, the entry has the same bytes."""
     moved = _moved_by_lock(bench, "attic", MOBEL)
 
     assert moved == ()
@@ -30,52 +30,54 @@ def test_a_lock_elsewhere_moves_no_byte_of_a_callable_servers_entry(bench: Bench
 @requirement("SC-005.zero-bytes~own-lock")
 @on(PAIR)
 def test_a_lock_and_its_unlock_bring_the_servers_bytes_back(bench: Bench) -> None:
-    """After a lock of its own was lifted, the entry is what it was before."""
+    """After a lock of its own is lifted, the server's entry has the bytes it had before."""
     first = _not_restored(bench, "attic", TARNIX)
     again = _not_restored(bench, "attic", TARNIX) if first else ()
 
-    assert [found for found in again if found.at in {one.at for one in first}] == []
+    assert [
+        difference for difference in again if difference.at in {earlier.at for earlier in first}
+    ] == []
 
 
 def _moved_by_lock(bench: Bench, name: str, locked: ToolKey) -> tuple[Difference, ...]:
-    """Where the entry differs from what it was just before, with the same done without a lock.
+    """Differences of the entry from just before, against the same steps without a lock.
 
-    A difference counts only if it is there each time, and if nothing moves there without a lock:
+    A difference counts only if it occurs each time, and if nothing moves there without a lock:
     servers have clocks and sweeps of their own.
     """
-    found: tuple[Difference, ...] = ()
+    lasting: tuple[Difference, ...] = ()
     for time in range(TIMES):
         usual = _watched(bench, name, locked, lock=False)
         moved = differences(usual, _watched(bench, name, locked, lock=True), bench.cut)
-        known = {one.at for one in found}
-        found = tuple(one for one in moved if time == 0 or one.at in known)
-        if not found:
+        known = {difference.at for difference in lasting}
+        lasting = tuple(difference for difference in moved if time == 0 or difference.at in known)
+        if not lasting:
             break
-    return found
+    return lasting
 
 
 def _not_restored(bench: Bench, name: str, locked: ToolKey) -> tuple[Difference, ...]:
-    """Where the entry after lock and unlock differs from what it is without either."""
+    """Differences of the entry after lock and unlock from the same calls without either."""
     usual = _watched(bench, name, locked, lock=False)
     return differences(usual, _watched(bench, name, locked, lock=True)[::2], bench.cut)
 
 
 def _watched(bench: Bench, name: str, locked: ToolKey, *, lock: bool) -> list[Exact]:
     """The entry before, during and after a lock, or the same calls with the lock left out."""
-    seen = [_entry(bench, name)]
+    entries = [_entry(bench, name)]
     if lock:
         bench.operator.lock(USER, locked.server, [locked.tool])
         bench.require(bench.refused(locked), "the lock had no effect", "no_effect")
         shown = bench.settled(lambda: _has_block(bench, locked.server), expected=True)
         bench.require(shown, "no counts block was seen")
     bench.call(locked)
-    seen.append(_entry(bench, name))
+    entries.append(_entry(bench, name))
     if lock:
         bench.operator.unlock(USER, locked.server, [locked.tool])
         bench.require(bench.reached(locked), "the unlock had no effect", "no_effect")
         bench.settled(lambda: _has_block(bench, locked.server), expected=False)
     bench.call(locked)
-    return [*seen, _entry(bench, name)]
+    return [*entries, _entry(bench, name)]
 
 
 def _has_block(bench: Bench, name: str) -> bool:
@@ -87,6 +89,6 @@ def _entry(bench: Bench, name: str) -> Exact:
     members = bench.surface.members
     listed = spans.parse(bench.list().reply.document).get(members.servers)
     items = listed.items if listed else ()
-    found = [one for one in items if one.value().get(members.server_name) == name]
-    bench.require(found, f"the listing does not show {name}", "not_listed")
-    return Exact(result=b"", text=found[0].raw)
+    matches = [item for item in items if item.value().get(members.server_name) == name]
+    bench.require(matches, f"the listing does not show {name}", "not_listed")
+    return Exact(result=b"", text=matches[0].raw)

@@ -1,1 +1,1 @@
-"""The checks of a live endpoint, for a run of them or for a test file that imports them all."""
+"""Checks of a live endpoint, for a run of the suite or for a test file that imports them all."""

@@ -19,7 +19,7 @@ COUNTED = ("disabled_by_config", "disabled_by_user", "pending_approval")
 @requirement("FR-010.block")
 @on(ANSWER)
 def test_live_counts_are_integers(bench: LiveBench) -> None:
-    """`callable` and every reason."""
+    """In every counts block, `callable` and every reason are integers."""
     odd = {}
     for name, block in _blocks(bench):
         if wrong := {w: n for w, n in block.items() if w in KEYS and not integral(n)}:
@@ -31,15 +31,15 @@ def test_live_counts_are_integers(bench: LiveBench) -> None:
 @requirement("FR-010.block")
 @on(ANSWERS)
 def test_a_live_server_with_a_locked_tool_has_counts(bench: LiveBench) -> None:
-    """One that also has a callable tool, so that it is known to be connected."""
+    """A server with a locked and a callable tool, so known to be connected, has counts."""
     servers = _locked_throughout(bench) & _callable_somewhere(bench)
     listings = bench.listings()
     bench.require(
         servers, "no server had callable and locked tools; name one with --expect", "not_named"
     )
 
-    blocks = {name: [one.counts(name) for one in listings] for name in sorted(servers)}
-    lacking = {name: told for name, told in blocks.items() if not any(told)}
+    blocks = {name: [listing.counts(name) for listing in listings] for name in sorted(servers)}
+    lacking = {name: counts for name, counts in blocks.items() if not any(counts)}
 
     assert lacking == {}
 
@@ -47,11 +47,11 @@ def test_a_live_server_with_a_locked_tool_has_counts(bench: LiveBench) -> None:
 @requirement("FR-010.zero-omitted")
 @on(ANSWER)
 def test_live_counts_leave_out_reasons_of_zero(bench: LiveBench) -> None:
-    """A reason that no tool has is no member of the block."""
+    """No block has a member for a reason without tools."""
     zeros = {}
     for name, block in _blocks(bench):
-        if found := [word for word in REASONS if word in block and not block[word]]:
-            zeros[name] = found
+        if words := [word for word in REASONS if word in block and not block[word]]:
+            zeros[name] = words
 
     assert zeros == {}
 
@@ -59,7 +59,7 @@ def test_live_counts_leave_out_reasons_of_zero(bench: LiveBench) -> None:
 @requirement("FR-010.no-names")
 @on(ANSWER)
 def test_live_counts_name_no_tool(bench: LiveBench) -> None:
-    """No name of a tool of that server stands in its block."""
+    """No name of a tool of that server occurs in its block."""
     known: dict[str, set[str]] = {}
     for look in bench.seen.looks():
         for entry in (*look.answer.tools, *look.answer.disabled) if look.answer else ():
@@ -68,9 +68,9 @@ def test_live_counts_name_no_tool(bench: LiveBench) -> None:
 
     named = {}
     for name, block in _blocks(bench):
-        told = {*strings(block), *(word for word in block if ":" in word)}
-        if found := sorted(told & known.get(name, set())):
-            named[name] = found
+        texts = {*strings(block), *(word for word in block if ":" in word)}
+        if names := sorted(texts & known.get(name, set())):
+            named[name] = names
 
     assert named == {}
 
@@ -78,14 +78,16 @@ def test_live_counts_name_no_tool(bench: LiveBench) -> None:
 @requirement("SC-005.absent")
 @on(ANSWER)
 def test_a_live_server_without_locked_tools_has_no_counts(bench: LiveBench) -> None:
-    """Its entry has no such member: not null, not empty, not of callable tools alone."""
+    """The server's entry has no counts: not null, not empty, not of callable tools alone."""
     list(_blocks(bench))
 
     idle = {}
     for listing in bench.listings():
         for name, entry in listing.servers.items():
-            told = entry.counts if isinstance(entry.counts, dict) else {}
-            if entry.has_counts and not any(told.get(word) for word in told if word != "callable"):
+            counts = entry.counts if isinstance(entry.counts, dict) else {}
+            if entry.has_counts and not any(
+                counts.get(word) for word in counts if word != "callable"
+            ):
                 idle[name] = entry.counts
 
     assert idle == {}
@@ -94,14 +96,14 @@ def test_a_live_server_without_locked_tools_has_no_counts(bench: LiveBench) -> N
 @requirement("FR-010.inspect")
 @on(ANSWERS)
 def test_a_live_server_looked_at_alone_has_the_counts_of_the_listing(bench: LiveBench) -> None:
-    """The same block, where the listing shows one before and after."""
+    """An inspected server shows the block that the listing has before and after."""
     listings = bench.listings()
     if bench.surface.inspect is None:
         raise NotApplicable(
             "no inspect tool was named; --inspect or a target file does", cause="not_named"
         )
-    views = {n: (_shown(one), [_shown(x.server(n)) for x in listings if n in x.servers])
-             for n, one in bench.seen.inspected.items()}  # fmt: skip
+    views = {n: (_shown(entry), [_shown(x.server(n)) for x in listings if n in x.servers])
+             for n, entry in bench.seen.inspected.items()}  # fmt: skip
     steady = {
         n: view for n, view in views.items() if len(view[1]) == 2 and view[1][0] == view[1][1]
     }
@@ -118,7 +120,7 @@ def _shown(entry: ServerEntry) -> tuple[bool, Any]:
 
 def _blocks(bench: LiveBench) -> Iterator[tuple[str, dict[str, Any]]]:
     """Every block of counts by its server; inconclusive when no server has any."""
-    found = [
+    blocks = [
         (name, entry.counts)
         for listing in bench.listings()
         for name, entry in listing.servers.items()
@@ -126,20 +128,20 @@ def _blocks(bench: LiveBench) -> Iterator[tuple[str, dict[str, Any]]]:
     ]
     member = bench.surface.members.counts
     bench.require(
-        any(word in block for _, block in found for word in REASONS),
+        any(word in block for _, block in blocks for word in REASONS),
         f"no listed server counts locked tools in {member!r}; see surface.members.counts",
     )
-    yield from found
+    yield from blocks
 
 
 def _locked_throughout(bench: LiveBench) -> set[str]:
     """Servers with a tool that is locked before the listings and after the first of them."""
-    found = set()
+    servers = set()
     for key, looks, answers in bench.alone():
-        flagged = [one for look, one in zip(looks, answers, strict=True) if look.flagged]
-        if all(bench.statuses(one).get(key) in COUNTED for one in flagged):
-            found.add(key.server)
-    return found
+        flagged = [answer for look, answer in zip(looks, answers, strict=True) if look.flagged]
+        if all(bench.statuses(answer).get(key) in COUNTED for answer in flagged):
+            servers.add(key.server)
+    return servers
 
 
 def _callable_somewhere(bench: LiveBench) -> set[str]:

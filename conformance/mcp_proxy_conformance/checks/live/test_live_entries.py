@@ -1,4 +1,4 @@
-"""Locked entries and the map of remediations at a live endpoint: shape, words, cap."""
+"""Locked entries and the remediation map at a live endpoint: shape, words, cap."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ CONFIG, USER, QUARANTINED = "disabled_by_config", "disabled_by_user", "server_qu
 @requirement("FR-006.cap")
 @on(ANSWER)
 def test_no_live_answer_lists_more_locked_tools_than_its_cap(bench: LiveBench) -> None:
-    """As many as the smaller of its limit and ten, at most."""
+    """An answer lists at most as many locked tools as the smaller of its limit and ten."""
     counts = {look.label: (len(a.disabled), cap(look.limit)) for look, a in bench.revealing()}
 
-    above = {label: told for label, told in counts.items() if told[0] > told[1]}
+    above = {label: pair for label, pair in counts.items() if pair[0] > pair[1]}
 
     assert above == {}
 
@@ -28,11 +28,11 @@ def test_no_live_answer_lists_more_locked_tools_than_its_cap(bench: LiveBench) -
 @requirement("FR-003.members")
 @on(ANSWER)
 def test_a_live_locked_entry_has_name_server_and_one_status(bench: LiveBench) -> None:
-    """Each a string, the description too if there is one; and there is no schema."""
+    """Name, server and status are strings, and so is any description; there is no schema."""
     odd = {}
     for look, entry in bench.entries():
-        told = {member: entry.members.get(member) for member in ("name", "server", "status")}
-        wrong = [n for n, value in told.items() if not (isinstance(value, str) and value)]
+        members = {member: entry.members.get(member) for member in ("name", "server", "status")}
+        wrong = [n for n, value in members.items() if not (isinstance(value, str) and value)]
         if not isinstance(entry.members.get("description"), str | None):
             wrong.append("description")
         wrong += schemas(entry.members)
@@ -45,10 +45,10 @@ def test_a_live_locked_entry_has_name_server_and_one_status(bench: LiveBench) ->
 @requirement("FR-004.enum")
 @on(ANSWER)
 def test_a_live_status_is_one_of_the_six(bench: LiveBench) -> None:
-    """Every locked entry tells one of the words."""
-    told = {(look.label, entry.name): entry.status for look, entry in bench.entries()}
+    """Every locked entry has one of the six statuses."""
+    statuses = {(look.label, entry.name): entry.status for look, entry in bench.entries()}
 
-    odd = {label: {name: word} for (label, name), word in told.items() if word not in STATUSES}
+    odd = {label: {name: word} for (label, name), word in statuses.items() if word not in STATUSES}
 
     assert odd == {}
 
@@ -56,7 +56,7 @@ def test_a_live_status_is_one_of_the_six(bench: LiveBench) -> None:
 @requirement("FR-004.once")
 @on(ANSWERS)
 def test_a_live_answer_lists_a_tool_once(bench: LiveBench) -> None:
-    """Twice neither among the locked ones nor across the two parts."""
+    """No tool is listed twice among the locked ones, or in both parts."""
     doubled = {}
     for look, answer in bench.revealing():
         locked = [bench.key(entry) for entry in answer.disabled]
@@ -71,22 +71,22 @@ def test_a_live_answer_lists_a_tool_once(bench: LiveBench) -> None:
 @requirement("FR-003.withheld")
 @on(ANSWER)
 def test_a_live_quarantined_entry_has_no_text_of_its_server(bench: LiveBench) -> None:
-    """Its description is absent or empty, and there is no schema."""
+    """A quarantined entry has an absent or empty description and no schema."""
     withheld = [(look, e) for look, e in bench.entries() if e.status == QUARANTINED]
     if not withheld:
         raise NotApplicable(
             f"no {QUARANTINED} tool was seen; --query or --expect names one", cause="not_named"
         )
 
-    told = {look.label: [e.description or "", *schemas(e.members)] for look, e in withheld}
+    texts = {look.label: [e.description or "", *schemas(e.members)] for look, e in withheld}
 
-    assert {label: found for label, found in told.items() if any(found)} == {}
+    assert {label: held for label, held in texts.items() if any(held)} == {}
 
 
 @requirement("FR-005.keys")
 @on(ANSWER)
 def test_a_live_map_has_a_key_for_each_status_shown(bench: LiveBench) -> None:
-    """And no other; without locked entries it is absent or empty."""
+    """The map's keys are the statuses shown; without locked entries it is absent or empty."""
     bench.revealing()
     wrong = {}
     for look, answer in bench.flagged():
@@ -100,14 +100,14 @@ def test_a_live_map_has_a_key_for_each_status_shown(bench: LiveBench) -> None:
 @requirement("FR-005.once")
 @on(ANSWER)
 def test_a_live_locked_entry_repeats_no_remediation(bench: LiveBench) -> None:
-    """The texts of the map stand in no entry."""
-    said = {}
+    """No text of the map occurs in an entry."""
+    repeating = {}
     for look, answer in bench.revealing():
         texts = list((answer.remediation or {}).values())
-        if found := [e.name for e in answer.disabled if repeated(texts, e.members)]:
-            said[look.label] = found
+        if names := [e.name for e in answer.disabled if repeated(texts, e.members)]:
+            repeating[look.label] = names
 
-    assert said == {}
+    assert repeating == {}
 
 
 @requirement("FR-005.text")
@@ -116,8 +116,8 @@ def test_a_live_remediation_is_a_text(bench: LiveBench) -> None:
     """Every value of the map is a string that is not blank."""
     blank = {}
     for look, answer in bench.revealing():
-        told = answer.remediation or {}
-        if odd := [k for k, v in told.items() if not (isinstance(v, str) and v.strip())]:
+        remediation = answer.remediation or {}
+        if odd := [k for k, v in remediation.items() if not (isinstance(v, str) and v.strip())]:
             blank[look.label] = odd
 
     assert blank == {}
@@ -126,7 +126,7 @@ def test_a_live_remediation_is_a_text(bench: LiveBench) -> None:
 @requirement("FR-005.text")
 @on(ANSWER)
 def test_a_live_config_lock_is_told_otherwise_than_a_users(bench: LiveBench) -> None:
-    """Their texts differ, names masked."""
+    """The texts for config and user locks differ, names masked."""
     texts = _texts(bench)
     if not (texts.get(CONFIG) and texts.get(USER)):
         raise NotApplicable(
@@ -141,7 +141,7 @@ def test_a_live_config_lock_is_told_otherwise_than_a_users(bench: LiveBench) -> 
 @requirement("SC-003.discovery")
 @on(ANSWER)
 def test_a_live_config_lock_is_never_the_users_to_lift(bench: LiveBench) -> None:
-    """Its text is no other lock's, and instructs no act of the user."""
+    """The text for a config lock is not another lock's, and asks for no act of the user."""
     texts = _texts(bench)
     if not texts.get(CONFIG):
         raise NotApplicable(
@@ -159,11 +159,11 @@ def test_a_live_config_lock_is_never_the_users_to_lift(bench: LiveBench) -> None
 
 def _texts(bench: LiveBench) -> dict[str, dict[str, None]]:
     """The texts of the map by status, the names of the answer's tools masked."""
-    found: dict[str, dict[str, None]] = {}
+    texts: dict[str, dict[str, None]] = {}
     for _, answer in bench.revealing():
         for status, text in (answer.remediation or {}).items():
             names = [e.name for e in answer.disabled if e.status == status]
             names += [bench.key(e).tool for e in answer.disabled if e.status == status]
             if isinstance(text, str):
-                found.setdefault(status, {})[mask(text, names)] = None
-    return found
+                texts.setdefault(status, {})[mask(text, names)] = None
+    return texts

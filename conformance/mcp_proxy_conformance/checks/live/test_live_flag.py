@@ -21,10 +21,10 @@ IN_THE_WAY = "no query brought equal answers before and after"
 @requirement("FR-014.described")
 @on(ANSWER)
 def test_a_live_discovery_tool_tells_of_the_flag(bench: LiveBench) -> None:
-    """Its own description holds the flag's name."""
-    told = {"description": str(bench.tool.get("description") or "")}
+    """The discovery tool's own description contains the flag's name."""
+    texts = {"description": str(bench.tool.get("description") or "")}
 
-    silent = {member: text for member, text in told.items() if FLAG not in text}
+    silent = {member: text for member, text in texts.items() if FLAG not in text}
 
     assert silent == {}
 
@@ -36,31 +36,33 @@ def test_a_live_schema_takes_all_forms_of_the_flag(bench: LiveBench) -> None:
     schema = bench.tool.get("inputSchema") or {}
     forms: list[dict[str, Any]] = [{}, {FLAG: True}, {FLAG: False}]
 
-    seen = refusals(schema, [{bench.surface.query: "word"} | form for form in forms])
-    bench.require(not all(seen), f"a query alone is no argument for the tool: {seen[0]}")
+    refused = refusals(schema, [{bench.surface.query: "word"} | form for form in forms])
+    bench.require(not all(refused), f"a query alone is no argument for the tool: {refused[0]}")
 
-    assert (seen, default(schema) is True) == ([[], [], []], False)
+    assert (refused, default(schema) is True) == ([[], [], []], False)
 
 
 @requirement("FR-001.accepts")
 @on(ANSWERS)
 def test_a_live_endpoint_takes_the_flag(bench: LiveBench) -> None:
-    """Where the same query is answered without it, with it there is no error and a list too.
+    """A query that is answered without the flag gets no error with it, and a list of tools too.
 
-    Nothing readable counts only where that is all that the query brings with the flag: an answer
+    An unreadable answer counts only where all answers with the flag are unreadable: an answer
     may be lost on its way.
     """
     tools, usual, refused = bench.surface.members.tools, 0, {}
     for looks in bench.seen.rounds.values():
-        plain = [one.answer for one in looks if one.form == "A"]
-        well = all(one is not None and one.error is None and tools in one.body for one in plain)
+        plain = [look.answer for look in looks if look.form == "A"]
+        well = all(
+            answer is not None and answer.error is None and tools in answer.body for answer in plain
+        )
         usual += well
-        flagged = [one for one in looks if one.flagged and well]
-        mute = all(one.answer is None for one in flagged)
-        for one in flagged:
-            given = one.answer
-            if (given is None and mute) or (given and (given.error or tools not in given.body)):
-                refused[one.label] = one.fault or (given and given.error) or f"no {tools}"
+        flagged = [look for look in looks if look.flagged and well]
+        mute = all(look.answer is None for look in flagged)
+        for look in flagged:
+            answer = look.answer
+            if (answer is None and mute) or (answer and (answer.error or tools not in answer.body)):
+                refused[look.label] = look.fault or (answer and answer.error) or f"no {tools}"
     bench.require(usual, f"discovery itself fails, or was not asked: {bench.seen.short}")
 
     assert refused == {}
@@ -69,7 +71,7 @@ def test_a_live_endpoint_takes_the_flag(bench: LiveBench) -> None:
 @requirement("FR-001.default-off")
 @on(ANSWERS)
 def test_a_live_default_answer_lists_no_locked_tool(bench: LiveBench) -> None:
-    """What is listed as locked before and after is not among the callable tools in between."""
+    """Tools listed as locked before and after are not among the callable tools in between."""
     judged, listed = 0, {}
     for entries, between in bench.bracketed():
         locked = {bench.key(entry) for entry in entries}
@@ -92,27 +94,27 @@ def test_a_live_default_answer_has_no_section(bench: LiveBench) -> None:
     bench.revealing()
     names = (bench.surface.members.disabled, bench.surface.members.remediation)
 
-    told = {look.label: [n for n in names if n in answer.body] for look, answer in bench.usual()}
+    present = {look.label: [n for n in names if n in answer.body] for look, answer in bench.usual()}
 
-    assert {label: found for label, found in told.items() if found} == {}
+    assert {label: members for label, members in present.items() if members} == {}
 
 
 @requirement("FR-002.absent-is-false")
 @on(ANSWERS)
 def test_a_live_endpoint_takes_false_for_absent(bench: LiveBench) -> None:
-    """Byte for byte, what moves between equal requests left out."""
+    """The flag false and absent get the same bytes, but for what varies between equal requests."""
     equal, unequal = 0, {}
     for looks in bench.seen.rounds.values():
-        exact = {f: [one.exact for one in looks if one.form == f and one.exact] for f in "AF"}
+        exact = {f: [look.exact for look in looks if look.form == f and look.exact] for f in "AF"}
         if [len(exact["A"]), len(exact["F"])] != [3, 2]:
             continue
         try:
-            found = differences(exact["A"], exact["F"])
+            moved = differences(exact["A"], exact["F"])
         except Inconclusive:
             continue
-        equal += not found and any(one.answer and one.answer.tools for one in looks)
-        if len(found) == len(exact["F"]) and len({one.at for one in found}) == 1:
-            unequal[next(one.label for one in looks if one.form == "F")] = found[0]
+        equal += not moved and any(look.answer and look.answer.tools for look in looks)
+        if len(moved) == len(exact["F"]) and len({difference.at for difference in moved}) == 1:
+            unequal[next(look.label for look in looks if look.form == "F")] = moved[0]
     bench.require(
         equal or unequal, f"{IN_THE_WAY}, or found a callable tool; use --query", "not_named"
     )
@@ -123,7 +125,7 @@ def test_a_live_endpoint_takes_false_for_absent(bench: LiveBench) -> None:
 @requirement("FR-006.callables")
 @on(ANSWERS)
 def test_the_flag_leaves_live_callable_tools_as_they_are(bench: LiveBench) -> None:
-    """The same names in the same order, none displaced."""
+    """Callable tools have the same names in the same order with the flag, none displaced."""
     judged, changed = 0, {}
     for look, usual, _, flagged in bench.rounds():
         before, after = _callables(bench, usual), _callables(bench, flagged)
@@ -141,17 +143,17 @@ def test_the_flag_leaves_live_callable_tools_as_they_are(bench: LiveBench) -> No
 @requirement("FR-002.no-locked-names")
 @on(ANSWERS)
 def test_a_live_default_answer_names_no_locked_tool(bench: LiveBench) -> None:
-    """Neither name nor description of what is locked before and after stands in between."""
-    found = leaks(bench, noted=False)
+    """No name or description of a tool that is locked before and after occurs in between."""
+    leaked = leaks(bench, noted=False)
 
     bench.require(
-        found.judged, "nothing was listed as locked throughout; use --expect", "not_named"
+        leaked.judged, "nothing was listed as locked throughout; use --expect", "not_named"
     )
 
-    assert found.told == {}
+    assert leaked.told == {}
 
 
 def _callables(bench: LiveBench, answers: Iterable[Answer]) -> list[list[str]]:
-    """The different lists of callable tools that these answers tell."""
-    told = [[str(key) for key in bench.callables(answer)] for answer in answers]
-    return [one for at, one in enumerate(told) if one not in told[:at]]
+    """The distinct lists of callable tools in these answers."""
+    listings = [[str(key) for key in bench.callables(answer)] for answer in answers]
+    return [listing for at, listing in enumerate(listings) if listing not in listings[:at]]

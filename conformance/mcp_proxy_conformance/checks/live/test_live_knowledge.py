@@ -1,4 +1,4 @@
-"""What the user knows or names: locks, a narrower credential, a call that must be rejected."""
+"""Expectations that the user names: locks, a narrower credential, a call to be rejected."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BESIDE = {
     QUARANTINED: frozenset({OFF, USER, PENDING}),
     OFF: frozenset({QUARANTINED, PENDING}),
 }
-"""What the source lets a tool be told as that has another lock besides the one expected."""
+"""Other statuses that the source allows for a tool with a further lock than the expected one."""
 ALIKE = 0.85
 
 
@@ -58,16 +58,16 @@ def test_an_expected_pending_tool_is_revealed(bench: LiveBench) -> None:
 @requirement("FR-004.precedence")
 @on(ANSWERS, needs=("expect",))
 def test_an_expected_lock_has_its_status(bench: LiveBench) -> None:
-    """The word that its operator knows, unless another lock may lie on the tool as well."""
+    """An expected tool has its operator's status, unless a further lock may explain another."""
     wrong: dict[str, str] = {}
     doubtful: dict[str, str] = {}
     right = 0
     for key, status in bench.endpoint.expect.items():
-        seen = _words(bench, key)
-        right += seen == {status}
-        if seen and status not in seen:
-            explained = seen <= BESIDE.get(status, frozenset())
-            (doubtful if explained else wrong)[str(key)] = f"{sorted(seen)}, not {status}"
+        statuses = _words(bench, key)
+        right += statuses == {status}
+        if statuses and status not in statuses:
+            explained = statuses <= BESIDE.get(status, frozenset())
+            (doubtful if explained else wrong)[str(key)] = f"{sorted(statuses)}, not {status}"
 
     assert wrong == {}
     bench.require(not doubtful, f"told otherwise, which a further lock explains: {doubtful}")
@@ -77,22 +77,22 @@ def test_an_expected_lock_has_its_status(bench: LiveBench) -> None:
 @requirement("FR-007.hidden")
 @on(ANSWERS, needs=("as",))
 def test_a_narrower_credential_sees_no_more_locked_tools(bench: LiveBench) -> None:
-    """Each is shown to the main credential too, and is of a server that it may list.
+    """A narrower credential sees only locked tools of the main one, on servers that it may list.
 
     It must be seen to be narrower at least once.
     """
     more, judged = {}, 0
-    every = {name for listing in bench.seen.listings for name in listing.servers}
+    servers = {name for listing in bench.seen.listings for name in listing.servers}
     for name, triples in bench.seen.shared.items():
         for looks in triples:
-            answers = [one.answer for one in looks if one.answer is not None]
+            answers = [look.answer for look in looks if look.answer is not None]
             ours = [a for a in (answers[0], answers[-1]) if len(a.disabled) < LOCKED_CAP]
             if len(answers) != 3 or len(ours) != 2:
                 continue
             shown = bench.statuses(answers[1])
-            judged += any(set(bench.statuses(one)) - set(shown) for one in ours)
+            judged += any(set(bench.statuses(answer)) - set(shown) for answer in ours)
             known = {k for a in ours for k in (*bench.statuses(a), *bench.callables(a))}
-            beyond = every - _scope(bench, name, every)
+            beyond = servers - _scope(bench, name, servers)
             if extra := sorted(str(k) for k in shown if k not in known or k.server in beyond):
                 more[looks[1].label] = {name: extra}
     bench.require(judged or more, "no locked tool was hidden from it: is the credential narrower?")
@@ -107,11 +107,11 @@ def test_a_named_call_of_a_locked_tool_is_rejected(bench: LiveBench) -> None:
     judged = _indexed(bench)
 
     done = {
-        str(key): one.text
-        for key, one in judged.items()
-        if not one.is_error
-        and not _points_on(bench, one)
-        and judge(one.text, one.status, pins=bench.endpoint.pins) != "conveys"
+        str(key): rejection.text
+        for key, rejection in judged.items()
+        if not rejection.is_error
+        and not _points_on(bench, rejection)
+        and judge(rejection.text, rejection.status, pins=bench.endpoint.pins) != "conveys"
     }
 
     assert done == {}
@@ -120,10 +120,14 @@ def test_a_named_call_of_a_locked_tool_is_rejected(bench: LiveBench) -> None:
 @requirement("FR-008.pointer")
 @on(ANSWER, needs=("call",))
 def test_a_named_calls_rejection_leads_on(bench: LiveBench) -> None:
-    """It names the flag or the discovery tool."""
+    """The rejection names the flag or the discovery tool."""
     judged = _indexed(bench)
 
-    poor = {str(key): one.text for key, one in judged.items() if not _points_on(bench, one)}
+    poor = {
+        str(key): rejection.text
+        for key, rejection in judged.items()
+        if not _points_on(bench, rejection)
+    }
 
     assert poor == {}
 
@@ -131,11 +135,11 @@ def test_a_named_calls_rejection_leads_on(bench: LiveBench) -> None:
 @requirement("SC-003.rejection")
 @on(ANSWER, needs=("call",))
 def test_a_named_call_of_a_config_denied_tool_is_not_told_to_be_enabled(bench: LiveBench) -> None:
-    """Its rejection tells the user neither to toggle, nor to enable, nor to approve it."""
+    """The rejection asks the user neither to toggle, nor to enable, nor to approve the tool."""
     texts = {
-        str(key): mask(one.text, [str(key), key.tool, key.server])
-        for key, one in _rejections(bench)
-        if one.status == CONFIG
+        str(key): mask(rejection.text, [str(key), key.tool, key.server])
+        for key, rejection in _rejections(bench)
+        if rejection.status == CONFIG
     }
     if not texts:
         raise NotApplicable(f"none of the calls was of a {CONFIG} tool")
@@ -146,37 +150,45 @@ def test_a_named_call_of_a_config_denied_tool_is_not_told_to_be_enabled(bench: L
     expect_read({texts[key]: word for key, word in read.items()})
 
 
-def _scope(bench: LiveBench, name: str, every: set[str]) -> set[str]:
+def _scope(bench: LiveBench, name: str, servers: set[str]) -> set[str]:
     """The servers that a credential lists; all of them if it is shown tools of others as well."""
     listed = bench.seen.scopes.get(name, frozenset())
-    answers = [one.answer for looks in bench.seen.shared[name] for one in looks if one.who == name]
-    shown = {key.server for one in answers if one is not None for key in bench.callables(one)}
-    return set(listed) if listed and shown <= listed else every
+    answers = [
+        look.answer for looks in bench.seen.shared[name] for look in looks if look.who == name
+    ]
+    shown = {
+        key.server for answer in answers if answer is not None for key in bench.callables(answer)
+    }
+    return set(listed) if listed and shown <= listed else servers
 
 
 def _indexed(bench: LiveBench) -> dict[ToolKey, Rejected]:
     """The rejections of config- and user-locked tools, which owe a pointer."""
-    found = {key: one for key, one in _rejections(bench) if one.status in (CONFIG, USER)}
-    if not found:
+    rejections = {
+        key: rejection
+        for key, rejection in _rejections(bench)
+        if rejection.status in (CONFIG, USER)
+    }
+    if not rejections:
         raise NotApplicable(f"none of the calls was of a {CONFIG} or {USER} tool")
-    return found
+    return rejections
 
 
-def _points_on(bench: LiveBench, one: Rejected) -> bool:
-    return FLAG in one.text or bench.surface.discovery_tool in one.text
+def _points_on(bench: LiveBench, rejection: Rejected) -> bool:
+    return FLAG in rejection.text or bench.surface.discovery_tool in rejection.text
 
 
 def _rejections(bench: LiveBench) -> list[tuple[ToolKey, Rejected]]:
-    """What the named calls were answered; inconclusive when none could be made."""
-    made = [(key, one) for key, one in bench.rejected.items() if not one.left_out]
-    bench.require(made, "; ".join(one.left_out for one in bench.rejected.values()))
+    """The answers to the named calls; inconclusive when none could be made."""
+    made = [(key, rejection) for key, rejection in bench.rejected.items() if not rejection.left_out]
+    bench.require(made, "; ".join(rejection.left_out for rejection in bench.rejected.values()))
     return made
 
 
 def _words(bench: LiveBench, key: ToolKey) -> set[str]:
     """The statuses under which answers to a tool's name list it."""
     answers = [a for look, a in bench.flagged() if look.query == key.tool and not look.who]
-    return {one.status for answer in answers for one in answer.disabled if is_of(one, key)}
+    return {entry.status for answer in answers for entry in answer.disabled if is_of(entry, key)}
 
 
 def _missing(bench: LiveBench, status: str) -> dict[str, str]:
@@ -187,7 +199,7 @@ def _missing(bench: LiveBench, status: str) -> dict[str, str]:
     wanted = [key for key, word in bench.endpoint.expect.items() if word == status]
     if not wanted:
         raise NotApplicable(f"--expect names no tool as {status}", cause="not_named")
-    seen = bench.seen.locked()
+    locked = bench.seen.locked()
     missing = {}
     for key in wanted:
         answers = [a for look, a in bench.flagged() if look.query == key.tool and not look.who]
@@ -198,7 +210,7 @@ def _missing(bench: LiveBench, status: str) -> dict[str, str]:
         bench.require(not full, f"{key} is not among the {LOCKED_CAP} tools shown for its name")
         free = any(is_of(entry, key) for answer in answers for entry in answer.tools)
         bench.require(not free, f"{key} is listed as callable; mend the lock or the file")
-        near = get_close_matches(str(key), map(str, seen), 1, ALIKE)
+        near = get_close_matches(str(key), map(str, locked), 1, ALIKE)
         bench.require(not near, f"{key} is not known here; did you mean {near[0] if near else ''}?")
         missing[str(key)] = f"not listed for {key.tool!r}"
     return missing

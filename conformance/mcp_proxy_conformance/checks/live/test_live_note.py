@@ -21,7 +21,7 @@ INDEXED = ("disabled_by_config", "disabled_by_user")
 @requirement("FR-009.note")
 @on(ANSWERS)
 def test_a_live_answer_without_a_callable_tells_of_the_locked_one(bench: LiveBench) -> None:
-    """It has a note with a number and the flag's name."""
+    """The answer has a note with a number and the flag's name."""
     lacking = {}
     for look, notes, _ in _due(bench):
         poor = [note for note in notes if not numbers_in(note or "")]
@@ -34,16 +34,16 @@ def test_a_live_answer_without_a_callable_tells_of_the_locked_one(bench: LiveBen
 @requirement("FR-009.count")
 @on(ANSWERS)
 def test_a_live_note_tells_the_number_of_locked_matches(bench: LiveBench) -> None:
-    """As many as the flag shows; no fewer where it shows as many as it ever does."""
+    """The number is that of the flagged entries, or no less where these are as many as ever."""
     most = max(len(answer.disabled) for _, answer in bench.revealing())
     wrong, judged = {}, 0
     for look, notes, sections in _due(bench):
         numbers, least = _numbers(sections)
-        full = max(len(one.disabled) for one in sections) >= most
-        told = [note for note in notes if note and numbers_in(note)]
-        judged += len(told)
-        if told and not any(counts_right(n, numbers, least, full=full) for n in told):
-            wrong[look.label] = {"note": told[0], "shown": sorted(numbers)}
+        full = max(len(answer.disabled) for answer in sections) >= most
+        numbered = [note for note in notes if note and numbers_in(note)]
+        judged += len(numbered)
+        if numbered and not any(counts_right(n, numbers, least, full=full) for n in numbered):
+            wrong[look.label] = {"note": numbered[0], "shown": sorted(numbers)}
     bench.require(judged, "no note told a number")
 
     assert wrong == {}
@@ -52,27 +52,27 @@ def test_a_live_note_tells_the_number_of_locked_matches(bench: LiveBench) -> Non
 @requirement("FR-009.no-entries")
 @on(ANSWERS)
 def test_a_live_answer_with_a_note_names_no_match(bench: LiveBench) -> None:
-    """Neither name nor description of the locked tool, outside an echo of the request."""
+    """The answer contains no name or description of the locked tool, except as an echo."""
     list(_due(bench))
-    found = leaks(bench, noted=True)
+    leaked = leaks(bench, noted=True)
 
-    bench.require(found.judged, "no note was seen")
+    bench.require(leaked.judged, "no note was seen")
 
-    assert found.told == {}
+    assert leaked.told == {}
 
 
 @requirement("FR-009.silent")
 @on(ANSWERS)
 def test_a_live_answer_has_no_note_unless_it_is_due(bench: LiveBench) -> None:
-    """None beside callable tools, and none where the flag reveals nothing before and after."""
+    """No note appears beside callable tools, or where the flag reveals nothing before and after."""
     list(_due(bench))
     undue = {}
     for look, answer in bench.usual():
         if bench.note(answer) and answer.tools:
             undue[look.label] = answer.note
     for _, usual, false, flagged in bench.rounds():
-        noted = [one.note for one in (*usual[:2], *false) if bench.note(one)]
-        if len(noted) == 4 and not any(one.disabled for one in flagged):
+        noted = [answer.note for answer in (*usual[:2], *false) if bench.note(answer)]
+        if len(noted) == 4 and not any(answer.disabled for answer in flagged):
             undue[f"{usual[0].query!r} (no flag)"] = noted[0]
 
     assert undue == {}
@@ -81,9 +81,9 @@ def test_a_live_answer_has_no_note_unless_it_is_due(bench: LiveBench) -> None:
 @requirement("FR-009.one-line")
 @on(ANSWER)
 def test_a_live_note_is_one_line(bench: LiveBench) -> None:
-    """It holds no line break."""
+    """The note contains no line break."""
     list(_due(bench))
-    notes = {look.label: note for look, one in bench.usual() if (note := bench.note(one))}
+    notes = {look.label: note for look, answer in bench.usual() if (note := bench.note(answer))}
     bench.require(notes, "no note was seen")
 
     broken = {label: note for label, note in notes.items() if len(note.splitlines()) > 1}
@@ -99,18 +99,20 @@ def _due(bench: LiveBench) -> Iterator[tuple[Look, list[str | None], list[Answer
     bench.revealing()
     owed = 0
     for key, looks, answers in bench.alone():
-        plain = [(look, one) for look, one in zip(looks, answers, strict=True) if not look.flagged]
-        usable = all(one.error is None and not one.tools for _, one in plain)
+        plain = [
+            (look, answer) for look, answer in zip(looks, answers, strict=True) if not look.flagged
+        ]
+        usable = all(answer.error is None and not answer.tools for _, answer in plain)
         if usable and bench.steady(key, answers):
             owed += 1
             around = [answers[at] for at in (0, 2, 4)]
-            yield plain[0][0], [bench.note(one) for _, one in plain], around
+            yield plain[0][0], [bench.note(answer) for _, answer in plain], around
     if not owed and all(answer.tools for _, answer in bench.usual()):
         raise NotApplicable("its search lists callable tools for every query, so no note is due")
     bench.require(owed, NONE_DUE)
 
 
 def _numbers(sections: list[Answer]) -> tuple[set[int], int]:
-    """The numbers that a note may tell, and the least: of all there is, or of one answer."""
-    indexed = [sum(e.status in INDEXED for e in one.disabled) for one in sections]
-    return {*(len(one.disabled) for one in sections), *indexed}, min(indexed)
+    """The numbers that a note may state, and the least: of all entries, or of indexed ones."""
+    indexed = [sum(e.status in INDEXED for e in answer.disabled) for answer in sections]
+    return {*(len(answer.disabled) for answer in sections), *indexed}, min(indexed)

@@ -1,1 +1,1 @@
-"""The checks of the resilience profiles: what a loader owes for each of many servers."""
+"""Checks of the resilience profiles: a loader's obligations for each of many servers."""

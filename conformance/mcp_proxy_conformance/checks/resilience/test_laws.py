@@ -1,4 +1,4 @@
-"""What holds of any load: laws tried on generated servers, a breach shrunk to a case."""
+"""Laws of any load, tried on generated servers; a breach is shrunk to a case."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mcp_proxy_conformance.run.subjects.loader import GENERATED, LoadBench, each
 )  # fmt: skip
 @on(GENERATED, needs=("classifies", "retries"))
 def test_any_script_ends_in_a_class_that_the_table_allows(bench: LoadBench) -> None:
-    """Attempt by attempt, whatever a server does in one and then in the next."""
+    """Whatever a server does in each attempt, its status is a class that the table allows."""
     bench.law("status").conclude()
 
 
@@ -25,46 +25,46 @@ def test_any_script_ends_in_a_class_that_the_table_allows(bench: LoadBench) -> N
 )  # fmt: skip
 @on(GENERATED, needs=("classifies", "retries"))
 def test_any_script_is_tried_as_often_as_its_signals_ask(bench: LoadBench) -> None:
-    """On after what may pass, at an end after all else, and never beyond the maximum."""
+    """Transient faults are retried, all others end the attempts, and the maximum holds."""
     bench.law("attempts").conclude()
 
 
 @requirement("O6.claimed")
 @on(GENERATED, needs=("attempts",))
 def test_the_attempts_claimed_are_those_seen_under_any_script(bench: LoadBench) -> None:
-    """Counted at the servers."""
+    """The attempts that the loader claims are those counted at the servers."""
     bench.law("claims").conclude()
 
 
 @requirement("O1.one-each", "O3.no-tools", "O3.own-tools", "O3.loaded", "O4.error", "S2.no-tools")
 @on(GENERATED)
 def test_outcomes_have_their_form_under_any_script(bench: LoadBench) -> None:
-    """One for each server, with its own tools or with an error."""
+    """Each server has one outcome, with its own tools or with an error."""
     bench.law("outcomes").conclude()
 
 
 @requirement("I3.order")
 @on(GENERATED)
 def test_no_order_of_generated_servers_changes_a_status(bench: LoadBench) -> None:
-    """Each load is made forwards and backwards."""
+    """Loads of the same servers forwards and backwards end in the same statuses."""
     bench.law("order").conclude()
 
 
 @requirement("I1.isolated")
 @on(GENERATED)
 def test_generated_servers_end_beside_others_as_they_do_alone(bench: LoadBench) -> None:
-    """Each server of a load is also loaded alone."""
+    """Each server of a load ends as it does when it is loaded alone."""
     bench.law("isolation").conclude()
 
 
 @requirement("I5.clears")
 @on(GENERATED)
 def test_whatever_has_cleared_is_available_in_the_next_load(bench: LoadBench) -> None:
-    """After any script, a load of the same servers when all that can heal is healed."""
+    """After any script, the same servers are available in the next load when all have healed."""
     bench.law("clears").conclude()
 
 
 @each_load("law")
 def test_what_was_once_generated_ends_as_it_should(bench: LoadBench, case: LoadCase) -> None:
-    """Scripts of several faults, kept as cases."""
+    """Scripts of several faults end as their cases expect."""
     bench.judged(case).conclude()

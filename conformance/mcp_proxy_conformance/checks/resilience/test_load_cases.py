@@ -1,4 +1,4 @@
-"""The JSON cases of fixtures/resilience, one check an area: how a load ends for each server."""
+"""The JSON cases of fixtures/resilience, one check per area: the outcome of each server."""
 
 from __future__ import annotations
 
@@ -8,37 +8,37 @@ from mcp_proxy_conformance.run.subjects.loader import LoadBench, each_load
 
 @each_load("timeout")
 def test_a_server_that_does_not_answer_in_time_may_pass(bench: LoadBench, case: LoadCase) -> None:
-    """Silence and slowness are told as transient and tried again, within the maximum."""
+    """Silence and slowness are transient and tried again, within the maximum."""
     bench.judged(case).conclude()
 
 
 @each_load("cut")
 def test_a_connection_that_is_cut_may_pass(bench: LoadBench, case: LoadCase) -> None:
-    """A reset, an early end and a torn body are told as transient and tried again."""
+    """A reset, an early end and a torn body are transient and tried again."""
     bench.judged(case).conclude()
 
 
 @each_load("error")
 def test_an_error_of_the_server_may_pass(bench: LoadBench, case: LoadCase) -> None:
-    """Codes of the 500s are told as transient and tried again."""
+    """Codes of the 500s are transient and tried again."""
     bench.judged(case).conclude()
 
 
 @each_load("authorization")
 def test_an_authorization_that_timed_out_is_no_denial(bench: LoadBench, case: LoadCase) -> None:
-    """A 403 that tells of one is told as transient; a 403 that does not is a denial."""
+    """A 403 that mentions a timeout is transient; a 403 that does not is a denial."""
     bench.judged(case).conclude()
 
 
 @each_load("permanent")
 def test_what_will_not_heal_is_permanent_and_tried_once(bench: LoadBench, case: LoadCase) -> None:
-    """An unknown name, a closed port, a wrong path, a malformed connection."""
+    """An unknown name, closed port, wrong path or malformed connection is permanent, tried once."""
     bench.judged(case).conclude()
 
 
 @each_load("denied")
 def test_a_denial_is_told_as_one_and_never_tried_again(bench: LoadBench, case: LoadCase) -> None:
-    """A clean 401 or 403, and one that nothing ties to a timeout."""
+    """A clean 401 or 403, and one that nothing ties to a timeout, is denied and tried once."""
     bench.judged(case).conclude()
 
 
@@ -56,25 +56,25 @@ def test_every_server_has_one_outcome_of_the_right_form(bench: LoadBench, case: 
 
 @each_load("recovery")
 def test_a_server_that_comes_back_is_available(bench: LoadBench, case: LoadCase) -> None:
-    """Retries heal what passes, and are not wasted on what is well."""
+    """Retries heal what passes, and healthy servers are not tried again."""
     bench.judged(case).conclude()
 
 
 @each_load("trap")
 def test_what_is_permanent_or_denied_ends_the_attempts(bench: LoadBench, case: LoadCase) -> None:
-    """The attempt after it would succeed, and is never made."""
+    """After a permanent or denied outcome, the next attempt, which would succeed, is never made."""
     bench.judged(case).conclude()
 
 
 @each_load("isolation")
 def test_no_server_changes_the_outcome_of_another(bench: LoadBench, case: LoadCase) -> None:
-    """Each is told as it would be alone, whatever fails beside it."""
+    """Each server ends as it would alone, whatever fails beside it."""
     bench.judged(case).conclude()
 
 
 @each_load("order")
 def test_the_order_of_the_servers_changes_no_outcome(bench: LoadBench, case: LoadCase) -> None:
-    """The same servers the other way round are told the same."""
+    """The same servers in reverse order have the same outcomes."""
     bench.judged(case).conclude()
 
 
@@ -92,7 +92,7 @@ def test_a_second_load_finds_what_has_come_back(bench: LoadBench, case: LoadCase
 
 @each_load("none")
 def test_a_load_of_no_servers_tells_of_none(bench: LoadBench, case: LoadCase) -> None:
-    """No outcome and no warning."""
+    """A load of no servers has no outcome and no warning."""
     bench.judged(case).conclude()
 
 
@@ -104,7 +104,7 @@ def test_words_that_the_loader_sent_change_no_class(bench: LoadBench, case: Load
 
 @each_load("secret")
 def test_no_secret_that_was_handed_over_is_told(bench: LoadBench, case: LoadCase) -> None:
-    """Credentials show in no error, warning or other output, however they are spelled."""
+    """Credentials appear in no error, warning or other output, however they are spelled."""
     bench.judged(case).conclude()
 
 
@@ -116,5 +116,5 @@ def test_what_one_server_sets_is_not_sent_to_another(bench: LoadBench, case: Loa
 
 @each_load("warning")
 def test_warnings_tell_the_classes_apart(bench: LoadBench, case: LoadCase) -> None:
-    """No server is warned of under another class than its own."""
+    """No warning puts a server under another class than its own."""
     bench.judged(case).conclude()

@@ -1,4 +1,4 @@
-"""When a loader tries again, what it does meanwhile, and in which order it tells."""
+"""Retry pauses of a loader, its concurrency, and the order of its outcomes."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 FAILING = Behaviour(do="status", on="any", code=503)
 SLOW_S, MANY = 0.4, 6
 LEAST_S = 0.001
-"""Pauses of one length differ by less in a measurement."""
+"""Seconds; pauses of equal length differ by less in a measurement."""
 
 
 def a_load(name: str, *servers: Server, max_attempts: int = 3) -> LoadCase:
-    """A load without controls, of which nothing is expected beforehand."""
-    ids = [one.server_id for one in servers]
+    """A load without controls and without expectations of its own."""
+    ids = [server.server_id for server in servers]
     return LoadCase(
         id=name,
         area="time",
@@ -33,7 +33,7 @@ def a_load(name: str, *servers: Server, max_attempts: int = 3) -> LoadCase:
         source=(),
         clauses=(),
         given=Given(max_attempts=max_attempts, servers=servers, controls=False),
-        then={one: Expected(status=("available",)) for one in ids},
+        then={server_id: Expected(status=("available",)) for server_id in ids},
     )
 
 
@@ -80,11 +80,13 @@ def test_pauses_of_several_servers_differ(bench: LoadBench) -> None:
 @requirement("R1.once~delay")
 @on(LOADS)
 def test_a_load_of_healthy_servers_waits_for_nothing(bench: LoadBench) -> None:
-    """It is over before a first pause would be."""
+    """A load of healthy servers ends before a first pause would."""
     load = bench.load(WELL)
     _expect_available(load)
 
-    requests = [seen.at for one in WELL.servers() for seen in load.servers.log(one.server_id)]
+    requests = [
+        request.at for server in WELL.servers() for request in load.servers.log(server.server_id)
+    ]
     if not requests:
         raise Inconclusive("healthy servers are told as available, and nobody has asked them")
 
@@ -94,7 +96,7 @@ def test_a_load_of_healthy_servers_waits_for_nothing(bench: LoadBench) -> None:
 @requirement("I2.concurrent")
 @on(LOADS)
 def test_slow_servers_are_loaded_side_by_side(bench: LoadBench) -> None:
-    """Six of them take less than half of what they take one after the other."""
+    """Six slow servers take less than half of what they take one after the other."""
     load = bench.load(SLOW)
     _expect_available(load)
 
@@ -104,19 +106,19 @@ def test_slow_servers_are_loaded_side_by_side(bench: LoadBench) -> None:
 @requirement("I3.order~outcomes")
 @on(LOADS)
 def test_outcomes_come_in_the_order_of_the_servers(bench: LoadBench) -> None:
-    """As they were handed over."""
+    """Outcomes come in the order in which the servers were handed over."""
     load = bench.load(ORDERED)
     _expect_available(load)
 
-    told = [one.server_id for one in load.loaded.told.outcomes]
+    ids = [outcome.server_id for outcome in load.loaded.told.outcomes]
 
-    assert told == [one.server_id for one in ORDERED.servers()]
+    assert ids == [server.server_id for server in ORDERED.servers()]
 
 
 @requirement("P1.unknown-name~once")
 @on(LOADS, needs=("attempts",))
 def test_an_unknown_name_is_looked_up_once(bench: LoadBench) -> None:
-    """One attempt is claimed; none can be counted."""
+    """The loader claims one attempt; the suite cannot count any."""
     load = bench.load(LOST)
     if load.unmet:
         raise NotApplicable("; ".join(load.unmet.values()))
@@ -127,24 +129,24 @@ def test_an_unknown_name_is_looked_up_once(bench: LoadBench) -> None:
 @requirement("P2.refused~once")
 @on(LOADS, needs=("attempts",))
 def test_a_closed_port_is_tried_once(bench: LoadBench) -> None:
-    """One attempt is claimed; none can be counted."""
+    """The loader claims one attempt; the suite cannot count any."""
     assert _claimed_of_failed(bench.load(SHUT), "oak") == 1
 
 
 def _pauses(load: Load) -> dict[str, list[float]]:
     """By server, the seconds between the end of an attempt and the next; each has two or more."""
-    found = {}
-    for one in load.case.servers():
+    pauses = {}
+    for server in load.case.servers():
         begins: dict[int, float] = {}
         ends: dict[int, float] = {}
-        for seen in load.servers.log(one.server_id):
-            begins.setdefault(seen.attempt, seen.at)
-            ends[seen.attempt] = seen.at
+        for request in load.servers.log(server.server_id):
+            begins.setdefault(request.attempt, request.at)
+            ends[request.attempt] = request.at
         own = [begins[after] - ends[before] for before, after in pairwise(sorted(begins))]
         if len(own) < 2:
-            raise Inconclusive(f"{one.server_id} was not tried three times")
-        found[one.server_id] = own
-    return found
+            raise Inconclusive(f"{server.server_id} was not tried three times")
+        pauses[server.server_id] = own
+    return pauses
 
 
 def _claimed_of_failed(load: Load, server_id: str) -> object:
@@ -156,6 +158,8 @@ def _claimed_of_failed(load: Load, server_id: str) -> object:
 
 
 def _expect_available(load: Load) -> None:
-    lost = [one.server_id for one in load.loaded.told.outcomes if one.status != "available"]
+    lost = [
+        outcome.server_id for outcome in load.loaded.told.outcomes if outcome.status != "available"
+    ]
     if lost or not load.loaded.told.outcomes:
         raise Inconclusive(f"healthy servers were not loaded: {lost}")

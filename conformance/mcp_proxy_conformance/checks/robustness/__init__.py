@@ -1,1 +1,1 @@
-"""The checks of the robustness profile: what hostile input is answered with."""
+"""Checks of the robustness profile: answers to hostile input."""

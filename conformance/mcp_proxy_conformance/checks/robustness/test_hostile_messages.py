@@ -1,4 +1,4 @@
-"""Bodies that are no request, or one that nobody would send."""
+"""Message bodies that are not requests, or requests that nobody would send."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ ANSWER_S = 5.0
 @requirement("ROB.message")
 @on(HOSTILE)
 def test_a_body_that_is_no_request_is_refused_and_forgotten(bench: Bench) -> None:
-    """Each is refused or passed over, in JSON if at all, and the request after it is answered."""
+    """Each body is refused or passed over, in JSON if at all, and the next request is answered."""
     bench.require(finds(bench, ORDINARY, WORD), f"{ORDINARY} is not found by {WORD!r}")
 
-    def told(body: bytes) -> str:
+    def reply(body: bytes) -> str:
         client = bench.started.client()
         return readable(client.post(body, timeout=ANSWER_S, until=lambda event: bool(event.data)))
 
-    asks = {name: partial(told, body) for name, body in BODIES.items()}
+    asks = {name: partial(reply, body) for name, body in BODIES.items()}
 
     assert uncleanly(bench, asks, lambda: finds(bench, ORDINARY, WORD)) == {}

@@ -1,4 +1,4 @@
-"""Queries, flags, arguments and names of calls that were chosen to break something."""
+"""Hostile queries, flags, arguments and names of calls."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from mcp_proxy_conformance.discovery.hostile.payloads import FLAGS, NAMES, TEXTS
 from mcp_proxy_conformance.discovery.requests import ABSENT
 
 OTHERS: tuple[Any, ...] = (7, None, True, [], {})
-"""Queries that are no text."""
+"""Queries that are not text."""
 
 
 @requirement("ROB.query")
 @on(HOSTILE)
 def test_any_text_can_be_a_query(bench: Bench) -> None:
-    """Each is answered, with the flag and without, and the call after it finds what it should."""
+    """Any text is answered, with the flag and without, and the next call finds its tool."""
     _expect_ordinary(bench)
 
     asks = {
@@ -38,7 +38,7 @@ def test_any_text_can_be_a_query(bench: Bench) -> None:
 @requirement("ROB.flag")
 @on(HOSTILE)
 def test_a_flag_of_another_type_breaks_nothing(bench: Bench) -> None:
-    """Each is answered or refused, and the call after it finds what it should."""
+    """A flag of any type is answered or refused, and the next call finds its tool."""
     _expect_ordinary(bench)
 
     asks = {
@@ -51,21 +51,22 @@ def test_a_flag_of_another_type_breaks_nothing(bench: Bench) -> None:
 @requirement("ROB.arguments")
 @on(HOSTILE)
 def test_arguments_that_nobody_declared_break_nothing(bench: Bench) -> None:
-    """A query that is no text or not there, and unknown arguments, are answered or refused."""
+    """A query that is missing or not text, and unknown arguments, are answered or refused."""
     _expect_ordinary(bench)
     surface = bench.surface
 
-    given: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "no arguments": {},
         "no query": {surface.limit: 5},
-        **{f"a query that is {json.dumps(one)}": {surface.query: one} for one in OTHERS},
+        **{f"a query that is {json.dumps(value)}": {surface.query: value} for value in OTHERS},
         "a member of objects": {surface.query: WORD, "__proto__": {"limit": 1}},
         "1 000 unknown ones": {surface.query: WORD, **{f"x{n}": n for n in range(1000)}},
         "a name without letters": {surface.query: WORD, "": 1, "\u0000": 2},
     }
 
     asks = {
-        name: partial(bench.tool_call, surface.discovery_tool, own) for name, own in given.items()
+        name: partial(bench.tool_call, surface.discovery_tool, own)
+        for name, own in arguments.items()
     }
     assert uncleanly(bench, asks, _works(bench)) == {}
 

@@ -1,4 +1,4 @@
-"""Tools with names, texts and schemas that are strange but legal."""
+"""Tools with strange but legal names, texts and schemas."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from mcp_proxy_conformance.discovery.hostile.hostile_tools import (
 )
 
 LONG = 1000
-"""A longer text may be shortened."""
+"""Characters; a longer text may be shortened."""
 
 
 @requirement("ROB.tools")
 @on(HOSTILE, fresh=True)  # strange queries have not been there before
 def test_strange_tools_cost_their_neighbours_nothing(bench: Bench) -> None:
-    """The ordinary tools of their server, and of others, are found, called and told as locked."""
+    """The ordinary tools of their server, and of others, are found, called and listed as locked."""
     bench.require(bench.call(ORDINARY).reached, f"{ORDINARY} cannot be called")
     due = {ORDINARY: "callable", NEIGHBOUR: "callable"}
-    if LOCKED not in bench.armed.skipped:  # a target that has no such lock has none to tell
+    if LOCKED not in bench.armed.skipped:  # a target without such a lock lists none
         bench.require(bench.refused(LOCKED), f"the lock of {LOCKED} had no effect", "no_effect")
         due[LOCKED] = "disabled_by_config"
 
-    told = bench.discover(WORD, include_disabled=True)
+    answer = bench.discover(WORD, include_disabled=True)
 
-    found = {key: told.status(key) for key in due}
-    assert found == due
+    statuses = {key: answer.status(key) for key in due}
+    assert statuses == due
     reached = bench.call(NEIGHBOUR).reached
     assert reached is True
 
@@ -40,29 +40,29 @@ def test_strange_tools_cost_their_neighbours_nothing(bench: Bench) -> None:
 @requirement("ROB.tools~themselves")
 @on(HOSTILE)
 def test_strange_tools_can_be_found_and_called(bench: Bench) -> None:
-    """Each is found by its word, and its call arrives."""
-    worded = {ToolKey(NEIGHBOUR.server, one.name): one.word for one in STRANGE}
+    """Each strange tool is found by its word, and its call arrives."""
+    worded = {ToolKey(NEIGHBOUR.server, tool.name): tool.word for tool in STRANGE}
 
-    seen = {
+    observed = {
         key.tool: (key in bench.discover(word).callables(), bench.call(key).reached)
         for key, word in worded.items()
     }
 
-    assert seen == dict.fromkeys(seen, (True, True))
+    assert observed == dict.fromkeys(observed, (True, True))
 
 
 @requirement("ROB.tools~text")
 @on(HOSTILE)
 def test_the_text_of_a_strange_tool_comes_back_as_it_is(bench: Bench) -> None:
-    """Markup, controls and letters beyond the first plane are told as the server told them."""
-    strange = {ToolKey(NEIGHBOUR.server, one.name): one for one in STRANGE}
+    """Markup, controls and letters beyond the first plane come back as the server sent them."""
+    strange = {ToolKey(NEIGHBOUR.server, tool.name): tool for tool in STRANGE}
 
-    told = {
+    descriptions = {
         key: entry.description
-        for key, one in strange.items()
-        for entry in bench.discover(one.word).tools
-        if entry.key == key and 0 < len(one.description) < LONG
+        for key, tool in strange.items()
+        for entry in bench.discover(tool.word).tools
+        if entry.key == key and 0 < len(tool.description) < LONG
     }
 
-    bench.require(told, "none of them is found")
-    assert told == {key: strange[key].description for key in told}
+    bench.require(descriptions, "none of them is found")
+    assert descriptions == {key: strange[key].description for key in descriptions}

@@ -1,1 +1,1 @@
-"""Recordings of what a build answers by default, to be compared byte for byte with another's."""
+"""Recordings of a build's default answers, for a byte comparison with another build's."""

@@ -1,4 +1,4 @@
-"""Two recordings laid beside each other: FR-002, SC-001, SC-005."""
+"""Comparison of two recordings: FR-002, SC-001, SC-005."""
 
 from __future__ import annotations
 
@@ -19,71 +19,71 @@ from mcp_proxy_conformance.wire import spans
 from mcp_proxy_conformance.wire.spans import Malformed, Node
 
 Differences = dict[str, Difference]
-"""By request, the first place at which its answers differ."""
+"""The first difference between the answers, by request."""
 
 LOCKED = frozenset(step.server for step in stage("plain").steps if step.lock)
-"""The servers of which the stage locks tools."""
+"""The servers whose tools the stage locks."""
 
 
 def answers_changed(
     old: Iterable[Body], new: Iterable[Body], members: Mapping[str, str]
 ) -> Differences:
-    """SC-001: where the discovery answers of the new build are not the old one's.
+    """Return the discovery answers that differ between the old and the new build (SC-001).
 
-    Of a locked request that found nothing callable the one note, which the old build has not, is
-    taken out first.
+    From the answer to a locked request without callable tools the note, which the old build does
+    not have, is removed first.
     """
     pairs = _paired(old, new)
-    found = {
-        one.key: _compared(one, _without_note(one, other, members))
-        for one, other in pairs
-        if "list" not in one.request
+    compared = {
+        body.key: _compared(body, _without_note(body, other, members))
+        for body, other in pairs
+        if "list" not in body.request
     }
-    return {key: difference for key, difference in found.items() if difference}
+    return {key: difference for key, difference in compared.items() if difference}
 
 
 def entries_changed(
     old: Iterable[Body], new: Iterable[Body], members: Mapping[str, str]
 ) -> Differences:
-    """SC-005: where listings differ, of the locked stage only in servers without a lock."""
-    found: Differences = {}
-    for one, other in _paired(old, new):
-        if "list" not in one.request:
+    """Return the listings that differ; in the locked phase only servers without a lock (SC-005)."""
+    differences: Differences = {}
+    for body, other in _paired(old, new):
+        if "list" not in body.request:
             continue
-        parts = [("", one, other)] if one.phase == "open" else _entries(one, other, members)
+        parts = [("", body, other)] if body.phase == "open" else _entries(body, other, members)
         for name, before, after in parts:
             if (difference := _compared(before, after)) is not None:
-                found[f"{one.key}{name}"] = difference
-    return found
+                differences[f"{body.key}{name}"] = difference
+    return differences
 
 
 def missing(old: Iterable[Body], new: Iterable[Body]) -> list[str]:
-    """The requests of the old recording that the new one has not."""
+    """Return the requests of the old recording that the new one lacks."""
     known = {body.key for body in new}
     return [body.key for body in old if body.key not in known]
 
 
 def _paired(old: Iterable[Body], new: Iterable[Body]) -> list[tuple[Body, Body]]:
     known = {body.key: body for body in new}
-    return [(one, known[one.key]) for one in old if one.key in known]
+    return [(body, known[body.key]) for body in old if body.key in known]
 
 
-def _compared(one: Body, other: Body) -> Difference | None:
-    """What differs outside of the members that move in either; one that began to move does."""
-    found = difference(one.exact, other.exact, one.moving | other.moving)
-    begun = sorted(other.moving - one.moving, key=str)
-    if found is not None or not begun:
-        return found
-    seen = b"differs between equal requests"
-    return Difference(at=told(begun[0]), offset=0, usual=b"stood still", seen=seen)
+def _compared(body: Body, other: Body) -> Difference | None:
+    """Return the difference outside of members that move in either; newly moving ones count."""
+    result = difference(body.exact, other.exact, body.moving | other.moving)
+    begun = sorted(other.moving - body.moving, key=str)
+    if result is not None or not begun:
+        return result
+    observed = b"differs between equal requests"
+    return Difference(at=told(begun[0]), offset=0, usual=b"stood still", seen=observed)
 
 
-def _without_note(one: Body, other: Body, members: Mapping[str, str]) -> Body:
-    tree, again = _tree(one.exact.text), _tree(other.exact.text)
-    if one.phase == "open" or tree is None or again is None:
+def _without_note(body: Body, other: Body, members: Mapping[str, str]) -> Body:
+    tree, again = _tree(body.exact.text), _tree(other.exact.text)
+    if body.phase == "open" or tree is None or again is None:
         return other
-    found = tree.get(members["tools"])
-    callables = found is not None and found.kind == "array" and found.items
+    tools = tree.get(members["tools"])
+    callables = tools is not None and tools.kind == "array" and tools.items
     if callables or tree.get(members["note"]) is not None:
         return other
     text = spans.cut(other.exact.text, again.with_comma(members["note"])[:1])
@@ -91,33 +91,33 @@ def _without_note(one: Body, other: Body, members: Mapping[str, str]) -> Body:
 
 
 def _entries(
-    one: Body, other: Body, members: Mapping[str, str]
+    body: Body, other: Body, members: Mapping[str, str]
 ) -> Iterator[tuple[str, Body, Body]]:
-    """The entries of the servers without a lock, in both listings."""
-    before, after = _servers(one, members), _servers(other, members)
+    """Yield the entries of the servers without a lock, in both listings."""
+    before, after = _servers(body, members), _servers(other, members)
     for name in before.keys() | after.keys():
         if name not in LOCKED:
-            own = _part(one, before.get(name), members), _part(other, after.get(name), members)
+            own = _part(body, before.get(name), members), _part(other, after.get(name), members)
             yield f", server {name}", *own
 
 
 def _servers(body: Body, members: Mapping[str, str]) -> dict[str, tuple[Step, Node]]:
-    """The entries of a listing by the server's name, each with its step in paths."""
+    """Return the entries of a listing by the server's name, each with its step in paths."""
     tree = _tree(body.exact.text)
     listed = tree.get(members["servers"]) if tree is not None else None
-    found: dict[str, tuple[Step, Node]] = {}
+    entries: dict[str, tuple[Step, Node]] = {}
     for step, item in children(listed) if listed is not None else ():
         name = item.get(members["server_name"])
         if name is not None and name.kind == "string":
-            found[str(name.value())] = step, item
-    return found
+            entries[str(name.value())] = step, item
+    return entries
 
 
-def _part(body: Body, found: tuple[Step, Node] | None, members: Mapping[str, str]) -> Body:
-    """The entry alone, with what moves inside it."""
-    if found is None:
+def _part(body: Body, placed: tuple[Step, Node] | None, members: Mapping[str, str]) -> Body:
+    """Return the entry alone, with the members that move inside it."""
+    if placed is None:
         return replace(body, exact=Exact(result=b"", text=b""), moving=frozenset())
-    step, entry = found
+    step, entry = placed
     inside = ("text", members["servers"], step)
     moving = frozenset(("text", *path[3:]) for path in body.moving if path[:3] == inside)
     return replace(body, exact=Exact(result=b"", text=entry.raw), moving=moving)

@@ -21,7 +21,7 @@ from mcp_proxy_conformance.discovery.calibration import Path as Place
 FORMAT = "mcp-proxy-conformance-baseline/1"
 FILE = "manifest.json"
 SLOT = b'""'
-"""What stands in a result for the tool's text."""
+"""Placeholder in a result for the tool's text."""
 Kind = Literal["pre_feature", "previous"]
 Phase = Literal["open", "locked"]
 """The stage before its steps, and after them."""
@@ -30,7 +30,7 @@ _NAME = re.compile(r"[^a-z0-9]+")
 
 
 class BadBaseline(ValueError):
-    """A recording that cannot be used; the message says in one sentence which, where and why."""
+    """An unusable recording; the message says in one sentence which, where and why."""
 
 
 class _Told(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -40,8 +40,8 @@ class _Told(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class Kept(_Told, frozen=True, kw_only=True, omit_defaults=True):
     """One answer: its request, its file with the digest of that, and what is not compared.
 
-    `text` is where in the file the tool's text stands, decoded once, in the place of its string;
-    none where the answer is a refusal. `volatile` are the members whose bytes moved between equal
+    `text` is the span in the file of the tool's text, decoded once, in the place of its string;
+    None where the answer is a refusal. `volatile` are the members whose bytes moved between equal
     requests.
     """
 
@@ -54,14 +54,14 @@ class Kept(_Told, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Accepted(_Told, frozen=True, kw_only=True):
-    """A difference that somebody has taken over: why, and how many answers changed."""
+    """A difference that was accepted: the reason, and the number of answers that changed."""
 
     reason: str
     changed: int
 
 
 class Manifest(_Told, frozen=True, kw_only=True):
-    """What is known of a recording; `members` are the names by which the target calls its own."""
+    """Metadata and index of a recording; `members` are the target's own names of its members."""
 
     format: str
     kind: Kind
@@ -75,7 +75,7 @@ class Manifest(_Told, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Body:
-    """One answer in memory, the run's own literals replaced."""
+    """One answer in memory, with the run's own literals replaced."""
 
     phase: Phase
     request: Mapping[str, Any]
@@ -85,13 +85,13 @@ class Body:
     @property
     def key(self) -> str:
         """The request as one line, the same for the same request in every recording."""
-        told = ", ".join(f"{name} {value!r}" for name, value in self.request.items())
-        return f"{self.phase}: {told}"
+        request = ", ".join(f"{name} {value!r}" for name, value in self.request.items())
+        return f"{self.phase}: {request}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recording:
-    """A whole recording."""
+    """A whole recording in memory."""
 
     kind: Kind
     stage: str
@@ -119,8 +119,8 @@ def write(recording: Recording, folder: Path) -> None:
         bodies=kept,
         accepted=recording.accepted,
     )
-    told = json.dumps(msgspec.to_builtins(manifest), indent=1, ensure_ascii=False)
-    (folder / FILE).write_text(told + "\n", encoding="utf-8")
+    text = json.dumps(msgspec.to_builtins(manifest), indent=1, ensure_ascii=False)
+    (folder / FILE).write_text(text + "\n", encoding="utf-8")
 
 
 def _kept(body: Body, place: int, folder: Path) -> Kept:
@@ -140,29 +140,31 @@ def _kept(body: Body, place: int, folder: Path) -> Kept:
 
 
 def read(folder: Path, *, stage: str) -> Recording:
-    """The recording in a folder.
+    """Read the recording in a folder.
 
     Raises:
         BadBaseline: There is none, it was made on another stage, or one of its files was changed.
     """
     try:
-        told = msgspec.json.decode(read_bytes(folder / FILE), type=Manifest)
+        manifest = msgspec.json.decode(read_bytes(folder / FILE), type=Manifest)
     except OSError as error:
         raise BadBaseline(f"{folder} holds no recording: {error.strerror}: {FILE}") from None
     except (msgspec.ValidationError, msgspec.DecodeError) as error:
         place = folder / FILE
         raise BadBaseline(f"{place}: {error}; see schemas/baseline.schema.json") from None
-    if told.format != FORMAT:
-        raise BadBaseline(f"{folder} has the format {told.format!r}, not {FORMAT!r}; record anew")
-    if told.stage != stage:
-        raise BadBaseline(f"{folder} was recorded on {told.stage}, not on {stage}; record anew")
+    if manifest.format != FORMAT:
+        raise BadBaseline(
+            f"{folder} has the format {manifest.format!r}, not {FORMAT!r}; record anew"
+        )
+    if manifest.stage != stage:
+        raise BadBaseline(f"{folder} was recorded on {manifest.stage}, not on {stage}; record anew")
     return Recording(
-        kind=told.kind,
-        stage=told.stage,
-        target=told.target,
-        members=told.members,
-        bodies=[_body(one, folder) for one in told.bodies],
-        accepted=told.accepted,
+        kind=manifest.kind,
+        stage=manifest.stage,
+        target=manifest.target,
+        members=manifest.members,
+        bodies=[_body(kept, folder) for kept in manifest.bodies],
+        accepted=manifest.accepted,
     )
 
 

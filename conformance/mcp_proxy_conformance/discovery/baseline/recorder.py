@@ -1,4 +1,4 @@
-"""Recording: the frozen requests of the plain stage, before and after its locks, as bytes."""
+"""Recorder of the frozen requests of the plain stage, before and after its locks, as bytes."""
 
 from __future__ import annotations
 
@@ -21,24 +21,30 @@ from mcp_proxy_conformance.verdict.result import Inconclusive
 from mcp_proxy_conformance.wire.reply import ToolReply
 
 LEAST = 4
-"""Characters; a shorter literal may stand anywhere by chance."""
+"""Characters; a shorter literal may occur anywhere by chance."""
 
 
 class Literals:
-    """The literals of one started target, each with the name that stands for it."""
+    """The literals of one started target, each with the name that replaces it."""
 
     def __init__(self, started: Started) -> None:
-        """Those known now; a restart or a move may bring others."""
+        """Collect the literals known now; a restart or a move may bring others."""
         names = dict(_known(started))
-        spelled = names | {told.replace("/", r"\/"): f"{n}, escaped" for told, n in names.items()}
-        longest = sorted((one for one in spelled if len(one) >= LEAST), key=len, reverse=True)
-        parts = (_alone(one) if one.isdecimal() else re.escape(one) for one in longest)
-        self._names = {one.encode(): f"{{{spelled[one]}}}".encode() for one in longest}
+        spelled = names | {
+            literal.replace("/", r"\/"): f"{n}, escaped" for literal, n in names.items()
+        }
+        longest = sorted(
+            (literal for literal in spelled if len(literal) >= LEAST), key=len, reverse=True
+        )
+        parts = (
+            _alone(literal) if literal.isdecimal() else re.escape(literal) for literal in longest
+        )
+        self._names = {literal.encode(): f"{{{spelled[literal]}}}".encode() for literal in longest}
         self._any = re.compile("|".join(parts).encode())
 
     def replaced(self, raw: bytes) -> bytes:
-        """The bytes with every literal replaced by its name in braces."""
-        return self._any.sub(lambda found: self._names[found[0]], raw)
+        """Return the bytes with every literal replaced by its name in braces."""
+        return self._any.sub(lambda match: self._names[match[0]], raw)
 
 
 def _alone(number: str) -> str:
@@ -74,15 +80,15 @@ UNLOCKED = msgspec.structs.replace(PLAIN, id="plain-open", steps=())
 STAGE = f"{PLAIN.id}/{PLAIN.version}"
 LISTING: Mapping[str, Any] = {"list": True}
 PASSES = 3
-"""How often each request is asked of one target; the last time in sessions of its own."""
+"""Times that each request is sent to one target; the last time in sessions of its own."""
 TARGETS = 2
-"""How many fresh targets are asked: what differs between starts is no difference of builds."""
+"""Fresh targets that are asked: a difference between starts is not one between builds."""
 
 Asked = dict[tuple[Phase, str], list[Exact]]
 
 
 def requests() -> tuple[Mapping[str, Any], ...]:
-    """The frozen requests in their order, the listing and each agent's listing last."""
+    """Return the frozen requests in order, the listing and each agent's listing last."""
     agents = ({**LISTING, "agent": agent} for agent in PLAIN.agents)
     return (*PLAIN.requests, LISTING, *agents)
 
@@ -92,10 +98,10 @@ def record(target: Target, scratch: Path, kind: Kind) -> Recording:
 
     Raises:
         AdapterError: It cannot be started or driven.
-        Inconclusive: It does not agree with itself, or a lock of the stage had no effect.
+        Inconclusive: Its answers to equal requests disagree, or a lock had no effect.
     """
-    wanted = [one for one in requests() if _applies(one, target)]
-    asked: Asked = {}
+    wanted = [request for request in requests() if _applies(request, target)]
+    exacts: Asked = {}
     wire = ""
     for _ in range(TARGETS):
         started = Started(target, UNLOCKED, scratch)
@@ -103,7 +109,7 @@ def record(target: Target, scratch: Path, kind: Kind) -> Recording:
             with started.expected_alive():
                 arm(started)
                 for place, answers in both_phases(started, wanted).items():
-                    asked.setdefault(place, []).extend(answers)
+                    exacts.setdefault(place, []).extend(answers)
             wire = started.client().wire
         finally:
             started.close()
@@ -112,23 +118,23 @@ def record(target: Target, scratch: Path, kind: Kind) -> Recording:
         stage=STAGE,
         target={"kind": target.kind, "version": target.version, "wire": wire},
         members=msgspec.to_builtins(target.surface.members),
-        bodies=bodies(wanted, asked),
+        bodies=bodies(wanted, exacts),
     )
 
 
 def both_phases(started: Started, wanted: Sequence[Mapping[str, Any]]) -> Asked:
-    """What an armed target of the open stage answers, before its locks are laid and after.
+    """Return the answers of an armed target of the open stage, before and after its locks.
 
     Raises:
         Inconclusive: A lock had no effect.
     """
-    asked: Asked = dict(_phase(started, wanted, "open"))
+    exacts: Asked = dict(_phase(started, wanted, "open"))
     lock(started)
-    return asked | dict(_phase(started, wanted, "locked"))
+    return exacts | dict(_phase(started, wanted, "locked"))
 
 
 def lock(started: Started) -> None:
-    """Take the steps of the stage, and see each lock enforced; raises Inconclusive."""
+    """Take the steps of the stage and verify that each lock is enforced; raises Inconclusive."""
     prover = Prover(started)
     stepper = Stepper(prover)
     for step in PLAIN.steps:
@@ -141,11 +147,11 @@ def lock(started: Started) -> None:
         )
 
 
-def bodies(wanted: Sequence[Mapping[str, Any]], asked: Asked) -> tuple[Body, ...]:
-    """The first answer to each request, with the members that moved between equal ones."""
+def bodies(wanted: Sequence[Mapping[str, Any]], exacts: Asked) -> tuple[Body, ...]:
+    """Return the first answer to each request, with the members that moved between equal ones."""
     phases: tuple[Phase, ...] = ("open", "locked")
-    places = [(phase, one) for phase in phases for one in wanted]
-    return tuple(_body(phase, one, asked[phase, str(one)]) for phase, one in places)
+    places = [(phase, request) for phase in phases for request in wanted]
+    return tuple(_body(phase, request, exacts[phase, str(request)]) for phase, request in places)
 
 
 def _body(phase: Phase, request: Mapping[str, Any], answers: Sequence[Exact]) -> Body:
@@ -160,22 +166,24 @@ def _phase(
     started: Started, wanted: Sequence[Mapping[str, Any]], phase: Phase
 ) -> Iterator[tuple[tuple[Phase, str], list[Exact]]]:
     literals = Literals(started)
-    found: Asked = {}
+    exacts: Asked = {}
     for number in range(PASSES):
         if number == PASSES - 1:
             started.forget_clients()
-        for one in wanted:
-            told = Exact.of(_asked(started, one))
-            clean = Exact(result=literals.replaced(told.result), text=literals.replaced(told.text))
-            found.setdefault((phase, str(one)), []).append(clean)
-    yield from found.items()
+        for request in wanted:
+            exact = Exact.of(_ask(started, request))
+            clean = Exact(
+                result=literals.replaced(exact.result), text=literals.replaced(exact.text)
+            )
+            exacts.setdefault((phase, str(request)), []).append(clean)
+    yield from exacts.items()
 
 
-def _asked(started: Started, request: Mapping[str, Any]) -> ToolReply:
+def _ask(started: Started, request: Mapping[str, Any]) -> ToolReply:
     names, agent = started.target.surface, request.get("agent")
     if "list" in request:
-        tool, told = names.listing.filled(ToolKey("", ""), {})
-        return started.client(agent, names.listing.endpoint).call_tool(tool, told)
+        tool, filled = names.listing.filled(ToolKey("", ""), {})
+        return started.client(agent, names.listing.endpoint).call_tool(tool, filled)
     arguments = {names.query: request["query"]}
     arguments |= {names.limit: request["limit"]} if "limit" in request else {}
     return started.client(agent).call_tool(names.discovery_tool, arguments)

@@ -1,1 +1,1 @@
-"""Hostile input through the same surfaces: what is sent, and what a clean answer to it is."""
+"""Hostile input through the same surfaces: its payloads, and the test for a clean answer."""

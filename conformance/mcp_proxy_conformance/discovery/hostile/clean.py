@@ -1,4 +1,4 @@
-"""What is clean: an answer or an error, in time, readable, without the target's insides."""
+"""Test for a clean answer: an answer or an error, in time, readable, without stack traces."""
 
 from __future__ import annotations
 
@@ -32,54 +32,58 @@ TRACE = re.compile(
 def uncleanly(
     bench: Bench, asks: Mapping[str, Callable[[], object]], works: Callable[[], bool]
 ) -> dict[str, str]:
-    """Of those that are asked one after the other, what is wrong with the answers to some.
+    """Run each ask in turn, and return by name the fault of each answer that is not clean.
 
-    An ask that raises a fault of the protocol is clean when it was refused by HTTP. After each,
-    `works` must hold; a target that keeps silent is not asked for ever.
+    An ask that raises a protocol fault is clean when HTTP refused it. `works` must hold after
+    each; a target that keeps silent is not asked further.
     """
-    found: dict[str, str] = {}
+    faults: dict[str, str] = {}
     silent = 0
     for name, ask in asks.items():
         since = bench.started.transcript.mark()
-        told = _told(ask)
-        silent += told.startswith("no answer")
-        if not told and _traced(bench, since):
-            told = "a stack trace is told"
-        if not told and not _still(bench, works):
-            told = "the call after it fails"
-        if told:
-            found[name] = told
+        fault = _fault_of(ask)
+        silent += fault.startswith("no answer")
+        if not fault and _traced(bench, since):
+            fault = "a stack trace is told"
+        if not fault and not _still(bench, works):
+            fault = "the call after it fails"
+        if fault:
+            faults[name] = fault
         if silent >= MOST_SILENT:
             break
-    return found
+    return faults
 
 
 def finds(bench: Bench, key: ToolKey, query: str) -> bool:
-    """Whether an ordinary call lists that callable tool."""
+    """Whether an ordinary discovery call lists that callable tool."""
     return key in bench.discover(query).callables()
 
 
 def readable(answer: Answer) -> str:
-    """What is wrong with the answer to a body that may be no request; empty if nothing is."""
+    """Return the fault of the answer to a possibly invalid request body; empty if it has none."""
     if answer.status in range(REFUSED, BROKEN) or not answer.body:
         return "" if answer.status < BROKEN else f"HTTP {answer.status}"
     texts = [event.data for event in answer.events] or [answer.body]
     try:
-        told = [json.loads(text) for text in texts if text]
+        documents = [json.loads(text) for text in texts if text]
     except (ValueError, RecursionError):
         return f"HTTP {answer.status} with what is no JSON: {answer.body[:SHOWN]!r}"
-    refused = all("error" in one for one in _messages(told))
-    return "" if answer.status < BROKEN or (told and refused) else f"HTTP {answer.status}"
+    refused = all("error" in message for message in _messages(documents))
+    return "" if answer.status < BROKEN or (documents and refused) else f"HTTP {answer.status}"
 
 
-def _messages(told: list[Any]) -> list[dict[str, Any]]:
-    flat = [inner for one in told for inner in (one if isinstance(one, list) else [one])]
-    return [one if isinstance(one, dict) else {} for one in flat]
+def _messages(documents: list[Any]) -> list[dict[str, Any]]:
+    flat = [
+        inner
+        for document in documents
+        for inner in (document if isinstance(document, list) else [document])
+    ]
+    return [message if isinstance(message, dict) else {} for message in flat]
 
 
-def _told(ask: Callable[[], object]) -> str:
+def _fault_of(ask: Callable[[], object]) -> str:
     try:
-        told = ask()
+        result = ask()
     except Misshapen as fault:
         return f"it is answered with what cannot be read: {fault!s:.{SHOWN}}"
     except Unreachable as fault:
@@ -87,13 +91,17 @@ def _told(ask: Callable[[], object]) -> str:
     except ProtocolFault as fault:
         is_refusal = fault.status is not None and REFUSED <= fault.status < BROKEN
         return "" if is_refusal else str(fault)[:SHOWN]
-    return told if isinstance(told, str) else ""
+    return result if isinstance(result, str) else ""
 
 
 def _traced(bench: Bench, since: int) -> bool:
-    seen = bench.started.transcript.since(since)
-    told = [one.raw for one in seen if (one.edge, one.direction) == ("client", "received")]
-    return any(map(_has_trace, told))
+    messages = bench.started.transcript.since(since)
+    received = [
+        message.raw
+        for message in messages
+        if (message.edge, message.direction) == ("client", "received")
+    ]
+    return any(map(_has_trace, received))
 
 
 def _has_trace(raw: bytes) -> bool:
@@ -102,7 +110,7 @@ def _has_trace(raw: bytes) -> bool:
 
 
 def _still(bench: Bench, works: Callable[[], bool]) -> bool:
-    """Whether it works, if not in this session then in a new one."""
+    """Whether the target works, if not in this session then in a new one."""
     for _ in range(2):
         try:
             if works():

@@ -52,7 +52,7 @@ STRANGE = (
         },
     ),
 )
-"""Tools that the protocol allows; the word of each stands nowhere else."""
+"""Tools that the protocol allows; the word of each occurs nowhere else."""
 
 HOSTILE = World(
     id="hostile",

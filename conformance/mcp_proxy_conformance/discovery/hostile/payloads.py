@@ -1,4 +1,4 @@
-"""What is sent: texts, arguments, names and messages that were chosen to break something."""
+"""Hostile payloads: texts, arguments, names and messages chosen to break something."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ FLAGS: Mapping[str, Any] = {
     "a word": "yes", "a number": 1, "a huge number": 1e308, "null": None, "a list": [True],
     "an object": {"value": True}, "empty text": "", "a nested list": [[[[[[]]]]]],
 }  # fmt: skip
-"""Values of the flag that are no boolean."""
+"""Values of the flag that are not booleans."""
 
 NAMES: Mapping[str, str] = {
     "empty": "", "colons only": ":::", "a path": "../../x", "a NUL": "a\x00b", "long": "n" * LONG,
     "a statement of SQL": "x'; --", "a member of objects": "__proto__", "markup": "<b>",
     "lines": "a\nb", "right to left": "\u202eabc",
 }  # fmt: skip
-"""Names of servers and of tools that nobody has."""
+"""Names of servers and tools that do not exist."""
 
 _CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
 
@@ -84,4 +84,4 @@ BODIES: Mapping[str, bytes] = {
     "half a pair of surrogates": b'{"jsonrpc":"2.0","id":1,"method":"\\ud800"}',
     "a member twice": b'{"jsonrpc":"2.0","id":1,"id":2,"method":"tools/list","method":"ping"}',
 }
-"""Bodies of a POST that are no request, or one that nobody would send."""
+"""Bodies of a POST that are not a request, or an abnormal one."""

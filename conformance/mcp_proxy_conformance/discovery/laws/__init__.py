@@ -1,1 +1,1 @@
-"""Laws of discovery, tried on generated worlds: what the source allows for any locks."""
+"""Laws of discovery, tried on generated worlds: rules of the source for any locks."""

@@ -20,66 +20,81 @@ COMPARED = 1
 """Requests whose bytes are compared in one look."""
 
 
-def accepts(look: Look, found: Findings) -> None:
-    """What is answered without the flag is answered with it, in the same envelope."""
-    for one in look.requests(ABSENT):
-        limit = ABSENT if one.limit is None else one.limit
-        with_flag = look.ask(one.of.query or "", flag=True, limit=limit, agent=one.of.agent)
-        error = look.unaccepted(one) if with_flag is None else with_flag.answer.error
+def accepts(look: Look, findings: Findings) -> None:
+    """A request that is answered without the flag is answered with it, in the same envelope."""
+    for exchange in look.requests(ABSENT):
+        limit = ABSENT if exchange.limit is None else exchange.limit
+        with_flag = look.ask(
+            exchange.of.query or "", flag=True, limit=limit, agent=exchange.of.agent
+        )
+        error = look.unaccepted(exchange) if with_flag is None else with_flag.answer.error
         member = look.bench.surface.members.tools
-        if with_flag and error is None and member in one.answer.body:
+        if with_flag and error is None and member in exchange.answer.body:
             error = None if member in with_flag.answer.body else f"no member {member!r}"
-        of = with_flag.of if with_flag is not None else one.of
+        of = with_flag.of if with_flag is not None else exchange.of
         holds = error is None
-        found.truth(["FR-001.accepts"], of, error, holds=holds, wanted="answered")
+        findings.truth(["FR-001.accepts"], of, error, holds=holds, wanted="answered")
 
 
-def capped(look: Look, found: Findings) -> None:
+def capped(look: Look, findings: Findings) -> None:
     """No answer holds more locked entries than its limit, or ten."""
-    for one in look.every(True):
-        most = cap(one.limit)
-        count = len(one.answer.disabled)
-        found.truth(
-            ["FR-006.cap"], one.of, count, holds=count <= most, wanted=f"{most} entries at most",
-            counts=look.is_alive and len(_locked_matches(look, one)) > most,
+    for exchange in look.every(True):
+        most = cap(exchange.limit)
+        count = len(exchange.answer.disabled)
+        findings.truth(
+            ["FR-006.cap"], exchange.of, count, holds=count <= most,
+            wanted=f"{most} entries at most",
+            counts=look.is_alive and len(_locked_matches(look, exchange)) > most,
         )  # fmt: skip
-    crowds = [one for one in look.requests(True) if len(_locked_matches(look, one)) > LOCKED_CAP]
-    for one in crowds[:1] if look.memory["last"] else ():
+    crowds = [
+        exchange
+        for exchange in look.requests(True)
+        if len(_locked_matches(look, exchange)) > LOCKED_CAP
+    ]
+    for exchange in crowds[:1] if look.memory["last"] else ():
         for limit in ODD_LIMITS:
-            odd = look.ask(one.of.query or "", flag=True, limit=limit, anew=True)
+            odd = look.ask(exchange.of.query or "", flag=True, limit=limit, anew=True)
             if odd is None:
                 continue  # it has no form in which entries could be counted
             count, of = len(odd.answer.disabled), odd.of
             holds = count <= LOCKED_CAP
-            found.truth(["FR-006.odd-limits"], of, count, holds=holds, wanted="10 entries at most")
+            findings.truth(
+                ["FR-006.odd-limits"], of, count, holds=holds, wanted="10 entries at most"
+            )
 
 
-def once(look: Look, found: Findings) -> None:
+def once(look: Look, findings: Findings) -> None:
     """A tool is listed once, as callable or as locked."""
-    for one in look.every(True):
-        locked = [e.key for e in one.answer.disabled if isinstance(e.members.get("server"), str)]
-        callables = [e.key for e in one.answer.tools if isinstance(e.members.get("server"), str)]
-        every = [*locked, *callables]
-        twice = sorted({str(key) for key in every if every.count(key) > 1})
+    for exchange in look.every(True):
+        locked = [
+            e.key for e in exchange.answer.disabled if isinstance(e.members.get("server"), str)
+        ]
+        callables = [
+            e.key for e in exchange.answer.tools if isinstance(e.members.get("server"), str)
+        ]
+        listed = [*locked, *callables]
+        twice = sorted({str(key) for key in listed if listed.count(key) > 1})
         if locked:
-            found.truth(["FR-004.once"], one.of, twice, holds=not twice, wanted="no tool twice")
+            findings.truth(
+                ["FR-004.once"], exchange.of, twice, holds=not twice, wanted="no tool twice"
+            )
 
 
-def keys(look: Look, found: Findings) -> None:
+def keys(look: Look, findings: Findings) -> None:
     """The map has a key for each status of the entries that are shown, and no other."""
-    for one in look.every(True):
-        shown = remediation_keys(map(str, one.answer.statuses().values()))
-        told = frozenset(one.answer.remediation or {})
-        found.truth(
-            _of_keys(look, one, told - shown), one.of, sorted(told), holds=told == shown,
-            wanted=f"keys {sorted(shown)}", counts=bool(shown), topic="keys of the map",
-            shows=["FR-005.keys"],
+    for exchange in look.every(True):
+        shown = remediation_keys(map(str, exchange.answer.statuses().values()))
+        map_keys = frozenset(exchange.answer.remediation or {})
+        findings.truth(
+            _of_keys(look, exchange, map_keys - shown), exchange.of, sorted(map_keys),
+            holds=map_keys == shown, wanted=f"keys {sorted(shown)}", counts=bool(shown),
+            topic="keys of the map", shows=["FR-005.keys"],
         )  # fmt: skip
 
 
-def _of_keys(look: Look, one: Told, more: frozenset[str]) -> list[str]:
-    """A key that only a lock beyond the agent's scope would bring tells of that lock."""
-    agent = one.of.agent
+def _of_keys(look: Look, exchange: Told, more: frozenset[str]) -> list[str]:
+    """Return the clauses for surplus keys; one due only to locks beyond the scope reveals them."""
+    agent = exchange.of.agent
     if agent not in look.narrow or agent is None or not more:
         return ["FR-005.keys"]
     outside = beyond(look.bench.world, agent)
@@ -90,94 +105,102 @@ def _of_keys(look: Look, one: Told, more: frozenset[str]) -> list[str]:
     return ["FR-005.keys", *(["FR-007.hidden"] if more & (hidden - own) else [])]
 
 
-def callables(look: Look, found: Findings) -> None:
-    """The flag keeps the callable tools, their names and their order; and it adds no other."""
-    for one in look.every(ABSENT):
-        flagged = look.same(one, flag=True)
+def callables(look: Look, findings: Findings) -> None:
+    """The flag keeps the callable tools, their names and their order, and adds no other."""
+    for exchange in look.every(ABSENT):
+        flagged = look.same(exchange, flag=True)
         if flagged is None:
             continue
-        usual, seen = _named(one), _named(flagged)
-        if usual != seen:  # some searches break ties at random
-            again = look.ask(one.of.query or "", limit=_limit(one), agent=one.of.agent, anew=True)
+        usual, actual = _named(exchange), _named(flagged)
+        if usual != actual:  # some searches break ties at random
+            again = look.ask(
+                exchange.of.query or "", limit=_limit(exchange), agent=exchange.of.agent, anew=True
+            )
             if again is None or _named(again) != usual:
                 continue
-        found.truth(
-            ["FR-006.callables", *_if_unlocked(look)], flagged.of, seen, holds=usual == seen,
+        findings.truth(
+            ["FR-006.callables", *_if_unlocked(look)], flagged.of, actual, holds=usual == actual,
             wanted=f"callable: {usual}", counts=bool(usual), topic="callable tools",
         )  # fmt: skip
 
 
-def unasked(look: Look, found: Findings) -> None:
-    """Where nothing is locked nothing is listed as locked; and no tool to a query it never met."""
+def unasked(look: Look, findings: Findings) -> None:
+    """Without locks nothing is listed as locked; no query lists a tool that it never matched."""
     shown = look.memory.get("shown", {})
     fullest = max(shown.values(), key=len, default=())
     first = {ToolKey(s.name, tool.name) for s in look.bench.world.servers for tool in s.tools}
-    for one in look.every(True):
-        query = one.of.query or ""
+    for exchange in look.every(True):
+        query = exchange.of.query or ""
         if _if_unlocked(look):
-            listed = sorted(map(str, one.answer.statuses()))
-            found.truth(
-                ["FR-002.no-locks-no-change"], one.of, listed, holds=not listed,
-                wanted="no locked tool", counts=bool(one.answer.tools),
+            listed = sorted(map(str, exchange.answer.statuses()))
+            findings.truth(
+                ["FR-002.no-locks-no-change"], exchange.of, listed, holds=not listed,
+                wanted="no locked tool", counts=bool(exchange.answer.tools),
             )  # fmt: skip
         if len(shown.get(query, fullest)) >= len(fullest):
             continue  # it may have found more than it listed
         strays = [
             str(key)
-            for key in one.answer.statuses()
+            for key in exchange.answer.statuses()
             if key in first and key not in shown[query] and query != key.tool
             and _is_indexed(look, key) and look.is_own(key)
         ]  # fmt: skip
-        found.truth(
-            ["FR-002.no-locks-no-change"], one.of, strays, holds=not strays,
+        findings.truth(
+            ["FR-002.no-locks-no-change"], exchange.of, strays, holds=not strays,
             wanted="no tool that it did not list while callable", counts=look.is_alive,
         )  # fmt: skip
 
 
-def absent_is_false(look: Look, found: Findings) -> None:
-    """With the flag false every byte is what it is without the flag."""
+def absent_is_false(look: Look, findings: Findings) -> None:
+    """With the flag false every byte is the same as without the flag."""
     wanted = [*look.requests(ABSENT)]
-    wanted += [one for key in look.keys[:COMPARED] if (one := look.own(key, flag=ABSENT))]
+    wanted += [exchange for key in look.keys[:COMPARED] if (exchange := look.own(key, flag=ABSENT))]
     turn = look.number % max(1, len(wanted))
-    for one in [*wanted[turn:], *wanted[:turn]][:COMPARED]:
-        request = {"query": one.of.query} | ({"limit": one.limit} if one.limit else {})
-        differing = unequal(one.view, [request])
-        told = [repr(difference) for several in differing.values() for difference in several]
-        found.truth(
-            ["FR-002.absent-is-false"], _with_false(look, one), told, holds=not told,
-            wanted="the bytes of the form without the flag",
+    for exchange in [*wanted[turn:], *wanted[:turn]][:COMPARED]:
+        request = {"query": exchange.of.query} | (
+            {"limit": exchange.limit} if exchange.limit else {}
+        )
+        differing = unequal(exchange.view, [request])
+        differences = [repr(difference) for several in differing.values() for difference in several]
+        findings.truth(
+            ["FR-002.absent-is-false"], _with_false(look, exchange), differences,
+            holds=not differences, wanted="the bytes of the form without the flag",
         )  # fmt: skip
 
 
-def _with_false(look: Look, one: Told) -> When:
-    same = look.same(one, flag=False)
-    return one.of if same is None else same.of
+def _with_false(look: Look, exchange: Told) -> When:
+    same = look.same(exchange, flag=False)
+    return exchange.of if same is None else same.of
 
 
 def _if_unlocked(look: Look) -> list[str]:
-    """The clause on worlds without a lock, in such a world."""
+    """Return the clause on worlds without a lock if this world has none."""
     unlocked = all(state.callable for state in look.bench.states.values())
     return ["FR-002.no-locks-no-change"] if unlocked else []
 
 
 def _is_indexed(look: Look, key: ToolKey) -> bool:
-    """Locked by config and the user alone: a search finds it as while it was callable."""
+    """Whether only config or the user lock the tool: searches find it as while it was callable."""
     state = look.bench.states[key]
     return not (state.quarantined or state.approval or state.server_off)
 
 
-def _locked_matches(look: Look, one: Told) -> list[ToolKey]:
-    """The locked tools that the query listed while they were callable, as far as one may see."""
+def _locked_matches(look: Look, exchange: Told) -> list[ToolKey]:
+    """Return the locked tools in scope that the query listed while they were callable."""
     agents = look.bench.world.agents
-    scope = agents[one.of.agent] if one.of.agent else [s.name for s in look.bench.world.servers]
-    shown = look.bench.armed.shown.get(one.of.query or "", ())
+    scope = (
+        agents[exchange.of.agent]
+        if exchange.of.agent
+        else [s.name for s in look.bench.world.servers]
+    )
+    shown = look.bench.armed.shown.get(exchange.of.query or "", ())
     return [key for key in shown if key in look.proven and key.server in scope]
 
 
-def _named(one: Told) -> list[str]:
-    """The callable tools in the order told, by the names told."""
-    return [entry.name for entry in one.answer.tools]
+def _named(exchange: Told) -> list[str]:
+    """Return the names of the callable tools, in the order of the answer."""
+    return [entry.name for entry in exchange.answer.tools]
 
 
-def _limit(one: Told) -> object:
-    return ABSENT if one.limit is None else one.limit
+def _limit(exchange: Told) -> object:
+    return ABSENT if exchange.limit is None else exchange.limit

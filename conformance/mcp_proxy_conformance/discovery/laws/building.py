@@ -1,4 +1,4 @@
-"""A world built act by act; an act that would prove nothing where it stands is left out."""
+"""Builder of a world, act by act; an act that would prove nothing at its place is left out."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from mcp_proxy_conformance.targets.adapter import LOCK_CAPABILITY
 States = dict[ToolKey, ToolState]
 APPROVABLE = (ToolState(), ToolState(approval="pending"), ToolState(approval="changed"))
 LONGEST = 40
-"""Letters of the names of server and tool together, as everywhere in the suite."""
+"""Maximum letters of the names of server and tool together, as everywhere in the suite."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Act:
-    """One thing done in a world: what, at which server, and at which of its tools, by number."""
+    """One act in a world: its kind, the server, and the server's tools, by number."""
 
     do: str
     server: int = 0
@@ -40,28 +40,28 @@ class Act:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A world, and after how many of its steps the laws are looked at."""
+    """A world, and the numbers of steps after which the laws are looked at."""
 
     world: World
     looks: tuple[int, ...]
 
     def upto(self, count: int) -> Plan:
-        """The same until that look."""
+        """Return the same plan up to that number of steps."""
         world = replaced(self.world, steps=self.world.steps[:count])
-        return Plan(world, tuple(one for one in self.looks if one <= count))
+        return Plan(world, tuple(look for look in self.looks if look <= count))
 
 
 def replaced(world: World, **members: Any) -> World:
-    """The world with other members."""
+    """Return the world with other members."""
     return structs.replace(world, **members)
 
 
 def a_tool(number: int, verb: str, text: str, groups: Sequence[int], *, planted: bool) -> Tool:
-    """The tool of that number: a word of its own, and a planted word where one may be withheld."""
+    """Make the tool of that number: a word of its own, and a canary where it may be withheld."""
     word, canary = WORDS[number], CANARIES[number]
-    shared = tuple(dict.fromkeys(SHARED[one] for one in groups))
-    said = " ".join([word.capitalize(), *shared, *([canary] if planted else [])])
-    description = f"{said}. {text}".strip()
+    shared = tuple(dict.fromkeys(SHARED[group] for group in groups))
+    words = " ".join([word.capitalize(), *shared, *([canary] if planted else [])])
+    description = f"{words}. {text}".strip()
     name = f"{verb}_{word}" if verb else word
     return Tool(
         name=name if len(name) <= LONGEST - max(map(len, SERVERS)) else word,
@@ -79,7 +79,7 @@ def _schema(canary: str) -> dict[str, Any]:
 
 
 def is_sensible(world: World) -> bool:
-    """Whether each step does something that is legal, and can be proven, where it stands."""
+    """Whether each step, at its place, is legal, has an effect, and can be proven."""
     states = initial(world)
     for step in world.steps:
         if not _is_fit(world, states, step):
@@ -111,7 +111,7 @@ def _is_fit(world: World, states: States, step: Step) -> bool:
 
 def _fits_server(states: States, step: Step) -> bool:
     own = [state for key, state in states.items() if key.server == step.server]
-    off, held = any(one.server_off for one in own), any(one.quarantined for one in own)
+    off, held = any(state.server_off for state in own), any(state.quarantined for state in own)
     if step.lock == "quarantine":
         return not off and not held
     if step.unlock == "quarantine":
@@ -133,34 +133,34 @@ def is_open(states: States, server: str) -> bool:
 
 
 class Builder:
-    """Takes acts on a world of these servers, as far as the target declares to know them."""
+    """Takes acts on a world of these servers, as far as the target declares their capabilities."""
 
     def __init__(
         self, servers: Iterable[Server], agents: dict[str, tuple[str, ...]], can: Collection[str]
     ) -> None:
-        """Begins with the approval of what untrusted servers have from the start."""
+        """Begin with the approval of the initial tools of untrusted servers."""
         self._can = can
         self.steps: list[Step] = []
         self.world = World(
             servers=tuple(servers), agents=agents if "agents" in can else {}, id="law", version=1
         )
-        self._taken = {one.word for one in self.world.tools().values()}
+        self._taken = {tool.word for tool in self.world.tools().values()}
         self.states = initial(self.world)
-        for one in self.world.servers:
-            if not one.trusted and "approval" in can:
-                names = tuple(tool.name for tool in one.tools)
-                self._take(Step(unlock="approval", server=one.name, tools=names))
+        for server in self.world.servers:
+            if not server.trusted and "approval" in can:
+                names = tuple(tool.name for tool in server.tools)
+                self._take(Step(unlock="approval", server=server.name, tools=names))
 
     def plan(self, looks: Iterable[int], requests: Iterable[dict[str, Any]]) -> Plan:
-        """What was built; it is looked at after so many steps, and at the end."""
+        """Return the plan built so far, with looks after these numbers of steps and at the end."""
         steps = tuple(self.steps)
         world = replaced(self.world, steps=steps, requests=tuple(requests))
         return Plan(world, tuple(sorted({*looks, len(steps)})))
 
     def act(self, act: Act) -> bool:
-        """Whether the act was taken: as one step, or as several that belong together."""
+        """Take an act, as one step or several that belong together; return whether it was taken."""
         server = self.world.servers[act.server % len(self.world.servers)]
-        keys = [one for one in self.states if one.server == server.name]
+        keys = [key for key in self.states if key.server == server.name]
         chosen = list(dict.fromkeys(keys[number % len(keys)] for number in act.tools))
         before = len(self.steps)
         if act.do in ("config", "user", "unconfig", "unuser"):
@@ -179,7 +179,7 @@ class Builder:
         return len(self.steps) > before
 
     def world_tool(self, key: ToolKey) -> Tool:
-        """The tool of that name, those that were added included."""
+        """Return the tool of that name; added tools are included."""
         return replaced(self.world, steps=tuple(self.steps)).tools()[key]
 
     def _free(self) -> list[ToolKey]:
@@ -190,7 +190,7 @@ class Builder:
         self.states = after(self.world, steps, self.states)
 
     def _lock(self, do: str, server: str, keys: Sequence[ToolKey]) -> None:
-        """Lay or lift a lock where that is sure to be legal, and can be proven (section 0)."""
+        """Lay or lift a lock where that is certainly legal and can be proven (section 0)."""
         kind: LockKind = "config" if do.endswith("config") else "user"
         lift = do.startswith("un")
         fit = [key for key in keys if fits(self.states[key], kind, lift=lift)]
@@ -203,7 +203,7 @@ class Builder:
             self._take(Step(lock=kind, server=server, tools=names))
 
     def _refreshed(self, server: str) -> list[Step]:
-        """What is unlocked may have to be looked for again (ruling back-without-refresh)."""
+        """Return the refresh that unlocked tools may need (ruling back-without-refresh)."""
         return [Step(refresh=server)] if "refresh" in self._can else []
 
     def _switch(self, do: str, server: str) -> None:
@@ -217,7 +217,7 @@ class Builder:
             self._take(step, *(self._refreshed(server) if step.unlock else []))
 
     def _renew(self, do: str, server: Server, key: ToolKey) -> None:
-        """A new text or tool, or an approval: of untrusted servers, where they can be reached."""
+        """Change, add or approve a tool of an untrusted server, where the server is open."""
         known = {"approval", "refresh"} <= set(self._can) and not server.trusted
         if not known or not is_open(self.states, server.name):
             return

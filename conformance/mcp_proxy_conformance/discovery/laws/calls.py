@@ -1,4 +1,4 @@
-"""Laws of calls: no locked tool is ever reached, no lock is moved, and a refusal says why."""
+"""Laws of calls: no locked tool is reached, no lock is changed, and refusals name the cause."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def _calling(key: ToolKey, agent: str | None = None) -> When:
     return When(do="call", tool=str(key), agent=agent)
 
 
-def unreached(look: Look, found: Findings) -> None:
-    """However a locked tool is called, and whatever was asked before, its upstream counts none."""
+def unreached(look: Look, findings: Findings) -> None:
+    """However a locked tool is called, and after any request, its upstream counts no call."""
     bench = look.bench
     ways = range(len(bench.surface.calls))
     turn = slice(None) if look.memory["last"] else slice(look.number % 2, None, 2)
@@ -37,46 +37,47 @@ def unreached(look: Look, found: Findings) -> None:
             lambda key=key, turn=turn: _close_call(look, key, turn)  # type: ignore[misc]
             for turn in range(IN_A_ROW)
         ]
-        every = ways if look.memory["last"] else [(look.number + at) % len(ways)]
-        acts += [lambda key=key, way=way: bench.call(key, surface=way) for way in every]  # type: ignore[misc]
+        chosen = ways if look.memory["last"] else [(look.number + at) % len(ways)]
+        acts += [lambda key=key, way=way: bench.call(key, surface=way) for way in chosen]  # type: ignore[misc]
         acts.append(lambda key=key: look.ask(key.tool, flag=True, anew=True))  # type: ignore[misc]
         acts.append(lambda key=key: bench.call(key))  # type: ignore[misc]
-        _count(bench, found, key, None, acts)
+        _count(bench, findings, key, None, acts)
         for agent in look.narrow:
             view = bench.as_agent(agent)
-            _count(bench, found, key, agent, [lambda key=key, view=view: view.call(key)])  # type: ignore[misc]
+            _count(bench, findings, key, agent, [lambda key=key, view=view: view.call(key)])  # type: ignore[misc]
 
 
 def _close_call(look: Look, key: ToolKey, turn: int) -> None:
-    """A call of the tool, at times right after one of a callable tool of its server."""
-    beside = [one for one in look.free if one.server == key.server]
+    """Call the tool; on the last turn right after a call of a callable tool of its server."""
+    beside = [sibling for sibling in look.free if sibling.server == key.server]
     if beside and turn == IN_A_ROW - 1:
         look.bench.call(beside[0])
     look.bench.call(key)
 
 
 def _count(
-    bench: Bench, found: Findings, key: ToolKey, agent: str | None,
+    bench: Bench, findings: Findings, key: ToolKey, agent: str | None,
     acts: list[Callable[[], object]],
 ) -> None:  # fmt: skip
     before = bench.upstream_calls(key)
     for act in acts:
         act()
     reached = bench.upstream_calls(key) - before
-    found.truth(["FR-011.never-reaches"], _calling(key, agent), reached, holds=not reached,
-                wanted="0 calls at the upstream", topic="calls that got through")  # fmt: skip
+    findings.truth(["FR-011.never-reaches"], _calling(key, agent), reached, holds=not reached,
+                   wanted="0 calls at the upstream", topic="calls that got through")  # fmt: skip
 
 
 def _again(look: Look, key: ToolKey) -> Told | None:
-    asked = look.ask(own_query(look.bench, key), flag=True, limit=SHOW_LIMIT, anew=True)
-    return asked if asked is not None and asked.answer.error is None else None
+    exchange = look.ask(own_query(look.bench, key), flag=True, limit=SHOW_LIMIT, anew=True)
+    return exchange if exchange is not None and exchange.answer.error is None else None
 
 
-def kept(look: Look, found: Findings) -> None:
+def kept(look: Look, findings: Findings) -> None:
     """Being listed and being refused changes no lock: statuses and callable tools stay."""
-    before = {key: one.answer.status(key) for key in look.keys
-              if (one := look.own(key)) and one.answer.error is None
-              and one.answer.status(key) in allowed_statuses(look.bench.states[key])}  # fmt: skip
+    before = {key: exchange.answer.status(key) for key in look.keys
+              if (exchange := look.own(key)) and exchange.answer.error is None
+              and exchange.answer.status(key) in allowed_statuses(look.bench.states[key])
+              }  # fmt: skip
     for key in before:
         look.bench.call(key)
     for key, status in before.items():
@@ -86,16 +87,17 @@ def kept(look: Look, found: Findings) -> None:
         if again is None:
             continue
         after, of = again.answer.status(key), again.of
-        found.truth(["FR-011.not-unlocked"], of, after, holds=after == status,
-                    wanted=f"{status} for {key}, as before it was called")  # fmt: skip
+        findings.truth(["FR-011.not-unlocked"], of, after, holds=after == status,
+                       wanted=f"{status} for {key}, as before it was called")  # fmt: skip
     for key in look.free[:IN_A_ROW]:
         reached = look.bench.call(key).reached
-        found.truth(["FR-011.not-unlocked"], _calling(key), reached, holds=reached,
-                    wanted="a callable tool is reached still", counts=bool(look.keys))  # fmt: skip
+        findings.truth(["FR-011.not-unlocked"], _calling(key), reached, holds=reached,
+                       wanted="a callable tool is reached still",
+                       counts=bool(look.keys))  # fmt: skip
 
 
-def policy(look: Look, found: Findings) -> None:
-    """The refusal of a denied tool says operator policy, and nothing of what lifts other locks."""
+def policy(look: Look, findings: Findings) -> None:
+    """The refusal of a denied tool names operator policy, and no remedy of other locks."""
     denied = [key for key in look.keys if _is_denied(look.bench.states[key])]
     try:
         outcomes = read_as_policy(look.bench, denied) if denied else {}
@@ -104,14 +106,14 @@ def policy(look: Look, found: Findings) -> None:
     for key in denied:
         outcome = outcomes[str(key)]
         if outcome != "unrecognised":
-            found.truth(
+            findings.truth(
                 ["FR-008.config", "SC-003.rejection"], _calling(key), outcome,
                 holds=outcome == "conveys", wanted="operator policy", topic="refusal",
             )  # fmt: skip
 
 
-def distinct(look: Look, found: Findings) -> None:
-    """No other refusal has the words of one for config alone."""
+def distinct(look: Look, findings: Findings) -> None:
+    """No refusal for another lock has the words of one for config alone."""
     pure = [key for key in look.keys if look.bench.states[key] == CONFIG]
     others = [key for key in look.keys if look.bench.states[key] in OTHERS]
     if not pure or not others:
@@ -119,14 +121,14 @@ def distinct(look: Look, found: Findings) -> None:
     try:
         words = {own_words(look.bench, key) for key in pure}
         for key in others:
-            said = own_words(look.bench, key)
-            found.truth(["FR-008.distinct"], _calling(key), said, holds=said not in words,
-                        wanted="other words than for a config lock")  # fmt: skip
+            text = own_words(look.bench, key)
+            findings.truth(["FR-008.distinct"], _calling(key), text, holds=text not in words,
+                           wanted="other words than for a config lock")  # fmt: skip
     except Inconclusive:
         return
 
 
-def pointing(look: Look, found: Findings) -> None:
+def pointing(look: Look, findings: Findings) -> None:
     """Each refusal of a config or user lock names the flag or the discovery tool."""
     words = (FLAG, look.bench.surface.discovery_tool)
     for key in look.keys:
@@ -136,8 +138,8 @@ def pointing(look: Look, found: Findings) -> None:
             except Inconclusive:
                 continue
             mute = [text for text in texts if not any(word in text for word in words)]
-            found.truth(["FR-008.pointer"], _calling(key), mute, holds=not mute,
-                        wanted=f"one of {', '.join(words)}")  # fmt: skip
+            findings.truth(["FR-008.pointer"], _calling(key), mute, holds=not mute,
+                           wanted=f"one of {', '.join(words)}")  # fmt: skip
 
 
 def _is_denied(state: ToolState) -> bool:

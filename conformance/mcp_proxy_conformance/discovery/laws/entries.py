@@ -1,4 +1,4 @@
-"""Laws of a locked entry: its members, its texts, and what it withholds."""
+"""Laws of a locked entry: its members, its texts, and the texts that it withholds."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ LONG = 1000
 POLICY, USERS = "disabled_by_config", ("disabled_by_user", "pending_approval")
 PURE = "disabled_by_config alone"
 VOUCHED = (ToolState(config=True), ToolState(user=True), ToolState(config=True, user=True))
-"""The locks that leave a tool's text as vouched for as it was."""
+"""The locks under which a tool's text remains vouched for."""
 
 
-def members(look: Look, found: Findings) -> None:
-    """Of a tool that somebody vouched for: four strings, no schema, no remedy."""
-    for one, entry, key in _entries(look):
+def members(look: Look, findings: Findings) -> None:
+    """The entry of a vouched-for tool has four strings, no schema and no remedy."""
+    for exchange, entry, key in _entries(look):
         if look.bench.states[key] in VOUCHED:
             faults = [f"{m} is {entry.members.get(m)!r:.80}" for m in MEMBERS
                       if not isinstance(entry.members.get(m), str)]  # fmt: skip
             faults += [f"{name} is a schema" for name in schemas(entry.members)]
             faults += [f"{name} is a remedy" for name in entry.members if "remed" in name.lower()]
-            found.truth(
-                ["FR-003.members"], one.of, faults, holds=not faults,
+            findings.truth(
+                ["FR-003.members"], exchange.of, faults, holds=not faults,
                 wanted=f"of {key}: name, server, description, status", topic=f"members of {key}",
             )  # fmt: skip
 
 
-def names(look: Look, found: Findings) -> None:
-    """The name has a form that callable entries have, or is the bare one; the server owns it."""
+def names(look: Look, findings: Findings) -> None:
+    """The name has the form of a callable entry's or is bare; the server is the tool's own."""
     shown = look.bench.armed.entries.values()
     forms = {"{tool}", *map(_form, shown)}
     known = {entry.name for entry in shown} | {
@@ -43,131 +43,136 @@ def names(look: Look, found: Findings) -> None:
         for form in forms
         for key in look.bench.tools
     }
-    for one in look.every(True):
-        odd = sorted({entry.name for entry in one.answer.disabled} - known)
-        found.truth(
-            ["FR-003.name"], one.of, odd, holds=not odd, wanted="names as of callable tools",
-            counts=bool(one.answer.disabled and shown), topic="names",
+    for exchange in look.every(True):
+        odd = sorted({entry.name for entry in exchange.answer.disabled} - known)
+        findings.truth(
+            ["FR-003.name"], exchange.of, odd, holds=not odd, wanted="names as of callable tools",
+            counts=bool(exchange.answer.disabled and shown), topic="names",
         )  # fmt: skip
-    for one, entry, key in _entries(look):
+    for exchange, entry, key in _entries(look):
         if look.is_own(key):
             server = entry.members.get("server")
-            found.truth(["FR-003.server"], one.of, server, holds=server == key.server,
-                        wanted=f"{key.server} as the server of {key}")  # fmt: skip
+            findings.truth(["FR-003.server"], exchange.of, server, holds=server == key.server,
+                           wanted=f"{key.server} as the server of {key}")  # fmt: skip
 
 
-def descriptions(look: Look, found: Findings) -> None:
-    """A text that somebody vouched for is that of the callable tool; the others are withheld."""
+def descriptions(look: Look, findings: Findings) -> None:
+    """A vouched-for text equals that of the callable tool; other texts are withheld."""
     armed = look.bench.armed
-    for one, entry, key in _entries(look):
+    for exchange, entry, key in _entries(look):
         state, own = look.bench.states[key], armed.entries.get(key)
         text = look.bench.tools[key].description
         if state in VOUCHED and own and own.description and len(text) <= LONG and "\n" not in text:
-            found.truth(
-                ["FR-003.description"], one.of, entry.description,
+            findings.truth(
+                ["FR-003.description"], exchange.of, entry.description,
                 holds=entry.description == own.description, wanted=repr(own.description),
                 topic=f"description of {key}",
             )  # fmt: skip
         if state == ToolState(quarantined=True):
-            told = {m: entry.members.get(m) for m in ("description", *schemas(entry.members))}
-            told = {name: value for name, value in told.items() if value and str(value).strip()}
-            found.truth(["FR-003.withheld"], one.of, told, holds=not told,
-                        wanted=f"nothing of what the server of {key} says of it")  # fmt: skip
+            exposed = {m: entry.members.get(m) for m in ("description", *schemas(entry.members))}
+            exposed = {
+                name: value for name, value in exposed.items() if value and str(value).strip()
+            }
+            findings.truth(["FR-003.withheld"], exchange.of, exposed, holds=not exposed,
+                           wanted=f"nothing of what the server of {key} says of it")  # fmt: skip
 
 
-def canaries(look: Look, found: Findings) -> None:
-    """No answer tells a planted word of a text that nobody approved, or that is in quarantine."""
+def canaries(look: Look, findings: Findings) -> None:
+    """No answer contains a canary of an unapproved or quarantined text."""
     planted = {word: key for key in look.proven
                if look.is_own(key) and is_hidden(look.bench.states[key])
                for word in look.bench.tools[key].canaries}  # fmt: skip
-    for one in (*look.every(True), *look.every(ABSENT)) if planted else ():
-        text = one.answer.text_without_echo()
-        told = sorted(word for word in planted if word in text)
-        among = ["FR-003.withheld"] if told and _in_entries(one, told) else []
-        found.truth(["FR-003.canary", *among], one.of, told, holds=not told, counts=look.is_alive,
-                    wanted="no word of a withheld text", shows=["FR-003.canary"])  # fmt: skip
+    for exchange in (*look.every(True), *look.every(ABSENT)) if planted else ():
+        text = exchange.answer.text_without_echo()
+        leaked = sorted(word for word in planted if word in text)
+        among = ["FR-003.withheld"] if leaked and _in_entries(exchange, leaked) else []
+        findings.truth(["FR-003.canary", *among], exchange.of, leaked, holds=not leaked,
+                       counts=look.is_alive, wanted="no word of a withheld text",
+                       shows=["FR-003.canary"])  # fmt: skip
 
 
-def remedies(look: Look, found: Findings) -> None:
-    """Each text of the map says something, of its own class, and stands in no entry."""
+def remedies(look: Look, findings: Findings) -> None:
+    """Each text of the map is not blank, is of its own class, and is not repeated in an entry."""
     texts = _texts(look)
-    for one in look.every(True):
-        for status, text in (one.answer.remediation or {}).items():
-            said = isinstance(text, str) and bool(text.strip())
-            found.truth(["FR-005.text"], one.of, text, holds=said, wanted=f"a text for {status}")
-            if said:
-                _classed(look, found, one, status, text)
-        for entry in one.answer.disabled:
-            every = {text for told in texts.values() for text in told}
-            every |= {text for text in (one.answer.remediation or {}).values() if text}
-            again = repeated(every, entry.members)
-            found.truth(
-                ["FR-005.once", "FR-003.members"], one.of, list(again), holds=not again,
+    for exchange in look.every(True):
+        for status, text in (exchange.answer.remediation or {}).items():
+            is_text = isinstance(text, str) and bool(text.strip())
+            findings.truth(
+                ["FR-005.text"], exchange.of, text, holds=is_text, wanted=f"a text for {status}"
+            )
+            if is_text:
+                _classed(look, findings, exchange, status, text)
+        for entry in exchange.answer.disabled:
+            known_texts = {text for of_status in texts.values() for text in of_status}
+            known_texts |= {text for text in (exchange.answer.remediation or {}).values() if text}
+            again = repeated(known_texts, entry.members)
+            findings.truth(
+                ["FR-005.once", "FR-003.members"], exchange.of, list(again), holds=not again,
                 wanted="no remedy in an entry", topic=f"remedies in {entry.name}",
-                shows=["FR-005.once"], counts=bool(every),
+                shows=["FR-005.once"], counts=bool(known_texts),
             )  # fmt: skip
 
 
-def _classed(look: Look, found: Findings, one: Told, status: str, text: str) -> None:
-    """Layers 1 to 3 of reading a remedy: equality with the target's own, then the strict core."""
-    plain = _plain(look, one, status, text)
+def _classed(look: Look, findings: Findings, exchange: Told, status: str, text: str) -> None:
+    """Judge a remedy by layers 1 to 3: equality with the target's own, then the strict core."""
+    plain = _plain(look, exchange, status, text)
     outcome = judge(plain, status, pins=look.bench.started.target.pins)
     policy = ["SC-003.discovery"] if status == POLICY else []
-    found.truth(["FR-005.class", *policy], one.of, plain, holds=outcome != "convicted",
-                wanted=f"the remedy of {status}", counts=outcome == "conveys")  # fmt: skip
+    findings.truth(["FR-005.class", *policy], exchange.of, plain, holds=outcome != "convicted",
+                   wanted=f"the remedy of {status}", counts=outcome == "conveys")  # fmt: skip
     texts = _texts(look)
     if status != POLICY or not texts.keys() & {*USERS}:
         return
     pure = texts.get(PURE, set())
     user, pending = (texts.get(word, set()) for word in USERS)
     cited = ["FR-005.text"] if plain in pure else ["SC-003.discovery", "FR-005.class"]
-    found.truth(cited, one.of, plain, holds=plain not in user | (pending - pure),
-                wanted="another text than for a lock of the user",
-                shows=["FR-005.text"])  # fmt: skip
+    findings.truth(cited, exchange.of, plain, holds=plain not in user | (pending - pure),
+                   wanted="another text than for a lock of the user",
+                   shows=["FR-005.text"])  # fmt: skip
 
 
-def _plain(look: Look, one: Told, status: str, text: str) -> str:
-    """The text without the names of the tools that it is told for."""
-    for entry in one.answer.disabled:
+def _plain(look: Look, exchange: Told, status: str, text: str) -> str:
+    """Return the text with the names of the tools to which it applies masked."""
+    for entry in exchange.answer.disabled:
         if entry.key in look.bench.tools and entry.status == status:
             text = masked(look.bench, text, entry.key)
     return text
 
 
 def _texts(look: Look) -> dict[str, set[str]]:
-    """By status, the texts told in this look; under PURE those for config locks alone."""
+    """Return the remedies of this look by status; under PURE those for config locks alone."""
     place = ("texts", look.number)
     if place not in look.memory:
         texts: dict[str, set[str]] = {}
-        for one in look.every(True):
-            for status, text in (one.answer.remediation or {}).items():
+        for exchange in look.every(True):
+            for status, text in (exchange.answer.remediation or {}).items():
                 if isinstance(text, str) and text.strip():
-                    texts.setdefault(status, set()).add(_plain(look, one, status, text))
-                    if _is_pure(look, one, status):
-                        texts.setdefault(PURE, set()).add(_plain(look, one, status, text))
+                    texts.setdefault(status, set()).add(_plain(look, exchange, status, text))
+                    if _is_pure(look, exchange, status):
+                        texts.setdefault(PURE, set()).add(_plain(look, exchange, status, text))
         look.memory[place] = texts
-    found: dict[str, set[str]] = look.memory[place]
-    return found
+    shared: dict[str, set[str]] = look.memory[place]
+    return shared
 
 
-def _is_pure(look: Look, one: Told, status: str) -> bool:
-    """Whether only locks by config are told of, and lie on those tools alone."""
-    states = [look.bench.states.get(entry.key) for entry in one.answer.disabled]
+def _is_pure(look: Look, exchange: Told, status: str) -> bool:
+    """Whether the text is for config locks and every listed tool is locked by config alone."""
+    states = [look.bench.states.get(entry.key) for entry in exchange.answer.disabled]
     return status == POLICY and all(state == ToolState(config=True) for state in states)
 
 
 def _entries(look: Look) -> Iterator[tuple[Told, Entry, ToolKey]]:
-    """Every entry of a tool whose lock was proven, with the answer that it stands in."""
-    for one in look.every(True):
-        for entry in one.answer.disabled:
+    """Yield every entry of a tool whose lock was proven, with its exchange and the tool's key."""
+    for exchange in look.every(True):
+        for entry in exchange.answer.disabled:
             key = look.named(entry)
             if key is not None and key in look.proven:
-                yield one, entry, key
+                yield exchange, entry, key
 
 
-def _in_entries(one: Told, words: list[str]) -> bool:
-    told = str([dict(entry.members) for entry in one.answer.disabled])
-    return any(word in told for word in words)
+def _in_entries(exchange: Told, words: list[str]) -> bool:
+    text = str([dict(entry.members) for entry in exchange.answer.disabled])
+    return any(word in text for word in words)
 
 
 def _form(entry: Entry) -> str:

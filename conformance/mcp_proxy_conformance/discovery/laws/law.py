@@ -1,4 +1,4 @@
-"""Laws: what holds of every world, whatever was done to it."""
+"""The laws by name: rules that hold in every world, after any steps."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Judge = Callable[[Look, Findings], None]
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """One law: what it says of a look, and the clauses that it can convict of."""
+    """One law: its judges of a look, and the clauses that it can find broken."""
 
     judges: tuple[Judge, ...]
     clauses: tuple[str, ...]
@@ -80,4 +80,4 @@ LAWS: dict[str, Law] = {
     "calls": Law((calls.unreached, calls.kept), ("FR-011.never-reaches", "FR-011.not-unlocked")),
     "unknown": Law((statuses.undetermined,), ("FR-004.unknown",)),
 }  # fmt: skip
-"""The laws, by the names that checks know them by, in the order in which a look asks."""
+"""The laws by the names that checks use, in the order in which a look tries them."""

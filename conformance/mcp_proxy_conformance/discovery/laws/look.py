@@ -1,4 +1,4 @@
-"""One look at a played world: what laws ask, each answer shared by all of them."""
+"""One look at a played world: the requests of the laws, each answer shared by all of them."""
 
 from __future__ import annotations
 
@@ -20,38 +20,38 @@ from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Finding, Inconclusive, Misshapen
 
 MOST_KEYS = 12
-"""Locked tools that are looked at, of each server and combination of locks one."""
+"""Maximum of locked tools that are looked at: one per server and combination of locks."""
 
 
 @dataclass(slots=True)
 class Findings:
-    """What a law found in one look: what it compared, and the request that each finding is of."""
+    """The results of a law in one look: its comparisons, and the request of each finding."""
 
     compared: Comparison = field(default_factory=Comparison)
     of: dict[str, When] = field(default_factory=dict)
 
     def truth(
-        self, clauses: Iterable[str], of: When, seen: Any, *, holds: bool, wanted: str,
+        self, clauses: Iterable[str], of: When, observed: Any, *, holds: bool, wanted: str,
         counts: bool = True, topic: str = "", shows: Iterable[str] | None = None,
     ) -> None:  # fmt: skip
-        """What was seen is as wanted; else these clauses are broken.
+        """Compare an observation with the wanted one; if it does not hold, the clauses are broken.
 
-        `counts` where the law had something to say of it; then `shows` are observed, the same
-        clauses unless others are named.
+        `counts` is true where the law applies; then `shows` are observed, by default the same
+        clauses.
         """
         path = f"{topic or wanted}, {told(of)}"
         self.of[path] = of
-        self.compared.truth(path, seen, holds=holds, allowed=wanted, breaks=clauses,
+        self.compared.truth(path, observed, holds=holds, allowed=wanted, breaks=clauses,
                             shows=shows if counts else ())  # fmt: skip
 
     def broken(self) -> dict[tuple[str, tuple[str, ...]], Finding]:
-        """The findings by path and clauses."""
-        return {(one.path, one.clauses): one for one in self.compared.findings}
+        """Return the findings by path and clauses."""
+        return {(finding.path, finding.clauses): finding for finding in self.compared.findings}
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A request and its answer, which has the shape that was named."""
+    """An exchange: a request and its answer, which has the declared shape."""
 
     of: When
     answer: Answer
@@ -64,7 +64,7 @@ class Told:
 
 
 def told(of: When) -> str:
-    """A request in words."""
+    """Render a request in words."""
     if of.do == "list":
         return "listing the servers" + (f" as {of.agent}" if of.agent else "")
     if of.do == "call":
@@ -76,7 +76,7 @@ def told(of: When) -> str:
 
 
 class Look:
-    """What is asked of a target between two steps; `unsure` are locks that outlived a restart.
+    """The requests to a target between two steps; `unsure` are locks that outlived a restart.
 
     `memory` is kept from one look at a world to the next.
     """
@@ -95,12 +95,12 @@ class Look:
 
     @cached_property
     def proven(self) -> list[ToolKey]:
-        """The tools that are locked and were refused."""
+        """The locked tools whose calls were refused."""
         return [k for k in self.bench.armed.refused if not self.bench.states[k].callable]
 
     @cached_property
     def keys(self) -> list[ToolKey]:
-        """Some of them, of each combination of locks first one."""
+        """Some proven tools, first one of each combination of locks."""
         kinds: dict[tuple[str, ToolState], list[ToolKey]] = {}
         for key in self.proven:
             kinds.setdefault((key.server, self.bench.states[key]), []).append(key)
@@ -110,19 +110,21 @@ class Look:
 
     @cached_property
     def free(self) -> list[ToolKey]:
-        """The callable tools that were reached."""
+        """The callable tools that a call has reached."""
         armed = self.bench.armed
         called = [key for key in sorted(armed.called) if key not in armed.unproven]
         return [key for key in called if self.bench.states[key].callable]
 
     def named(self, entry: Entry) -> ToolKey | None:
-        """The tool of the world that an entry is of, by its word; None if that is not clear."""
-        fit = [key for key, one in self.bench.tools.items() if one.word and one.word in entry.name]
+        """Return the world's tool that an entry shows, by its word; None if that is ambiguous."""
+        fit = [
+            key for key, tool in self.bench.tools.items() if tool.word and tool.word in entry.name
+        ]
         return fit[0] if len(fit) == 1 else entry.key if entry.key in fit else None
 
     def is_own(self, key: ToolKey) -> bool:
         """Whether no other server has a tool of that name."""
-        return sum(one.tool == key.tool for one in self.bench.tools) == 1
+        return sum(other.tool == key.tool for other in self.bench.tools) == 1
 
     # -- the answers --------------------------------------------------------------------------
 
@@ -130,7 +132,7 @@ class Look:
         self, query: str, *, flag: Any = ABSENT, limit: Any = ABSENT, agent: str | None = None,
         anew: bool = False,
     ) -> Told | None:  # fmt: skip
-        """The answer to a request, shared unless it is asked `anew`; None if it has no shape."""
+        """Return the exchange of a request, shared unless `anew`; None if misshapen."""
         view = self.bench if agent is None else self.bench.as_agent(agent)
         of = When(
             do="discover",
@@ -146,52 +148,59 @@ class Look:
             self.misshapen[of] = error
             return None
 
-    def unaccepted(self, one: Told) -> str | None:
-        """What is wrong with the form of the flagged answer to that request, if it is no answer."""
+    def unaccepted(self, exchange: Told) -> str | None:
+        """Return the fault of the misshapen flagged answer to that request; None without one."""
         for of, error in self.misshapen.items():
-            same = (of.query, of.limit, of.agent) == (one.of.query, one.of.limit, one.of.agent)
+            same = (of.query, of.limit, of.agent) == (
+                exchange.of.query,
+                exchange.of.limit,
+                exchange.of.agent,
+            )
             if same and of.include_disabled and "FR-001.accepts" in error.clauses:
                 return str(error)
         return None
 
     def own(self, key: ToolKey, *, flag: Any = True, agent: str | None = None) -> Told | None:
-        """The answer to the tool's own query."""
+        """Return the exchange of the tool's own query."""
         limit = SHOW_LIMIT if flag is True else ABSENT
         return self.ask(own_query(self.bench, key), flag=flag, limit=limit, agent=agent)
 
     def requests(self, flag: Any) -> Iterator[Told]:
-        """The answers to the requests of the world."""
-        for one in self.bench.world.requests:
-            agent = one.get("agent")
+        """Yield the exchanges of the world's requests that were not answered with an error."""
+        for request in self.bench.world.requests:
+            agent = request.get("agent")
             if agent is None or agent in self.bench.world.agents:
-                limit = one.get("limit", ABSENT)
-                found = self.ask(one["query"], flag=flag, limit=limit, agent=agent)
-                if found is not None and found.answer.error is None:
-                    yield found
+                limit = request.get("limit", ABSENT)
+                exchange = self.ask(request["query"], flag=flag, limit=limit, agent=agent)
+                if exchange is not None and exchange.answer.error is None:
+                    yield exchange
 
     def every(self, flag: Any) -> list[Told]:
-        """Those, and the answers to the tools' own queries."""
-        own = [one for key in self.keys if (one := self.own(key, flag=flag)) is not None]
-        return [*self.requests(flag), *(one for one in own if one.answer.error is None)]
+        """Return the exchanges of requests and of the tools' own queries, without errors."""
+        own = [exchange for key in self.keys if (exchange := self.own(key, flag=flag)) is not None]
+        return [
+            *self.requests(flag),
+            *(exchange for exchange in own if exchange.answer.error is None),
+        ]
 
     @property
     def is_alive(self) -> bool:
-        """Whether the flag reveals anything: else what it does not do proves nothing."""
-        return any(one.answer.disabled for one in self.every(True))
+        """Whether the flag reveals anything; otherwise an omission proves nothing."""
+        return any(exchange.answer.disabled for exchange in self.every(True))
 
-    def same(self, one: Told, *, flag: Any, limit: Any = None) -> Told | None:
-        """The answer to the same request with another flag."""
-        wanted = one.limit if limit is None else limit
-        query = one.of.query or ""
+    def same(self, exchange: Told, *, flag: Any, limit: Any = None) -> Told | None:
+        """Return the exchange of the same request with another flag; None on an error."""
+        wanted = exchange.limit if limit is None else limit
+        query = exchange.of.query or ""
         wanted = ABSENT if wanted is None else wanted
-        found = self.ask(query, flag=flag, limit=wanted, agent=one.of.agent)
-        return found if found is not None and found.answer.error is None else None
+        again = self.ask(query, flag=flag, limit=wanted, agent=exchange.of.agent)
+        return again if again is not None and again.answer.error is None else None
 
     # -- the agents ---------------------------------------------------------------------------
 
     @cached_property
     def narrow(self) -> list[str]:
-        """The agents of narrow scope that were shown a callable tool of their own."""
+        """The agents of narrow scope that see a callable tool of their own."""
         return [name for name in self.bench.world.agents if self._is_proven(name)]
 
     def _is_proven(self, agent: str) -> bool:

@@ -1,4 +1,4 @@
-"""Made-up words for generated worlds: letters only, none near another or inside it."""
+"""Made-up words for generated worlds: letters only, none similar to or inside another."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ WORDS = (
     "vinepat", "levubuk", "vipifi", "puzule", "zezemep", "labinit", "lozilam", "nelenu", "raniza",
     "dozenen", "donova", "febero", "furotit",
 )  # fmt: skip
-"""A tool each, in its name and description."""
+"""Words of single tools, in their names and descriptions."""
 SHARED = (
     "popazat", "pupevit", "zopevu", "kugofop", "lateman", "zazevim", "nevamom", "fopolon",
 )  # fmt: skip
-"""Groups of tools, in descriptions only."""
+"""Words of groups of tools, in descriptions only."""
 SERVERS = (
     "dibipok", "mipuku", "dedakim", "kemime", "punidim", "makata",
 )  # fmt: skip
@@ -29,12 +29,12 @@ CANARIES = (
     "dakudedonofe", "fonutevuzazi", "kirilivigoge", "gefirelamigu", "petatobabogo",
     "lakedaguredi", "penukaduvule", "bilebekarebi", "mifukagazopo", "dodotufudemi",
 )  # fmt: skip
-"""What stands in texts that may have to be withheld, a tool each."""
+"""Canaries of single tools, planted in texts that may have to be withheld."""
 VERBS = (
     "list", "push", "seal", "null", "constructor", "select", "true", "a", "disabled", "tools",
     "prototype", "server", "or", "not_found", "end_of_all_things_to_do",
 )  # fmt: skip
-"""What names of tools begin with: some are words that mean something elsewhere."""
+"""Prefixes of tool names; some are words with a meaning elsewhere."""
 TEXTS = (
     "",
     "A short one, for everyday work.",
@@ -48,4 +48,4 @@ TEXTS = (
     "Half as long. " * 40,
     "long " * 260,
 )
-"""What descriptions hold beside words."""
+"""Texts that descriptions contain beside words."""

@@ -1,4 +1,4 @@
-"""Playing a plan on a fresh target: its steps are taken, and looked at by every law."""
+"""Player of a plan on a fresh target: takes its steps and tries every law at its looks."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from mcp_proxy_conformance.targets.started import Started
 from mcp_proxy_conformance.verdict.result import Finding, Inconclusive, Misshapen, NotApplicable
 
 LAST = ("unknown",)
-"""Laws that meddle with the target: nothing is asked of it after them."""
+"""Laws that disturb the target: no request follows them."""
 LEAVES_S = 6.0
-"""How much of its time a target must have left when it is looked at."""
+"""Seconds of its lifetime that a target must have left when it is looked at."""
 
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """What a law found wrong, and in which look."""
+    """The findings of a law, and the number of their look."""
 
     look: int
     findings: Findings
@@ -43,10 +43,10 @@ class Broken:
 
 @dataclass(slots=True)
 class Played:
-    """What came of a plan: for each law the clauses it observed, and the first look that broke it.
+    """Result of a plan: for each law the clauses it observed, and the first look that broke it.
 
-    `clauses` are those that any look broke. `seconds` in all, and `ready` of them until its first
-    step was taken.
+    `clauses` are those that any look broke. `seconds` is the total time, `ready` the part until
+    its first step was taken.
     """
 
     plan: Plan
@@ -57,7 +57,7 @@ class Played:
     clauses: dict[str, set[str]] = field(default_factory=dict)
 
     def of(self, law: str) -> dict[tuple[str, tuple[str, ...]], Finding]:
-        """The findings that break that law, by path and clauses."""
+        """Return the findings that break that law, by path and clauses."""
         return self.broken[law].findings.broken() if law in self.broken else {}
 
 
@@ -68,9 +68,9 @@ def play(
     laws: Collection[str] = (),
     register: Callable[[Started], None] = lambda _: None,
 ) -> Played:
-    """Start a target in the plan's world and take its steps; only those laws if any is named.
+    """Start a target in the plan's world and take its steps; try only `laws`, if any are named.
 
-    `register` is told of the target before anything is waited for.
+    `register` receives the target before any wait.
 
     Raises:
         AdapterError: It does not start, or a step cannot be taken.
@@ -99,9 +99,9 @@ class Player:
         self._unsure: set[ToolKey] = set()
 
     def play(self) -> Played:
-        """Take every step, and look after those that the plan says."""
+        """Take every step, and look after those that the plan names."""
         stepper = proven(self._started)
-        for query in dict.fromkeys(one["query"] for one in self._plan.world.requests):
+        for query in dict.fromkeys(request["query"] for request in self._plan.world.requests):
             stepper.prover.note_shown(query, stepper.prover.ask(query))  # all are callable by now
             self._memory.setdefault("shown", {})[query] = stepper.armed.shown[query]
         for step in denials(self._started.world):
@@ -137,7 +137,7 @@ class Player:
         self._open(stepper.prover, opened)
 
     def _open(self, prover: Prover, opened: list[ToolKey]) -> None:
-        """What a step has unlocked is reached again, or nothing is said of it."""
+        """Expect a call to reach each tool that a step unlocked; otherwise mark it as unproven."""
         armed = prover.armed
         self._unsure.difference_update(opened)
         for key in opened:
@@ -156,33 +156,37 @@ class Player:
         self._started.answers.clear()
         look = Look(Bench(self._started, armed), frozenset(self._unsure), number, self._memory)
         look.memory["last"] = number == self._plan.looks[-1]
-        found = {name: self._judged(look, name) for name in self._laws if name not in LAST}
-        if any(one.broken() for one in found.values()):
+        findings = {name: self._judged(look, name) for name in self._laws if name not in LAST}
+        if any(of_law.broken() for of_law in findings.values()):
             look.bench.settle()
             look = Look(look.bench, look.unsure, number, self._memory)
-            found |= {name: self._judged(look, name) for name, one in found.items() if one.broken()}
+            findings |= {
+                name: self._judged(look, name)
+                for name, of_law in findings.items()
+                if of_law.broken()
+            }
         if look.memory["last"]:
-            found |= {name: self._judged(look, name) for name in self._laws if name in LAST}
-        for name, one in found.items():
-            self._played.seen.setdefault(name, Counter()).update(one.compared.observed)
-            self._played.clauses.setdefault(name, set()).update(one.compared.broken)
-            if one.broken() and name not in self._played.broken:
-                self._played.broken[name] = Broken(number, one)
+            findings |= {name: self._judged(look, name) for name in self._laws if name in LAST}
+        for name, of_law in findings.items():
+            self._played.seen.setdefault(name, Counter()).update(of_law.compared.observed)
+            self._played.clauses.setdefault(name, set()).update(of_law.compared.broken)
+            if of_law.broken() and name not in self._played.broken:
+                self._played.broken[name] = Broken(number, of_law)
         self._remember(look, number)
 
     def _judged(self, look: Look, name: str) -> Findings:
-        found = Findings()
+        findings = Findings()
         for judge in LAWS[name].judges:
             try:
-                judge(look, found)
+                judge(look, findings)
             except (Inconclusive, NotApplicable, Refused, Unsupported, Misshapen):
-                continue  # what could not be looked at is not counted as seen
-        return found
+                continue  # an impossible look is not counted as observed
+        return findings
 
     def _remember(self, look: Look, number: int) -> None:
-        """What agents are told before steps beyond their scope, once nothing moves any more."""
+        """Remember the settled answers of agents for which only steps beyond their scope follow."""
         look.memory["own before"] = look.memory["bytes before"] = []
-        following = [one for one in self._plan.looks if one > number]
+        following = [later for later in self._plan.looks if later > number]
         steps = self._plan.world.steps[number : following[0]] if following else ()
         agents = self._started.world.agents
         apart = [name for name, scope in agents.items() if steps and _lies_beyond(steps, scope)]

@@ -1,4 +1,4 @@
-"""Laws of an agent's scope: what lies beyond it shows nowhere, and changes nothing."""
+"""Laws of an agent's scope: servers beyond it show nowhere and affect no answer."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from mcp_proxy_conformance.verdict.result import Inconclusive
 MOST_QUERIES, MOST_CALLS = 4, 2
 
 
-def hidden(look: Look, found: Findings) -> None:
-    """No name, no status and no number of what lies beyond the scope is told to an agent."""
+def hidden(look: Look, findings: Findings) -> None:
+    """An agent's answers contain no name, status or number from beyond its scope."""
     for agent in look.narrow:
         for query in _telling(look, agent):
             look.ask(query, flag=True, anew=True)  # the administrator's, right before
@@ -31,45 +31,45 @@ def hidden(look: Look, found: Findings) -> None:
             look.ask(query, flag=ABSENT, anew=True)
             default = look.ask(query, flag=ABSENT, agent=agent, anew=True)
             if flagged is not None and flagged.answer.error is None:
-                _flagged(look, found, flagged, agent)
+                _flagged(look, findings, flagged, agent)
             if default is not None and default.answer.error is None and flagged is not None:
-                _default(look, found, default, flagged, agent)
+                _default(look, findings, default, flagged, agent)
 
 
-def _flagged(look: Look, found: Findings, one: Told, agent: str) -> None:
-    names = _names_in(look, agent, one.answer.text_without_echo(), one.of.query or "")
+def _flagged(look: Look, findings: Findings, exchange: Told, agent: str) -> None:
+    names = _names_in(look, agent, exchange.answer.text_without_echo(), exchange.of.query or "")
     outside = beyond(look.bench.world, agent)
-    entries = {look.named(entry) for entry in one.answer.disabled}
+    entries = {look.named(entry) for entry in exchange.answer.disabled}
     strays = sorted(str(key) for key in entries if key and key.server in outside)
-    found.truth(["FR-007.hidden"], one.of, names + strays, holds=not (names + strays),
-                wanted="nothing from beyond the scope")  # fmt: skip
+    findings.truth(["FR-007.hidden"], exchange.of, names + strays, holds=not (names + strays),
+                   wanted="nothing from beyond the scope")  # fmt: skip
 
 
-def _default(look: Look, found: Findings, one: Told, flagged: Told, agent: str) -> None:
-    names = _names_in(look, agent, one.answer.text_without_echo(), one.of.query or "")
-    note = one.answer.note
+def _default(look: Look, findings: Findings, exchange: Told, flagged: Told, agent: str) -> None:
+    names = _names_in(look, agent, exchange.answer.text_without_echo(), exchange.of.query or "")
+    note = exchange.answer.note
     among = ["FR-007.note"] if any(name in (note or "") for name in names) else []
-    found.truth(among or ["FR-002.no-locked-names"], one.of, names, holds=not names,
-                wanted="no name from beyond the scope", shows=[])  # fmt: skip
+    findings.truth(among or ["FR-002.no-locked-names"], exchange.of, names, holds=not names,
+                   wanted="no name from beyond the scope", shows=[])  # fmt: skip
     scope = look.bench.world.agents[agent]
-    query = one.of.query or ""
+    query = exchange.of.query or ""
     shown = look.bench.armed.shown.get(query, ())
     locked = [k for k, state in look.bench.states.items() if not state.callable
               and (look.bench.tools[k].holds(query) or k in shown)]  # fmt: skip
     if not flagged.answer.disabled:
         if not any(key.server in scope for key in locked):
-            found.truth(["FR-007.note"], one.of, note, holds=not note,
-                        wanted="no note of other servers")  # fmt: skip
+            findings.truth(["FR-007.note"], exchange.of, note, holds=not note,
+                           wanted="no note of other servers")  # fmt: skip
         return
     own = max(sum(key.server in scope for key in locked), len(flagged.answer.disabled))
     numbers = numbers_in(note or "")
     wrong = [n for n in numbers if min(numbers) > own and n <= len(locked)]
-    found.truth(["FR-007.note"], one.of, note, holds=not wrong, counts=bool(numbers),
-                wanted=f"a number of no more than {own}")  # fmt: skip
+    findings.truth(["FR-007.note"], exchange.of, note, holds=not wrong, counts=bool(numbers),
+                   wanted=f"a number of no more than {own}")  # fmt: skip
 
 
-def listings(look: Look, found: Findings) -> None:
-    """A listing that leaves a server out tells no count of it."""
+def listings(look: Look, findings: Findings) -> None:
+    """A listing that leaves a server out contains no count of its tools."""
     counted = look.bench.list()
     for agent in look.narrow:
         outside = beyond(look.bench.world, agent)
@@ -88,19 +88,19 @@ def listings(look: Look, found: Findings) -> None:
             for word, n in outside_entries(listing, view.surface.members)
             if n > most[word]
         ]
-        told = _names_in(look, agent, text, "") + more
-        found.truth(["FR-007.listing"], When(do="list", agent=agent), told, holds=not told,
-                    wanted="nothing from beyond the scope")  # fmt: skip
+        leaked = _names_in(look, agent, text, "") + more
+        findings.truth(["FR-007.listing"], When(do="list", agent=agent), leaked, holds=not leaked,
+                       wanted="nothing from beyond the scope")  # fmt: skip
 
 
 def _may_count(state: ToolState, word: str) -> bool:
-    """Whether a tool may be counted under that word; of shut servers it is open."""
+    """Whether a tool may be counted under that word; on a shut server any word is possible."""
     shut = state.server_off or state.quarantined
     return not state.callable and (shut or word in counted_as(state))
 
 
-def refusals(look: Look, found: Findings) -> None:
-    """A call beyond the scope is not told why the tool is locked."""
+def refusals(look: Look, findings: Findings) -> None:
+    """The refusal of a call beyond the scope does not reveal why the tool is locked."""
     for agent in look.narrow:
         view, outside = look.bench.as_agent(agent), beyond(look.bench.world, agent)
         free = [key for key in look.free if key.server in outside]
@@ -114,39 +114,39 @@ def refusals(look: Look, found: Findings) -> None:
             except Inconclusive:
                 continue
             of = When(do="call", tool=str(key), agent=agent)
-            found.truth(["FR-007.rejection"], of, why, holds=not why, wanted="no reason told")
+            findings.truth(["FR-007.rejection"], of, why, holds=not why, wanted="no reason told")
 
 
-def unmoved(look: Look, found: Findings) -> None:
-    """A step beyond the scope takes no locked tool of its own from an agent."""
+def unmoved(look: Look, findings: Findings) -> None:
+    """A step beyond the scope removes no locked tool in scope from an agent's answers."""
     for agent, query, before in look.memory.pop("own before", ()):
         now = _own_locked(look, agent, query)
         of = When(do="discover", query=query, include_disabled=True, limit=SHOW_LIMIT, agent=agent)
-        found.truth(["FR-007.before-cap"], of, now, holds=now >= before, counts=before > 0,
-                    wanted=f"{before} locked tools of its own, as before")  # fmt: skip
+        findings.truth(["FR-007.before-cap"], of, now, holds=now >= before, counts=before > 0,
+                       wanted=f"{before} locked tools of its own, as before")  # fmt: skip
         look.memory.setdefault("own again", []).append((agent, query, before))
     look.memory["own before"] = look.memory.pop("own again", [])
 
 
-def bytes_kept(look: Look, found: Findings) -> None:
-    """A step beyond the scope changes no byte of what an agent is answered."""
+def bytes_kept(look: Look, findings: Findings) -> None:
+    """A step beyond the scope changes no byte of an agent's answers."""
     for agent, query, before in look.memory.get("bytes before", ()):
         outside = beyond(look.bench.world, agent)
         locked = any(key.server in outside for key in look.proven)
         for flag, usual in before.items():
-            one = look.ask(query, flag=flag, agent=agent, anew=True)
-            if one is not None:
-                seen = one.answer.reply.exact
-                found.truth(["FR-007.non-interference"], one.of, seen == usual,
-                            holds=seen == usual, wanted="the bytes of before",
-                            counts=locked)  # fmt: skip
+            exchange = look.ask(query, flag=flag, agent=agent, anew=True)
+            if exchange is not None:
+                exact = exchange.answer.reply.exact
+                findings.truth(["FR-007.non-interference"], exchange.of, exact == usual,
+                               holds=exact == usual, wanted="the bytes of before",
+                               counts=locked)  # fmt: skip
 
 
 def remember(look: Look, agents: Iterable[str]) -> None:
-    """What these agents are told now: what comes next lies beyond the scope of each."""
+    """Remember these agents' current answers; the next steps are beyond the scope of each."""
     own, exact = [], []
     for agent in set(agents) & set(look.narrow):
-        for query in dict.fromkeys(one["query"] for one in look.bench.world.requests):
+        for query in dict.fromkeys(request["query"] for request in look.bench.world.requests):
             own.append((agent, query, _own_locked(look, agent, query)))
             usual = [_bytes(look, agent, query) for _ in range(2)]
             if usual[0] == usual[1]:
@@ -155,36 +155,44 @@ def remember(look: Look, agents: Iterable[str]) -> None:
 
 
 def _bytes(look: Look, agent: str, query: str) -> dict[Any, bytes]:
-    told = {flag: look.ask(query, flag=flag, agent=agent, anew=True) for flag in (ABSENT, True)}
-    return {flag: one.answer.reply.exact for flag, one in told.items() if one is not None}
+    exchanges = {
+        flag: look.ask(query, flag=flag, agent=agent, anew=True) for flag in (ABSENT, True)
+    }
+    return {
+        flag: exchange.answer.reply.exact
+        for flag, exchange in exchanges.items()
+        if exchange is not None
+    }
 
 
 def _own_locked(look: Look, agent: str, query: str) -> int:
-    one = look.ask(query, flag=True, limit=SHOW_LIMIT, agent=agent, anew=True)
-    if one is None or one.answer.error is not None:
+    exchange = look.ask(query, flag=True, limit=SHOW_LIMIT, agent=agent, anew=True)
+    if exchange is None or exchange.answer.error is not None:
         return 0
     outside = beyond(look.bench.world, agent)
-    return sum(key.server not in outside for key in one.answer.statuses())
+    return sum(key.server not in outside for key in exchange.answer.statuses())
 
 
 def _telling(look: Look, agent: str) -> list[str]:
-    """Queries that reveal something beyond the scope to the administrator."""
+    """Return queries that reveal something beyond the scope to the administrator."""
     outside = beyond(look.bench.world, agent)
     hidden_keys = [key for key in look.keys if key.server in outside]
-    words = [one["query"] for one in look.bench.world.requests if "agent" not in one]
+    words = [request["query"] for request in look.bench.world.requests if "agent" not in request]
     for key in hidden_keys:
         withheld = is_withheld(look.bench.states[key])
         words.append(key.tool if withheld else look.bench.tools[key].word)
-    found = []
+    telling = []
     for query in dict.fromkeys(words):
-        one = look.ask(query, flag=True, limit=SHOW_LIMIT)
-        if one is not None and any(key.server in outside for key in one.answer.statuses()):
-            found.append(query)
-    return found[-MOST_QUERIES:]
+        exchange = look.ask(query, flag=True, limit=SHOW_LIMIT)
+        if exchange is not None and any(
+            key.server in outside for key in exchange.answer.statuses()
+        ):
+            telling.append(query)
+    return telling[-MOST_QUERIES:]
 
 
 def _names_in(look: Look, agent: str, text: str, query: str) -> list[str]:
-    """Servers, words and canaries beyond the scope that stand in a text, less those asked for."""
+    """Return the servers, words and canaries from beyond the scope in a text, not in the query."""
     world = look.bench.world
     outside = beyond(world, agent)
     wanted = [*outside]
@@ -196,7 +204,7 @@ def _names_in(look: Look, agent: str, text: str, query: str) -> list[str]:
 
 
 def _listing(view: Bench) -> Listing:
-    """The agent's listing; an agent that is refused one is shown no server."""
+    """Return the agent's listing; a refused one counts as a listing without servers."""
     template = view.surface.listing
     reply = view.tool_call(template.tool, template.arguments, endpoint=template.endpoint)
     if reply.error is not None or reply.is_error:

@@ -1,4 +1,4 @@
-"""Laws of default answers: nothing of locked tools but a note, exactly when it is due."""
+"""Laws of default answers: no trace of locked tools but a note, exactly when it is due."""
 
 from __future__ import annotations
 
@@ -14,111 +14,125 @@ from mcp_proxy_conformance.discovery.oracle import LOCKED_CAP, may_have_note, mu
 from mcp_proxy_conformance.discovery.remediation_words import is_english
 
 
-def silent(look: Look, found: Findings) -> None:
+def silent(look: Look, findings: Findings) -> None:
     """Without the flag there is no section, no map, and no word of a locked tool."""
     names = look.bench.surface.members
     words = {word for key in look.proven if look.is_own(key)
-             for one in [look.bench.tools[key]] for word in (one.word, *one.canaries)}  # fmt: skip
+             for tool in [look.bench.tools[key]]
+             for word in (tool.word, *tool.canaries)}  # fmt: skip
     alive = look.is_alive  # asked with the flag first: that may stick
     for flag in (ABSENT, False):
-        for one in look.every(flag) if flag is ABSENT else look.requests(flag):
-            sections = sorted({names.disabled, names.remediation} & set(one.answer.body))
-            found.truth(["FR-002.no-section", "FR-001.default-off"], one.of, sections,
-                        holds=not sections, wanted="no section for locked tools",
-                        counts=alive)  # fmt: skip
-            text = one.answer.text_without_echo()
-            told = sorted(w for w in words if w in text and w not in (one.of.query or ""))
-            noted = ["FR-009.no-entries"] if one.answer.note and not one.answer.tools else []
-            listed = ["FR-001.default-off"] if one.answer.disabled else []
-            found.truth(
-                ["FR-002.no-locked-names", *noted, *listed], one.of, told, holds=not told,
+        for exchange in look.every(flag) if flag is ABSENT else look.requests(flag):
+            sections = sorted({names.disabled, names.remediation} & set(exchange.answer.body))
+            findings.truth(["FR-002.no-section", "FR-001.default-off"], exchange.of, sections,
+                           holds=not sections, wanted="no section for locked tools",
+                           counts=alive)  # fmt: skip
+            text = exchange.answer.text_without_echo()
+            leaked = sorted(w for w in words if w in text and w not in (exchange.of.query or ""))
+            noted = (
+                ["FR-009.no-entries"] if exchange.answer.note and not exchange.answer.tools else []
+            )
+            listed = ["FR-001.default-off"] if exchange.answer.disabled else []
+            findings.truth(
+                ["FR-002.no-locked-names", *noted, *listed], exchange.of, leaked, holds=not leaked,
                 wanted="no word of a locked tool", counts=alive,
                 shows=["FR-002.no-locked-names",
-                       *(["FR-009.no-entries"] if noted and one.answer.note else [])],
+                       *(["FR-009.no-entries"] if noted and exchange.answer.note else [])],
             )  # fmt: skip
-            _unowned(look, found, one)
+            _unowned(look, findings, exchange)
 
 
-def _unowned(look: Look, found: Findings, one: Told) -> None:
-    """A tool asked for by its name is not told with its server (an echo is no telling)."""
+def _unowned(look: Look, findings: Findings, exchange: Told) -> None:
+    """An answer to a tool's exact name does not add its server (an echo is allowed)."""
     for key in look.proven:
-        if key.tool in (one.of.query or ""):
+        if key.tool in (exchange.of.query or ""):
             forms = [f"{key.server}{sign}{key.tool}" for sign in (":", "__", "/", ".")]
-            told = [form for form in forms if form in one.answer.reply.text]
-            noted = ["FR-009.no-entries"] if one.answer.note and not one.answer.tools else []
-            found.truth(["FR-002.no-locked-names", *noted], one.of, told,
-                        holds=not told, counts=look.is_alive, shows=["FR-002.no-locked-names"],
-                        wanted="no address of a locked tool")  # fmt: skip
+            addresses = [form for form in forms if form in exchange.answer.reply.text]
+            noted = (
+                ["FR-009.no-entries"] if exchange.answer.note and not exchange.answer.tools else []
+            )
+            findings.truth(["FR-002.no-locked-names", *noted], exchange.of, addresses,
+                           holds=not addresses, counts=look.is_alive,
+                           shows=["FR-002.no-locked-names"],
+                           wanted="no address of a locked tool")  # fmt: skip
 
 
-def noted(look: Look, found: Findings) -> None:
-    """The note stands where nothing callable came back and the flag would reveal something."""
-    sections = [(one, look.same(one, flag=True, limit=SHOW_LIMIT)) for one in _defaults(look)]
+def noted(look: Look, findings: Findings) -> None:
+    """The note is present where no callable tool is listed and the flag would reveal something."""
+    sections = [
+        (exchange, look.same(exchange, flag=True, limit=SHOW_LIMIT)) for exchange in _defaults(look)
+    ]
     for of, error in look.misshapen.items():
         if "FR-009.one-line" in error.clauses and of.include_disabled is None:
-            found.truth(error.clauses, of, str(error), holds=False, wanted="one note, a string")
-    fullest = max((len(told.answer.disabled) for _, told in sections if told), default=0)
-    for one, flagged in sections:
+            findings.truth(error.clauses, of, str(error), holds=False, wanted="one note, a string")
+    fullest = max((len(flagged.answer.disabled) for _, flagged in sections if flagged), default=0)
+    for exchange, flagged in sections:
         if flagged is None:
             continue
-        query, shown = one.of.query or "", flagged.answer.statuses()
-        callables = len(one.answer.tools)
+        query, shown = exchange.of.query or "", flagged.answer.statuses()
+        callables = len(exchange.answer.tools)
         relevant = sum(look.bench.relevant(key, query) for key in shown if key in look.bench.tools)
         if must_have_note(callables=callables, relevant=relevant):
-            _due(look, found, one, flagged, fullest)
+            _due(look, findings, exchange, flagged, fullest)
         elif not may_have_note(callables=callables, revealed=len(shown)):
-            found.truth(["FR-009.silent"], one.of, one.answer.note, holds=not one.answer.note,
-                        wanted="no note", counts=fullest > 0)  # fmt: skip
+            findings.truth(["FR-009.silent"], exchange.of, exchange.answer.note,
+                           holds=not exchange.answer.note, wanted="no note",
+                           counts=fullest > 0)  # fmt: skip
 
 
-def _due(look: Look, found: Findings, one: Told, flagged: Told, fullest: int) -> None:
-    note = one.answer.note
-    whole = leads_on(one.answer) and bool(numbers_in(note or ""))
+def _due(look: Look, findings: Findings, exchange: Told, flagged: Told, fullest: int) -> None:
+    note = exchange.answer.note
+    whole = leads_on(exchange.answer) and bool(numbers_in(note or ""))
     if not note or is_english(note):
-        tight = ["FR-009.tight-limit"] if one.limit == 1 else []
+        tight = ["FR-009.tight-limit"] if exchange.limit == 1 else []
         clauses = ["FR-009.note", *([] if note else ["SC-006.every-kind", *tight])]
-        found.truth(clauses, one.of, note, holds=whole, wanted="a note with number and flag",
-                    shows=["FR-009.note", "SC-006.every-kind", *tight])  # fmt: skip
+        findings.truth(clauses, exchange.of, note, holds=whole,
+                       wanted="a note with number and flag",
+                       shows=["FR-009.note", "SC-006.every-kind", *tight])  # fmt: skip
     if not note:
         return
     lines = note.strip().splitlines()
     member = look.bench.surface.members.note
-    rest = {name: value for name, value in one.answer.body.items() if name != member}
+    rest = {name: value for name, value in exchange.answer.body.items() if name != member}
     single = len(lines) == 1 and not repeated([note], rest)
-    found.truth(["FR-009.one-line"], one.of, note, holds=single, wanted="a single line, once")
-    if numbers_in(note) and one.limit is None:
-        _counted(look, found, one, fullest)
+    findings.truth(
+        ["FR-009.one-line"], exchange.of, note, holds=single, wanted="a single line, once"
+    )
+    if numbers_in(note) and exchange.limit is None:
+        _counted(look, findings, exchange, fullest)
     missing = _missing(flagged.answer)
-    found.truth(["SC-002.two-steps"], flagged.of, missing, holds=not missing,
-                wanted="tool, status and remedy where the note leads to")  # fmt: skip
+    findings.truth(["SC-002.two-steps"], flagged.of, missing, holds=not missing,
+                   wanted="tool, status and remedy where the note leads to")  # fmt: skip
 
 
-def _counted(look: Look, found: Findings, one: Told, fullest: int) -> None:
-    allowed, least = numbers_allowed(one.view, one.of.query or "")
+def _counted(look: Look, findings: Findings, exchange: Told, fullest: int) -> None:
+    allowed, least = numbers_allowed(exchange.view, exchange.of.query or "")
     full = max(allowed) >= min(fullest, LOCKED_CAP)
-    right = counts_right(one.answer.note or "", allowed, least, full=full) or not least
-    numbers = numbers_in(one.answer.note or "")
-    more = one.of.agent in look.narrow and min(numbers, default=0) > max(allowed)
-    found.truth(["FR-009.count", *(["FR-007.note"] if more else [])], one.of, one.answer.note,
-                holds=right, wanted=f"{sorted(allowed)} told", counts=not full,
-                shows=["FR-009.count"])  # fmt: skip
+    right = counts_right(exchange.answer.note or "", allowed, least, full=full) or not least
+    numbers = numbers_in(exchange.answer.note or "")
+    more = exchange.of.agent in look.narrow and min(numbers, default=0) > max(allowed)
+    findings.truth(["FR-009.count", *(["FR-007.note"] if more else [])], exchange.of,
+                   exchange.answer.note, holds=right, wanted=f"{sorted(allowed)} told",
+                   counts=not full, shows=["FR-009.count"])  # fmt: skip
 
 
 def _defaults(look: Look) -> list[Told]:
-    """Default answers, some at limit 1 and some of the form with false."""
+    """Return exchanges without the flag, some at limit 1, and some with the flag false."""
     usual = look.every(ABSENT)
-    tight = [look.same(one, flag=ABSENT, limit=1) for one in usual if one.limit is None][:3]
+    tight = [
+        look.same(exchange, flag=ABSENT, limit=1) for exchange in usual if exchange.limit is None
+    ][:3]
     said_no = list(look.requests(False))[:2]
-    return [*usual, *(one for one in tight if one is not None), *said_no]
+    return [*usual, *(exchange for exchange in tight if exchange is not None), *said_no]
 
 
 def _missing(answer: Answer) -> list[str]:
-    """What the answer that the note leads to does not tell."""
-    told = list(answer.statuses().values())
-    remedies = [(answer.remediation or {}).get(str(status)) for status in told]
+    """Return the parts that the answer to which the note leads lacks: tool, status, remedy."""
+    statuses = list(answer.statuses().values())
+    remedies = [(answer.remediation or {}).get(str(status)) for status in statuses]
     there = {
-        "the tool": bool(told),
-        "its status": all(status in STATUSES for status in told),
+        "the tool": bool(statuses),
+        "its status": all(status in STATUSES for status in statuses),
         "its remedy": all(isinstance(text, str) and text.strip() for text in remedies),
     }
     return [part for part, holds in there.items() if not holds]

@@ -1,4 +1,4 @@
-"""What every run tries, however few worlds are generated: each law has something to look at."""
+"""Fixed plans for every run, however few worlds are generated: each law has cases in them."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from mcp_proxy_conformance.discovery.laws.building import Act, Builder, Plan, a_
 from mcp_proxy_conformance.discovery.laws.names import NOWHERE, SERVERS, SHARED, TEXTS
 
 CROWD, FEW, MIXED = SHARED[:3]
-"""Words of many tools that are all locked, of three of them, and of locked ones and others."""
+"""Words of many tools that are all locked, of three such tools, and of locked and open ones."""
 
 
 def tours(can: Collection[str]) -> list[Plan]:
-    """The worlds that are laid by hand, for a target that can do so much."""
+    """Return the handwritten plans for a target with these capabilities."""
     return [_kinds(can), _lists(can), _again(can)]
 
 
 def _tools(first: int, *groups: Sequence[int], planted: bool = True, text: int = 1) -> list[Tool]:
-    """Tools of those groups, numbered from the first on."""
+    """Make tools of those groups, numbered from `first`."""
     return [
         a_tool(first + at, "", TEXTS[(text + at) % len(TEXTS)], own, planted=planted)
         for at, own in enumerate(groups)
@@ -29,7 +29,7 @@ def _tools(first: int, *groups: Sequence[int], planted: bool = True, text: int =
 
 
 def _kinds(can: Collection[str]) -> Plan:
-    """Each kind of lock, alone and beside others, one after the other and lifted again."""
+    """Plan each kind of lock, alone and beside others, laid in sequence and lifted again."""
     crowd, few, both, mixed, none = (0,), (1,), (0, 1), (2,), ()
     servers = [
         Server(name=SERVERS[0], tools=tuple(_tools(0, *[crowd] * 13, mixed, mixed, none, text=5))),
@@ -73,15 +73,15 @@ def _kinds(can: Collection[str]) -> Plan:
 
 
 def _lists(can: Collection[str]) -> Plan:
-    """Lists of the operator, pages, standard streams, and a name that two servers have."""
+    """Plan the operator's lists, pages, standard streams, and a name that two servers share."""
     allow = {"config", "allow_list"} <= set(can)
     tools = [_tools(at, (0,), (2,), (), planted=at != 3) for at in (0, 3, 6, 9)]  # noqa: PLR2004
     tools[1][0] = structs.replace(tools[0][0], description=f"{tools[0][0].description} Also here.")
     servers = [
         Server(name=SERVERS[0], tools=tuple(tools[0]), deny=tuple(
-            one.name for one in tools[0][:2]) if "config" in can else ()),
+            tool.name for tool in tools[0][:2]) if "config" in can else ()),
         Server(name=SERVERS[1], tools=tuple(tools[1]), trusted="approval" not in can,
-               allow=tuple(one.name for one in tools[1]) if allow else None),
+               allow=tuple(tool.name for tool in tools[1]) if allow else None),
         Server(name=SERVERS[2], tools=tuple(tools[2]), page_size=1),
         Server(name=SERVERS[3], tools=tuple(tools[3]), transport="stdio"),
     ]  # fmt: skip
@@ -101,7 +101,7 @@ def _lists(can: Collection[str]) -> Plan:
 
 
 def _again(can: Collection[str]) -> Plan:
-    """Locks that come, are asked for, go, come again, and outlive a restart."""
+    """Plan locks that are laid, asked for, lifted, laid again, and outlive a restart."""
     servers = [
         Server(name=SERVERS[0], tools=tuple(_tools(20, (0,), (0,), (2,), ()))),
         Server(
@@ -147,7 +147,7 @@ def _again(can: Collection[str]) -> Plan:
 
 
 def _taken(builder: Builder, acts: Sequence[Act | None], words: Sequence[str]) -> Plan:
-    """The acts taken, looked at wherever one is None."""
+    """Take the acts and return the plan, with a look wherever an act is None."""
     looks = [len(builder.steps)]
     for act in acts:
         if act is None:
@@ -156,5 +156,7 @@ def _taken(builder: Builder, acts: Sequence[Act | None], words: Sequence[str]) -
             builder.act(act)
     requests: list[dict[str, Any]] = [{"query": word} for word in (*words, NOWHERE)]
     requests += [{"query": words[0], "limit": limit} for limit in (1, 5, 100)]
-    requests += [{"query": word, "agent": one} for one in builder.world.agents for word in words]
+    requests += [
+        {"query": word, "agent": agent} for agent in builder.world.agents for word in words
+    ]
     return builder.plan(looks, requests)

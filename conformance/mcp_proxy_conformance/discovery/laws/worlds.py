@@ -1,4 +1,4 @@
-"""Worlds whose servers, tools, locks, agents and requests are generated, in any sequence."""
+"""Generated worlds: servers, tools, agents and requests, with locks in any sequence."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mcp_proxy_conformance.discovery.laws.names import NOWHERE, SERVERS, SHARED,
 
 MOST_SERVERS, MOST_TOOLS, MOST_ACTS, MOST_LOOKS = 6, 30, 12, 2
 FIRST = 3
-"""So many acts are taken before the first look."""
+"""Number of the first act after which there may be a look."""
 LIMITS = (0, 1, 2, 5, 9, 10, 11, 50, 100)
 KINDS = ("trusted", "trusted", "untrusted", "untrusted", "allow", "deny", "pages", "stdio")
 DEEDS = (
@@ -23,18 +23,18 @@ DEEDS = (
 
 
 ASKED = ("group", "group", "word", "name", "words", "nowhere")
-"""What requests ask for; those of several words have signs that searches may take for more."""
+"""Kinds of queries; `words` contains signs that searches may take for operators."""
 
 
 class ServerRecipe(NamedTuple):
-    """What a server is made from: its kind, and for each tool its verb, text and groups."""
+    """Recipe of a server: its kind, and for each tool its verb, text and groups."""
 
     kind: str
     tools: list[tuple[int, int, list[int]]]
 
 
 class Recipe(NamedTuple):
-    """What a world is made from."""
+    """Recipe of a world: its servers, acts, agents' scopes and requests."""
 
     servers: list[ServerRecipe]
     acts: list[Act]
@@ -43,7 +43,7 @@ class Recipe(NamedTuple):
 
 
 def recipes() -> st.SearchStrategy[Recipe]:
-    """All that a world is made from, with the requests that are asked in it."""
+    """Return the strategy that generates recipes of worlds."""
     groups = st.lists(st.integers(0, 3), max_size=2)
     tools = st.tuples(st.integers(0, len(VERBS) - 1), st.integers(0, len(TEXTS) - 1), groups)
     servers = st.builds(
@@ -58,20 +58,20 @@ def recipes() -> st.SearchStrategy[Recipe]:
         flag=st.sampled_from([None, True, False]),
     )
     scopes = st.lists(st.integers(0, MOST_SERVERS - 1), min_size=1, max_size=2)
-    asked = st.tuples(st.sampled_from(ASKED), st.integers(0, 40), st.sampled_from(range(9)))
+    requests = st.tuples(st.sampled_from(ASKED), st.integers(0, 40), st.sampled_from(range(9)))
     return st.builds(
         Recipe,
         servers=st.lists(servers, min_size=1, max_size=MOST_SERVERS),
         acts=st.lists(acts, min_size=5, max_size=MOST_ACTS),
         scopes=st.lists(scopes, max_size=2),
-        requests=st.lists(asked, min_size=1, max_size=3),
+        requests=st.lists(requests, min_size=1, max_size=3),
     )
 
 
 def built(recipe: Recipe, can: Collection[str]) -> Plan:
-    """The world of a recipe for a target that can do so much."""
+    """Build the plan of a recipe for a target with these capabilities."""
     servers = list(_servers(recipe.servers, can))
-    names = [one.name for one in servers]
+    names = [server.name for server in servers]
     agents = {
         name: tuple(dict.fromkeys(names[at % len(names)] for at in scope))
         for name, scope in zip(("north", "south"), recipe.scopes, strict=False)
@@ -104,7 +104,7 @@ def _servers(recipes: Iterable[ServerRecipe], can: Collection[str]) -> Iterable[
             for at, (verb, text, groups) in enumerate(recipe.tools[:room])
         )
         number += len(tools)
-        known = tuple(one.name for one in tools)
+        known = tuple(tool.name for tool in tools)
         yield Server(
             name=name,
             tools=tools,
@@ -117,15 +117,17 @@ def _servers(recipes: Iterable[ServerRecipe], can: Collection[str]) -> Iterable[
 
 
 def _first_use(verbs: dict[str, None], number: int) -> str:
-    """The verb, if no tool has it yet: a name is to be the query of one tool only."""
+    """Return the verb if no tool has it yet, else "": a name must be the query of one tool only."""
     verb = VERBS[number]
     return verb if verbs.pop(verb, 0) is None else ""
 
 
-def _requests(told: Sequence[tuple[str, int, int]], builder: Builder) -> Iterable[dict[str, Any]]:
+def _requests(
+    choices: Sequence[tuple[str, int, int]], builder: Builder
+) -> Iterable[dict[str, Any]]:
     tools = list(builder.world.tools().values())
-    groups = [one for tool in tools for one in tool.groups] or [SHARED[0]]
-    for kind, at, limit in told:
+    groups = [group for tool in tools for group in tool.groups] or [SHARED[0]]
+    for kind, at, limit in choices:
         tool = tools[at % len(tools)]
         query = {
             "group": groups[at % len(groups)],
@@ -140,5 +142,5 @@ def _requests(told: Sequence[tuple[str, int, int]], builder: Builder) -> Iterabl
 def _scoped(
     requests: Sequence[dict[str, Any]], agents: dict[str, tuple[str, ...]]
 ) -> Iterable[dict[str, Any]]:
-    """The first request of all, by each agent."""
+    """Return the first request once more for each agent."""
     return [requests[0] | {"agent": name} for name in agents]

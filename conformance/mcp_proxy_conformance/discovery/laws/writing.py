@@ -1,4 +1,4 @@
-"""A breach of a law as a JSON case and its stage, ready for fixtures/, and in words."""
+"""Writer of a law's breach as a JSON case and its stage, ready for fixtures/, and in words."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ States = Mapping[ToolKey, ToolState]
 
 
 def written(plan: Plan, of: When, clauses: Collection[str], folder: Path) -> Path | None:
-    """Write what the source allows for that request in that world; None where a case cannot tell.
+    """Write the case of that request in that world; None where a case cannot express it.
 
     Returns:
-        The path of the case; its stage lies beside it.
+        The path of the case; its stage is in the same folder.
     """
     world = replaced(plan.world, requests=(), id="", about="")
     then = _then(world, of)
@@ -58,7 +58,7 @@ def written(plan: Plan, of: When, clauses: Collection[str], folder: Path) -> Pat
         id=f"law-{digest}",
         area=AREA,
         title="What is answered keeps to the laws of discovery.",
-        source=tuple(dict.fromkeys(one.partition(".")[0] for one in sorted(clauses))),
+        source=tuple(dict.fromkeys(clause.partition(".")[0] for clause in sorted(clauses))),
         clauses=tuple(sorted(clauses)),
         given=Given(stage=stage),
         when=of,
@@ -90,8 +90,8 @@ def shows(path: Path, target: Target, scratch: Path) -> bool:
 
 
 def in_words(plan: Plan) -> str:
-    """A plan as a literal, as worlds are laid in checks."""
-    servers = [_server(plan.world, one.name) for one in plan.world.servers]
+    """Render a plan in words, with its world as the literal that a check would contain."""
+    servers = [_server(plan.world, server.name) for server in plan.world.servers]
     agents = [f"{name} sees {', '.join(own)}" for name, own in plan.world.agents.items()]
     steps = [_step(step) for step in plan.world.steps]
     return "; ".join([f"world({', '.join(servers)})", *agents, *steps])
@@ -107,13 +107,13 @@ def _server(world: World, name: str) -> str:
         f"transport={server.transport!r}": server.transport != "http",
         f"page_size={server.page_size}": bool(server.page_size),
     }
-    told = [word for word, holds in kinds.items() if holds]
-    return f"server({', '.join([repr(name), *tools, *told])})"
+    options = [word for word, holds in kinds.items() if holds]
+    return f"server({', '.join([repr(name), *tools, *options])})"
 
 
 def _step(step: Step) -> str:
-    verb = next(one for one in ("lock", "unlock", "add", "change", "refresh", "ask", "call",
-                                "restart") if getattr(step, one) is not None)  # fmt: skip
+    verb = next(name for name in ("lock", "unlock", "add", "change", "refresh", "ask", "call",
+                                "restart") if getattr(step, name) is not None)  # fmt: skip
     what = getattr(step, verb)
     if verb == "add":
         return f"add {step.server}:{step.add.name if step.add else ''}"
@@ -145,7 +145,7 @@ def _key(of: When) -> ToolKey:
 
 
 def _rejection(state: ToolState) -> Rejection:
-    """What the refusal must say: of config alone it is certain."""
+    """Return the expected refusal; its class is certain for config alone."""
     pure = state in (ToolState(config=True), ToolState(user=True))
     return Rejection(
         reaches_upstream=False,
@@ -155,7 +155,7 @@ def _rejection(state: ToolState) -> Rejection:
 
 
 def _discovered(world: World, states: States, of: When) -> Then:
-    scope = world.agents.get(of.agent or "", tuple(one.name for one in world.servers))
+    scope = world.agents.get(of.agent or "", tuple(server.name for server in world.servers))
     query, tools = of.query or "", world.tools()
     hit = [k for k in states if tools[k].holds(query) and k.server in scope]
     locked = [key for key in hit if not states[key].callable]
@@ -185,7 +185,7 @@ def _discovered(world: World, states: States, of: When) -> Then:
 
 
 def _is_exact(name: str, state: ToolState, query: str) -> bool:
-    """What is withheld is found by its exact name only (section 0)."""
+    """Whether the query must find the tool: a withheld one by its exact name only (section 0)."""
     return query == name or not (is_withheld(state) or state.server_off)
 
 
@@ -194,7 +194,7 @@ def _is_shut(state: ToolState) -> bool:
 
 
 def _default(locked: list[ToolKey], free: list[ToolKey], of: When) -> Then:
-    """Nothing of the locked tools but a note where no tool is callable."""
+    """Expect no trace of the locked tools but a note where no tool is callable."""
     return Then(
         disabled_count=Bounds(max=0),
         remediation_keys=(),
@@ -204,7 +204,7 @@ def _default(locked: list[ToolKey], free: list[ToolKey], of: When) -> Then:
 
 
 def _counts(world: World, states: States) -> Iterator[tuple[str, dict[str, Any] | None]]:
-    """By server that is on and not in quarantine: each word's least and most, or no block."""
+    """Yield by enabled, unquarantined server each word's least and most count, or no block."""
     for server in world.servers:
         own = [state for key, state in states.items() if key.server == server.name]
         if any(state.server_off or state.quarantined for state in own):
@@ -213,9 +213,9 @@ def _counts(world: World, states: States) -> Iterator[tuple[str, dict[str, Any] 
             yield server.name, None
             continue
         words = [counted_as(state) for state in own]
-        told: dict[str, Any] = {}
+        counts: dict[str, Any] = {}
         for word in sorted({CALLABLE}.union(*words)):
-            least = sum(one == {word} for one in words)
-            most = sum(word in one for one in words)
-            told[word] = least if least == most else tuple(range(least, most + 1))
-        yield server.name, told
+            least = sum(allowed == {word} for allowed in words)
+            most = sum(word in allowed for allowed in words)
+            counts[word] = least if least == most else tuple(range(least, most + 1))
+        yield server.name, counts

@@ -1,1 +1,1 @@
-"""A live endpoint: nothing can be set up there; it is looked at, and its answers are compared."""
+"""Checks of a live endpoint, where nothing can be set up: its answers are compared."""

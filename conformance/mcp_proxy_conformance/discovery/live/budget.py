@@ -1,4 +1,4 @@
-"""How much may be asked of an endpoint: so many requests, so many a second, until then."""
+"""Budget of requests to an endpoint: their number, their rate, and a deadline."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from mcp_proxy_conformance.wire.jsonrpc import weight
 from mcp_proxy_conformance.wire.transcript import Message, Transcript
 
 MOST_HELD = 144 << 20
-"""What all answers of an endpoint may take in memory, about, in bytes."""
+"""Approximate memory that all answers of an endpoint may take, in bytes."""
 LARGEST_TAKEN = 1
-"""How many answers may be too large to be read before no more are asked for."""
+"""Answers that may be too large to be read before requests stop."""
 
 
 class OverBudget(Inconclusive):
-    """What would be asked is more than was promised; nothing was sent."""
+    """A request would exceed the budget; nothing was sent."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Budget:
-    """What is left of the promise; `kept` requests are held back for ending the sessions."""
+    """The remaining budget; `kept` requests are held back for ending the sessions."""
 
     most: int
     per_second: float
@@ -39,12 +39,12 @@ class Budget:
 
     @property
     def left(self) -> int:
-        """How many requests may still be sent."""
+        """Number of requests that may still be sent."""
         return self.most - self.spent - (0 if self.closing else self.kept)
 
     @property
     def seconds_left(self) -> float:
-        """Until when they may be sent."""
+        """Seconds until the deadline for requests."""
         return self.began + self.within_s - time.monotonic()
 
     def spend(self) -> None:
@@ -74,13 +74,13 @@ class Budget:
             raise OverBudget(f"its answers are too large to be read: {reason}")
 
     def rest(self, seconds: float) -> None:
-        """Let the endpoint be for so long; raises OverBudget when that is too long."""
+        """Wait that many seconds; raises OverBudget when that is beyond the deadline."""
         if seconds >= self.seconds_left:
             raise OverBudget(f"it asks to wait {seconds:g} s, which is too long; raise --timeout")
         time.sleep(seconds)
 
     def late(self) -> OverBudget:
-        """What is to be raised when the time is over."""
+        """Return the error to raise when the time is over."""
         return OverBudget(f"the {self.within_s:g} seconds are over; raise --timeout")
 
 
@@ -94,7 +94,7 @@ class Ledger(Transcript):
         self.hurried: list[Callable[[], None]] = []
 
     def record(self, **members: Any) -> Message:
-        """As of any transcript; raises OverBudget before a message is sent that is one too many."""
+        """Record a message; raises OverBudget before sending one that the budget does not cover."""
         if members["direction"] == "sent":
             self._budget.spend()
         for hurry in self.hurried:  # what is sent next has less time

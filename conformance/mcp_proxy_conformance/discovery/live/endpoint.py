@@ -1,4 +1,4 @@
-"""A live endpoint: what users say of it by options, in a locks file and in the environment."""
+"""A live endpoint as users describe it: by options, in a locks file, in the environment."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from mcp_proxy_conformance.wire.dialing import Dialing
 
 
 class BadEndpoint(ValueError):
-    """The endpoint cannot be looked at as it was named; one sentence with the repair."""
+    """The endpoint cannot be used as it was described; one sentence with the repair."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """What is looked at, how, and what its operator knows of it.
+    """An endpoint, the means to reach it, and its operator's knowledge of it.
 
     `agents` are further credentials by name; `expect` is the status that each tool should have;
     `call` are locked tools whose rejection is to be looked at. `listing`, `inspect`, `calls`: the
@@ -56,12 +56,12 @@ class Endpoint:
 
     @property
     def place(self) -> str:
-        """How it is called in sentences."""
+        """Its name in messages."""
         return self.url or f"`{shlex.join(self.stdio)}`"
 
 
 def place_named(url: str) -> tuple[str, dict[str, str]]:
-    """The URL without its userinfo, and the header that stands for that; raises BadEndpoint."""
+    """Return the URL without its userinfo, and the header that replaces it; raises BadEndpoint."""
     try:
         parts = urlsplit(url)
     except ValueError as error:
@@ -73,60 +73,60 @@ def place_named(url: str) -> tuple[str, dict[str, str]]:
     if not at:
         return url, {}
     user, _, word = userinfo.partition(":")
-    given = base64.b64encode(f"{unquote(user)}:{unquote(word)}".encode()).decode()
-    return parts._replace(netloc=host).geturl(), {"Authorization": f"Basic {given}"}
+    encoded = base64.b64encode(f"{unquote(user)}:{unquote(word)}".encode()).decode()
+    return parts._replace(netloc=host).geturl(), {"Authorization": f"Basic {encoded}"}
 
 
 def headers_of(lines: Iterable[str], option: str) -> dict[str, str]:
-    """Headers from lines of `Name: value`; raises BadEndpoint, which repeats none of them."""
-    found = {}
+    """Parse headers from lines `Name: value`; raises BadEndpoint, which repeats none of them."""
+    headers = {}
     for number, line in enumerate(lines, start=1):
         name, colon, value = line.partition(":")
         if not colon or not name.strip():
             raise BadEndpoint(f"{option} number {number} has no colon; write 'Name: value'")
-        found[name.strip()] = value.strip()
-    return found
+        headers[name.strip()] = value.strip()
+    return headers
 
 
 def agents_of(options: Iterable[str]) -> dict[str, dict[str, str]]:
-    """Credentials by name from `NAME=Header: value`; several of one name go together."""
-    found: dict[str, dict[str, str]] = {}
-    for number, one in enumerate(options, start=1):
-        name, equals, header = one.partition("=")
+    """Parse credentials by name from `NAME=Header: value`; several of one name are merged."""
+    agents: dict[str, dict[str, str]] = {}
+    for number, option in enumerate(options, start=1):
+        name, equals, header = option.partition("=")
         if not equals or not name.strip() or ":" in name:
             raise BadEndpoint(f"--as number {number} names nobody; write NAME='Header: value'")
-        found.setdefault(name.strip(), {}).update(headers_of([header], "the header of --as"))
-    return found
+        agents.setdefault(name.strip(), {}).update(headers_of([header], "the header of --as"))
+    return agents
 
 
-def tool_key(told: str, option: str) -> ToolKey:
-    """The tool of `SERVER:TOOL`; raises BadEndpoint."""
-    server, colon, tool = told.partition(":")
+def tool_key(text: str, option: str) -> ToolKey:
+    """Parse the tool key `SERVER:TOOL`; raises BadEndpoint."""
+    server, colon, tool = text.partition(":")
     if not (colon and server.strip() and tool.strip()):
-        raise BadEndpoint(f"{option} {told!r} names no tool of a server; write SERVER:TOOL")
+        raise BadEndpoint(f"{option} {text!r} names no tool of a server; write SERVER:TOOL")
     return ToolKey(server.strip(), tool.strip())
 
 
 def read_locks(file: Path) -> dict[ToolKey, str]:
-    """The status of each tool, e.g. `"forge:delete_repo" = "disabled_by_config"`.
+    """Read the status of each tool, e.g. `"forge:delete_repo" = "disabled_by_config"`.
 
     Raises:
-        BadEndpoint: It cannot be read, or not as that; the sentence names the place and the repair.
+        BadEndpoint: It is unreadable or invalid; the sentence names the place and the repair.
     """
     try:
-        told = read_toml(file)
+        document = read_toml(file)
     except OSError as error:
         raise BadEndpoint(f"cannot read {file}: {error.strerror}; name another file") from None
     except (ValueError, RecursionError) as error:
         raise BadEndpoint(f"{file} is no TOML file: {error}") from None
-    found = {tool_key(name, str(file)): status for name, status in _statuses(told, file)}
-    if not found:
+    locks = {tool_key(name, str(file)): status for name, status in _statuses(document, file)}
+    if not locks:
         raise BadEndpoint(f'{file} names no tool; write "SERVER:TOOL" = "{STATUSES[0]}"')
-    return found
+    return locks
 
 
-def _statuses(told: dict[str, Any], file: Path) -> Iterator[tuple[str, str]]:
-    for name, status in told.items():
+def _statuses(document: dict[str, Any], file: Path) -> Iterator[tuple[str, str]]:
+    for name, status in document.items():
         if not isinstance(status, str):
             raise BadEndpoint(
                 f'{file}: {name!r} is no status word; write "SERVER:TOOL" = "{STATUSES[0]}"'
@@ -142,29 +142,29 @@ EXPECT, FILE = "MCP_PROXY_CONFORMANCE_EXPECT", "MCP_PROXY_CONFORMANCE_TARGET_FIL
 
 
 def in_environment(environment: Mapping[str, str]) -> Endpoint | None:
-    """The endpoint, its headers one a line, its locks and its target file; None without a URL.
+    """Read the endpoint from the environment, headers one per line; None without a URL.
 
     Raises:
-        BadEndpoint: One of them cannot be used; the sentence says which variable.
-        BadTarget: Nor can the target file.
+        BadEndpoint: A variable cannot be used; the sentence names it.
+        BadTarget: The target file cannot be used.
     """
-    told = environment.get(URL, "").strip()
-    if not told:
+    address = environment.get(URL, "").strip()
+    if not address:
         return None
     try:
-        url, own = place_named(told)
+        url, own = place_named(address)
     except BadEndpoint as error:
         raise BadEndpoint(str(error).replace("--url", URL)) from None
     headers = own | headers_of(environment.get(HEADERS, "").splitlines(), HEADERS)
     file, locks = environment.get(FILE), environment.get(EXPECT)
-    surface, pins, given = surface_in(Path(file) if file else None)
+    surface, pins, listing = surface_in(Path(file) if file else None)
     return Endpoint(
         url=url,
         headers=headers,
         surface=surface,
-        listing=given,
+        listing=listing,
         pins=pins,
         file=Path(file) if file else None,
         expect=read_locks(Path(locks)) if locks else {},
-        secrets=frozenset(credentials(url=told, headers=[headers], environment=environment)),
+        secrets=frozenset(credentials(url=address, headers=[headers], environment=environment)),
     )

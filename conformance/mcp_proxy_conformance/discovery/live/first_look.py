@@ -1,4 +1,4 @@
-"""The first look at an endpoint: does anything there speak MCP, and does it know the flag?"""
+"""The first look at an endpoint: whether it speaks MCP, and whether it knows the flag."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ NO_PATH = (404, 405)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offered:
-    """What an endpoint offers: all its tools, and the discovery tool among them.
+    """The offer of an endpoint: all its tools, and the discovery tool among them.
 
-    `unnamed`: what is to be said of a tool that names the flag nowhere. It may be another tool than
-    the user meant, and is asked only if the user says what for.
+    `unnamed`: the message about a tool that names the flag nowhere. It may not be the tool that the
+    user meant, and is called only if the user gives queries or expected locks.
     """
 
     tools: list[dict[str, Any]]
@@ -40,7 +40,7 @@ class Offered:
 
 
 def first_look(talk: Talk) -> Offered | Outcome:
-    """The tools, or why there is nothing to check and what the run therefore comes to."""
+    """Return the tools, or the outcome of a run that has nothing to check, with its reason."""
     name, place = talk.endpoint.surface.discovery_tool, talk.endpoint.place
     try:
         tools = talk.tools()
@@ -52,21 +52,21 @@ def first_look(talk: Talk) -> Offered | Outcome:
         if talk.conversation.opening is not None and error.status not in FORBIDDEN:
             return _broken(f"{place} shook hands, but its tools cannot be listed: {error}")
         return _broken(_no_handshake(place, error, lambda: _is_old(talk)))
-    found = next((one for one in tools if one.get("name") == name), None)
-    if found is None:
+    tool = next((entry for entry in tools if entry.get("name") == name), None)
+    if tool is None:
         return Outcome("incomplete", INCOMPLETE, no_tool(name, tools))
-    talk.widest = _widest(found, talk.endpoint.surface.limit)
-    return Offered(tools=tools, tool=found, unnamed="" if names_flag(found) else no_mention(name))
+    talk.widest = _widest(tool, talk.endpoint.surface.limit)
+    return Offered(tools=tools, tool=tool, unnamed="" if names_flag(tool) else no_mention(name))
 
 
 def _widest(tool: dict[str, Any], limit: str) -> int | None:
-    """The widest limit that the tool's own schema takes, None if it takes none."""
+    """Return the largest limit that the tool's own schema takes, None if it takes none."""
     schema = tool.get("inputSchema")
     properties = schema.get("properties") if isinstance(schema, dict) else None
     if not isinstance(properties, dict) or limit not in properties:
         return None
-    told = properties[limit].get("maximum") if isinstance(properties[limit], dict) else None
-    return min(WIDEST, told) if isinstance(told, int) and told > 0 else WIDEST
+    maximum = properties[limit].get("maximum") if isinstance(properties[limit], dict) else None
+    return min(WIDEST, maximum) if isinstance(maximum, int) and maximum > 0 else WIDEST
 
 
 def _broken(why: str) -> Outcome:
@@ -84,7 +84,7 @@ def _is_old(talk: Talk) -> bool:
 
 
 def _no_handshake(url: str, fault: ProtocolFault, opens_old: Callable[[], bool]) -> str:
-    """Why nobody shook hands, and what to do about it."""
+    """Explain a failed handshake, and name its repair."""
     status = fault.status
     if status in FORBIDDEN:
         return (

@@ -1,4 +1,4 @@
-"""What came and went while an endpoint was looked at: it may explain any difference there."""
+"""Movements during a survey: tools that came or went, which may explain a difference."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ Told = dict[ToolKey, str]
 
 
 def movements(surveys: Iterable[Survey]) -> frozenset[str]:
-    """The requests, tools and servers of which equal requests were told different things.
+    """Return the requests, tools and servers on which answers to equal requests differ.
 
     A request is named by its label, with all others of its query; a tool and a server by name.
     """
     surveys = list(surveys)
-    names = Names.of(e for one in surveys for look in one.looks() for e in entries_of(look))
-    looks = [look for one in surveys for look in one.looks() if look.answer is not None]
+    names = Names.of(e for survey in surveys for look in survey.looks() for e in entries_of(look))
+    looks = [look for survey in surveys for look in survey.looks() if look.answer is not None]
     by_label: dict[str, list[Look]] = {}
     for look in looks:
         by_label.setdefault(look.label, []).append(look)
-    queries, found = set(), set()
+    queries, unsteady = set(), set()
     for same in by_label.values():
-        first, *others = [_told(look, names) for look in same]
+        first, *others = [_places(look, names) for look in same]
         for other in others:
             if moved := {k for k in {*first, *other} if first.get(k) != other.get(k)}:
                 queries.add(same[0].query)
-                found |= {*map(str, moved), *(key.server for key in moved)}
-    return frozenset(found | {look.label for look in looks if look.query in queries})
+                unsteady |= {*map(str, moved), *(key.server for key in moved)}
+    return frozenset(unsteady | {look.label for look in looks if look.query in queries})
 
 
-def _told(look: Look, names: Names) -> Told:
-    """Where the answer puts each tool that it lists."""
+def _places(look: Look, names: Names) -> Told:
+    """Return the place of each tool that the answer lists: `callable` or its status."""
     answer = look.answer
     if answer is None:
         return {}
-    told = {names.key(entry): "callable" for entry in answer.tools}
-    return told | {names.key(entry): entry.status for entry in answer.disabled}
+    places = {names.key(entry): "callable" for entry in answer.tools}
+    return places | {names.key(entry): entry.status for entry in answer.disabled}

@@ -1,4 +1,4 @@
-"""The plan, told before the first request: how many of which kind there can be at most."""
+"""The plan shown before the first request: the most requests of each kind."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OPENING = 3
 
 
 def plan(endpoint: Endpoint) -> list[str]:
-    """One line a kind of request, and one in front for all of them."""
+    """Return one line for each kind of request, after one for all of them."""
     named = len({*endpoint.expect, *endpoint.call})
     names = max(NAMES, min(named, EXPECTED))
     surface = endpoint.surface

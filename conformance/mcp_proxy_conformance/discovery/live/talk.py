@@ -1,4 +1,4 @@
-"""Talking to an endpoint within its budget, with patience where it asks for it."""
+"""Conversation with an endpoint within a budget, which waits when the endpoint is busy."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ from mcp_proxy_conformance.wire.transcript import Transcript
 BUSY = (429, 503)
 """HTTP statuses after which the same request may be sent again."""
 AGAIN = 3
-"""So many times, at most."""
+"""Maximum number of such repetitions."""
 PAUSE_S, LONGEST_S = 1.0, 86_400.0
 
 
-def pause(told: str | None) -> float:
-    """The seconds that a Retry-After asks for, as a number or as a date; without one, a second."""
-    told = (told or "").strip()
-    if told.isascii() and told.isdigit():
-        return float(told[:9])
+def pause(header: str | None) -> float:
+    """Return the seconds of a Retry-After, a number or a date; one second without it."""
+    header = (header or "").strip()
+    if header.isascii() and header.isdigit():
+        return float(header[:9])
     try:
-        wanted = parsedate_to_datetime(told).timestamp() - time.time()
+        wanted = parsedate_to_datetime(header).timestamp() - time.time()
     except (ValueError, OverflowError):
         return PAUSE_S
     return min(max(wanted, 0.0), LONGEST_S)
@@ -50,7 +50,7 @@ def pause(told: str | None) -> float:
 T = TypeVar("T")
 LEAST_S = 0.05
 AWAY = (*FORBIDDEN, 429, 502, 503, 504)
-"""HTTP statuses by which something before the target speaks, or nobody is let in any more."""
+"""HTTP statuses of a gateway in front of the target, or of a denied access."""
 WIDEST = 100
 FLAGS: Mapping[str, bool | None] = {"A": None, "F": False, "T": True, "W": True}
 """The forms of a request: flag absent, false, true, and true at the widest limit."""
@@ -58,7 +58,7 @@ FLAGS: Mapping[str, bool | None] = {"A": None, "F": False, "T": True, "W": True}
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Look:
-    """One discovery call, and what came of it; `answer` is None for what could not be read."""
+    """One discovery call and its result; `answer` is None if it could not be read."""
 
     query: str
     form: str
@@ -77,7 +77,7 @@ class Look:
 
     @property
     def label(self) -> str:
-        """How a reader tells this request from others; equal ones have one label."""
+        """The request in words; equal requests have equal labels."""
         flag = {None: "no flag", False: "flag false", True: "flag true"}[FLAGS[self.form]]
         limit = f", limit {self.limit}" if self.limit is not None else ""
         return f"{self.query!r} ({flag}{limit}{f', as {self.who}' if self.who else ''})"
@@ -101,8 +101,8 @@ class Talk:
             return
         headers = dict(endpoint.headers)
         if who:
-            told = {name.lower() for name in endpoint.agents[who]}
-            headers = {n: v for n, v in headers.items() if n.lower() not in told}
+            replaced = {name.lower() for name in endpoint.agents[who]}
+            headers = {n: v for n, v in headers.items() if n.lower() not in replaced}
             headers |= endpoint.agents[who]
         self.conversation = Client(
             endpoint.url,
@@ -119,7 +119,7 @@ class Talk:
         self._hurry()
 
     def tools(self) -> list[dict[str, Any]]:
-        """All tools; none of a server that has none to list and therefore not the method."""
+        """Return all tools; an empty list if the server does not have the method tools/list."""
         return self._patiently(self._tools)
 
     def _tools(self) -> list[dict[str, Any]]:
@@ -132,23 +132,23 @@ class Talk:
         return self.conversation.tools()
 
     def ask(self, query: str, form: str, limit: int | None = None) -> Look:
-        """One discovery call in that form; at form W with the widest limit."""
+        """Make one discovery call in that form; form W uses the widest limit."""
         names = self.endpoint.surface
         limit = self.widest if form == "W" else limit
         arguments: dict[str, Any] = {names.query: query}
         arguments |= {} if FLAGS[form] is None else {FLAG: FLAGS[form]}
         arguments |= {} if limit is None else {names.limit: limit}
         since = self.transcript.mark()
-        told: dict[str, Any] = {}
+        outcome: dict[str, Any] = {}
         try:
             reply = self.call(names.discovery_tool, arguments)
-            told["answer"] = read_answer(reply, query, names.members, Known())
+            outcome["answer"] = read_answer(reply, query, names.members, Known())
             if not FLAGS[form]:  # these are compared byte by byte
                 exact = Exact.of(reply)
                 parts = {name: without_flag(part, arguments) for name, part in exact.parts()}
-                told["exact"] = Exact(result=parts["result"], text=parts["text"])
+                outcome["exact"] = Exact(result=parts["result"], text=parts["text"])
         except (ProtocolFault, Misshapen) as error:
-            told["fault"] = str(error)
+            outcome["fault"] = str(error)
             if isinstance(error, ProtocolFault) and error.kind == "size":
                 self.budget.refuse(str(error))
         return Look(
@@ -158,11 +158,11 @@ class Talk:
             who=self.who,
             arguments=arguments,
             messages=(since, self.transcript.mark()),
-            **told,
+            **outcome,
         )
 
     def call(self, tool: str, arguments: Mapping[str, Any]) -> ToolReply:
-        """One call of a tool, in a new session if the old one was lost.
+        """Call a tool once, in a new session if the old one was lost.
 
         Raises:
             Unreachable: No answer, or one that a gateway gave in the target's place.
@@ -186,7 +186,7 @@ class Talk:
             raise Unreachable(self.endpoint.place, "wait", reason, 0.0) from None
 
     def close(self) -> None:
-        """End the session, with a request that was held back for it."""
+        """End the session, with a request that the budget kept for it."""
         self.budget.closing = True
         try:
             self.conversation.close()
@@ -201,7 +201,7 @@ class Talk:
         )
 
     def _patiently(self, ask: Callable[[], T]) -> T:
-        """What comes of asking, three times more while the endpoint says that it is busy."""
+        """Return the result of `ask`, repeated up to three times while the endpoint is busy."""
         for _ in range(AGAIN):
             try:
                 with self._timely():
@@ -215,7 +215,7 @@ class Talk:
 
     @contextmanager
     def _timely(self) -> Iterator[None]:
-        """An answer that did not come before our own deadline is not the endpoint's fault."""
+        """Raise OverBudget instead of Unreachable when our own deadline cut the answer off."""
         try:
             yield
         except Unreachable:
@@ -225,14 +225,14 @@ class Talk:
 
 
 def messages_of(span: tuple[int, int], transcript: Transcript) -> list[int]:
-    """The ids of the messages of one request."""
+    """Return the ids of the messages of one request."""
     first, last = span
     return [message.id for message in transcript.since(first) if message.id <= last]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rejected:
-    """What a call of a locked tool was answered; `left_out` says why it was not called."""
+    """The answer to a call of a locked tool; `left_out` gives the reason if there is none."""
 
     status: str = ""
     text: str = ""
@@ -242,7 +242,7 @@ class Rejected:
 
 
 def call(talk: Talk, key: ToolKey) -> Rejected:
-    """Call a tool once, if it is listed as locked right before; what is not locked is let be."""
+    """Call a tool once if it is listed as locked right before; another one is not called."""
     endpoint = talk.endpoint
     if not endpoint.calls:
         return Rejected(left_out="no call tool was named; a target file does, as surface.calls")

@@ -1,4 +1,4 @@
-"""Words to ask a discovery tool for, from everything that an endpoint has said so far."""
+"""Words to ask a discovery tool for, taken from all earlier answers of an endpoint."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ LEAST, MOST = 3, 40
 
 
 class Words:
-    """A queue of words, each given once, those most worth asking first."""
+    """A queue of words without repetition, the most promising first."""
 
     def __init__(self, first: Iterable[str], verbs: Iterable[str] = VERBS) -> None:
-        """The words that somebody named come before all others, as they are."""
+        """Put the named words, unchanged, before all others."""
         self._named = list(dict.fromkeys(first))
         self._heard: dict[str, None] = dict.fromkeys(verbs)
         self._given: set[str] = set()
 
     def hear(self, *texts: Any) -> None:
-        """Take words from what was said."""
+        """Take words from these texts; other values are ignored."""
         for text in texts:
             if isinstance(text, str):
-                found = (word.lower() for word in WORD.findall(text[:1000]))
-                kept = (w for w in found if LEAST <= len(w) <= MOST and w not in IDLE)
+                words = (word.lower() for word in WORD.findall(text[:1000]))
+                kept = (w for w in words if LEAST <= len(w) <= MOST and w not in IDLE)
                 self._heard |= dict.fromkeys(kept)
 
     def next(self) -> str | None:
-        """The next word, None when there is none left."""
+        """Return the next word, None when there is none left."""
         for word in (*self._named, *self._heard):
             if word not in self._given:
                 self._given.add(word)
@@ -52,9 +52,9 @@ class Words:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Names:
-    """How an endpoint spells tools: with the server's name before or behind their own, or not.
+    """An endpoint's spelling of tools: with the server's name before or after their own, or bare.
 
-    Learnt from all that it lists, apart for locked entries, which may go by their bare names.
+    Learnt from all listed entries; separately for locked ones, which may have bare names.
     """
 
     servers: tuple[str, ...]
@@ -62,24 +62,27 @@ class Names:
 
     @classmethod
     def of(cls, entries: Iterable[Entry]) -> Names:
-        """What these entries show."""
+        """Infer the spelling from these entries."""
         entries = list(entries)
-        told = {server for one in entries if isinstance(server := one.members.get("server"), str)}
+        servers = {
+            server for entry in entries if isinstance(server := entry.members.get("server"), str)
+        }
         qualified = {
-            kind: all(bare(one.members["server"], one.name) != one.name for one in entries
-                      if _is_locked(one) == kind and isinstance(one.members.get("server"), str))
+            kind: all(bare(entry.members["server"], entry.name) != entry.name for entry in entries
+                      if _is_locked(entry) == kind and isinstance(entry.members.get("server"), str))
             for kind in (False, True)
         }  # fmt: skip
         return cls(
-            servers=tuple(sorted(told, key=lambda one: (-len(one), one))), qualified=qualified
+            servers=tuple(sorted(servers, key=lambda server: (-len(server), server))),
+            qualified=qualified,
         )
 
     def key(self, entry: Entry) -> ToolKey:
-        """The tool of an entry; one that names no server is looked for among those known."""
-        told = entry.members.get("server")
-        if isinstance(told, str):
-            own = bare(told, entry.name) if self.qualified[_is_locked(entry)] else entry.name
-            return ToolKey(told, own)
+        """Return the tool of an entry; without a server member, by the known servers."""
+        named = entry.members.get("server")
+        if isinstance(named, str):
+            own = bare(named, entry.name) if self.qualified[_is_locked(entry)] else entry.name
+            return ToolKey(named, own)
         for server in self.servers:
             if bare(server, entry.name) != entry.name:
                 return ToolKey(server, bare(server, entry.name))
@@ -87,7 +90,7 @@ class Names:
 
 
 def bare(server: str, name: str) -> str:
-    """The name without that of its server, which may stand before or behind it."""
+    """Return the name without its server's name before or after it."""
     before = re.match(rf"{re.escape(server)}[^A-Za-z0-9]+(?=.)", name) if server else None
     if before is not None:
         return name[before.end() :]
@@ -96,7 +99,7 @@ def bare(server: str, name: str) -> str:
 
 
 def is_of(entry: Entry, key: ToolKey) -> bool:
-    """Whether an entry may be that of a tool that somebody named."""
+    """Whether an entry may belong to the tool of that key."""
     server = entry.members.get("server", key.server)
     return server == key.server and key.tool in (entry.name, bare(key.server, entry.name))
 

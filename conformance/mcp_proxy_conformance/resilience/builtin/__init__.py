@@ -1,4 +1,4 @@
-"""Loaders of many MCP servers that come ready, each in a virtual environment of its own."""
+"""Built-in loaders of many MCP servers, each in a virtual environment of its own."""
 
 from mcp_proxy_conformance.resilience.builtin.environments import NotInstalled, command, version
 from mcp_proxy_conformance.resilience.builtin.listing import (

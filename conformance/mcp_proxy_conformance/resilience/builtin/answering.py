@@ -1,21 +1,21 @@
-"""The program around a builtin: `python -I answering.py SCRIPT WAY`, one load a line of JSON.
+"""The program that wraps a builtin: `python -I answering.py SCRIPT WAY`, one load per line.
 
 It is run by the interpreter of the builtin's own environment and imports the standard library only.
-SCRIPT defines one of two functions, and WAY says which:
+SCRIPT defines one of two functions, and WAY names it:
 
-- `every(asked)`: the library loads all servers at once. It returns, by server id, the names of the
-  tools or the exception that the library kept for that server. What the library raises it returns
-  for every server: a caller of the library is left with no tools at all.
-- `one(server, asked)`: the library has no word for many servers. It returns the names of the tools
-  of one; what it raises is that server's failure. The servers are loaded one after another, as a
-  loop of a few lines would.
+- `every(request)`: the library loads all servers at once. It returns, by server id, the names of
+  the tools or the exception that the library kept for that server. An exception of the library is
+  returned for every server: a caller of the library is left with no tools at all.
+- `one(server, request)`: the library has no call for many servers. It returns the names of the
+  tools of one server; an exception is that server's failure. The servers are loaded one after
+  another, as a loop of a few lines would.
 
-Nothing is retried, timed or hidden here. A load has ended when the library's call has: tasks that
-it leaves behind are cancelled, and are left alone where that does not end them soon, as in a
-program that lives on. A failure is `permanent`, since no library tells more; its text is the
-exception's own `str`, or the name of its class where that is empty. What is no `Exception`, such as
-a cancellation that a library lets escape, ends the program; so does what an `every` raises, for
-that is a fault of its own and must not be laid to the library.
+This program does not retry, time or hide anything. A load has ended when the library's call has:
+remaining tasks are cancelled, and are left alone if that does not end them soon, as in a program
+that continues. A failure is `permanent`, since no library distinguishes more; its text is the
+exception's own `str`, or the name of its class where that is empty. An exception that is not an
+`Exception`, such as a cancellation that a library lets escape, ends the program; so does an
+exception of `every`, which is a fault of the script and must not be blamed on the library.
 """
 
 import asyncio
@@ -26,45 +26,48 @@ import sys
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
-Asked = Mapping[str, Any]
-Found = Sequence[str] | BaseException
-Load = Callable[[Asked], Coroutine[Any, Any, Mapping[str, Found]]]
+Request = Mapping[str, Any]
+Result = Sequence[str] | BaseException
+Load = Callable[[Request], Coroutine[Any, Any, Mapping[str, Result]]]
 LEFT_S = 1.0
-"""How long tasks that a library leaves behind are waited for."""
+"""Seconds to wait for tasks that a library leaves behind."""
 
 
-def one_by_one(one: Callable[[Asked, Asked], Awaitable[Sequence[str]]]) -> Load:
-    """A loop over the servers, for a library that loads one."""
+def one_by_one(load_one: Callable[[Request, Request], Awaitable[Sequence[str]]]) -> Load:
+    """Return a loop over the servers, for a library that loads one."""
 
-    async def every(asked: Asked) -> Mapping[str, Found]:
-        found: dict[str, Found] = {}
-        for server in asked["servers"]:
+    async def load_all(request: Request) -> Mapping[str, Result]:
+        results: dict[str, Result] = {}
+        for server in request["servers"]:
             try:
-                found[server["server_id"]] = await one(server, asked)
+                results[server["server_id"]] = await load_one(server, request)
             except Exception as error:  # noqa: BLE001 - whatever the library raises is its answer
-                found[server["server_id"]] = error
-        return found
+                results[server["server_id"]] = error
+        return results
 
-    return every
+    return load_all
 
 
 def answered(line: str, load: Load) -> dict[str, Any]:
-    """The answer to one line; what is no request for a load is an `error`."""
+    """Return the answer to one line; a line that is not a load request gets an `error`."""
     number = None
     try:
-        asked = json.loads(line)
-        number = asked.get("id")
-        if (operation := asked["op"]) != "load":
+        request = json.loads(line)
+        number = request.get("id")
+        if (operation := request["op"]) != "load":
             return {"id": number, "error": f"there is no operation {operation!r}; this one loads"}
-        ids = [str(server["server_id"]) for server in asked["servers"]]
+        ids = [str(server["server_id"]) for server in request["servers"]]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         return {"id": number, "error": f"{type(error).__name__}: {error}"}
-    found = ended(load(asked))
-    return {"id": number, "ok": {"outcomes": [outcome(one, found) for one in ids], "warnings": {}}}
+    results = ended(load(request))
+    return {
+        "id": number,
+        "ok": {"outcomes": [outcome(server_id, results) for server_id in ids], "warnings": {}},
+    }
 
 
-def ended(load: Coroutine[Any, Any, Mapping[str, Found]]) -> Mapping[str, Found]:
-    """What a load finds in an event loop of its own, which it may leave with tasks without end."""
+def ended(load: Coroutine[Any, Any, Mapping[str, Result]]) -> Mapping[str, Result]:
+    """Return the results of a load in its own event loop, in which it may leave endless tasks."""
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     try:
@@ -78,21 +81,21 @@ def ended(load: Coroutine[Any, Any, Mapping[str, Found]]) -> Mapping[str, Found]
             loop.close()
 
 
-def outcome(server_id: str, found: Mapping[str, Found]) -> dict[str, Any]:
-    """An outcome as the answer tells it."""
-    told = found[server_id]
-    failed = isinstance(told, BaseException)
+def outcome(server_id: str, results: Mapping[str, Result]) -> dict[str, Any]:
+    """Return the outcome of a server in the form of the answer."""
+    result = results[server_id]
+    failed = isinstance(result, BaseException)
     return {
         "server_id": server_id,
         "status": "permanent" if failed else "available",
-        "tools": [] if isinstance(told, BaseException) else list(told),
-        "error": (str(told) or type(told).__name__) if failed else None,
+        "tools": [] if isinstance(result, BaseException) else list(result),
+        "error": (str(result) or type(result).__name__) if failed else None,
         "attempts": None,
     }
 
 
 def main(script: str, way: str) -> None:
-    """Answer line by line until standard input ends; all that is printed goes to standard error."""
+    """Answer line by line until standard input ends; all other output goes to standard error."""
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as answers:
         os.dup2(2, 1)
         defined = runpy.run_path(script)

@@ -1,8 +1,8 @@
-"""The environments of the builtins: made when first needed, kept in the user's cache folder.
+"""The environments of the builtins: made on first use, kept in the user's cache folder.
 
-A folder is `loaders/PACKAGE-DIGEST` in it, the digest one of the requirement and the interpreter:
-another version of either has another. It is made beside its place and moved there whole: two
-processes may make one at once, the later one's is dropped, and what fails leaves nothing.
+A folder is `loaders/PACKAGE-DIGEST` in it; the digest is computed from the requirement and the
+interpreter, so another version of either gets another folder. It is made beside its place and moved
+there whole: if two processes make one at once, the later one is dropped; a failure leaves nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mcp_proxy_conformance.resilience.builtin.listing import Builtin
 from mcp_proxy_conformance.targets.adapter import AdapterError
 
 INSTALL_S = 600.0
-"""What making an environment may take."""
+"""Seconds that making an environment may take."""
 SCRIPTS = Path(__file__).parent
 
 
@@ -29,14 +29,14 @@ class NotInstalled(AdapterError):
 
 
 def cache_folder() -> Path:
-    """`$XDG_CACHE_HOME/mcp-proxy-conformance`, or in `~/.cache`; a relative one is not heeded."""
-    given = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    root = given if given.is_absolute() else Path.home() / ".cache"
+    """Return `mcp-proxy-conformance` in an absolute `$XDG_CACHE_HOME`, else in `~/.cache`."""
+    configured = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    root = configured if configured.is_absolute() else Path.home() / ".cache"
     return root / "mcp-proxy-conformance"
 
 
 def command(builtin: Builtin) -> tuple[str, ...]:
-    """The command for `Loader`; makes the environment when there is none, which may take minutes.
+    """Return the command for `Loader`; a missing environment is made, which may take minutes.
 
     Raises:
         NotInstalled: The environment could not be made.
@@ -47,7 +47,7 @@ def command(builtin: Builtin) -> tuple[str, ...]:
 
 
 def environment(builtin: Builtin) -> Path:
-    """The folder of the builtin's environment, made when there is none.
+    """Return the folder of the builtin's environment, which is made if missing.
 
     Raises:
         NotInstalled: It could not be made.
@@ -66,10 +66,10 @@ def environment(builtin: Builtin) -> Path:
 
 
 def version(builtin: Builtin) -> str:
-    """The version of the library in the builtin's environment, which must have been made.
+    """Return the version of the library in the builtin's environment, which must exist.
 
     Raises:
-        NotInstalled: It is not there.
+        NotInstalled: The environment does not exist.
     """
     ask = "import sys, importlib.metadata as m; print(m.version(sys.argv[1]))"
     python = _python(_place(builtin))
@@ -93,7 +93,7 @@ def _make(folder: Path, requirement: str) -> None:
 
 
 def _move(made: Path, place: Path) -> None:
-    """Into its place, unless another process was first."""
+    """Move the folder into its place, unless another process was first."""
     try:
         made.rename(place)
     except OSError:
@@ -111,8 +111,8 @@ def _run(words: Sequence[str], requirement: str) -> str:
     except OSError as error:
         raise _failed(requirement, str(error)) from None
     if done.returncode:
-        said = [line for line in (done.stderr or done.stdout).splitlines() if line.strip()]
-        raise _failed(requirement, said[-1].strip() if said else f"exit code {done.returncode}")
+        lines = [line for line in (done.stderr or done.stdout).splitlines() if line.strip()]
+        raise _failed(requirement, lines[-1].strip() if lines else f"exit code {done.returncode}")
     return done.stdout
 
 

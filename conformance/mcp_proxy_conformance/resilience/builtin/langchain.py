@@ -1,13 +1,13 @@
-"""`langchain-mcp-adapters`: `MultiServerMCPClient`, asked for all servers or for each.
+"""`langchain-mcp-adapters`: `MultiServerMCPClient`, called for all servers or for each.
 
-Exercised: `MultiServerMCPClient(connections).get_tools()`, which its documentation gives for many
+Exercised: `MultiServerMCPClient(connections).get_tools()`, which its documentation shows for many
 servers (`every`), and `get_tools(server_name=...)` (`one`).
 
-Decided here: a server's timeout is handed to each setting that the library has for it, `timeout`
+Decided here: a server's timeout is passed to each setting that the library has for it, `timeout`
 and `sse_read_timeout` of the transport and `read_timeout_seconds` of the session; without one the
-library's own hold. Attempts and backoff are not handed on: the library has no setting for them.
+library's defaults apply. Attempts and backoff are not passed: the library has no setting for them.
 Since one list of tools comes back for all servers, `every` turns on `tool_name_prefix` and takes
-the prefix off again; of two ids that both fit, the longer one is taken.
+the prefix off again; if two ids match, the longer one is used.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,28 +17,28 @@ from typing import Any
 from langchain_mcp_adapters.client import MultiServerMCPClient
 
 
-async def every(asked: Mapping[str, Any]) -> Mapping[str, Sequence[str] | Exception]:
-    """All servers in one call, which gives all tools or raises."""
-    connections = {one["server_id"]: connection(one) for one in asked["servers"]}
+async def every(request: Mapping[str, Any]) -> Mapping[str, Sequence[str] | Exception]:
+    """Load all servers in one call, which returns all tools or raises."""
+    connections = {server["server_id"]: connection(server) for server in request["servers"]}
     try:
         tools = await MultiServerMCPClient(connections, tool_name_prefix=True).get_tools()
     except Exception as error:  # noqa: BLE001 - whatever the library raises is its answer
         return dict.fromkeys(connections, error)
-    found: dict[str, list[str]] = {server_id: [] for server_id in connections}
+    tools_by_server: dict[str, list[str]] = {server_id: [] for server_id in connections}
     for tool in tools:
-        owner = max((one for one in found if tool.name.startswith(f"{one}_")), key=len)
-        found[owner].append(tool.name.removeprefix(f"{owner}_"))
-    return found
+        owner = max((name for name in tools_by_server if tool.name.startswith(f"{name}_")), key=len)
+        tools_by_server[owner].append(tool.name.removeprefix(f"{owner}_"))
+    return tools_by_server
 
 
-async def one(server: Mapping[str, Any], _asked: Mapping[str, Any]) -> Sequence[str]:
-    """One server in a call of its own."""
+async def one(server: Mapping[str, Any], _request: Mapping[str, Any]) -> Sequence[str]:
+    """Load one server in a call of its own."""
     client = MultiServerMCPClient({server["server_id"]: connection(server)})
     return [tool.name for tool in await client.get_tools(server_name=server["server_id"])]
 
 
 def connection(server: Mapping[str, Any]) -> dict[str, Any]:
-    """A server of the request as the library takes it; what is missing stays missing."""
+    """Convert a server of the request to the library's form; absent members stay absent."""
     seconds = server.get("timeout_s")
     made: dict[str, Any] = {}
     if seconds is not None:

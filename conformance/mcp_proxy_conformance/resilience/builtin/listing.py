@@ -1,4 +1,4 @@
-"""The loaders that come ready: name, requirement, and what of the library each one drives."""
+"""The built-in loaders: name, requirement, and the function of the library that each drives."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _PYDANTIC_AI = "pydantic-ai-slim[mcp]>=2.60,<3"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Builtin:
-    """One loader: its name, the library it needs, its script and which function of it is driven."""
+    """One loader: its name, the library it needs, its script and the function that is driven."""
 
     name: str
     package: str
@@ -74,22 +74,22 @@ _ALL = (
 
 
 class UnknownBuiltin(LookupError):
-    """There is no builtin of that name; the message names those there are."""
+    """No builtin has that name; the message lists the names."""
 
 
 def builtins() -> tuple[Builtin, ...]:
-    """All builtins, in the order of their names."""
+    """Return all builtins, in the order of their names."""
     return _ALL
 
 
 def builtin(name: str) -> Builtin:
-    """The builtin of that name.
+    """Return the builtin of that name.
 
     Raises:
-        UnknownBuiltin: There is none.
+        UnknownBuiltin: No builtin has that name.
     """
-    for one in _ALL:
-        if one.name == name:
-            return one
-    names = ", ".join(one.name for one in _ALL)
+    for loader in _ALL:
+        if loader.name == name:
+            return loader
+    names = ", ".join(loader.name for loader in _ALL)
     raise UnknownBuiltin(f"there is no builtin loader {name!r}; there are {names}")

@@ -4,7 +4,7 @@ Exercised: `async with MCPServerManager(servers) as manager`, with its defaults 
 another, failed ones dropped and kept in `manager.errors`), then `server.list_tools()` of each of
 `manager.active_servers`.
 
-Decided here: a server's timeout is handed to each setting that the library has for it, `timeout`
+Decided here: a server's timeout is passed to each setting that the library has for it, `timeout`
 and `sse_read_timeout` of the transport and `client_session_timeout_seconds`; the manager has one
 `connect_timeout_seconds` for all, which gets the longest. Attempts and backoff go to
 `max_retry_attempts` (a count of repeats) and `retry_backoff_seconds_base`, with which the library
@@ -18,32 +18,32 @@ from typing import Any
 from agents.mcp import MCPServerManager, MCPServerStdio, MCPServerStreamableHttp
 
 
-async def every(asked: Mapping[str, Any]) -> Mapping[str, Sequence[str] | BaseException]:
-    """All servers under one manager; one that cannot even be described fails them all."""
+async def every(request: Mapping[str, Any]) -> Mapping[str, Sequence[str] | BaseException]:
+    """Load all servers under one manager; an invalid description of one fails them all."""
     try:
-        servers = [server_of(one, asked) for one in asked["servers"]]
+        servers = [server_of(server, request) for server in request["servers"]]
     except Exception as error:  # noqa: BLE001 - whatever the library raises is its answer
-        return dict.fromkeys((one["server_id"] for one in asked["servers"]), error)
-    longest = max((one.get("timeout_s") or 0.0 for one in asked["servers"]), default=0.0)
+        return dict.fromkeys((server["server_id"] for server in request["servers"]), error)
+    longest = max((server.get("timeout_s") or 0.0 for server in request["servers"]), default=0.0)
     limit = {"connect_timeout_seconds": longest} if longest else {}
-    found: dict[str, Sequence[str] | BaseException] = {}
+    results: dict[str, Sequence[str] | BaseException] = {}
     async with MCPServerManager(servers, **limit) as manager:
-        found |= {server.name: error for server, error in manager.errors.items()}
+        results |= {server.name: error for server, error in manager.errors.items()}
         for server in manager.active_servers:
             try:
-                found[server.name] = [tool.name for tool in await server.list_tools()]
+                results[server.name] = [tool.name for tool in await server.list_tools()]
             except Exception as error:  # noqa: BLE001 - whatever the library raises is its answer
-                found[server.name] = error
-    return found
+                results[server.name] = error
+    return results
 
 
-def server_of(server: Mapping[str, Any], asked: Mapping[str, Any]) -> Any:
-    """A server of the request as the library takes it; what is missing stays missing."""
+def server_of(server: Mapping[str, Any], request: Mapping[str, Any]) -> Any:
+    """Convert a server of the request to the library's form; absent members stay absent."""
     seconds = server.get("timeout_s")
     settings: dict[str, Any] = {
         "name": server["server_id"],
-        "max_retry_attempts": asked.get("max_attempts", 1) - 1,
-        "retry_backoff_seconds_base": asked.get("base_backoff_s", 1.0),
+        "max_retry_attempts": request.get("max_attempts", 1) - 1,
+        "retry_backoff_seconds_base": request.get("base_backoff_s", 1.0),
     }
     if seconds is not None:
         settings["client_session_timeout_seconds"] = seconds

@@ -1,12 +1,12 @@
 """`pydantic-ai`: `MCPToolset`s, entered together as an agent enters them, or each on its own.
 
 Exercised: for `every`, an `MCPToolset` a server with its id as prefix, as `load_mcp_toolsets` makes
-them, in one `CombinedToolset` as an `Agent` makes it, entered and asked for its tools; no model is
-called. For `one`, `async with MCPToolset(...)` and `list_tools()`.
+them, in one `CombinedToolset` as an `Agent` makes it, entered and queried for its tools, without a
+model call. For `one`, `async with MCPToolset(...)` and `list_tools()`.
 
-Decided here: a server's timeout is handed to both settings that the library has for it,
-`init_timeout` and `read_timeout`. Attempts and backoff are not handed on: the library has no
-setting for them. A tool's server is told by its toolset's prefix, which is taken off again.
+Decided here: a server's timeout is passed to both settings that the library has for it,
+`init_timeout` and `read_timeout`. Attempts and backoff are not passed: the library has no
+setting for them. A tool's server is known by its toolset's prefix, which is removed again.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,30 +20,32 @@ from pydantic_ai.toolsets import CombinedToolset
 from pydantic_ai.usage import RunUsage
 
 
-async def every(asked: Mapping[str, Any]) -> Mapping[str, Sequence[str] | Exception]:
-    """All servers as the toolsets of one agent, which gives all tools or raises."""
-    found: dict[str, list[str]] = {one["server_id"]: [] for one in asked["servers"]}
+async def every(request: Mapping[str, Any]) -> Mapping[str, Sequence[str] | Exception]:
+    """Load all servers as the toolsets of one agent, which returns all tools or raises."""
+    tools_by_server: dict[str, list[str]] = {
+        server["server_id"]: [] for server in request["servers"]
+    }
     context = RunContext(deps=None, model=TestModel(), usage=RunUsage())
     try:
-        own = [toolset(one).prefixed(one["server_id"]) for one in asked["servers"]]
+        own = [toolset(server).prefixed(server["server_id"]) for server in request["servers"]]
         async with CombinedToolset(own) as combined:
             tools = await combined.get_tools(context)
     except Exception as error:  # noqa: BLE001 - whatever the library raises is its answer
-        return dict.fromkeys(found, error)
+        return dict.fromkeys(tools_by_server, error)
     for name, tool in tools.items():
         owner = tool.toolset.prefix
-        found[owner].append(name.removeprefix(f"{owner}_"))
-    return found
+        tools_by_server[owner].append(name.removeprefix(f"{owner}_"))
+    return tools_by_server
 
 
-async def one(server: Mapping[str, Any], _asked: Mapping[str, Any]) -> Sequence[str]:
-    """One server as a toolset on its own."""
+async def one(server: Mapping[str, Any], _request: Mapping[str, Any]) -> Sequence[str]:
+    """Load one server as a toolset on its own."""
     async with toolset(server) as entered:
         return [tool.name for tool in await entered.list_tools()]
 
 
 def toolset(server: Mapping[str, Any]) -> Any:
-    """A server of the request as the library takes it."""
+    """Convert a server of the request to the library's form."""
     seconds = server.get("timeout_s")
     settings: dict[str, Any] = {"id": server["server_id"]}
     if seconds is not None:

@@ -1,1 +1,1 @@
-"""Laws of a load, tried on generated servers: what the source allows for any script."""
+"""Laws of a load, tried on generated servers: the allowed outcomes of any script."""

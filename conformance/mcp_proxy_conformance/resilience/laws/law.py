@@ -1,4 +1,4 @@
-"""Laws: what holds of every load, whatever the servers do."""
+"""Laws that hold for every load, whatever the servers do."""
 
 from __future__ import annotations
 
@@ -25,35 +25,38 @@ from mcp_proxy_conformance.verdict.comparison import Comparison
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declared:
-    """What the loader declares that bears on its laws."""
+    """The loader's declarations that affect its laws."""
 
     reads: Reads
     tool_prefix: str = ""
 
     def word(self, outcome: Outcome | None) -> str:
-        """The status; of a loader that does not classify, available or failed."""
+        """Return the status; of a loader that does not classify, available or failed."""
         if outcome is None:
             return "no outcome"
         known = self.reads.classifies or outcome.status == "available"
         return str(outcome.status) if known else "failed"
 
     def words(self, server: Server, most: int) -> set[str]:
-        """What `word` may be for a load of that server."""
+        """Return the allowed values of `word` for a load of that server."""
         allowed = walk(server, most, reads=self.reads).statuses
         if any(map(is_open, server.script)):
             return {*WORDS, "failed"}
-        return {one if self.reads.classifies or one == "available" else "failed" for one in allowed}
+        return {
+            status if self.reads.classifies or status == "available" else "failed"
+            for status in allowed
+        }
 
 
 Several = Sequence[Load]
-"""The load of a case, and those of what else its law asks for."""
+"""The load of a case, and the other loads that its law needs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Law:
-    """One law: the clauses it can convict of, the loads it needs, what it says of them.
+    """One law: the clauses it can break, the loads it needs, and its judgement of them.
 
-    `of_one`: it judges what a server does by itself; seen beside others only it is I1.isolated.
+    `of_one`: it judges one server by itself; a breach seen only beside others is I1.isolated.
     """
 
     clauses: tuple[str, ...]
@@ -62,17 +65,25 @@ class Law:
     of_one: bool = False
 
 
-def told(server: Server) -> str:
-    """A script in one line."""
+def script_in_words(server: Server) -> str:
+    """Return the script of a server in one line."""
     return ", then ".join(map(_in_words, server.script))
 
 
-def _in_words(one: Behaviour) -> str:
-    seconds = f"{one.seconds:g} s" if one.seconds is not None else ""
-    body = repr(one.body) if one.body else ""
-    on = f"on {one.on}" if one.on != "initialize" else ""
-    said = (one.do, one.code, one.where, body, seconds, one.by and f"by {one.by}", on)
-    return " ".join(str(word) for word in (*said, one.connection) if word not in (None, ""))
+def _in_words(behaviour: Behaviour) -> str:
+    seconds = f"{behaviour.seconds:g} s" if behaviour.seconds is not None else ""
+    body = repr(behaviour.body) if behaviour.body else ""
+    on = f"on {behaviour.on}" if behaviour.on != "initialize" else ""
+    words = (
+        behaviour.do,
+        behaviour.code,
+        behaviour.where,
+        body,
+        seconds,
+        behaviour.by and f"by {behaviour.by}",
+        on,
+    )
+    return " ".join(str(word) for word in (*words, behaviour.connection) if word not in (None, ""))
 
 
 def _each(case: LoadCase, loaded: Loaded) -> Iterator[tuple[Server, Outcome]]:
@@ -85,22 +96,22 @@ def _by_the_table(topic: Topic) -> Callable[[LoadCase, Several, Declared], Compa
     def judge(case: LoadCase, loads: Several, declared: Declared) -> Comparison:
         compared, most = Comparison(), case.given.max_attempts
         for server, outcome in _each(case, loads[0].loaded):
-            name, seen = server.server_id, loads[0].seen[server.server_id]
+            name, attempts = server.server_id, loads[0].seen[server.server_id]
             if topic == "status" and outcome.status not in WORDS:
                 compared.one_of(f"word of {name}", outcome.status, sorted(WORDS),
                                 breaks=["O2.word"])  # fmt: skip
                 continue
-            every = blamed(server, most, outcome.status, seen, declared.reads)
+            blames = blamed(server, most, outcome.status, attempts, declared.reads)
             ends = walk(server, most, reads=declared.reads).ends
             allowed = sorted(f"{word} after {number}" for word, number in ends)
-            for found in (one for one in every if one.topic == topic):
-                compared.truth(f"{topic} of {name}", f"{outcome.status} after {seen}", holds=False,
-                               allowed=allowed, breaks=found.clauses)  # fmt: skip
-            if not every and (topic == "status" or seen is not None):
+            for blame in (each for each in blames if each.topic == topic):
+                compared.truth(f"{topic} of {name}", f"{outcome.status} after {attempts}",
+                               holds=False, allowed=allowed, breaks=blame.clauses)  # fmt: skip
+            if not blames and (topic == "status" or attempts is not None):
                 known = OF_STATUS if topic == "status" else OF_ATTEMPTS
                 words = ["O2.word"] if topic == "status" else []
-                clauses = [one for one in shown_by(server, most, outcome.status, declared.reads)
-                           if one in known]  # fmt: skip
+                clauses = [c for c in shown_by(server, most, outcome.status, declared.reads)
+                           if c in known]  # fmt: skip
                 compared.observed.update([*clauses, *words])
         return compared
 
@@ -109,7 +120,7 @@ def _by_the_table(topic: Topic) -> Callable[[LoadCase, Several, Declared], Compa
 
 def _outcomes(case: LoadCase, loads: Several, declared: Declared) -> Comparison:
     compared, loaded = Comparison(), loads[0].loaded
-    ids = sorted(one.server_id for one in case.given.servers)
+    ids = sorted(server.server_id for server in case.given.servers)
     compared.one_of("outcomes", sorted(_ids(loaded)), (ids,), breaks=["O1.one-each"])
     for server, outcome in _each(case, loaded):
         tools = outcome.tools if isinstance(outcome.tools, list) else []
@@ -120,8 +131,8 @@ def _outcomes(case: LoadCase, loads: Several, declared: Declared) -> Comparison:
                             breaks=["O3.no-tools", *(["S2.no-tools"] if own else [])],
                             shows=["O3.no-tools",
                                    *(["S2.no-tools"] if server.tools else [])])  # fmt: skip
-            said = isinstance(outcome.error, str) and bool(outcome.error.strip())
-            compared.truth(f"error of {name}", outcome.error, holds=said, allowed="a text",
+            is_text = isinstance(outcome.error, str) and bool(outcome.error.strip())
+            compared.truth(f"error of {name}", outcome.error, holds=is_text, allowed="a text",
                            breaks=["O4.error"])  # fmt: skip
         elif not any(map(is_open, server.script)):
             short = len(tools) < len(server.tools)
@@ -133,21 +144,21 @@ def _outcomes(case: LoadCase, loads: Several, declared: Declared) -> Comparison:
 
 
 def _ids(loaded: Loaded) -> list[str]:
-    return [one.server_id for one in loaded.told.outcomes]
+    return [outcome.server_id for outcome in loaded.told.outcomes]
 
 
 def _claims(case: LoadCase, loads: Several, _: Declared) -> Comparison:
     compared = Comparison()
     for server, outcome in _each(case, loads[0].loaded):
-        seen = loads[0].seen[server.server_id]
-        if seen is not None:
-            compared.one_of(f"attempts claimed of {server.server_id}", outcome.attempts, (seen,),
-                            breaks=["O6.claimed"])  # fmt: skip
+        attempts = loads[0].seen[server.server_id]
+        if attempts is not None:
+            compared.one_of(f"attempts claimed of {server.server_id}", outcome.attempts,
+                            (attempts,), breaks=["O6.claimed"])  # fmt: skip
     return compared
 
 
 def backwards(case: LoadCase, reads: Reads) -> list[LoadCase]:
-    """The same servers the other way round, where that is another load."""
+    """Return a load of the same servers in reverse order, if that is another load."""
     servers = case.given.servers
     if len(servers) == 1:
         return []
@@ -155,11 +166,11 @@ def backwards(case: LoadCase, reads: Reads) -> list[LoadCase]:
 
 
 def alone(case: LoadCase, reads: Reads) -> list[LoadCase]:
-    """Each server in a load of its own, where it has others beside it."""
+    """Return one load for each server by itself, if it has others beside it."""
     most, servers = case.given.max_attempts, case.given.servers
     if len(servers) == 1:
         return []
-    return [once(case_of([one], most, reads)) for one in servers]
+    return [once(case_of([server], most, reads)) for server in servers]
 
 
 def _order(case: LoadCase, loads: Several, declared: Declared) -> Comparison:
@@ -179,18 +190,18 @@ def _isolation(case: LoadCase, loads: Several, declared: Declared) -> Comparison
         both = _both(server, loads[0], other, declared)
         _same(compared, f"status of {server.server_id}", ["I1.isolated"], both,
               declared.words(server, case.given.max_attempts), counts=failed)  # fmt: skip
-        told_of = [one.loaded.outcome(server.server_id) for one in (loads[0], other)]
-        tools = [one.tools for one in told_of if one and one.status == "available"]
-        if len(tools) == len(told_of) and all(isinstance(one, list) for one in tools):
+        outcomes = [load.loaded.outcome(server.server_id) for load in (loads[0], other)]
+        tools = [outcome.tools for outcome in outcomes if outcome and outcome.status == "available"]
+        if len(tools) == len(outcomes) and all(isinstance(listed, list) for listed in tools):
             compared.one_of(f"tools of {server.server_id}", sorted(map(str, tools[0])),
                             (sorted(map(str, tools[1])),), breaks=["I1.isolated"],
                             shows=["I1.isolated"] if failed else [])  # fmt: skip
     return compared
 
 
-def _both(server: Server, one: Load, other: Load, declared: Declared) -> tuple[str, str]:
-    told_of = (load.loaded.outcome(server.server_id) for load in (one, other))
-    first, second = (declared.word(outcome) for outcome in told_of)
+def _both(server: Server, first_load: Load, other: Load, declared: Declared) -> tuple[str, str]:
+    outcomes = (load.loaded.outcome(server.server_id) for load in (first_load, other))
+    first, second = (declared.word(outcome) for outcome in outcomes)
     return first, second
 
 
@@ -198,13 +209,13 @@ def _same(
     compared: Comparison, path: str, clauses: Collection[str], both: tuple[str, str],
     allowed: Collection[str], *, counts: bool = True,
 ) -> None:  # fmt: skip
-    """Two statuses of one server, only one of which is allowed, are not the same.
+    """Compare two statuses of one server, which differ if only one of them is allowed.
 
-    `counts`: whether that they are the same shows anything.
+    `counts`: whether equal statuses show the clauses to hold.
     """
-    one, other = both
-    differ = one != other and (one in allowed) != (other in allowed)
-    compared.truth(path, one, holds=not differ, allowed=f"{other}, as otherwise", breaks=clauses,
+    first, other = both
+    differ = first != other and (first in allowed) != (other in allowed)
+    compared.truth(path, first, holds=not differ, allowed=f"{other}, as otherwise", breaks=clauses,
                    shows=clauses if counts else ())  # fmt: skip
 
 
@@ -240,4 +251,4 @@ LAWS: dict[str, Law] = {
     "isolation": Law(clauses=("I1.isolated",), judge=_isolation, others=alone),
     "clears": Law(clauses=("I5.clears",), judge=_clears, of_one=True),
 }  # fmt: skip
-"""The laws, by the names that checks know them by."""
+"""The laws, by the names that checks use."""

@@ -16,7 +16,7 @@ FEW = 3
 
 
 def smaller(case: LoadCase, reads: Reads) -> Iterator[list[LoadCase]]:
-    """Smaller loads, a round at a time; in the last the same servers and fewer attempts."""
+    """Yield smaller loads, a round at a time; the last one has the same servers, fewer attempts."""
     given = case.given
     for several in _fewer(given.servers):
         yield [case_of(servers, given.max_attempts, reads) for servers in several]
@@ -24,24 +24,24 @@ def smaller(case: LoadCase, reads: Reads) -> Iterator[list[LoadCase]]:
 
 
 def size(case: LoadCase) -> tuple[int, int, int]:
-    """Of two loads the one with fewer servers is smaller, then the one with shorter scripts."""
+    """Return the key that orders loads: by servers, then by length of scripts, then by attempts."""
     servers = case.given.servers
-    return len(servers), sum(len(one.script) for one in servers), case.given.max_attempts
+    return len(servers), sum(len(server.script) for server in servers), case.given.max_attempts
 
 
 def _fewer(servers: Sequence[Server]) -> Iterator[list[Sequence[Server]]]:
-    """The servers of several loads at a time, those that leave out most of them first."""
+    """Yield the servers of several loads at a time; those that leave out most come first."""
     count = len(servers)
     if count > 1:
-        yield [[one] for one in servers]
+        yield [[server] for server in servers]
     if count >= FEW:
         yield [list(pair) for pair in combinations(servers, 2)]
     if count > FEW:
         yield [[*servers[:at], *servers[at + 1 :]] for at in range(count)]
     yield [
-        [*servers[:at], msgspec.structs.replace(one, script=script), *servers[at + 1 :]]
-        for at, one in enumerate(servers)
-        for script in _simpler(one.script)
+        [*servers[:at], msgspec.structs.replace(server, script=script), *servers[at + 1 :]]
+        for at, server in enumerate(servers)
+        for script in _simpler(server.script)
     ]
 
 
@@ -49,6 +49,6 @@ def _simpler(script: tuple[Behaviour, ...]) -> Iterator[tuple[Behaviour, ...]]:
     if len(script) > 1:
         for at in range(len(script)):
             yield script[:at] + script[at + 1 :]
-    for at, one in enumerate(script):
-        if one != HEALTHY:
+    for at, behaviour in enumerate(script):
+        if behaviour != HEALTHY:
             yield (*script[:at], HEALTHY, *script[at + 1 :])

@@ -32,12 +32,12 @@ NAMES = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta")
 WORDS: tuple[Status, ...] = ("available", "transient", "permanent", "denied")
 MOST_ATTEMPTS, LONGEST = 4, 4
 SHORT_S, LONG_S, LATE_S, SOON_S = 0.6, 2.0, 3.0, 0.05
-"""Timeouts of servers with and without something to wait for; a late answer, a slow one."""
+"""Timeouts of servers with and without a wait; delays of a late answer and of a slow one."""
 WAITED_FOR = {"silence", "banner", "backlog", "stdio_garbage", "empty"}
 RARELY = 8
-"""One of so many servers fails as a whole connection."""
+"""One server in this many fails as a whole connection."""
 MOST_WAITING = 2
-"""Servers of a load that may keep a loader waiting: one that loads them in turn is to end too."""
+"""Servers of a load that may keep a loader waiting: one that loads them in turn must end too."""
 ENDS: tuple[Literal["fin", "rst"], ...] = ("fin", "rst")
 PLACES: tuple[Literal["before", "inside"], ...] = ("before", "inside")
 ASKED: tuple[Request, ...] = ("initialize", "tools/list")
@@ -91,12 +91,12 @@ OPEN = [
 GROUPS: tuple[Sequence[Behaviour], ...] = (
     WELL, ERRORS, CUTS, LATE, AUTHORIZATION, DENIED, NOT_FOUND, OPEN,
 )  # fmt: skip
-"""What can be in a script with others; each group is as likely as the others."""
+"""Behaviours that can be combined in a script; all groups are equally likely."""
 
 
 def connections() -> list[Behaviour]:
-    """What stands alone in a script and can be played on this machine."""
-    found = [
+    """Return the behaviours that are a whole script and can be played on this machine."""
+    behaviours = [
         Behaviour(do="refused"),
         Behaviour(do="malformed", connection={}),
         Behaviour(do="malformed", connection={"url": "http://"}),
@@ -106,12 +106,12 @@ def connections() -> list[Behaviour]:
         Behaviour(do="stdio_exits"),
         Behaviour(do="stdio_garbage"),
     ]
-    found += [Behaviour(do="backlog")] if LINUX else []
-    return found + ([Behaviour(do="unresolvable")] if unresolvable() is None else [])
+    behaviours += [Behaviour(do="backlog")] if LINUX else []
+    return behaviours + ([Behaviour(do="unresolvable")] if unresolvable() is None else [])
 
 
 def first(group: Sequence[Behaviour], number: int = 0) -> Script:
-    """A script of one behaviour."""
+    """Return a script of one behaviour."""
     return (group[number],)
 
 
@@ -122,13 +122,13 @@ TOURS: tuple[tuple[int, tuple[Script, ...]], ...] = (
          (DENIED[0], WELL[0]), (NOT_FOUND[0], WELL[0]), (ERRORS[8], WELL[0]),
          (Behaviour(do="refused"),), (Behaviour(do="malformed", connection={}),))),
 )  # fmt: skip
-"""What every run tries, however few loads are generated: each clause that can convict."""
+"""Loads of every run, however few are generated: they cover each clause that can be broken."""
 
 
 def recipes() -> st.SearchStrategy[Recipe]:
-    """The scripts of a load's servers, and the attempts that it allows."""
+    """Return the strategy for the scripts of a load's servers, and its bound of attempts."""
     several = st.lists(st.one_of(*map(st.sampled_from, GROUPS)), min_size=1, max_size=LONGEST)
-    whole = st.sampled_from([[one] for one in connections()])
+    whole = st.sampled_from([[behaviour] for behaviour in connections()])
     scripts = st.integers(1, RARELY).flatmap(lambda n: whole if n == RARELY else several)
     return st.tuples(
         st.lists(scripts, min_size=1, max_size=len(NAMES)), st.integers(1, MOST_ATTEMPTS)
@@ -136,23 +136,23 @@ def recipes() -> st.SearchStrategy[Recipe]:
 
 
 def tours(reads: Reads) -> list[LoadCase]:
-    """The loads that every run tries, however few are generated."""
+    """Return the loads that every run tries, however few are generated."""
     return [a_load(scripts, most, reads) for most, scripts in TOURS]
 
 
 def built(recipe: Recipe, reads: Reads) -> LoadCase:
-    """The load of a recipe, and what is allowed for each server."""
+    """Return the load of a recipe, with what is allowed for each server."""
     several, most = recipe
-    return a_load([tuple(one) for one in several], most, reads)
+    return a_load([tuple(script) for script in several], most, reads)
 
 
 def a_load(scripts: Iterable[Script], most: int, reads: Reads) -> LoadCase:
-    """A load of servers with these scripts, and what is allowed for each."""
+    """Return a load of servers with these scripts, with what is allowed for each."""
     servers, waiting = [], 0
     for name, script in zip(NAMES, scripts, strict=False):
         waiting += any(map(_is_waited_for, script))
         kept = script if waiting <= MOST_WAITING else tuple(map(_at_once, script))
-        kept = tuple(_undeclared(one, reads) for one in kept)
+        kept = tuple(_undeclared(behaviour, reads) for behaviour in kept)
         late = any(map(_is_waited_for, kept))
         servers.append(
             Server(
@@ -165,22 +165,22 @@ def a_load(scripts: Iterable[Script], most: int, reads: Reads) -> LoadCase:
     return case_of(servers, most, reads)
 
 
-def _is_waited_for(one: Behaviour) -> bool:
-    return one.do in WAITED_FOR or (one.do == "slow" and one.seconds == LATE_S)
+def _is_waited_for(behaviour: Behaviour) -> bool:
+    return behaviour.do in WAITED_FOR or (behaviour.do == "slow" and behaviour.seconds == LATE_S)
 
 
-def _at_once(one: Behaviour) -> Behaviour:
-    return Behaviour(do="healthy") if _is_waited_for(one) else one
+def _at_once(behaviour: Behaviour) -> Behaviour:
+    return Behaviour(do="healthy") if _is_waited_for(behaviour) else behaviour
 
 
-def _undeclared(one: Behaviour, reads: Reads) -> Behaviour:
-    """The behaviour, or health where a signature that is declared makes something else of it."""
-    is_other = signal_of(one, LONG_S, reads) != signal_of(one, LONG_S)
-    return Behaviour(do="healthy") if is_other else one
+def _undeclared(behaviour: Behaviour, reads: Reads) -> Behaviour:
+    """Return the behaviour, or a healthy one if a declared signature changes its meaning."""
+    is_other = signal_of(behaviour, LONG_S, reads) != signal_of(behaviour, LONG_S)
+    return Behaviour(do="healthy") if is_other else behaviour
 
 
 def case_of(servers: Sequence[Server], most: int, reads: Reads) -> LoadCase:
-    """A load of these servers, named by what it is."""
+    """Return a load of these servers, named by its digest."""
     given = Given(max_attempts=most, servers=tuple(servers), controls=False)
     digest = hashlib.sha256(msgspec.json.encode(given)).hexdigest()
     return LoadCase(
@@ -190,21 +190,21 @@ def case_of(servers: Sequence[Server], most: int, reads: Reads) -> LoadCase:
         source=("Status semantics & transitions", "Error → status mapping"),
         clauses=("O1.one-each",),
         given=given,
-        then={one.server_id: expected(one, most, reads) for one in servers},
-        again={one.server_id: expected(healed(one), most, reads) for one in servers},
+        then={server.server_id: expected(server, most, reads) for server in servers},
+        again={server.server_id: expected(healed(server), most, reads) for server in servers},
         heals=True,
     )
 
 
 def once(case: LoadCase) -> LoadCase:
-    """The case without its second load."""
+    """Return the case without its second load."""
     return msgspec.structs.replace(case, id=f"{case.id}-once", again=None, heals=False)
 
 
 def expected(server: Server, most: int, reads: Reads) -> Expected:
-    """What the walk allows; where a script holds what is open, any status and any tools."""
+    """Return what the walk allows; any status and any tools if the script is open."""
     allowed = walk(server, most, reads=reads)
-    anything = any(is_open(one) for one in server.script)
+    anything = any(is_open(behaviour) for behaviour in server.script)
     numbers = allowed.attempts if server.script[0].do != "malformed" else None
     return Expected(
         status=tuple(word for word in WORDS if anything or word in allowed.statuses),

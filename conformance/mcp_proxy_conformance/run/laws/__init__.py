@@ -1,1 +1,1 @@
-"""The laws engine: generate, play, confirm, shrink, write down as a case."""
+"""The laws engine: generate examples, play them, confirm breaches, shrink them, write cases."""

@@ -1,4 +1,4 @@
-"""The laws engine: a law tried on every generated example; breaches are seen again, made small."""
+"""The laws engine: tries a law on generated examples, then confirms and shrinks its breaches."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ E = TypeVar("E")
 Found = Mapping[tuple[str, tuple[str, ...]], Finding]
 """Findings by path and clauses."""
 CONFIRMED, LOOKED_AT = 2, 4
-"""How often a breach is seen again before it counts, and of how many examples that is tried."""
+"""Repetitions that confirm a breach, and the most examples whose breach is repeated."""
 SHRINK_S = 8.0
-"""Seconds for making the breaches of one law smaller."""
+"""Seconds for shrinking the breaches of one law."""
 FOLDER = "laws"
-"""The folder beside the report that cases of breaches are written into."""
+"""The folder beside the report into which the cases of breaches are written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried(Generic[E]):
-    """What a law found in one example, and what it observed there.
+    """One trial of a law on an example: its findings and its observations.
 
-    `broken` are the clauses that any of its looks broke; `asked` is the request that the finding of
-    a path is of.
+    `broken` are the clauses that any of its looks broke; `asked` maps the path of a finding to its
+    request.
     """
 
     example: E
@@ -44,10 +44,10 @@ class Tried(Generic[E]):
 class Examples(Protocol[E]):
     """The generated examples of one subject: worlds of a proxy, loads of a loader.
 
-    `noun` is what one is called, `subject` what is judged by it, `seed` what they are made from.
-    `again`: whether a breach is to be seen again, and made smaller; `is_timed`: whether one that is
-    not seen again at all is the work of a busy machine; `shrink_s`: the seconds for making smaller
-    what breaks any law.
+    `noun` names one example, `subject` the kind of target; `seed` is the seed of the generator.
+    `again`: whether a breach is confirmed and shrunk; `is_timed`: whether a breach that no
+    repetition shows is blamed on a busy machine; `shrink_s`: seconds for shrinking the breaches of
+    all laws.
     """
 
     noun: str
@@ -58,45 +58,45 @@ class Examples(Protocol[E]):
     shrink_s: float
 
     def every(self, law: str) -> Sequence[Tried[E]]:
-        """All of them, tried; until one breaks the law where nothing is to be seen again."""
+        """Try all examples; without confirmation, stop at the first that breaks the law."""
 
     def tried(self, law: str, examples: Sequence[E]) -> Sequence[Tried[E]]:
-        """These, tried as many at once as the subject allows."""
+        """Try these examples, as many at once as the subject allows."""
 
     def seen_again(self, law: str, example: E) -> Sequence[Tried[E]]:
-        """The example, tried anew so many times as a breach is confirmed."""
+        """Repeat the example as often as confirming a breach needs."""
 
     def size(self, example: E) -> tuple[int, ...]:
-        """What two examples are compared by: the smaller one is told."""
+        """Return the key that orders examples: the smaller one is reported."""
 
     def smaller(self, tried: Tried[E]) -> Iterator[Sequence[E]]:
-        """Smaller examples that may break the law too, several at a time."""
+        """Yield smaller examples that may break the law too, several at a time."""
 
     def is_of_one(self, law: str) -> bool:
-        """Whether every breach must be made so small that it is seen alone."""
+        """Whether a breach must be shrunk until it is seen alone."""
 
     def elsewhere(self, law: str, example: E) -> str:
-        """Why a breach in this example says nothing of this law; empty if it does."""
+        """Return why a breach in this example does not concern this law; empty if it does."""
 
     def expect_control(self) -> None:
-        """Raise Inconclusive where nothing could have been seen."""
+        """Raise Inconclusive where no breach could have been observed."""
 
     def in_words(self, example: E) -> str:
-        """The example in one line."""
+        """Return the example in one line."""
 
     def written(self, law: str, tried: Tried[E], *, in_time: bool) -> Sequence[str]:
-        """Write the breach as a case; lines that tell how it is run again.
+        """Write the breach as a case; returns lines that say how to run it again.
 
         `in_time`: whether there is time to try the case.
         """
 
     def close(self) -> None:
-        """End what examples are tried on."""
+        """End the targets that examples are tried on."""
 
 
 @dataclass(slots=True)
 class _Settled:
-    """What was seen again: findings, the examples that were not, and why some say nothing here."""
+    """Confirmed findings, unconfirmed examples, and why some breaches do not count."""
 
     findings: list[Finding] = field(default_factory=list)
     unsteady: list[str] = field(default_factory=list)
@@ -106,132 +106,135 @@ class _Settled:
 class Laws(Generic[E]):
     """The laws of one run.
 
-    Of the law asked for last `evidence` tells of its breach, `basis` what the verdict rests on.
+    `evidence` describes the breach of the last law compared, `basis` the trials of its verdict.
     """
 
     def __init__(self, examples: Examples[E]) -> None:
-        """Nothing is generated or tried yet."""
+        """Generate and try nothing yet."""
         self._examples = examples
         self._left = examples.shrink_s
         self.evidence: tuple[str, ...] = ()
         self.basis: tuple[str, ...] = ()
 
     def compared(self, law: str) -> Comparison:
-        """The findings of the smallest example that breaks the law, and what all of them showed.
+        """Return the findings of the smallest example that breaks the law, and all observations.
 
-        Further examples are looked at for the clauses that no smaller one was seen to break.
+        Further examples are examined for clauses that no smaller one breaks.
 
         Raises:
-            Inconclusive: What the law is about was not seen at all.
+            Inconclusive: No example showed the subject of the law.
         """
-        given, self.evidence = self._examples, ()
-        every = given.every(law)
-        observed = sum((one.observed for one in every), Counter[str]())
-        made = f"{len(every)} {given.noun}s generated from seed {given.seed}"
+        examples, self.evidence = self._examples, ()
+        trials = examples.every(law)
+        observed = sum((trial.observed for trial in trials), Counter[str]())
+        made = f"{len(trials)} {examples.noun}s generated from seed {examples.seed}"
         self.basis = (f"{made}, {observed.total()} observations",)
-        wrong = sorted((one for one in every if one.found), key=lambda one: given.size(one.example))
-        broken = {clause for one in every for clause in one.broken}
+        wrong = sorted(
+            (trial for trial in trials if trial.found),
+            key=lambda trial: examples.size(trial.example),
+        )
+        broken = {clause for trial in trials for clause in trial.broken}
         held = Counter({clause: n for clause, n in observed.items() if clause not in broken})
-        settled = self._settled(law, wrong) if given.again else self._as_seen(law, wrong)
+        settled = self._settled(law, wrong) if examples.again else self._as_seen(law, wrong)
         if settled.findings or settled.elsewhere:
             others = (
-                f"broken in another generated {given.noun} too; first mend what this one breaks"
+                f"broken in another generated {examples.noun} too; first mend what this one breaks"
             )
             compared = Comparison(findings=settled.findings, observed=held)
             return compared.leaving_open(broken, settled.elsewhere or others)
         if settled.unsteady:
             reason = (
-                f"the {given.subject} does not agree with itself, it is not deterministic: "
+                f"the {examples.subject} does not agree with itself, it is not deterministic: "
                 f"{settled.unsteady[0]}"
             )
-            found = Open(clauses=tuple(sorted(broken)), reason=reason, cause="disagrees")
-            return Comparison(observed=held, open=[found])
-        given.expect_control()
+            unsettled = Open(clauses=tuple(sorted(broken)), reason=reason, cause="disagrees")
+            return Comparison(observed=held, open=[unsettled])
+        examples.expect_control()
         if not observed:
-            told = f"no generated {given.noun} showed what the law is about"
-            raise Inconclusive(told, cause="too_few_generated")
+            missing = f"no generated {examples.noun} showed what the law is about"
+            raise Inconclusive(missing, cause="too_few_generated")
         return Comparison(observed=observed)
 
     def close(self) -> None:
-        """End what examples are tried on."""
+        """End the targets that examples are tried on."""
         self._examples.close()
 
     def _as_seen(self, law: str, wrong: Sequence[Tried[E]]) -> _Settled:
-        """The first breach as it was seen, not seen again."""
-        for one in wrong:
-            self.evidence = tuple(self._examples.written(law, one, in_time=False))
-            return _Settled(findings=[*one.found.values()])
+        """Return the first breach, unconfirmed."""
+        for trial in wrong:
+            self.evidence = tuple(self._examples.written(law, trial, in_time=False))
+            return _Settled(findings=[*trial.found.values()])
         return _Settled()
 
     def _settled(self, law: str, wrong: Sequence[Tried[E]]) -> _Settled:
-        """What is seen again in the smallest examples that break the law."""
-        given, settled, tries = self._examples, _Settled(), 0
-        alone, until = given.is_of_one(law), 0.0
-        for one in wrong:
+        """Confirm and shrink the smallest examples that break the law."""
+        examples, settled, tries = self._examples, _Settled(), 0
+        alone, until = examples.is_of_one(law), 0.0
+        for trial in wrong:
             late = alone and until and time.monotonic() > until
-            if tries == LOOKED_AT or late or not {*one.broken} - _clauses(settled.findings):
+            if tries == LOOKED_AT or late or not {*trial.broken} - _clauses(settled.findings):
                 continue
             tries += 1
-            again = given.seen_again(law, one.example)
-            if not (common := _common(one.found, again)):
-                if not given.is_timed or any(other.found for other in again):
-                    settled.unsteady.append(given.in_words(one.example))
+            again = examples.seen_again(law, trial.example)
+            if not (common := _common(trial.found, again)):
+                if not examples.is_timed or any(other.found for other in again):
+                    settled.unsteady.append(examples.in_words(trial.example))
                 continue
             if settled.findings and not alone:
                 settled.findings += _beyond(common, settled.findings)
                 continue
             with self._spending() as left:
                 until = until or time.monotonic() + min(SHRINK_S, left)
-                small = self._smallest(law, replace(one, found=common), until)
-            if told := given.elsewhere(law, small.example):
-                settled.elsewhere = told
+                small = self._smallest(law, replace(trial, found=common), until)
+            if elsewhere := examples.elsewhere(law, small.example):
+                settled.elsewhere = elsewhere
                 continue
             if not settled.findings:
                 with self._spending() as left:
-                    self.evidence = tuple(given.written(law, small, in_time=left > 0))
+                    self.evidence = tuple(examples.written(law, small, in_time=left > 0))
             settled.findings += _beyond(small.found, settled.findings)
             settled.findings += [] if alone else _beyond(common, settled.findings)
         return settled
 
     def _smallest(self, law: str, whole: Tried[E], until: float) -> Tried[E]:
-        """The smallest example found by then that breaks a clause of the whole, seen again too."""
-        given, accused, small = self._examples, _clauses(whole.found.values()), whole
-        found: Tried[E] | None = whole
-        while found is not None:
-            small, found = found, None
-            for several in given.smaller(small):
+        """Return the smallest example that breaks a clause of `whole` by `until`, confirmed."""
+        examples, accused, small = self._examples, _clauses(whole.found.values()), whole
+        best: Tried[E] | None = whole
+        while best is not None:
+            small, best = best, None
+            for several in examples.smaller(small):
                 if time.monotonic() > until:
                     break
-                tried = given.tried(law, several)
-                broken = [one for one in tried if accused & _clauses(one.found.values())]
-                found = min(broken, key=lambda one: given.size(one.example), default=None)
-                if found is not None:
+                tried = examples.tried(law, several)
+                broken = [trial for trial in tried if accused & _clauses(trial.found.values())]
+                best = min(broken, key=lambda trial: examples.size(trial.example), default=None)
+                if best is not None:
                     break
         if small is whole:
             return whole
-        common = _common(small.found, given.seen_again(law, small.example))
+        common = _common(small.found, examples.seen_again(law, small.example))
         return replace(small, found=common) if accused & _clauses(common.values()) else whole
 
     @contextmanager
     def _spending(self) -> Iterator[float]:
-        """What is done meanwhile is taken from the seconds that are left."""
+        """Take the duration of this block from the seconds left for shrinking."""
         began = time.monotonic()
         yield self._left
         self._left = max(0.0, self._left - (time.monotonic() - began))
 
 
 def run_again(case: Path) -> str:
-    """How a written case is tried by itself."""
+    """Return the sentence that says how to run a written case by itself."""
     return f"run it again: the same command and --case {shlex.quote(str(case))}"
 
 
 def _common(first: Found, again: Iterable[Tried[E]]) -> Found:
-    """What is seen on the same paths each time."""
-    others = [one.found for one in again]
+    """Return the findings that every repetition shows on the same path."""
+    others = [trial.found for trial in again]
     return {
         place: finding
         for place, finding in first.items()
-        if all(place in one and same(one[place].observed, finding.observed) for one in others)
+        if all(place in other and same(other[place].observed, finding.observed) for other in others)
     }
 
 
@@ -239,7 +242,7 @@ def _clauses(findings: Iterable[Finding]) -> set[str]:
     return {clause for finding in findings for clause in finding.clauses}
 
 
-def _beyond(found: Found, others: Iterable[Finding]) -> list[Finding]:
-    """Those that break further clauses."""
+def _beyond(findings: Found, others: Iterable[Finding]) -> list[Finding]:
+    """Return the findings that break clauses not broken by the others."""
     known = _clauses(others)
-    return [one for one in found.values() if not {*one.clauses} <= known]
+    return [finding for finding in findings.values() if not {*finding.clauses} <= known]

@@ -16,8 +16,8 @@ T = TypeVar("T")
 
 
 def drawn(strategy: SearchStrategy[T], examples: int, seed: int) -> list[T]:
-    """About so many different values, never more; the same ones for the same seed."""
-    found: dict[str, T] = {}
+    """Draw up to `examples` distinct values; the same ones for the same seed."""
+    values: dict[str, T] = {}
 
     @hypothesis.seed(seed)
     @settings(
@@ -29,17 +29,17 @@ def drawn(strategy: SearchStrategy[T], examples: int, seed: int) -> list[T]:
     )
     @hypothesis.given(strategy)
     def keep(value: T) -> None:
-        if len(found) < examples:
-            found.setdefault(repr(value), value)
+        if len(values) < examples:
+            values.setdefault(repr(value), value)
 
     with _nothing_kept():
         keep()
-    return list(found.values())
+    return list(values.values())
 
 
 @contextmanager
 def _nothing_kept() -> Iterator[None]:
-    """Hypothesis keeps what it reads of modules in the working folder, where nobody wants it."""
+    """Keep hypothesis from writing its cache of module constants into the working folder."""
     before = storage_directory(intent_to_write=False).home_directory
     with TemporaryDirectory() as place:
         set_hypothesis_home_dir(place)

@@ -1,4 +1,4 @@
-"""Generated loads of a loader: all go on at once, each against servers made for it."""
+"""Generated loads of a loader: all run at once, each against servers of its own."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 
 from mcp_proxy_conformance.catalogue.load_case import LoadCase
 from mcp_proxy_conformance.catalogue.writing import write
-from mcp_proxy_conformance.resilience.laws.law import LAWS, Declared, told
+from mcp_proxy_conformance.resilience.laws.law import LAWS, Declared, script_in_words
 from mcp_proxy_conformance.resilience.laws.shrinking import size, smaller
 from mcp_proxy_conformance.resilience.laws.worlds import built, recipes, tours
 from mcp_proxy_conformance.resilience.loads import Load, Loads
@@ -25,13 +25,13 @@ LoadOf = Callable[[LoadCase], Load]
 
 
 def generated(examples: int, seed: int, reads: Reads) -> list[LoadCase]:
-    """The tours and so many generated loads; the same ones for the same seed."""
+    """Return the tours and that many generated loads; the same ones for the same seed."""
     drawn_loads = [built(recipe, reads) for recipe in drawn(recipes(), examples, seed)]
     return list({case.id: case for case in (*tours(reads), *drawn_loads)}.values())
 
 
 class GeneratedLoads(Examples[LoadCase]):
-    """The generated loads of one run, each done once for all laws."""
+    """The generated loads of one run; each is done once, for all laws."""
 
     noun, subject = "load", "loader"
     again = is_timed = True
@@ -40,7 +40,7 @@ class GeneratedLoads(Examples[LoadCase]):
     def __init__(
         self, loads: Loads, declared: Declared, *, examples: int, seed: int, out: Path
     ) -> None:
-        """Nothing is generated or loaded yet; cases are written under `out`."""
+        """Generate and load nothing yet; cases are written under `out`."""
         self.seed = seed
         self._loads = loads
         self._declared = declared
@@ -52,31 +52,31 @@ class GeneratedLoads(Examples[LoadCase]):
         return generated(self._examples, self.seed, self._declared.reads)
 
     def wanted(self) -> list[LoadCase]:
-        """Every load that the laws will ask for."""
-        every = [one for case in self._cases for law in LAWS for one in self._of(law, case)]
-        return list({case.id: case for case in every}.values())
+        """Return every load that the laws will request."""
+        loads = [load for case in self._cases for law in LAWS for load in self._of(law, case)]
+        return list({case.id: case for case in loads}.values())
 
     def every(self, law: str) -> list[Tried[LoadCase]]:
-        """Each load, and those that the law compares with it."""
+        """Try each load, and those that the law compares with it."""
         return self.tried(law, self._cases)
 
     def tried(self, law: str, examples: Sequence[LoadCase]) -> list[Tried[LoadCase]]:
-        """All of them begun at once."""
-        self._loads.plan([one for case in examples for one in self._of(law, case)])
+        """Start all of them at once."""
+        self._loads.plan([load for case in examples for load in self._of(law, case)])
         return [self._tried(law, case, self._loads.of) for case in examples]
 
     def seen_again(self, law: str, example: LoadCase) -> list[Tried[LoadCase]]:
-        """While nothing else is loaded."""
+        """Repeat the example while nothing else is loaded."""
         self._loads.settle()
         return [self._tried(law, example, self._loads.anew) for _ in range(CONFIRMED)]
 
     def _tried(self, law: str, case: LoadCase, of: LoadOf) -> Tried[LoadCase]:
-        compared, several = Comparison(), [of(one) for one in self._of(law, case)]
-        if not any(one.loaded.hung or one.unmet for one in several):
+        compared, several = Comparison(), [of(each) for each in self._of(law, case)]
+        if not any(load.loaded.hung or load.unmet for load in several):
             compared = LAWS[law].judge(case, several, self._declared)
         return Tried(
             example=case,
-            found={(one.path, one.clauses): one for one in compared.findings},
+            found={(finding.path, finding.clauses): finding for finding in compared.findings},
             observed=compared.observed,
             broken=compared.broken,
         )
@@ -85,42 +85,46 @@ class GeneratedLoads(Examples[LoadCase]):
         return [case, *LAWS[law].others(case, self._declared.reads)]
 
     def size(self, example: LoadCase) -> tuple[int, ...]:
-        """Servers, then behaviours and attempts."""
+        """Return the number of servers, then of behaviours and of attempts."""
         return size(example)
 
     def smaller(self, tried: Tried[LoadCase]) -> Iterator[list[LoadCase]]:
-        """Fewer servers, shorter scripts, fewer attempts."""
+        """Yield loads with fewer servers, shorter scripts or fewer attempts."""
         return smaller(tried.example, self._declared.reads)
 
     def is_of_one(self, law: str) -> bool:
-        """Some laws judge what a server does by itself."""
+        """Whether the law judges one server's behaviour by itself."""
         return LAWS[law].of_one
 
     def elsewhere(self, law: str, example: LoadCase) -> str:
-        """What a server does beside others only is a matter of I1.isolated."""
+        """Return a reason if the breach appears only beside other servers (I1.isolated)."""
         if not LAWS[law].of_one or len(example.given.servers) == 1:
             return ""
         return f"seen beside other servers only, see I1.isolated: {self.in_words(example)}"
 
     def expect_control(self) -> None:
-        """The loads were seen to end, and some server was well."""
+        """Raise Inconclusive unless all loads ended and some server was available."""
         loaded = [self._loads.of(case).loaded for case in self._cases]
-        if any(one.hung for one in loaded):
+        if any(each.hung for each in loaded):
             reason = "a generated load did not come to an end; see I4.bounded"
             raise Inconclusive(reason, cause="other_clause")
-        if not any(one.status == "available" for each in loaded for one in each.told.outcomes):
+        if not any(
+            server.status == "available" for each in loaded for server in each.told.outcomes
+        ):
             raise Inconclusive("no generated server was loaded", cause="not_loaded")
 
     def in_words(self, example: LoadCase) -> str:
-        """The script of each server."""
-        servers = "; ".join(f"{one.server_id}: {told(one)}" for one in example.given.servers)
+        """Return the script of each server."""
+        servers = "; ".join(
+            f"{server.server_id}: {script_in_words(server)}" for server in example.given.servers
+        )
         return f"at most {example.given.max_attempts} attempts; {servers}"
 
     def written(self, law: str, tried: Tried[LoadCase], *, in_time: bool) -> list[str]:
-        """The load in words, and how its case is run again."""
+        """Write the case of the load; returns the load in words and how to run it again."""
         del in_time
         clauses = tuple(
-            sorted({one for finding in tried.found.values() for one in finding.clauses})
+            sorted({clause for finding in tried.found.values() for clause in finding.clauses})
         )
         case = tried.example
         if law != "clears":
@@ -133,14 +137,14 @@ class GeneratedLoads(Examples[LoadCase]):
         ]
 
     def _telling(self, law: str, case: LoadCase) -> LoadCase:
-        """Of the loads that the law compares the first that is wrong by itself."""
-        for one in self._of(law, case):
-            loaded, most = self._loads.of(one).loaded, one.given.max_attempts
-            for server in one.given.servers:
+        """Return the first of the compared loads that breaks the law by itself."""
+        for load in self._of(law, case):
+            loaded, most = self._loads.of(load).loaded, load.given.max_attempts
+            for server in load.given.servers:
                 word = self._declared.word(loaded.outcome(server.server_id))
                 if word not in self._declared.words(server, most):
-                    return msgspec.structs.replace(one, id=one.id.removesuffix("-once"))
+                    return msgspec.structs.replace(load, id=load.id.removesuffix("-once"))
         return case
 
     def close(self) -> None:
-        """The loads are ended by who made them."""
+        """Do nothing: the loads are ended by their maker."""

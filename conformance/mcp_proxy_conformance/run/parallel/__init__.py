@@ -1,1 +1,1 @@
-"""One run in several processes: each has targets of its own, one writes the report."""
+"""One run in several processes: each has its own targets, one writes the report."""

@@ -1,4 +1,4 @@
-"""The process that runs no check: it probes the target, and writes the report of all workers."""
+"""The process that runs no check: it probes the target and writes the report of all workers."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from mcp_proxy_conformance.run.request import NAME
 from mcp_proxy_conformance.run.session import Session
 
 LEAST = 2
-"""A worker begins a check when it knows the next one."""
+"""A worker begins a check only when it knows the next one."""
 
 
 class StageScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
-    """Keeps together what is checked in one place; the places are told once all is collected."""
+    """Keeps the checks of one place together; the places are known once all are collected."""
 
     def __init__(
         self, config: pytest.Config, log: Any, places: Callable[[], Mapping[str, str]]
     ) -> None:
-        """Nothing is collected yet."""
+        """Begin before anything is collected."""
         super().__init__(config, log)
         self._collected = places
 
@@ -47,7 +47,7 @@ class StageScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist has n
         return self._places.get(nodeid, nodeid)
 
     def _reschedule(self, node: WorkerController) -> None:
-        """A worker that comes in the place of a lost one is not left waiting with one check."""
+        """Give a replacement of a lost worker at least two checks, so that it does not wait."""
         super()._reschedule(node)
         while self.workqueue and not node.shutting_down:
             if self._pending_of(self.assigned_work[node]) >= LEAST:
@@ -56,19 +56,19 @@ class StageScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist has n
 
 
 PATIENCE_S = 30.0
-"""How long workers may take to end their targets."""
-EVERY_S, ANEW_S = 0.05, 12.0
-"""Seconds between looks; until a worker that goes on is interrupted anew, more than targets take
-to end: a check that is ending its own must not be cut short in it."""
+"""Seconds that workers may take to end their targets."""
+EVERY_S, REPEAT_S = 0.05, 12.0
+"""Seconds between polls, and until a worker that still runs is interrupted again: more than
+targets take to end, since a check that is ending its own must not be interrupted in it."""
 KEYBOARD = "keyboard-interrupt"
-"""What xdist calls the end of a worker that was interrupted."""
+"""xdist's name for the end of a worker that was interrupted."""
 
 
 class Controller:
     """A pytest plugin, and the role of the process that starts the workers."""
 
     def __init__(self, run: Session, config: pytest.Config) -> None:
-        """Raises pytest.UsageError for workers on other machines."""
+        """Make the folder of the shares; raises pytest.UsageError for workers on other machines."""
         if any(spec.partition("//")[0].rpartition("*")[2] != "popen" for spec in config.option.tx):
             raise pytest.UsageError("workers hand over files and run here only: leave --tx out")
         if config.option.maxworkerrestart is None:
@@ -84,25 +84,25 @@ class Controller:
         self._folder.mkdir(mode=0o700, parents=True)
 
     def _tidy(self) -> None:
-        """Remove what workers leave, credentials included."""
+        """Remove the files that workers leave, credentials included."""
         shutil.rmtree(self._folder, ignore_errors=True)
         if not self._run.request.keep:
             for path in self._run.out.glob(f"{WORKERS}*"):
                 shutil.rmtree(path, ignore_errors=True)
 
     def begin(self, items: Sequence[pytest.Item]) -> None:
-        """There are no checks in this process."""
+        """Do nothing: there are no checks in this process."""
 
     def give_up(self) -> None:
-        """Workers that have nothing to do end by themselves."""
+        """Do nothing: workers without checks end by themselves."""
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self) -> bool | None:
-        """Look at the target once for all, while the workers start; they wait for it."""
+        """Probe the target once for all workers, which wait for it while they start."""
         self._run.probe()
         if self._run.state.stopped is None:
             return None
-        paths = [Path(one.partition("::")[0]).resolve() for one in self._config.args]
+        paths = [Path(argument.partition("::")[0]).resolve() for argument in self._config.args]
         if all(path.is_relative_to(checks_dir()) for path in paths):
             return True
         (self._folder / STOPPED).write_bytes(msgspec.json.encode(self._run.state.stopped))
@@ -117,11 +117,11 @@ class Controller:
         return StageScheduling(config, log, self._places)
 
     def _places(self) -> dict[str, str]:
-        """The places of the checks, which are the same for each worker that has collected them."""
-        return next(one.places for one in shares_in(self._folder).values() if one.places)
+        """Return the places of the checks, the same for each worker that has collected them."""
+        return next(share.places for share in shares_in(self._folder).values() if share.places)
 
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
-        """Remember which checks there are: the same for each worker."""
+        """Remember the ids of the checks, the same for each worker."""
         self._ids = ids
 
     def pytest_testnodedown(self, node: WorkerController, error: object) -> None:
@@ -130,22 +130,22 @@ class Controller:
             self._lost[node.gateway.id] = " ".join(str(error).split()) or "it ended"
 
     def pytest_handlecrashitem(self, crashitem: str) -> None:
-        """Remember what a lost worker was at."""
+        """Remember the check that a lost worker was running."""
         self._crashed = crashitem.rpartition("/")[2]
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        """A worker that stops the run is no interruption from outside."""
+        """Remember that a worker stopped the run: that is not an interruption from outside."""
         if isinstance(excinfo.value, Interrupted):
             self._reason = str(excinfo.value)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
-        """Interrupt the workers that go on, and wait until their targets have ended."""
-        now = told = time.monotonic()
+        """Interrupt the workers that still run, and wait until their targets have ended."""
+        now = due = time.monotonic()
         deadline = now + PATIENCE_S
         while (growing := self._growing()) and now < deadline:
-            if now >= told:
-                told = now + ANEW_S
+            if now >= due:
+                due = now + REPEAT_S
                 for share in growing.values():
                     with contextlib.suppress(ProcessLookupError):
                         os.kill(share, signal.SIGTERM)
@@ -153,30 +153,32 @@ class Controller:
             now = time.monotonic()
 
     def _growing(self) -> dict[str, int]:
-        """The process ids of the workers that have not ended, by their names."""
+        """Return the process ids of the workers that have not ended, by their names."""
         names = {path.stem for path in self._folder.glob(f"*{GROWING}")} - self._lost.keys()
-        return {n: one.pid for n, one in shares_in(self._folder).items() if n in names and one.pid}
+        return {
+            n: share.pid for n, share in shares_in(self._folder).items() if n in names and share.pid
+        }
 
     def end(self) -> Report:
-        """Write the report of all that was handed over."""
+        """Write the report of everything that the workers handed over."""
         run, state = self._run, self._run.state
         if self._reason:
             state.interrupted, state.cut_short = False, state.cut_short or self._reason
         own = bool(state.faults) and not state.interrupted  # this process interrupted the workers
-        seen = gather(state, list(shares_in(self._folder).values()))
+        judged = gather(state, list(shares_in(self._folder).values()))
         state.interrupted = state.interrupted and not own
-        missing = len(self._ids) - len(seen)
+        missing = len(self._ids) - len(judged)
         ended = state.interrupted or state.cut_short or state.stopped
         if self._lost and not ended and (missing or not self._ids):
             state.faults.insert(0, self._loss(missing))
         run.finish()
-        told = run.report()
+        report = run.report()
         run.close()
         self._tidy()
-        return told
+        return report
 
     def _loss(self, missing: int) -> str:
-        """The sentence on workers that were lost, and with them the results of checks."""
+        """Return the sentence about lost workers and the checks lost with them."""
         name, why = list(self._lost.items())[-1]
         during = f" during {self._crashed}" if self._crashed else ""
         return (

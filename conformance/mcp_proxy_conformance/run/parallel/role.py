@@ -1,4 +1,4 @@
-"""The part that a process has in a run: all of it, one share, or the report."""
+"""The role of a process in a run: all of it, one share, or the report."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from mcp_proxy_conformance.run.session import Session
 
 
 class Role(Protocol):
-    """What a process does with its run, besides running checks."""
+    """The duties of a process in its run, besides running checks."""
 
     def begin(self, items: Sequence[pytest.Item]) -> None:
-        """Before the first check."""
+        """Prepare, before the first check."""
 
     def give_up(self) -> bool | None:
-        """No check is to be run: True where that ends the loop."""
+        """Run no check; True if that ends the loop."""
 
     def end(self) -> Report | None:
-        """After the last one, however that came about; ends every target, returns the report."""
+        """End every target after the last check, however the run ended; returns the report."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,32 +34,32 @@ class Alone:
     run: Session
 
     def begin(self, items: Sequence[pytest.Item]) -> None:
-        """Start what will be needed, and look whether there is anything to check."""
+        """Start the targets that will be needed, and probe the first one."""
         if self.run.state.stopped is not None:
             return
         self.run.plan([place for item in items if (place := place_of(item)) is not None])
         self.run.probe()
 
     def give_up(self) -> bool:
-        """There is nobody else."""
+        """Return True: there is no other process."""
         return True
 
     def end(self) -> Report:
         """Write the report."""
         self.run.finish()
-        told = self.run.report()
+        report = self.run.report()
         self.run.close()
-        return told
+        return report
 
 
 def role_of(config: pytest.Config, run: Session) -> Role:
-    """The part of this process; of several processes the plugins are registered.
+    """Return the role of this process; in a run of several processes, register it as a plugin.
 
-    A process is a worker by what xdist gave to this very run: the environment of a worker is
-    inherited by all that it starts.
+    A process is a worker if xdist configured this very run: a worker's environment variables are
+    inherited by all processes that it starts.
 
     Raises:
-        pytest.UsageError: The run cannot be done in several processes.
+        pytest.UsageError: The run cannot be divided among processes.
     """
     is_worker = hasattr(config, "workerinput")
     is_alone = config.option.collectonly or getattr(config.option, "dist", "no") == "no"
@@ -80,9 +80,9 @@ def role_of(config: pytest.Config, run: Session) -> Role:
 
 
 def scratch_of(config: pytest.Config) -> str | None:
-    """The folder of a worker's targets, beside the report; None for other processes."""
-    given = getattr(config, "workerinput", None)
-    return None if given is None else f"{WORKERS}{given['workerid']}"
+    """Return the folder of a worker's targets, beside the report; None for other processes."""
+    workerinput = getattr(config, "workerinput", None)
+    return None if workerinput is None else f"{WORKERS}{workerinput['workerid']}"
 
 
 def _expect_divisible(run: Session) -> None:

@@ -1,4 +1,4 @@
-"""Shares: what parts of one run hand over, and how they are brought together."""
+"""Shares: the results that parts of one run hand over, and how they are gathered."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from mcp_proxy_conformance.verdict.record import RunState, Shard
 from mcp_proxy_conformance.verdict.result import Result
 
 GROWING, WHOLE = ".part", ".jsonl"
-"""What the name of a share ends with while its worker goes on, and from then on."""
+"""Suffixes of a share's file while its worker runs, and afterwards."""
 
 
 class Began(msgspec.Struct, frozen=True, tag="began"):
-    """The process that makes the share."""
+    """The process that writes the share."""
 
     pid: int
 
 
 class Collected(msgspec.Struct, frozen=True, tag="collected"):
-    """The checks by their node ids, each with the name of its place, and which part they are."""
+    """The checks by their node ids, each with the name of its place, and the shard of the run."""
 
     places: dict[str, str]
     shard: Shard | None = None
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True, tag="found"):
-    """What one check found; `at` is its place in the order of the whole run.
+    """The results of one check; `at` is its place in the order of the whole run.
 
-    `stages` are those that it started, and those whose ways in it has changed.
+    `stages` are those that it started, and those whose access it has changed.
     """
 
     at: int
@@ -45,7 +45,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True, tag="found"):
 
 
 class Ended(msgspec.Struct, frozen=True, kw_only=True, tag="ended"):
-    """How a part of a run ended, in the words of `RunState`."""
+    """The end of a part of a run, in the terms of `RunState`."""
 
     narrowed: bool = False
     interrupted: bool = False
@@ -58,7 +58,7 @@ Line = Began | Collected | Found | Ended
 
 
 class Share(msgspec.Struct, frozen=True, kw_only=True):
-    """A share; without an `ended` it was broken off."""
+    """The content of a share; `ended` is None if it was broken off."""
 
     pid: int = 0
     places: dict[str, str] = {}
@@ -68,7 +68,7 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Writer:
-    """Appends to a share; what was written stays, whatever happens to the process."""
+    """Appends to a share; written lines stay, whatever happens to the process."""
 
     def __init__(self, folder: Path, name: str) -> None:
         """Begin the share of that name."""
@@ -81,19 +81,19 @@ class Writer:
         self._file.write(msgspec.json.encode(line) + b"\n")
 
     def close(self) -> None:
-        """The share is whole."""
+        """Mark the share as whole."""
         self._file.close()
         self._path.rename(self._path.with_suffix(WHOLE))
 
 
 def shares_in(folder: Path) -> dict[str, Share]:
-    """Every share by its name, those that still grow or were broken off included."""
+    """Return every share by its name, those that still grow or were broken off included."""
     paths = sorted(path for path in folder.glob("*") if path.suffix in (GROWING, WHOLE))
-    return {path.stem: _read(_told(path).split(b"\n")) for path in paths}
+    return {path.stem: _read(_content(path).split(b"\n")) for path in paths}
 
 
-def _told(path: Path) -> bytes:
-    """What is in a share, which may have become whole since its name was read."""
+def _content(path: Path) -> bytes:
+    """Return the bytes of a share, which may have become whole since its name was read."""
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -101,7 +101,7 @@ def _told(path: Path) -> bytes:
 
 
 def _read(lines: Iterable[bytes]) -> Share:
-    """The lines in their order; one that was not written to its end is left out."""
+    """Read the lines in their order; a line that was not completed is left out."""
     share = Share()
     for line in lines:
         with suppress(msgspec.DecodeError):
@@ -112,41 +112,41 @@ def _read(lines: Iterable[bytes]) -> Share:
                     share = msgspec.structs.replace(share, places=places, shard=shard)
                 case Ended() as ended:
                     share = msgspec.structs.replace(share, ended=ended)
-                case found:
-                    share = msgspec.structs.replace(share, found=(*share.found, found))
+                case entry:
+                    share = msgspec.structs.replace(share, found=(*share.found, entry))
     return share
 
 
 def gather(run: RunState, shares: Sequence[Share]) -> frozenset[int]:
-    """Add what the shares hold to the run; returns the places of the checks that they tell of.
+    """Add the content of the shares to the run; returns the places of the checks in them.
 
-    A check that two shares tell of counts once, as the first of them has it. Stages that have a
-    name in common get numbers, as one that is started again does.
+    A check in two shares counts once, as in the first of them. Stages with a common name get
+    numbers, as a stage that is started again does.
     """
-    names, told = _Names(), set()
-    for number, found in _in_order(shares):
-        for stage in found.stages:
+    names, judged = _Names(), set()
+    for number, entry in _in_order(shares):
+        for stage in entry.stages:
             names.add(number, stage)
-        run.wire = run.wire or found.wire
-        if found.at in told:
+        run.wire = run.wire or entry.wire
+        if entry.at in judged:
             continue
-        told.add(found.at)
-        run.messages |= {names.message(number, n): one for n, one in found.messages.items()}
-        for one in found.results:
-            cited = tuple(names.message(number, name) for name in one.messages)
-            run.results.append(msgspec.structs.replace(one, messages=cited))
+        judged.add(entry.at)
+        run.messages |= {names.message(number, n): message for n, message in entry.messages.items()}
+        for result in entry.results:
+            cited = tuple(names.message(number, name) for name in result.messages)
+            run.results.append(msgspec.structs.replace(result, messages=cited))
     run.stages.extend(names.stages())
     for share in shares:
         run.shard = share.shard or run.shard
         if share.ended is not None:
             _end(run, share.ended)
-    return frozenset(told)
+    return frozenset(judged)
 
 
 def _in_order(shares: Sequence[Share]) -> list[tuple[int, Found]]:
-    """What was found, by the places of the checks, with the number of its share."""
-    every = [(number, found) for number, share in enumerate(shares) for found in share.found]
-    return sorted(every, key=lambda one: (one[1].at, one[0]))
+    """Return the entries of all shares in the order of the checks, with the number of the share."""
+    entries = [(number, entry) for number, share in enumerate(shares) for entry in share.found]
+    return sorted(entries, key=lambda pair: (pair[1].at, pair[0]))
 
 
 def _end(run: RunState, ended: Ended) -> None:
@@ -154,12 +154,12 @@ def _end(run: RunState, ended: Ended) -> None:
     run.interrupted |= ended.interrupted
     run.cut_short = run.cut_short or ended.cut_short
     run.faults += [fault for fault in ended.faults if fault not in run.faults]
-    stops = [one for one in (run.stopped, ended.stopped) if one is not None]
-    run.stopped = min(stops, key=lambda one: WORST_FIRST.index(one.exit), default=None)
+    stops = [outcome for outcome in (run.stopped, ended.stopped) if outcome is not None]
+    run.stopped = min(stops, key=lambda outcome: WORST_FIRST.index(outcome.exit), default=None)
 
 
 class _Names:
-    """The stages of all shares, each by a name that no other one has."""
+    """The stages of all shares, each by a unique name."""
 
     def __init__(self) -> None:
         self._stages: dict[tuple[int, str], StageTold] = {}
@@ -167,7 +167,7 @@ class _Names:
         self._numbers: Counter[str] = Counter()
 
     def add(self, number: int, stage: StageTold) -> None:
-        """Name a stage of the share of that number; what is told of it again replaces the first."""
+        """Name a stage of the share of that number; a later record of it replaces the first."""
         key = number, stage.place
         if key not in self._places:
             self._numbers[stage.name] += 1
@@ -176,10 +176,10 @@ class _Names:
         self._stages[key] = msgspec.structs.replace(stage, place=self._places[key])
 
     def message(self, number: int, name: str) -> str:
-        """What a message of that share is called among those of all."""
-        place, slash, told = name.rpartition("/")
-        return f"{self._places.get((number, place), place)}{slash}{told}"
+        """Return the name of a message of that share among those of all shares."""
+        place, slash, rest = name.rpartition("/")
+        return f"{self._places.get((number, place), place)}{slash}{rest}"
 
     def stages(self) -> list[StageTold]:
-        """In the order in which they were added."""
+        """Return the stages in the order in which they were added."""
         return list(self._stages.values())

@@ -1,4 +1,4 @@
-"""A running endpoint: surveys in the place of stages, within one budget of requests."""
+"""A running endpoint: surveys in place of stages, within one budget of requests."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SHOWN = 8
 
 
 def live_target(endpoint: Endpoint, version: str = "") -> Target:
-    """An endpoint in the place of a target, for the report."""
+    """Return an endpoint as a target, for the report."""
 
     def none() -> Any:
         raise AdapterError(f"{endpoint.place} is an endpoint, which has no stages")
@@ -55,13 +55,13 @@ def live_target(endpoint: Endpoint, version: str = "") -> Target:
 
 
 class RunningEndpoint(Subject):
-    """Somebody's endpoint, which is asked and never changed."""
+    """An endpoint of a third party, which is queried and never changed."""
 
     indivisible = "an endpoint is asked within one budget, at one rate: leave -n out"
     is_redacted = True
 
     def __init__(self, endpoint: Endpoint, profile: str) -> None:
-        """Nothing is asked yet; `profile` is named in the headline of a clean look."""
+        """Send nothing yet; `profile` is named in the headline of a run without findings."""
         self.endpoint, self._profile = endpoint, profile
         self.target = live_target(endpoint)
         self._talks: dict[str, Talk] = {}
@@ -74,12 +74,12 @@ class RunningEndpoint(Subject):
 
     @property
     def credentials(self) -> Sequence[Mapping[str, str]]:
-        """The headers that were given."""
+        """The headers of the endpoint and of its agents."""
         return [self.endpoint.headers, *self.endpoint.agents.values()]
 
     @property
     def requests(self) -> int:
-        """How many messages were sent."""
+        """The number of messages sent."""
         return self._budget.spent if self._budget is not None else 0
 
     @property
@@ -89,24 +89,24 @@ class RunningEndpoint(Subject):
 
     @property
     def green(self) -> Outcome:
-        """Outcome of a run in which nothing speaks against the endpoint."""
-        told = f"consistent with {self._profile}"
-        return Outcome(told, CONFORMANT, "nothing that was seen speaks against it")
+        """Outcome of a run without a finding against the endpoint."""
+        headline = f"consistent with {self._profile}"
+        return Outcome(headline, CONFORMANT, "nothing that was seen speaks against it")
 
     @property
     def unsettled(self) -> str:
-        """Why the run is incomplete: the answers cannot be read, or nothing locked was seen."""
+        """Why the run is incomplete: the answers are unreadable, or nothing locked was listed."""
         if not self._benches:
             return ""
-        seen = self._benches[False].seen
-        if (unread := seen.unread()) is not None:
+        surveyed = self._benches[False].seen
+        if (unread := surveyed.unread()) is not None:
             return f"no answer of {self.endpoint.surface.discovery_tool} can be read: {unread}"
         if not any(bench.seen.locked() for bench in self._benches.values()):
-            return f"nothing locked was seen, and {seen.short}" if seen.short else UNSEEN
+            return f"nothing locked was seen, and {surveyed.short}" if surveyed.short else UNSEEN
         return ""
 
     def probe(self) -> Probed:
-        """Open the endpoint and ask all there is to ask."""
+        """Open the endpoint and send all requests of the first survey."""
         endpoint = self.endpoint
         self._budget = Budget(
             most=endpoint.max_requests,
@@ -121,41 +121,41 @@ class RunningEndpoint(Subject):
         except ValueError as error:
             why = f"the options cannot be sent: {error}"
             return Probed(stopped=Outcome("error in the declaration", DECLARATION, why))
-        found = first_look(self._talks[""])
-        if isinstance(found, Outcome):
-            return Probed(stopped=found)
-        if found.unnamed and not (endpoint.queries or endpoint.expect):
-            return _without_the_flag(found.unnamed)
-        self._offered = found
+        offered = first_look(self._talks[""])
+        if isinstance(offered, Outcome):
+            return Probed(stopped=offered)
+        if offered.unnamed and not (endpoint.queries or endpoint.expect):
+            return _without_the_flag(offered.unnamed)
+        self._offered = offered
         self.wire = self._talks[""].conversation.wire
         self.target = live_target(endpoint, _version(self._talks[""]))
         try:
-            seen = self._survey(second=False).seen
+            surveyed = self._survey(second=False).seen
         except Unreachable as error:
             why = f"the endpoint stopped answering: {error}"
             return Probed(stopped=broke(why))
-        if found.unnamed and not seen.locked():
-            why = f"{found.unnamed}, and it brings up nothing that is locked"
+        if offered.unnamed and not surveyed.locked():
+            why = f"{offered.unnamed}, and it brings up nothing that is locked"
             return _without_the_flag(why)
         return Probed()
 
     def _survey(self, *, second: bool) -> LiveBench:
-        found = self._benches.get(second)
-        if found is None:
+        bench = self._benches.get(second)
+        if bench is None:
             assert self._offered is not None
             again = itinerary(self._benches[False].seen) if second else None
             if self.endpoint.stdio and not second:
                 self._await_tools()
-            seen = survey(self._talks, self._offered.tools, again)
+            surveyed = survey(self._talks, self._offered.tools, again)
             if not second:
                 self._call()
-            found = LiveBench(self.endpoint, self._offered.tool, seen, self._calls)
-            self._benches[second] = found
-        return found
+            bench = LiveBench(self.endpoint, self._offered.tool, surveyed, self._calls)
+            self._benches[second] = bench
+        return bench
 
     def _await_tools(self) -> None:
         assert self._offered is not None
-        with suppress(OverBudget):  # the survey says so as well
+        with suppress(OverBudget):  # the survey reports it as well
             main = self._talks[""]
             await_tools(main, words_of(main, self._offered.tools))
 
@@ -167,29 +167,29 @@ class RunningEndpoint(Subject):
                 self._calls[key] = Rejected(left_out=str(over))
 
     def lacking(self, place: Place) -> NotApplicable | None:
-        """What the endpoint was not given for a check to apply."""
-        given: Mapping[str, object] = {
+        """Return the missing option that a check needs in order to apply."""
+        options: Mapping[str, object] = {
             "expect": self.endpoint.expect,
             "as": self.endpoint.agents,
             "call": self.endpoint.call,
         }
-        lacks = [word for word in place.needs if not given[word]]
+        lacks = [word for word in place.needs if not options[word]]
         return not_asked(f"--{lacks[0]}") if lacks else None
 
     def beyond(self, profile: Profile) -> Mapping[str, NotApplicable]:
-        """Nothing is declared of an endpoint: what it was not given leaves clauses open."""
+        """Return nothing: an endpoint declares nothing, so a missing option leaves clauses open."""
         del profile
         return {}
 
     def open(self, place: Place) -> Any:
-        """The first survey, for every check."""
+        """Return the first survey, the same for every check."""
         del place
         return self._survey(second=False)
 
     def judge(self, check: Check, bench: Any, place: Place) -> Ending:
-        """What rests on several answers is asked again before it accuses.
+        """Confirm a failure that compares several answers with a second survey.
 
-        It must fail in the same place again: else the target does not agree with itself.
+        It must fail in the same place again: otherwise the target does not agree with itself.
         """
         ending = attempt(partial(check, bench))
         subjects = _subjects(ending)
@@ -205,7 +205,7 @@ class RunningEndpoint(Subject):
             return _open(why, "cut_short")
         again = attempt(partial(check, second))
         same = subjects & _subjects(again)
-        moved = movements([one.seen for one in self._benches.values()])
+        moved = movements([live.seen for live in self._benches.values()])
         if again.verdict == "fail" and same and not same & moved:
             self._cited = self._messages_of(second, same)
             return again
@@ -216,14 +216,14 @@ class RunningEndpoint(Subject):
         assert self._ledger is not None
         queries = {subject.partition(":")[2] for subject in subjects}
         looks = list(bench.seen.looks())
-        found = [one for one in looks if one.label in subjects or one.query in queries]
-        spans = [look.messages for look in found]
-        spans += [one.messages for key, one in self._calls.items() if str(key) in subjects]
+        relevant = [look for look in looks if look.label in subjects or look.query in queries]
+        spans = [look.messages for look in relevant]
+        spans += [reply.messages for key, reply in self._calls.items() if str(key) in subjects]
         ids = {number for span in spans for number in messages_of(span, self._ledger)}
         return tuple(sorted(ids)[:SHOWN])
 
     def rests(self, place: Place, ending: Ending) -> Rests:
-        """The messages that hold what a failure is about."""
+        """Return the messages that support a failure."""
         del place
         assert self._ledger is not None
         cited = self._cited if ending.verdict == "fail" else ()
@@ -231,24 +231,24 @@ class RunningEndpoint(Subject):
         return Rests(ending=ending, messages=messages)
 
     def finish(self) -> None:
-        """End every session: these requests count, too."""
+        """End every session; these requests count, too."""
         talks, self._talks = self._talks, {}
         for talk in talks.values():
             talk.close()
 
     def close(self) -> None:
-        """Every session has ended."""
+        """End every session."""
         self.finish()
 
 
 def _without_the_flag(why: str) -> Probed:
-    """The endpoint has no such feature."""
+    """Return the outcome for an endpoint without the feature."""
     stopped = Outcome("violated", VIOLATED, why)
     return Probed(stopped=stopped, results=(presence.breach(why, PLACE),))
 
 
 def _subjects(ending: Ending) -> frozenset[str]:
-    """What the failing comparison was about: the names of its members."""
+    """Return the names of the members that the failing comparison was about."""
     left = ending.sides[1] if ending.sides is not None else None
     return frozenset(map(str, left)) if isinstance(left, dict) else frozenset()
 
@@ -260,8 +260,8 @@ def _open(why: str, cause: Cause) -> Ending:
 
 
 def _version(talk: Talk) -> str:
-    """What the server calls itself, at most so much of it."""
+    """Return the server's name and version, at most 200 characters."""
     opening = talk.conversation.opening
-    told = opening.value().get("serverInfo") if opening is not None else None
-    words = [told.get("name"), told.get("version")] if isinstance(told, dict) else []
+    info = opening.value().get("serverInfo") if opening is not None else None
+    words = [info.get("name"), info.get("version")] if isinstance(info, dict) else []
     return " ".join(word for word in words if isinstance(word, str))[:200]

@@ -1,4 +1,4 @@
-"""A loader of many servers: loads in the place of stages, all of which go on at the same time."""
+"""A loader of many servers: loads in place of stages, all of which run at the same time."""
 
 from __future__ import annotations
 
@@ -41,29 +41,29 @@ BOTH_CONTROLS = LoadCase(
 
 
 class LoadBench:
-    """What a check of the resilience profiles is given."""
+    """The bench of a check of the resilience profiles."""
 
     def __init__(
         self, loads: Loads, target: LoaderTarget, laws: Laws[LoadCase] | None = None
     ) -> None:
-        """Made by the run."""
+        """Created by the run."""
         self._loads = loads
         self._laws = laws
         self._target = target
 
     def load(self, case: LoadCase) -> Load:
-        """The load of that case, waited for."""
+        """Return the load of that case; waits for it."""
         return self._loads.of(case)
 
     def law(self, name: str) -> Comparison:
-        """The findings of the smallest load that breaks that law, and what all loads showed."""
+        """Return the findings of the smallest load that breaks that law, and all observations."""
         assert self._laws is not None
         return self._laws.compared(name)
 
     def judged(self, case: LoadCase) -> Comparison:
-        """What was observed in the load of that case, beside what is allowed.
+        """Compare the load of that case with what the case allows.
 
-        A case that asks for signatures is loaded with each that the loader declares.
+        A case with a signature is loaded once for each signature that the loader declares.
         """
         signatures = self._target.timeout_signatures
         if not (forms := signed(case, signatures)):
@@ -72,31 +72,37 @@ class LoadBench:
             raise NotApplicable(f"the body that {name} sends holds a declared signature")
         if not case.servers():
             self._expect_controls()
-        every = Comparison()
+        comparison = Comparison()
         for signature, form in forms.items():
             where = f" under {signature!r}" if signature else ""
             try:
-                every.add(judged(self.load(form), self.load, says(self._target)), where)
+                comparison.add(judged(self.load(form), self.load, says(self._target)), where)
             except Inconclusive as error:
-                every.open.append(Open(clauses=case.clauses, reason=f"{error}{where}",
+                comparison.open.append(Open(clauses=case.clauses, reason=f"{error}{where}",
                                        cause=error.cause))  # fmt: skip
-        return every
+        return comparison
 
     def _expect_controls(self) -> None:
-        """What says nothing of no servers must be seen to say something of two."""
-        told = {one.server_id: one.status for one in self.load(BOTH_CONTROLS).loaded.told.outcomes}
-        if told.get("control-up") != "available" or told.get("control-down") in (None, "available"):
-            raise Inconclusive(f"of the two control servers it says {told}", cause="not_loaded")
+        """Expect outcomes of two control servers before judging a load of no servers."""
+        statuses = {
+            outcome.server_id: outcome.status
+            for outcome in self.load(BOTH_CONTROLS).loaded.told.outcomes
+        }
+        if statuses.get("control-up") != "available" or statuses.get("control-down") in (
+            None,
+            "available",
+        ):
+            raise Inconclusive(f"of the two control servers it says {statuses}", cause="not_loaded")
 
 
 class DrivenLoader(Subject):
-    """A loader that is told to load, each time against servers made for that load."""
+    """A loader driven by the run; each load gets servers made for it."""
 
     indivisible = "the loads of a loader go on all at once as it is: leave -n out"
     target: LoaderTarget
 
     def __init__(self, target: LoaderTarget, out: Path, scratch: Path, *, confirm: bool) -> None:
-        """Nothing is loaded yet."""
+        """Load nothing yet."""
         self.target = target
         own = target.case
         self.own_case = OwnCase(own, _world(own)) if own is not None else None
@@ -108,14 +114,14 @@ class DrivenLoader(Subject):
 
     @property
     def loads(self) -> Loads:
-        """The loads of this run, made when first asked for."""
+        """The loads of this run, made on first use."""
         if self._loads is None:
             self._loads = Loads(self.target.loader, self._scratch)
         return self._loads
 
     @property
     def generated(self) -> GeneratedLoads:
-        """The generated loads of this run, made when first asked for."""
+        """The generated loads of this run, made on first use."""
         if self._generated is None:
             # hypothesis takes a third of a second to import, and only laws need it
             from mcp_proxy_conformance.resilience.laws.law import Declared  # noqa: PLC0415
@@ -138,7 +144,7 @@ class DrivenLoader(Subject):
         return self._laws
 
     def probe(self) -> Probed:
-        """Have it load nothing."""
+        """Have the loader load no servers."""
         loader = self.target.loader(self._scratch / "first")
         try:
             loader.load([], max_attempts=1, base_backoff_s=0.05, deadline_s=FIRST_S)
@@ -149,26 +155,26 @@ class DrivenLoader(Subject):
         return Probed()
 
     def plan(self, places: Sequence[Place], *, partial_run: bool) -> None:
-        """Begin every load that a check will ask for; where a part is asked for, in its order."""
+        """Begin every load that a check will request; in a partial run, in the checks' order."""
         wanted = {place.name: None for place in self.applicable(places)}
         cases = load_cases() if self.target.case is None else (self.target.case,)
         by_place = {_world(case).id: case for case in cases}
         chosen = [by_place[name] for name in wanted if name in by_place]
         signatures = self.target.timeout_signatures
-        due = [one for case in chosen for one in signed(case, signatures).values()]
+        due = [form for case in chosen for form in signed(case, signatures).values()]
         due += self.generated.wanted() if GENERATED.id in wanted else ()
         first = () if partial_run else (WELL,)
         self.loads.plan([*first, *due], slowest_first=not partial_run)
 
     def open(self, place: Place) -> Any:
-        """The same for every check, but that only those of laws need generated loads."""
+        """Return the bench; only checks of laws get generated loads."""
         laws = self.laws if place.name == GENERATED.id else None
         return LoadBench(self.loads, self.target, laws)
 
     def judge(self, check: Check, bench: Any, place: Place) -> Ending:
-        """A failure counts only when a second load, with time to itself, shows it too.
+        """Confirm a failure with a second load that runs alone.
 
-        A breach of a law was seen again before it was told.
+        A breach of a law was confirmed before it was reported.
         """
         ending = attempt(partial(check, bench))
         if ending.verdict != "fail" or not self._confirm or place.name == GENERATED.id:
@@ -178,19 +184,19 @@ class DrivenLoader(Subject):
 
     @property
     def _seconds(self) -> Loads:
-        """The loads that confirm failures, made when first asked for."""
+        """The loads that confirm failures, made on first use."""
         if self._again is None:
             self._again = Loads(self.target.loader, self._scratch / "again")
         return self._again
 
     def rests(self, place: Place, ending: Ending) -> Rests:
-        """Of a law the loads that it was seen on."""
+        """Return the basis of a result; of a law, the loads that it was observed on."""
         if place.name != GENERATED.id or self._laws is None:
             return Rests(ending=ending)
         return Rests(ending=ending, lines=(*self._laws.evidence, *self._laws.basis))
 
     def close(self) -> None:
-        """End every loader; what they printed is kept beside the report."""
+        """End every loader; their logs are kept beside the report."""
         for loads in (self._loads, self._again):
             if loads is not None:
                 loads.close()
@@ -201,7 +207,7 @@ class DrivenLoader(Subject):
 
 
 def says(target: LoaderTarget) -> Says:
-    """What the loader declares that bears on how a load is judged."""
+    """Return the declarations of the loader that affect how a load is judged."""
     can = target.capabilities
     reads = Reads(
         classifies="classifies" in can,
@@ -218,11 +224,11 @@ def says(target: LoaderTarget) -> Says:
 
 
 def each_load(area: str) -> pytest.MarkDecorator:
-    """Parametrise a check with the load cases of an area; each brings its clauses and its needs."""
-    cases = [one for one in load_cases() if one.area == area]
+    """Parametrise a check with the load cases of an area; each brings its clauses and needs."""
+    cases = [case for case in load_cases() if case.area == area]
     return pytest.mark.parametrize("case", list(map(parameter, cases, map(_world, cases))))
 
 
 def _world(case: LoadCase) -> World:
-    """What stands for the place where a load is judged."""
+    """Return an empty world that names the place where a load is judged."""
     return World(servers=(), id=f"load of {case.id}")

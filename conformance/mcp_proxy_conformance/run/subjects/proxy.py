@@ -40,7 +40,7 @@ FEW = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageRecord:
-    """One started stage: `place` names it alone, `name` all of its kind."""
+    """One started stage: `place` is its own name, `name` the one of all of its kind."""
 
     place: str
     name: str
@@ -48,7 +48,7 @@ class StageRecord:
     ready: Ready[Armed]
 
     def told(self) -> StageTold:
-        """What the report says of it; the ways in are those of now."""
+        """Return the record for the report, with the present access to the stage."""
         armed, access = self.ready.prepared, self.ready.started.access
         return StageTold(
             place=self.place,
@@ -72,17 +72,17 @@ class LawBench:
         self._laws = laws
 
     def law(self, name: str) -> Comparison:
-        """The findings of the smallest world that breaks that law, and what all worlds showed."""
+        """Return the findings of the smallest world that breaks that law, and all observations."""
         return self._laws.compared(name)
 
 
 class DrivenProxy(Subject):
     """A proxy that an adapter starts and drives.
 
-    `clauses`: those of the profile; what the first look shows to be broken of them ends the run.
-    `examples`: how many worlds are generated for laws, None by the target's speed; `seed`:
-    from what; `own`: the one case that is to be tried, and its stage; `scratch`: where targets
-    keep what they need while they run.
+    `clauses`: those of the profile; if the first probe shows one to be broken, the run ends.
+    `examples`: how many worlds are generated for laws, None: by the target's speed; `seed`:
+    the seed of the generator; `own`: the only case to run, and its stage; `scratch`: the folder
+    for the targets' files while they run.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class DrivenProxy(Subject):
         confirm: bool = True, keep: bool = False, again: bool = True, examples: int | None = None,
         seed: int = 0, own: tuple[Case, World] | None = None,
     ) -> None:  # fmt: skip
-        """Nothing is started yet."""
+        """Start nothing yet."""
         self.target, self.scratch = target, scratch
         self.own_case = OwnCase(*own) if own is not None else None
         self._out, self._clauses = out, clauses
@@ -105,14 +105,14 @@ class DrivenProxy(Subject):
 
     @property
     def pool(self) -> Pool[Armed]:
-        """The pool of this run, made when first asked for."""
+        """The pool of this run, made on first use."""
         if self._pool is None:
             self._pool = Pool(self.target, self.scratch, arm, keep=self._keep)
         return self._pool
 
     @property
     def laws(self) -> Laws[Plan]:
-        """The generated worlds of this run, made when first asked for."""
+        """The generated worlds of this run, made on first use."""
         if self._laws is None:
             # hypothesis takes a third of a second to import, and only laws need it
             from mcp_proxy_conformance.run.laws.engine import Laws  # noqa: PLC0415
@@ -121,10 +121,10 @@ class DrivenProxy(Subject):
                 GeneratedWorlds,
             )
 
-            asked = Asked(
+            options = Asked(
                 examples=self._examples, seed=self._seed, again=self._again, apart=self._few
             )
-            self._laws = Laws(GeneratedWorlds(self.target, self.scratch, self._out, asked))
+            self._laws = Laws(GeneratedWorlds(self.target, self.scratch, self._out, options))
         return self._laws
 
     @property
@@ -133,7 +133,7 @@ class DrivenProxy(Subject):
         return [record.told() for record in self._records.values()]
 
     def probe(self) -> Probed:
-        """Start a small world and look whether the target has the feature at all."""
+        """Start a small world and probe whether the target has the feature at all."""
         try:
             started = Started(self.target, presence.WORLD, self.scratch, keep=self._keep)
         except AdapterError as error:
@@ -146,15 +146,15 @@ class DrivenProxy(Subject):
         except (AdapterError, Unreachable, ProtocolFault) as error:
             return Probed(stopped=broke(str(error)))
         except Misshapen:
-            return Probed()  # the checks say more of it
+            return Probed()  # the checks report it in detail
         finally:
             started.close()
 
     def _probed(self, missing: presence.Missing | None, started: Started) -> Probed:
         if missing is None:
             return Probed()
-        seen = started.transcript.since(0)[-PRESENCE_EXCERPT:]
-        messages = {f"{presence.WORLD.id}/{message.id}": message.cited() for message in seen}
+        excerpt = started.transcript.since(0)[-PRESENCE_EXCERPT:]
+        messages = {f"{presence.WORLD.id}/{message.id}": message.cited() for message in excerpt}
         if not missing.violated:
             stopped = Outcome("incomplete", INCOMPLETE, missing.why)
             return Probed(stopped=stopped, messages=messages)
@@ -169,9 +169,9 @@ class DrivenProxy(Subject):
         )
 
     def plan(self, places: Sequence[Place], *, partial_run: bool) -> None:
-        """Start ahead what the checks need that are not of laws."""
+        """Start ahead the targets of all checks except those of laws."""
         del partial_run
-        self._few = sum(one.name == GENERATED.id for one in places) <= FEW
+        self._few = sum(place.name == GENERATED.id for place in places) <= FEW
         places = self.applicable(places)
         self.count(places)
         self.soon(places)
@@ -181,19 +181,19 @@ class DrivenProxy(Subject):
         self._uses = Counter(place.name for place in places)
 
     def soon(self, places: Sequence[Place]) -> None:
-        """Start ahead what the next checks need, in their order."""
+        """Start ahead the targets that the next checks need, in their order."""
         first: dict[str, Wanted] = {}
         slow = self._confirm and not math.isinf(self.target.lasts_s)
-        staged = [one for one in places if one.name != GENERATED.id]
+        staged = [each for each in places if each.name != GENERATED.id]
         for at, place in enumerate(staged):
             first.setdefault(place.name, Wanted(place.name, place.world, at))
-            if slow and not place.fresh:  # a second one only on demand would keep the run waiting
+            if slow and not place.fresh:  # starting the second one on demand would delay the run
                 second = place.name + SECOND
                 first.setdefault(second, Wanted(second, place.world, at, spare=True))
         self.pool.plan(list(first.values()))
 
     def lacking(self, place: Place) -> NotApplicable | None:
-        """A capability that is not declared, an option that is not given."""
+        """Return the missing capability or option that checks of a place need."""
         if "soak" in place.needs and not self.target.soak_s:
             return not_asked("--soak SECONDS")
         if "baseline" in place.needs and self.target.baseline is None:
@@ -201,13 +201,13 @@ class DrivenProxy(Subject):
         return self.not_declared(word for word in place.needs if word not in ("soak", "baseline"))
 
     def open(self, place: Place) -> Any:
-        """For checks of laws the generated worlds, for others a bench on a started target."""
+        """Return the generated worlds for checks of laws, else a bench on a started target."""
         if place.name == GENERATED.id:
             return LawBench(self.laws)
         ready = self.pool.get(place.name, place.world, shared=not place.fresh)
         current = self._current.get(place.name)
         if current is None or current.ready is not ready:
-            number = sum(one.name == place.name for one in self._records.values()) + 1
+            number = sum(record.name == place.name for record in self._records.values()) + 1
             name = place.name if number == 1 else f"{place.name} {number}"
             stage = place.world.id or place.name
             current = StageRecord(place=name, name=place.name, stage=stage, ready=ready)
@@ -215,9 +215,9 @@ class DrivenProxy(Subject):
         return Bench(ready.started, ready.prepared)
 
     def judge(self, check: Check, bench: Any, place: Place) -> Ending:
-        """Confirmed on a second target where the first is shared.
+        """Judge a check; a failure on a shared target is confirmed on a second one.
 
-        A breach of a law was seen again before it was told.
+        A breach of a law was confirmed before it was reported.
         """
         if place.name == GENERATED.id:
             return attempt(partial(check, bench))
@@ -225,12 +225,12 @@ class DrivenProxy(Subject):
         return judge(check, bench, second, trial=not self._confirm)
 
     def _second(self, place: Place) -> Bench:
-        """A bench on another target of the same stage, kept for later confirmations."""
+        """Return a bench on another target of the same stage, kept for later confirmations."""
         ready = self.pool.get(place.name + SECOND, place.world)
         return Bench(ready.started, ready.prepared)
 
     def rests(self, place: Place, ending: Ending) -> Rests:
-        """The messages of the stage since the call that counted; of a law what it was seen on."""
+        """Return the stage's messages since the call that counted; of a law, its worlds."""
         if place.name == GENERATED.id:
             lines = () if self._laws is None else (*self._laws.evidence, *self._laws.basis)
             return Rests(ending=ending, lines=lines)
@@ -239,26 +239,26 @@ class DrivenProxy(Subject):
             return Rests(ending=ending)
         started = record.ready.started
         started.log_wanted |= ending.verdict in ("fail", "error")
-        seen = () if ending.since is None else started.transcript.since(ending.since)
+        excerpt = () if ending.since is None else started.transcript.since(ending.since)
         if ending.verdict == "pass":
-            seen = seen[-PASS_EXCERPT:]
+            excerpt = excerpt[-PASS_EXCERPT:]
         wire = started.client().wire
         self.wire = self.wire or (wire if wire != "unopened" else "")
         cut = tuple(sorted(started.cut))
         started.cut.clear()
         return Rests(
             ending=with_log(ending, started),
-            messages={f"{record.place}/{one.id}": one.cited() for one in seen},
+            messages={f"{record.place}/{message.id}": message.cited() for message in excerpt},
             cut=cut,
         )
 
     def stage(self, name: str) -> StageTold | None:
-        """The stage that checks of that place work on, or worked on last."""
+        """Return the stage that checks of that place use, or used last."""
         record = self._current.get(name)
         return None if record is None else record.told()
 
     def done_with(self, place: Place) -> None:
-        """End a target after the last check that needs it; worlds end with what was played."""
+        """End a target after the last check that needs it; worlds end once they are played."""
         if place.name == GENERATED.id:
             return
         self._uses[place.name] -= 1
@@ -267,7 +267,7 @@ class DrivenProxy(Subject):
             self.pool.release(place.name + SECOND)
 
     def hurry(self) -> None:
-        """End what was started ahead, while others end what they were at."""
+        """End targets started ahead while others finish."""
         if self._pool is not None:
             self._pool.hurry()
 
@@ -281,5 +281,5 @@ class DrivenProxy(Subject):
 
 
 def not_asked(option: str) -> NotApplicable:
-    """The reason of a check that an option would have asked for."""
+    """Return the reason why a check that needs this option does not apply."""
     return NotApplicable(f"not asked for; {option} does", cause="not_asked")

@@ -1,1 +1,1 @@
-"""What authors of requirements, cases and checks are told: the catalogue, and faults in it."""
+"""The catalogue for authors of requirements, cases and checks, and the faults in their files."""

@@ -1,4 +1,4 @@
-"""One case as text: what is asked, what the answer owes, and the part of the world it touches."""
+"""One case as text: its request, the answer due, and the part of the world it touches."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from mcp_proxy_conformance.catalogue.writing import laid_out, lean
 from mcp_proxy_conformance.discovery.oracle import allowed_statuses, counted_as
 
 MOST, NAMED = 40, 5
-"""Tools that are told one by one, and names in a list."""
+"""Tools that are listed each on a line, and names in a list of names."""
 
 
 def case_page(case: Case | LoadCase) -> Iterator[str]:
-    """The lines on a case of proxies or of loaders."""
+    """Yield the lines about a case of proxies or of loaders."""
     folder = "discovery" if isinstance(case, Case) else "resilience"
     yield f"{case.id}  (fixtures/{folder}/{case.area}/{case.id}.json)"
     yield f"  {case.title}"
@@ -46,23 +46,23 @@ def case_page(case: Case | LoadCase) -> Iterator[str]:
     touched = _touched(case, world)
     number = len(world.tools())
     yield f"\nof the {number} tools of stage {world.id} it touches {len(touched)}:"
-    servers = list(dict.fromkeys(one.server for one in sorted(touched)))
+    servers = list(dict.fromkeys(tool.server for tool in sorted(touched)))
     states = final(world)
     for name in servers:
         yield f"  {_server(world.server(name))}"
-        mine = sorted(one for one in touched if one.server == name)
-        for one in mine[:MOST]:
-            yield f"    {_tool(one, states[one], listing=case.when.do == 'list')}"
+        mine = sorted(tool for tool in touched if tool.server == name)
+        for tool in mine[:MOST]:
+            yield f"    {_tool(tool, states[tool], listing=case.when.do == 'list')}"
         if len(mine) > MOST:
             yield f"    ... and {len(mine) - MOST} more"
-    near = [one for one in world.steps if not one.server or one.server in servers]
-    if steps := [line for one in near if (line := _step(one, touched))]:
+    near = [step for step in world.steps if not step.server or step.server in servers]
+    if steps := [line for step in near if (line := _step(step, touched))]:
         yield "\nafter these steps:"
         yield from (f"  {line}" for line in steps)
 
 
 def _touched(case: Case, world: World) -> set[ToolKey]:
-    """The tools that the request is meant to find, and those that the case names."""
+    """Return the tools that the request is meant to find, and those that the case names."""
     when, then = case.when, case.then
     named = {*(then.disabled or ()), *then.withheld, *then.described}
     if then.tools is not None:
@@ -71,13 +71,13 @@ def _touched(case: Case, world: World) -> set[ToolKey]:
     if when.tool is not None:
         named.add(when.tool)
     tools = world.tools()
-    found = {key(one) for one in named} & tools.keys()
+    touched = {key(name) for name in named} & tools.keys()
     if when.do == "discover":
-        found |= {one for one, tool in tools.items() if tool.holds(when.query or "")}
+        touched |= {name for name, tool in tools.items() if tool.holds(when.query or "")}
     if when.do == "list":
-        servers = {*(then.counts or (one.name for one in world.servers))}
-        found |= {one for one in tools if one.server in servers}
-    return found
+        servers = {*(then.counts or (server.name for server in world.servers))}
+        touched |= {name for name in tools if name.server in servers}
+    return touched
 
 
 def _server(server: Server) -> str:
@@ -103,10 +103,10 @@ def _tool(tool: ToolKey, state: ToolState, *, listing: bool) -> str:
 
 
 def _step(step: Step, touched: set[ToolKey]) -> str:
-    """A step in words; nothing for one that leaves the touched tools as they are."""
-    verb = next(one for one in VERBS if getattr(step, one) is not None)
+    """Return a step in words; nothing for one that leaves the touched tools as they are."""
+    verb = next(member for member in VERBS if getattr(step, member) is not None)
     if verb in ("lock", "unlock"):
-        tools = [one for one in step.tools if ToolKey(step.server, one) in touched]
+        tools = [name for name in step.tools if ToolKey(step.server, name) in touched]
         if step.tools and not tools:
             return ""
         return f"{verb} {getattr(step, verb)} on {step.server}: {_names(tools or ['all of it'])}"

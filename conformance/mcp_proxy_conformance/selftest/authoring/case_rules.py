@@ -1,4 +1,4 @@
-"""Discovery cases: what is asked for exists, and what is expected is what the source allows."""
+"""Rules for discovery cases: they name what exists and expect what the source allows."""
 
 from __future__ import annotations
 
@@ -29,28 +29,30 @@ WRITE = "expect what the source allows of the locks that `steps` of the stage la
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A case and the world that it is asked in."""
+class StagedCase:
+    """A case and the world of its stage."""
 
     case: Case
     world: World
 
     @cached_property
     def states(self) -> dict[ToolKey, ToolState]:
-        """The locks on each tool when the request is made."""
+        """The locks on each tool at the time of the request."""
         return final(self.world)
 
     @property
     def is_read(self) -> bool:
-        """Whether the query is a word of the stage, so that what it finds is known."""
+        """Whether the query is a word of the stage, so that its matches are known."""
         query = self.case.when.query
         names = {tool.name for tool in self.world.tools().values()}
         return query is not None and query in {*self.world.queries(), *names}
 
     def matches(self, *, callable_ones: bool) -> set[ToolKey]:
-        """The tools within the agent's scope that the query finds, callable or locked."""
+        """Return the tools within the agent's scope that the query finds, callable or locked."""
         query, agent = self.case.when.query or "", self.case.when.agent
-        servers = self.world.agents[agent] if agent else [one.name for one in self.world.servers]
+        servers = (
+            self.world.agents[agent] if agent else [server.name for server in self.world.servers]
+        )
         return {
             name
             for name, tool in self.world.tools().items()
@@ -61,7 +63,7 @@ class Asked:
 
 
 def case_findings(document: Document, known: Corpus) -> Iterator[Finding]:
-    """All that is wrong with a case that keeps to its schema."""
+    """Yield the findings on a case that keeps to its schema."""
     case: Case = document.value
     world = known.stages.get(case.given.stage)
     if world is None:
@@ -73,16 +75,16 @@ def case_findings(document: Document, known: Corpus) -> Iterator[Finding]:
         yield document.found(place, fault, f"name what the stage {world.id} has")
     if strangers:
         return
-    asked = Asked(case, world)
-    for rule in (_statuses, _caps, _found, _texts, _notes, _counts, _rejections):
-        for place, fault in rule(asked):
+    staged = StagedCase(case, world)
+    for rule in (_statuses, _caps, _callables, _texts, _notes, _counts, _rejections):
+        for place, fault in rule(staged):
             yield document.found(place, fault, WRITE)
     for fault in _denied_by_title(case):
         yield document.found(("title",), fault, "say in the title what the case allows")
 
 
 def _denied_by_title(case: Case) -> Iterator[str]:
-    """A title says `never as` of no status that the case allows."""
+    """Yield each status that the title excludes with `never as` although the case allows it."""
     never = {
         word
         for denied in re.findall(r"\bnever (?:listed )?as ([^.;]*)", case.title)
@@ -109,7 +111,7 @@ def _strangers(case: Case, world: World) -> Wrong:
     for place, name in named:
         if key(name) not in tools:
             yield place, unknown("tool", name, map(str, tools))
-    servers = [one.name for one in world.servers]
+    servers = [server.name for server in world.servers]
     for name in then.counts or {}:
         if name not in servers:
             yield ("then", "counts", name), unknown("server", name, servers)
@@ -117,23 +119,23 @@ def _strangers(case: Case, world: World) -> Wrong:
         yield ("when", "agent"), unknown("agent", case.when.agent, world.agents)
 
 
-def _statuses(asked: Asked) -> Wrong:
-    case = asked.case
-    for name, told in (case.then.disabled or {}).items():
-        oracle = allowed_statuses(asked.states[key(name)])
+def _statuses(staged: StagedCase) -> Wrong:
+    case = staged.case
+    for name, statuses in (case.then.disabled or {}).items():
+        oracle = allowed_statuses(staged.states[key(name)])
         allowed = {ABSENT if word == CALLABLE else word for word in oracle}
-        wrong = set(told) - allowed - {ABSENT}
-        if case.area == EXACT and set(told) != allowed:
-            wrong |= set(told) ^ allowed
-        if not case.when.include_disabled and set(told) != {ABSENT}:
-            wrong, allowed = set(told) - {ABSENT}, {ABSENT}
+        wrong = set(statuses) - allowed - {ABSENT}
+        if case.area == EXACT and set(statuses) != allowed:
+            wrong |= set(statuses) ^ allowed
+        if not case.when.include_disabled and set(statuses) != {ABSENT}:
+            wrong, allowed = set(statuses) - {ABSENT}, {ABSENT}
         if wrong:
             words = ", ".join(sorted(allowed))
             yield ("then", "disabled", name), f"the source allows {words} for {name}"
 
 
-def _caps(asked: Asked) -> Wrong:
-    bounds, limit = asked.case.then.disabled_count, asked.case.when.limit
+def _caps(staged: StagedCase) -> Wrong:
+    bounds, limit = staged.case.then.disabled_count, staged.case.when.limit
     if bounds is None:
         return
     number = limit if isinstance(limit, int | float) and not isinstance(limit, bool) else None
@@ -143,15 +145,15 @@ def _caps(asked: Asked) -> Wrong:
     place = ("then", "disabled_count")
     if high is not None and high > most:
         yield place, f"{high} locked entries are more than the cap of {most}"
-    if asked.is_read and low > min(most, len(asked.matches(callable_ones=False))):
+    if staged.is_read and low > min(most, len(staged.matches(callable_ones=False))):
         yield place, f"the query finds fewer than {low} locked tools"
 
 
-def _found(asked: Asked) -> Wrong:
-    parts = asked.case.then.tools
-    if parts is None or not asked.is_read:
+def _callables(staged: StagedCase) -> Wrong:
+    parts = staged.case.then.tools
+    if parts is None or not staged.is_read:
         return
-    there = asked.matches(callable_ones=True)
+    there = staged.matches(callable_ones=True)
     for part, names in (("has", parts.has), ("only", parts.only)):
         for number, name in enumerate(names or ()):
             if key(name) not in there:
@@ -163,49 +165,51 @@ def _found(asked: Asked) -> Wrong:
         yield ("then", "tools", "only"), f"{min(map(str, more))} is a callable match, too"
 
 
-def _texts(asked: Asked) -> Wrong:
-    for number, name in enumerate(asked.case.then.withheld):
-        if not is_withheld(asked.states[key(name)]):
+def _texts(staged: StagedCase) -> Wrong:
+    for number, name in enumerate(staged.case.then.withheld):
+        if not is_withheld(staged.states[key(name)]):
             yield ("then", "withheld", number), f"nothing of {name} need be withheld"
-    for number, name in enumerate(asked.case.then.described):
-        state = asked.states[key(name)]
+    for number, name in enumerate(staged.case.then.described):
+        state = staged.states[key(name)]
         if state.callable or is_withheld(state):
             yield ("then", "described", number), f"{name} need not be described among the locked"
 
 
-def _notes(asked: Asked) -> Wrong:
-    case = asked.case
-    if not asked.is_read or case.when.do != "discover":
+def _notes(staged: StagedCase) -> Wrong:
+    case = staged.case
+    if not staged.is_read or case.when.do != "discover":
         return
-    there, locked = (asked.matches(callable_ones=one) for one in (True, False))
+    there, locked = (staged.matches(callable_ones=wanted) for wanted in (True, False))
     if case.then.note == "due" and (there or not locked or case.when.include_disabled):
         yield ("then", "note"), "a note is due where nothing callable and something locked matches"
-    states = [asked.states[name] for name in locked]
+    states = [staged.states[name] for name in locked]
     sure = any(not is_withheld(s) and ABSENT not in allowed_statuses(s) for s in states)
     if case.then.note == "absent" and sure and not there and not case.when.include_disabled:
         yield ("then", "note"), "nothing callable and something locked matches, so a note is due"
 
 
-def _counts(asked: Asked) -> Wrong:
-    for server, wanted in (asked.case.then.counts or {}).items():
-        held = [counted_as(s) for k, s in asked.states.items() if k.server == server]
+def _counts(staged: StagedCase) -> Wrong:
+    for server, wanted in (staged.case.then.counts or {}).items():
+        held = [counted_as(s) for k, s in staged.states.items() if k.server == server]
         for word, numbers in (wanted or {}).items():
             least = sum(words == {word} for words in held)
             most = sum(word in words for words in held)
-            told = numbers if isinstance(numbers, tuple) else (numbers,)
-            if any(not least <= one <= most for one in told):
+            expected = numbers if isinstance(numbers, tuple) else (numbers,)
+            if any(not least <= number <= most for number in expected):
                 between = f"{least}" if least == most else f"{least} to {most}"
                 yield ("then", "counts", server, word), f"the locks make {between} {word}"
 
 
-def _rejections(asked: Asked) -> Wrong:
-    told = asked.case.then.rejection
-    if told is None or asked.case.when.tool is None:
+def _rejections(staged: StagedCase) -> Wrong:
+    rejection = staged.case.then.rejection
+    if rejection is None or staged.case.when.tool is None:
         return
-    state = asked.states[key(asked.case.when.tool)]
-    says = (told.is_class, told.not_class, told.points_to_flag)
-    if state.callable and (not told.reaches_upstream or any(one is not None for one in says)):
-        yield ("then", "rejection"), f"{asked.case.when.tool} is callable, and nothing refuses it"
-    elif told.reaches_upstream and not state.callable:
+    state = staged.states[key(staged.case.when.tool)]
+    says = (rejection.is_class, rejection.not_class, rejection.points_to_flag)
+    if state.callable and (
+        not rejection.reaches_upstream or any(claim is not None for claim in says)
+    ):
+        yield ("then", "rejection"), f"{staged.case.when.tool} is callable, and nothing refuses it"
+    elif rejection.reaches_upstream and not state.callable:
         place = ("then", "rejection", "reaches_upstream")
-        yield place, f"{asked.case.when.tool} is locked, and no call of it may arrive"
+        yield place, f"{staged.case.when.tool} is locked, and no call of it may arrive"

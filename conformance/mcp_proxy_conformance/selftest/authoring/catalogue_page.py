@@ -1,4 +1,4 @@
-"""The catalogue as one Markdown document: every requirement, and what proves it."""
+"""The catalogue as one Markdown document: every requirement and its proofs."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ MEANING = {"F": "a breach fails the target", "A": "advisory: a breach is reporte
 
 
 def page(data: Shipped, wanted: str = "", within: Profile | None = None) -> str:
-    """The document, of one requirement or clause if one is wanted; the same data, the same bytes.
+    """Return the document, of one requirement or clause if `wanted`; equal data give equal bytes.
 
     Raises:
-        UnknownClause: No requirement and no clause is called so.
+        UnknownClause: No requirement or clause has that id.
     """
     rows = requirements(wanted, within)
     clauses = {
         row.id: [explained(clause.id, data) for clause in asked(row, wanted, within)]
         for row in rows
     }
-    every = [one for told in clauses.values() for one in told]
-    rulings = list({row.id: row for one in every for row in one.rulings}.values())
-    cases = sorted({case.id: case.title for one in every for case in one.cases}.items())
+    entries = [entry for group in clauses.values() for entry in group]
+    rulings = list({row.id: row for entry in entries for row in entry.rulings}.values())
+    cases = sorted({case.id: case.title for entry in entries for case in entry.cases}.items())
     parts = [
-        _head(every, rows, within),
+        _head(entries, rows, within),
         _contents(rows, clauses, {"Interpretations": rulings, "Cases": cases}),
-        _profiles(every, within),
-        *(_requirement(row, clauses[row.id], every) for row in rows),
+        _profiles(entries, within),
+        *(_requirement(row, clauses[row.id], entries) for row in rows),
         _rulings(rulings),
         _cases(cases),
     ]
@@ -46,16 +46,16 @@ def page(data: Shipped, wanted: str = "", within: Profile | None = None) -> str:
 
 
 def _head(
-    every: Sequence[Explained], rows: Sequence[Requirement], within: Profile | None
+    entries: Sequence[Explained], rows: Sequence[Requirement], within: Profile | None
 ) -> Iterator[str]:
-    firm = sum(one.clause.judgement == "F" for one in every)
-    checks = {f"{check.module}::{check.name}" for one in every for check in one.checks}
-    cases = {case.id for one in every for case in one.cases}
+    firm = sum(entry.clause.judgement == "F" for entry in entries)
+    checks = {f"{check.module}::{check.name}" for entry in entries for check in entry.checks}
+    cases = {case.id for entry in entries for case in entry.cases}
     yield "# Requirements, and what proves them"
     yield ""
     yield (
-        f"Requirements: {len(rows)}. Clauses: {len(every)}, of which {firm} convict and"
-        f" {len(every) - firm} are advisory. Checks: {len(checks)}. Cases: {len(cases)}."
+        f"Requirements: {len(rows)}. Clauses: {len(entries)}, of which {firm} convict and"
+        f" {len(entries) - firm} are advisory. Checks: {len(checks)}. Cases: {len(cases)}."
     )
     if within is not None:
         yield ""
@@ -73,47 +73,50 @@ def _contents(
     yield "- [Profiles](#profiles)"
     for row in rows:
         yield f"- {_link(row.id)}: {prose(row.text)}"
-        yield from (f"  - {_link(one.clause.id)}" for one in clauses[row.id])
+        yield from (f"  - {_link(entry.clause.id)}" for entry in clauses[row.id])
     yield from (f"- [{title}](#{title.lower()})" for title, some in more.items() if some)
     yield ""
 
 
-def _profiles(every: Sequence[Explained], within: Profile | None) -> Iterator[str]:
-    named = {one.name: one for told in every for one in told.profiles}
+def _profiles(entries: Sequence[Explained], within: Profile | None) -> Iterator[str]:
+    named = {profile.name: profile for entry in entries for profile in entry.profiles}
     if within is not None:
         named.setdefault(within.name, within)
     yield from _heading("##", "profiles", "Profiles")
     yield from _table(
         ("profile", "clauses", "what a target that passes does"),
-        [(code(name), str(len(one.clauses)), prose(one.text)) for name, one in named.items()],
+        [
+            (code(name), str(len(profile.clauses)), prose(profile.text))
+            for name, profile in named.items()
+        ],
     )
 
 
 def _requirement(
-    row: Requirement, told: Sequence[Explained], every: Sequence[Explained]
+    row: Requirement, own: Sequence[Explained], entries: Sequence[Explained]
 ) -> Iterator[str]:
     yield from _heading("##", row.id, prose(row.id))
     yield f"{row.keyword}: {prose(row.text)} (source: {_source(row.source)})"
     yield ""
-    shown = {one.clause.id for one in every}
+    shown = {entry.clause.id for entry in entries}
     if row.proved_by:
-        links = (_link(one) if one in shown else code(one) for one in row.proved_by)
+        links = (_link(name) if name in shown else code(name) for name in row.proved_by)
         yield f"Proved by {', '.join(links)}."
         yield ""
     if row.untested:
         yield f"Untested: {prose(row.untested)}"
         yield ""
-    for one in told:
-        yield from _clause(one)
+    for entry in own:
+        yield from _clause(entry)
 
 
-def _clause(one: Explained) -> Iterator[str]:
-    clause = one.clause
+def _clause(entry: Explained) -> Iterator[str]:
+    clause = entry.clause
     yield from _heading("###", clause.id, prose(clause.id))
     yield prose(clause.text)
     yield ""
     yield f"- Judgement: **{clause.judgement}**, {MEANING[clause.judgement]}."
-    yield f"- Source: {_source(one.source)}"
+    yield f"- Source: {_source(entry.source)}"
     yield f"- Observed: {prose(clause.observed)}"
     for label, words in (
         ("Advisory because", clause.advisory),
@@ -123,31 +126,31 @@ def _clause(one: Explained) -> Iterator[str]:
     ):
         if words:
             yield f"- {label}: {prose(words)}"
-    held = ", ".join(code(profile.name) for profile in one.profiles) or "none"
+    held = ", ".join(code(profile.name) for profile in entry.profiles) or "none"
     yield f"- Profiles: {held}"
-    for row in one.rulings:
+    for row in entry.rulings:
         yield f"- Ruling {_link(row.id, 'ruling')}: {prose(row.ruling)}"
     yield ""
-    yield from _proofs(one)
+    yield from _proofs(entry)
 
 
-def _proofs(one: Explained) -> Iterator[str]:
-    if one.checks:
+def _proofs(entry: Explained) -> Iterator[str]:
+    if entry.checks:
         yield from _table(
             ("check", "what it sees"),
-            [(code(f"{c.module}::{c.name}"), prose(c.sentence)) for c in one.checks],
+            [(code(f"{c.module}::{c.name}"), prose(c.sentence)) for c in entry.checks],
         )
-    if one.cases:
-        links = ", ".join(_link(case.id, "case") for case in one.cases)
-        yield f"{len(one.cases)} cases: {links}"
+    if entry.cases:
+        links = ", ".join(_link(case.id, "case") for case in entry.cases)
+        yield f"{len(entry.cases)} cases: {links}"
         yield ""
-    if one.broken:
+    if entry.broken:
         yield from _table(
             ("counterexample", "what is wrong with it", "killed by"),
-            [(code(b.id), prose(b.text), ", ".join(map(code, b.killers))) for b in one.broken],
+            [(code(b.id), prose(b.text), ", ".join(map(code, b.killers))) for b in entry.broken],
         )
-    if one.others:
-        yield f"Further counterexamples that break it: {one.others}."
+    if entry.others:
+        yield f"Further counterexamples that break it: {entry.others}."
         yield ""
 
 
@@ -180,7 +183,7 @@ def _cases(rows: Sequence[tuple[str, str]]) -> Iterator[str]:
 
 
 def _heading(level: str, anchor: str, title: str) -> Iterator[str]:
-    """A heading, and before it an anchor that every renderer keeps as it stands."""
+    """Yield a heading after an anchor that every renderer keeps unchanged."""
     yield f'<a id="{anchor}"></a>'
     yield ""
     yield f"{level} {title}"

@@ -1,4 +1,4 @@
-"""Requirements, profiles and interpretations: ids, pointers and what rests on what."""
+"""Rules for requirements, profiles and interpretations: ids, pointers and cross-references."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Place = tuple[str | int, ...]
 
 
 def requirement_findings(document: Document, known: Corpus) -> Iterator[Finding]:
-    """All that is wrong with a catalogue that keeps to its schema."""
+    """Yield the findings on a catalogue that keeps to its schema."""
     value: Catalogue = document.value
     explained = {name for row in known.shipped.rulings for name in row.clauses}
     for number, row in enumerate(value.requirements):
@@ -34,9 +34,9 @@ def requirement_findings(document: Document, known: Corpus) -> Iterator[Finding]
         for place, clause in enumerate(row.clauses):
             yield from _clause(document, (*at, "clause", place), clause, row, known)
             if clause.judgement == "A" and clause.id not in explained:
-                told = f"no interpretation says how {clause.id} may be read"
+                fault = f"no interpretation says how {clause.id} may be read"
                 repair = "add a row to fixtures/interpretations.toml"
-                yield document.found((*at, "clause", place, "id"), told, repair)
+                yield document.found((*at, "clause", place, "id"), fault, repair)
 
 
 def _clause(
@@ -45,17 +45,17 @@ def _clause(
     if clause.source is not None:
         yield from _source(document, at, clause.source)
     if clause.untested is None and clause.id not in known.judged:
-        told = f"no profile lists {clause.id} in its newest version"
-        yield document.found((*at, "id"), told, "list it in one, or say why it is `untested`")
+        fault = f"no profile lists {clause.id} in its newest version"
+        yield document.found((*at, "id"), fault, "list it in one, or say why it is `untested`")
     if not clause.id.startswith(f"{row.id}."):
-        told = f"{clause.id} stands under {row.id}"
-        yield document.found((*at, "id"), told, f"call it {row.id}.… or move it")
+        fault = f"{clause.id} stands under {row.id}"
+        yield document.found((*at, "id"), fault, f"call it {row.id}.… or move it")
     if "~" in clause.id:
         beside = known.catalogue.clauses.get(clause.id.partition("~")[0])
         if clause.judgement != "A" or beside is None or beside.judgement != "F":
-            told = f"{clause.id} is no advice beside a clause that convicts"
+            fault = f"{clause.id} is no advice beside a clause that convicts"
             repair = "judge it A, and have an F of the name before the tilde"
-            yield document.found((*at, "id"), told, repair)
+            yield document.found((*at, "id"), fault, repair)
 
 
 def _proved(document: Document, at: Place, row: Requirement, known: Corpus) -> Iterator[Finding]:
@@ -63,49 +63,51 @@ def _proved(document: Document, at: Place, row: Requirement, known: Corpus) -> I
         clause = known.catalogue.clauses.get(name)
         place = (*at, "proved_by")
         if clause is None:
-            told = unknown("clause", name, known.catalogue.clauses)
-            yield document.found(place, told, "name one that there is")
+            fault = unknown("clause", name, known.catalogue.clauses)
+            yield document.found(place, fault, "name one that there is")
         elif clause.untested:
             yield document.found(place, f"{name} is untested", "name a clause that has a check")
 
 
 def _source(document: Document, at: Place, source: Source) -> Iterator[Finding]:
     if source.at not in PLACES.get(source.text, ()):
-        told = unknown("place", source.at, PLACES.get(source.text, ()))
-        yield document.found((*at, "source"), f"{source.text}: {told}", "name a place of that text")
+        fault = unknown("place", source.at, PLACES.get(source.text, ()))
+        yield document.found(
+            (*at, "source"), f"{source.text}: {fault}", "name a place of that text"
+        )
 
 
 def ruling_findings(
     document: Document, rows: Iterable[Interpretation], known: Corpus
 ) -> Iterator[Finding]:
-    """All that is wrong with interpretations that keep to their schema."""
+    """Yield the findings on interpretations that keep to their schema."""
     for number, row in enumerate(rows):
         at: Place = ("interpretation", number)
         yield from _source(document, at, row.source)
         for name in row.clauses:
             if name not in known.catalogue.clauses:
-                told = unknown("clause", name, known.catalogue.clauses)
-                yield document.found((*at, "clauses"), told, "name one that there is")
+                fault = unknown("clause", name, known.catalogue.clauses)
+                yield document.found((*at, "clauses"), fault, "name one that there is")
 
 
 def profile_findings(document: Document, known: Corpus) -> Iterator[Finding]:
-    """All that is wrong with a profile that keeps to its schema."""
+    """Yield the findings on a profile that keeps to its schema."""
     value: Profile = document.value
     if document.path.stem not in (value.id, value.name):
-        told = f"the file of {value.name} is called {document.path.name}"
+        fault = f"the file of {value.name} is called {document.path.name}"
         yield document.found(
-            ("id",), told, f"call it {value.id}.toml, or {value.name}.toml if older"
+            ("id",), fault, f"call it {value.id}.toml, or {value.name}.toml if older"
         )
     clauses = known.catalogue.clauses
     for name in value.clauses:
         if name not in clauses:
-            told = unknown("clause", name, clauses)
-            yield document.found(("clauses", name), told, "name one that there is")
+            fault = unknown("clause", name, clauses)
+            yield document.found(("clauses", name), fault, "name one that there is")
         elif clauses[name].untested not in (None, "later"):
             yield document.found(("clauses", name), f"{name} is untested", "take it out")
     yield from _floor(document, value, known)
-    told = known.frozen.get(value.name, "")
-    if told and told != fingerprint(value):
+    frozen = known.frozen.get(value.name, "")
+    if frozen and frozen != fingerprint(value):
         fault = f"{value.name} is frozen, and its clauses or its floor have changed"
         later = f"make version {value.version + 1} beside it"
         repair = f"take the change back, keep the file as {value.name}.toml, and {later}"
@@ -113,12 +115,12 @@ def profile_findings(document: Document, known: Corpus) -> Iterator[Finding]:
 
 
 def frozen_findings(document: Document, known: Corpus) -> Iterator[Finding]:
-    """All that is wrong with a list of frozen profiles that keeps to its schema."""
-    there = [one.name for one in known.profiles]
+    """Yield the findings on a list of frozen profiles that keeps to its schema."""
+    there = [profile.name for profile in known.profiles]
     for name in document.data["frozen"]:
         if name not in there:
-            told = f"{name} is frozen, and no file of fixtures/profiles holds it"
-            yield document.found(("frozen", name), told, f"bring it back as {name}.toml")
+            fault = f"{name} is frozen, and no file of fixtures/profiles holds it"
+            yield document.found(("frozen", name), fault, f"bring it back as {name}.toml")
 
 
 def _floor(document: Document, value: Profile, known: Corpus) -> Iterator[Finding]:
@@ -126,24 +128,24 @@ def _floor(document: Document, value: Profile, known: Corpus) -> Iterator[Findin
         clause = known.catalogue.clauses.get(name)
         at: Place = ("floor", "passes", name)
         if clause is None or name not in value.clauses:
-            told = f"the floor asks for {name}, which is not in the profile"
-            yield document.found(at, told, "list it in `clauses`, or take it out of the floor")
+            fault = f"the floor asks for {name}, which is not in the profile"
+            yield document.found(at, fault, "list it in `clauses`, or take it out of the floor")
         elif clause.judgement != "F":
             yield document.found(at, f"the floor asks for the advice {name}", "take it out")
         elif not set(clause.capability) <= set(value.floor.capabilities):
-            told = f"{name} needs more than the capabilities of the floor"
-            yield document.found(at, told, "take it out of the floor")
+            fault = f"{name} needs more than the capabilities of the floor"
+            yield document.found(at, fault, "take it out of the floor")
 
 
 def doubled(known: Corpus) -> Iterator[tuple[str, str]]:
-    """Ids that stand twice, each with what it is the id of."""
+    """Yield each id that occurs twice, after the noun of its kind."""
     rows = known.catalogue.requirements
     ids = [clause.id for row in rows for clause in row.clauses]
     groups = {
         "clause": [*ids, *(row.id for row in rows)],
         "interpretation": [row.id for row in known.shipped.rulings],
         "case": [case.id for case in known.shipped.cases],
-        "profile": [one.name for one in known.profiles],
+        "profile": [profile.name for profile in known.profiles],
     }
     for noun, names in groups.items():
         for name, count in Counter(names).items():

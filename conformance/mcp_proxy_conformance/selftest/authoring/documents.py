@@ -1,4 +1,4 @@
-"""Files of authors, read: what kind each is, its data, and where each part of it stands."""
+"""Files of authors, parsed: the kind of each, its data, and the line of each part."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ class Document:
 
     @property
     def key(self) -> tuple[str, str]:
-        """A file stands in for the installed one of its kind and name."""
+        """The kind and name of the file; it replaces the installed file that has the same."""
         return self.kind.noun, self.path.stem
 
     @property
     def is_sound(self) -> bool:
-        """Whether its data are of its kind, so that more can be asked of them."""
+        """Whether its data are of its kind, so that further rules can be applied."""
         return not self.faults and (self.value is not None or self.kind.type is None)
 
     def found(self, place: tuple[str | int, ...], fault: str, repair: str) -> Finding:
-        """Something wrong at a place of it; a text at the end of a place may be one in a list."""
+        """Return a finding at a place of it; a text ending the place may be an item of a list."""
         if isinstance(self.lines, JsonLines):
             line = self.lines.line(place)
             return finding(self.path, line, fault, repair, pointer=pointer(place))
@@ -55,11 +55,11 @@ class Document:
 
 
 def read(path: Path, *, whole: bool = True) -> Document | Finding:
-    """One file; what it cannot be read for is a finding, and so is each breach of its schema.
+    """Read one file; a finding says why it cannot be parsed, or each breach of its schema.
 
     Args:
-        path: Where it lies.
-        whole: Whether its schema is asked, too.
+        path: The file.
+        whole: Whether to validate it against its schema, too.
 
     Raises:
         Unreadable: There is no such file, or it may not be read.
@@ -72,17 +72,17 @@ def read(path: Path, *, whole: bool = True) -> Document | Finding:
     if isinstance(parsed, Finding):
         return parsed
     data, lines = parsed
-    kind = next((one for one in KINDS if one.is_one(data, path.suffix)), None)
+    kind = next((known for known in KINDS if known.is_one(data, path.suffix)), None)
     if kind is None:
         return finding(path, 1, f"this is none of the known: {FORMS}", "give it their members")
-    told = Document(path=path, kind=kind, data=data, lines=lines)
-    faults = tuple(_breaches(told)) if whole else ()
+    document = Document(path=path, kind=kind, data=data, lines=lines)
+    faults = tuple(_breaches(document)) if whole else ()
     if faults or kind.type is None:
         return Document(path=path, kind=kind, data=data, lines=lines, faults=faults)
     try:
         value = msgspec.convert(data, kind.type)
     except (msgspec.ValidationError, ValueError, RecursionError) as error:
-        fault = told.found((), str(error), f"see schemas/{kind.schema}.schema.json")
+        fault = document.found((), str(error), f"see schemas/{kind.schema}.schema.json")
         return Document(path=path, kind=kind, data=data, lines=lines, faults=(fault,))
     return Document(path=path, kind=kind, data=data, lines=lines, value=value)
 
@@ -103,16 +103,16 @@ def _json(path: Path, raw: bytes) -> tuple[Any, JsonLines] | Finding:
 
 
 def _doubled(root: Node) -> tuple[str, int] | None:
-    """The first member whose name its object has already, and where it is named."""
+    """Return the first member whose name its object has already, and the offset of that name."""
     waiting = [root]
     while waiting:
         node = waiting.pop()
-        seen: set[str] = set()
-        for one in node.members:
-            if one.key in seen:
-                return one.key, one.key_span.start
-            seen.add(one.key)
-        waiting += [*node.items, *(one.value for one in node.members)]
+        names: set[str] = set()
+        for member in node.members:
+            if member.key in names:
+                return member.key, member.key_span.start
+            names.add(member.key)
+        waiting += [*node.items, *(member.value for member in node.members)]
     return None
 
 
@@ -123,17 +123,17 @@ def _toml(path: Path, raw: bytes) -> tuple[Any, TomlLines] | Finding:
     except UnicodeDecodeError as error:
         return finding(path, line_at(raw, error.start), "it is not UTF-8", "save it as UTF-8")
     except (ValueError, RecursionError) as error:
-        told, _, place = str(error).partition(" (at line ")
+        reason, _, place = str(error).partition(" (at line ")
         number = place.partition(",")[0]
         line = int(number) if number.isdecimal() else max(1, raw.count(b"\n"))
-        return finding(path, line, f"no TOML: {told}", "mend it there")
+        return finding(path, line, f"no TOML: {reason}", "mend it there")
 
 
 @cache
 def _validator(name: str) -> jsonschema.Draft202012Validator:
     schemas = {path.name: msgspec.json.decode(path.read_bytes()) for path in _schema_files()}
     known: Registry[Any] = Registry().with_resources(
-        (one["$id"], Resource.from_contents(one)) for one in schemas.values()
+        (schema["$id"], Resource.from_contents(schema)) for schema in schemas.values()
     )
     return jsonschema.Draft202012Validator(schemas[f"{name}.schema.json"], registry=known)
 
@@ -143,7 +143,7 @@ def _schema_files() -> list[Path]:
 
 
 def _breaches(document: Document) -> Iterator[Finding]:
-    """Each place at which the data break their schema, told by the nearest rule."""
+    """Yield a finding for each place at which the data break their schema, by the nearest rule."""
     name = document.kind.schema
     try:
         errors = list(_validator(name).iter_errors(document.data))

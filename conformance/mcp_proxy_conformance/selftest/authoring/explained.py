@@ -1,4 +1,4 @@
-"""All that is known of a clause or a requirement: where it comes from and what proves it."""
+"""Explanations of a clause or a requirement: its source and its proofs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from mcp_proxy_conformance.selftest.shipped import LIVE, Shipped
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Broken:
-    """A counterexample of a clause; `killers` are the checks that are listed with it."""
+    """A mutant that breaks the clause; `killers` are the checks that are listed with it."""
 
     id: str
     text: str
@@ -32,10 +32,10 @@ class Broken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explained:
-    """One clause with everything that cites it; `broken` are those that proofs.toml lists.
+    """One clause with everything that cites it; `broken` are the mutants that proofs.toml lists.
 
     Attributes:
-        others: How many further counterexamples break it.
+        others: Number of further mutants that break it.
     """
 
     clause: Clause
@@ -49,14 +49,14 @@ class Explained:
 
 
 def explained(clause_id: str, data: Shipped) -> Explained:
-    """The clause of that id; raises UnknownClause."""
+    """Return the clause of that id, explained; raises UnknownClause."""
     clause = catalogue().clause(clause_id)
     checks = tuple(check for check in data.checks if clause_id in check.clauses)
-    breaking = [one for one in data.counterexamples if clause_id in one.breaks]
+    breaking = [mutant for mutant in data.counterexamples if clause_id in mutant.breaks]
     broken = [
-        Broken(id=one.id, text=one.text, killers=killers)
-        for one in breaking
-        if (killers := _killers(one.id, checks, data))
+        Broken(id=mutant.id, text=mutant.text, killers=killers)
+        for mutant in breaking
+        if (killers := _killers(mutant.id, checks, data))
     ]
     return Explained(
         clause=clause,
@@ -66,34 +66,34 @@ def explained(clause_id: str, data: Shipped) -> Explained:
         rulings=tuple(row for row in data.rulings if clause_id in row.clauses),
         broken=tuple(broken),
         others=len(breaking) - len(broken),
-        profiles=tuple(one for one in data.profiles if clause_id in one.clauses),
+        profiles=tuple(profile for profile in data.profiles if clause_id in profile.clauses),
     )
 
 
 def requirements(wanted: str, within: Profile | None = None) -> tuple[Requirement, ...]:
-    """The requirement of that id, or that of a clause of that id; all of them for no id.
+    """Return the requirement of that id, or that of a clause of that id; all of them for no id.
 
     Args:
         wanted: An id, or nothing.
-        within: Of all of them, those alone that have a clause in this profile, or are proved by it.
+        within: Of all of them, only those that have a clause in this profile, or are proved by it.
 
     Raises:
-        UnknownClause: Nothing is called so.
+        UnknownClause: Nothing has that id.
     """
     rows = catalogue().requirements
     if wanted:
-        found = [one for one in rows if wanted in (one.id, *(c.id for c in one.clauses))]
-        if not found:
-            known = [*catalogue().clauses, *(one.id for one in rows)]
+        matches = [row for row in rows if wanted in (row.id, *(c.id for c in row.clauses))]
+        if not matches:
+            known = [*catalogue().clauses, *(row.id for row in rows)]
             raise UnknownClause(unknown("clause or requirement", wanted, known))
-        return tuple(found)
+        return tuple(matches)
     if within is None:
         return rows
-    return tuple(one for one in rows if not within.holds.isdisjoint(_proving(one)))
+    return tuple(row for row in rows if not within.holds.isdisjoint(_proving(row)))
 
 
 def asked(row: Requirement, wanted: str, within: Profile | None = None) -> tuple[Clause, ...]:
-    """Of a requirement the clauses that were asked for."""
+    """Return the clauses of a requirement that `wanted` and `within` select."""
     return tuple(
         clause
         for clause in row.clauses
@@ -106,9 +106,9 @@ def _proving(row: Requirement) -> Sequence[str]:
 
 
 def _killers(name: str, checks: Sequence[Check], data: Shipped) -> tuple[str, ...]:
-    told = [
+    names = [
         check.name
         for check in checks
         if (data.live if check.module.startswith(LIVE) else data.proofs).get(check.name) == name
     ]
-    return tuple(dict.fromkeys(told))
+    return tuple(dict.fromkeys(names))

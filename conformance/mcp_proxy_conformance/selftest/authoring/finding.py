@@ -1,4 +1,4 @@
-"""What `lint` finds: where something is wrong, what, and how it is mended."""
+"""Findings of `lint`: the place of a fault, the fault, and its repair."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import msgspec
 from mcp_proxy_conformance.verdict.redaction import inert
 
 MOST = 300
-"""Characters of what is told of a fault; more of a user's own text helps nobody."""
+"""Characters of a fault that are shown; more of a user's own text helps nobody."""
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True, order=True):
-    """One thing that is wrong; `pointer` is a JSON pointer, empty for the whole and for TOML."""
+    """One fault; `pointer` is a JSON pointer, empty for the whole document and for TOML."""
 
     file: str
     line: int
@@ -22,7 +22,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, order=True):
     repair: str
 
     def told(self) -> str:
-        """`FILE:LINE POINTER: fault; repair`, on one line."""
+        """Return `FILE:LINE POINTER: fault; repair`, on one line."""
         place = f"{self.file}:{self.line}{f' {self.pointer}' if self.pointer else ''}"
         return _line(f"{place}: {self.fault}; {self.repair}")
 
@@ -32,7 +32,7 @@ class Unreadable(Exception):
 
 
 def finding(path: Path, line: int, fault: str, repair: str, *, pointer: str = "") -> Finding:
-    """A finding whose file is told from the working folder where it lies in there."""
+    """Return a finding whose file is relative to the working folder if it is inside of that."""
     cut = f"{fault[:MOST]}..." if len(fault) > MOST else fault
     return Finding(
         file=_line(shown(path)), line=line, pointer=_line(pointer), fault=_line(cut), repair=repair
@@ -40,7 +40,7 @@ def finding(path: Path, line: int, fault: str, repair: str, *, pointer: str = ""
 
 
 def shown(path: Path) -> str:
-    """The path from the working folder where it lies in there, else as it stands."""
+    """Return the path relative to the working folder if it is inside of that, else unchanged."""
     whole, here = path.absolute(), Path.cwd()
     return str(whole.relative_to(here)) if whole.is_relative_to(here) else str(path)
 

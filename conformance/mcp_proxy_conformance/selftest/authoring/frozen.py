@@ -1,4 +1,4 @@
-"""Versions of profiles that may not change any more; run as a program, what each comes to."""
+"""Fingerprints of frozen versions of profiles; run as a program, it prints that of each version."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mcp_proxy_conformance.catalogue.requirement import Profile, versions
 
 
 def fingerprint(profile: Profile) -> str:
-    """What its clauses and its floor come to; rulings may be added, since they only explain."""
+    """Hash the clauses and the floor of a profile; not its rulings, which may still be added."""
     floor = profile.floor
     parts = (profile.clauses, floor.capabilities, floor.passes)
     text = "\n\n".join("\n".join(sorted(part)) for part in parts)
@@ -17,5 +17,5 @@ def fingerprint(profile: Profile) -> str:
 
 
 if __name__ == "__main__":
-    for one in versions():
-        sys.stdout.write(f'"{one.name}" = "{fingerprint(one)}"\n')
+    for version in versions():
+        sys.stdout.write(f'"{version.name}" = "{fingerprint(version)}"\n')

@@ -1,4 +1,4 @@
-"""Where what is not proven stands in the files."""
+"""The lines of files at which gaps in the proofs are reported."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ OF = {
     "proof": (PROOFS,),
     "check": (PROOFS,),
 }
-"""In which kinds of files a subject is named, or would be."""
+"""The kinds of files in which a subject is named, or would be."""
 
 
 def gap_findings(known: Corpus) -> Iterator[Finding]:
-    """Every gap that is about a file that is asked about; about code, where ids are looked at."""
+    """Yield the gaps about the files to lint, and those about code if these files define ids."""
     of_code = bool(known.of(REQUIREMENTS, own=True) or known.of(RULINGS, own=True))
     for gap in shipped.gaps(known.shipped):
         places = list(where(known, gap.subject, gap.id))
@@ -45,7 +45,7 @@ def gap_findings(known: Corpus) -> Iterator[Finding]:
 
 
 def where(known: Corpus, noun: str, name: str) -> Iterator[tuple[Document, int]]:
-    """The documents that name something of that noun, each with the line."""
+    """Yield the documents that name something of that noun, each with the line."""
     for kind in OF.get(noun, ()):
         for document in known.of(kind):
             if isinstance(document.lines, JsonLines):
@@ -61,7 +61,7 @@ def where(known: Corpus, noun: str, name: str) -> Iterator[tuple[Document, int]]
 
 
 def _named(document: Document, noun: str, name: str) -> Iterator[tuple[Document, int]]:
-    """The lines of a TOML file that give something that id, or list it as a key."""
+    """Yield the lines of a TOML file that give something that id, or list it as a key."""
     wanted = rf"{re.escape(name)}\s*=" if noun == "proof" else rf'id\s*=\s*"{re.escape(name)}"'
     text = document.path.read_text(encoding="utf-8")
     for number, line in enumerate(text.splitlines(), 1):
@@ -70,7 +70,7 @@ def _named(document: Document, noun: str, name: str) -> Iterator[tuple[Document,
 
 
 def _code(name: str) -> tuple[Path, int]:
-    """The line of code that gives something that id, else the module that asks for it."""
+    """Return the line of code that gives something that id, else the module that demands it."""
     import mcp_proxy_reference  # noqa: PLC0415 - as in targets/embedded.py
 
     for package in (mcp_proxy_reference.__file__, shipped.__file__):

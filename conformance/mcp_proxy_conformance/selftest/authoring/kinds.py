@@ -1,4 +1,4 @@
-"""The kinds of files that authors write, and how one is told from another."""
+"""The kinds of files that authors write, and the marks that distinguish them."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from mcp_proxy_conformance.selftest.proofs import Proofs
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind: its schema, where files of it are shipped, and members of which it alone has any.
+    """One kind: its schema, where files of it are shipped, and members that only this kind has.
 
-    `type` is what its data become, None where nothing but the schema is asked.
+    `type` is the type its data are converted to, None if only the schema is validated.
     """
 
     noun: str
@@ -29,7 +29,7 @@ class Kind:
 
     @property
     def suffix(self) -> str:
-        """The end of the names of its files."""
+        """The suffix of its files."""
         return PurePath(self.shipped).suffix
 
     def is_one(self, data: Any, suffix: str) -> bool:

@@ -1,4 +1,4 @@
-"""Lines of a JSON document, by places in its data."""
+"""Line numbers of a JSON document, by places in its data."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from mcp_proxy_conformance.wire.spans import Node
 
 
 def pointer(place: Sequence[str | int]) -> str:
-    """The JSON pointer of a place (RFC 6901)."""
-    return "".join(f"/{str(one).replace('~', '~0').replace('/', '~1')}" for one in place)
+    """Return the JSON pointer of a place (RFC 6901)."""
+    return "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in place)
 
 
 class JsonLines:
-    """Lines of a JSON document, from its nodes."""
+    """The lines of a JSON document, from its nodes."""
 
     def __init__(self, root: Node) -> None:
         """Nothing is looked up yet."""
         self._root = root
 
     def line(self, place: Sequence[str | int]) -> int:
-        """The line on which the value begins, or the nearest one around it that there is."""
+        """Return the line on which the value begins, or else the nearest value around it."""
         node = self._root
         for key in place:
             if (below := node.get(key)) is None:
@@ -30,5 +30,5 @@ class JsonLines:
 
 
 def line_at(raw: bytes, offset: int) -> int:
-    """The line of a byte; the first is 1."""
+    """Return the line of a byte; the first is 1."""
     return raw.count(b"\n", 0, offset) + 1

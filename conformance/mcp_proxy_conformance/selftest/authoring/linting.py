@@ -1,4 +1,4 @@
-"""Faults in what authors write, each with its place and its repair."""
+"""Linting of the files that authors write: each fault with its place and its repair."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SUFFIXES = frozenset(kind.suffix for kind in KINDS)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Linted:
-    """What was looked at, what was found, and what in a folder is of no known kind."""
+    """The number of files, the findings, and the files of a folder that are of no known kind."""
 
     files: int
     findings: tuple[Finding, ...]
@@ -47,48 +47,48 @@ class Linted:
 
 
 def lint(paths: Sequence[Path]) -> Linted:
-    """Look at these files and all that lie in these folders, or at those that are shipped.
+    """Lint these files and all files in these folders, or else the shipped ones.
 
     A file is judged among the shipped ones, in the place of the one of its kind and name.
 
     Raises:
-        Unreadable: A path is not there, may not be read, or holds nothing to look at.
+        Unreadable: A path does not exist, may not be read, or holds nothing to lint.
     """
     chosen = list(_chosen(paths)) if paths else [(path, False) for path in installed()]
     documents: list[Document] = []
-    found: list[Finding] = []
+    findings: list[Finding] = []
     over: list[Path] = []
     for path, walked in chosen:
-        told = read(path)
-        if isinstance(told, Document):
-            documents.append(told)
-            found += told.faults
-        elif walked and told.pointer == "" and told.fault.startswith("this is none"):
+        parsed = read(path)
+        if isinstance(parsed, Document):
+            documents.append(parsed)
+            findings += parsed.faults
+        elif walked and parsed.pointer == "" and parsed.fault.startswith("this is none"):
             over.append(path)
         else:
-            found.append(told)
+            findings.append(parsed)
     known = corpus(documents)
-    for one in documents:
-        if one.is_sound:
-            found += _own(one, known)
-    found += _shared(documents, known)
+    for document in documents:
+        if document.is_sound:
+            findings += _own(document, known)
+    findings += _shared(documents, known)
     return Linted(
         files=len(chosen) - len(over),
-        findings=tuple(sorted(set(found))),
+        findings=tuple(sorted(set(findings))),
         passed_over=tuple(over),
     )
 
 
 def _chosen(paths: Iterable[Path]) -> Iterator[tuple[Path, bool]]:
-    """Each file once, and whether it was met in a folder."""
-    seen: set[Path] = set()
+    """Yield each file once, and whether it was met in a folder."""
+    yielded: set[Path] = set()
     for path in paths:
         files = _walked(path) if path.is_dir() else [path]
         if not files:
             raise Unreadable(f"{path} holds no .json and no .toml; name files or another folder")
         for file in files:
-            if (whole := file.absolute()) not in seen:
-                seen.add(whole)
+            if (whole := file.absolute()) not in yielded:
+                yielded.add(whole)
                 yield file, path.is_dir()
 
 
@@ -105,8 +105,8 @@ def _walked(folder: Path) -> list[Path]:
 def _own(document: Document, known: Corpus) -> Iterator[Finding]:
     value, kind = document.value, document.kind
     if kind in NAMED and value.id != document.path.stem:
-        told = f"the file of {value.id!r} is called {document.path.name}"
-        yield document.found(("id",), told, "give both one name")
+        fault = f"the file of {value.id!r} is called {document.path.name}"
+        yield document.found(("id",), fault, "give both one name")
     if kind in (CASE, LOAD_CASE):
         yield from _cited(document, known)
     if kind is CASE:
@@ -130,24 +130,24 @@ def _cited(document: Document, known: Corpus) -> Iterator[Finding]:
     value, clauses = document.value, known.catalogue.clauses
     for number, name in enumerate(value.clauses):
         if name not in clauses:
-            told = unknown("clause", name, clauses)
-            yield document.found(("clauses", number), told, "see `list clauses`")
+            fault = unknown("clause", name, clauses)
+            yield document.found(("clauses", number), fault, "see `list clauses`")
     judgements = {clauses[name].judgement for name in value.clauses if name in clauses}
     if len(judgements) > 1:
         yield document.found(("clauses",), "its clauses convict and advise", "split the case")
     giving = "each_case" if document.kind is CASE else "each_load"
     areas = {word for check in known.shipped.checks for name, word in check.areas if name == giving}
     if value.area not in areas:
-        told = unknown("check of the area", value.area, areas)
-        yield document.found(("area",), told, f"name one of {', '.join(sorted(areas))}")
+        fault = unknown("check of the area", value.area, areas)
+        yield document.found(("area",), fault, f"name one of {', '.join(sorted(areas))}")
 
 
 def _shared(documents: Sequence[Document], known: Corpus) -> Iterator[Finding]:
-    """What only shows in all data together, where it is about one of these documents."""
+    """Yield the findings that need all data together, if they are about one of these documents."""
     for noun, name in doubled(known):
         for document, line in where(known, noun, name):
             if document.key in known.own:
-                told = f"the {noun} {name} stands twice"
-                yield finding(document.path, line, told, "rename one of the two")
+                fault = f"the {noun} {name} stands twice"
+                yield finding(document.path, line, fault, "rename one of the two")
     if all(document.is_sound for document in documents):
         yield from gap_findings(known)

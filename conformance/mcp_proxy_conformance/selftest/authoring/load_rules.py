@@ -1,4 +1,4 @@
-"""Load cases: their parts fit together, and what is expected is what the source allows."""
+"""Rules for load cases: their parts fit together, and the source allows what they expect."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from mcp_proxy_conformance.selftest.authoring.finding import Finding
 
 WRITE = "expect what the walk of its script allows (`explain ID` names the source)"
 SLOW, TIMELY = 2.0, 0.5
-"""Of a timeout: a late answer is at least so far away, a timely one comes in half of it."""
+"""Multiples of a timeout: a late answer takes at least SLOW, a timely one at most TIMELY."""
 
 
 def load_findings(document: Document, known: Corpus) -> Iterator[Finding]:
-    """All that is wrong with a load case that keeps to its schema."""
+    """Yield the findings on a load case that keeps to its schema."""
     case: LoadCase = document.value
     broken = list(faults(case, known.catalogue))
-    for told in broken:
-        fault, _, repair = told.rpartition("; ")
-        yield document.found((), fault or told, repair or "mend it")
+    for sentence in broken:
+        fault, _, repair = sentence.rpartition("; ")
+        yield document.found((), fault or sentence, repair or "mend it")
     if broken:
         return
     if not case.id.startswith(f"{case.area}-"):
@@ -40,32 +40,32 @@ def load_findings(document: Document, known: Corpus) -> Iterator[Finding]:
 
 
 def expectations(case: LoadCase) -> list[tuple[str, Server, Expected, int]]:
-    """Each server with what is expected of it, in each load; first the member that says so."""
-    found = [("then", one, case.then[one.server_id], 1) for one in case.given.servers]
+    """Return each server with its expectation in each load: member, server, expected, loads."""
+    rows = [("then", server, case.then[server.server_id], 1) for server in case.given.servers]
     again = case.again or {}
     loads = 1 if case.heals else 2
-    for one in case.given.servers if again else ():
-        asked = healed(one) if case.heals else one
-        found.append(("again", asked, again[one.server_id], loads))
-    return found
+    for server in case.given.servers if again else ():
+        subject = healed(server) if case.heals else server
+        rows.append(("again", subject, again[server.server_id], loads))
+    return rows
 
 
 def in_words(expected: Expected, allowed: Allowed) -> tuple[object, object]:
-    """Both readings in one form, without what one of them leaves open."""
-    told = expected.attempts and (expected.attempts.min, expected.attempts.max)
-    walked = allowed.attempts if told is not None else None
+    """Return the expectation and the walk in one form, without what either leaves open."""
+    attempts = expected.attempts and (expected.attempts.min, expected.attempts.max)
+    walked = allowed.attempts if attempts is not None else None
     tools = expected.tools if allowed.tools is not None else None
     return (
-        (frozenset(expected.status), told if walked else None, tools),
+        (frozenset(expected.status), attempts if walked else None, tools),
         (allowed.statuses, walked, allowed.tools if expected.tools is not None else None),
     )
 
 
 def advises(expected: Expected, allowed: Allowed, most: int) -> bool:
-    """Whether what is advised is one of the things that a fair reader may do."""
+    """Whether the advised outcome is among those that a fair reader may produce."""
     low, high = allowed.attempts or (0, most)
-    told = expected.attempts
-    fits = told is None or low <= told.min <= told.max <= high
+    attempts = expected.attempts
+    fits = attempts is None or low <= attempts.min <= attempts.max <= high
     return fits and set(expected.status) <= allowed.statuses
 
 
@@ -74,13 +74,17 @@ Wrong = Iterator[tuple[tuple[str | int, ...], str, str]]
 
 def _outcomes(case: LoadCase, requirements: Catalogue) -> Wrong:
     clauses = [requirements.clauses[name] for name in case.clauses]
-    convicts = any(one.judgement == "F" for one in clauses)
-    retried = any("retries" in one.capability for one in clauses)
+    convicts = any(clause.judgement == "F" for clause in clauses)
+    retried = any("retries" in clause.capability for clause in clauses)
     for member, server, expected, loads in expectations(case):
         allowed = walk(server, case.given.max_attempts, loads=loads)
-        told, walked = in_words(expected, allowed)
+        expectation, walked = in_words(expected, allowed)
         place = (member, server.server_id)
-        agrees = told == walked if convicts else advises(expected, allowed, case.given.max_attempts)
+        agrees = (
+            expectation == walked
+            if convicts
+            else advises(expected, allowed, case.given.max_attempts)
+        )
         if not agrees:
             words = ", ".join(sorted(allowed.statuses))
             tries = (
@@ -96,8 +100,8 @@ def _outcomes(case: LoadCase, requirements: Catalogue) -> Wrong:
 
 def _worlds(case: LoadCase, document: Document) -> Wrong:
     for number, server in enumerate(case.given.servers):
-        for step, one in enumerate(server.script):
-            if one.do == "slow" and TIMELY < (one.seconds or 0) / server.timeout_s < SLOW:
+        for step, action in enumerate(server.script):
+            if action.do == "slow" and TIMELY < (action.seconds or 0) / server.timeout_s < SLOW:
                 place = ("given", "servers", number, "script", step)
                 fault = "whether this answer is late depends on how fast things go"
                 yield place, fault, "make it half of the timeout, or twice"
@@ -117,9 +121,9 @@ def _texts(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
-        for name, one in value.items():
+        for name, item in value.items():
             yield str(name)
-            yield from _texts(one)
+            yield from _texts(item)
     elif isinstance(value, list):
-        for one in value:
-            yield from _texts(one)
+        for item in value:
+            yield from _texts(item)

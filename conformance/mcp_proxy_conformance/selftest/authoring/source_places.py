@@ -1,4 +1,4 @@
-"""The places that the source texts have: what a pointer to a sentence may name."""
+"""The places of the source texts: the values that a pointer to a sentence may have."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SPECIFIED = frozenset(
         *("US1-1", "US1-2", "US1-3", "US1-4", "US2-1", "US2-2", "US3-1", "US3-2"),
     }
 )
-"""What the discovery specification asks: each has a requirement in the catalogue."""
+"""Ids of the discovery specification's demands: each has a requirement in the catalogue."""
 _STORIES = "US1 US2 US3 AS-1 AS-2 AS-3 AS-4 AS-5 KE.entry KE.status KE.remediation KE.counts"
 _SHAPES = "DisabledToolStatus LockedToolEntry RemediationMap ServerToolCounts"
 

@@ -1,4 +1,4 @@
-"""Counts a loader's attempts by what it sends, never by what it says."""
+"""The count of a loader's attempts, by its requests and never by its own claims."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OPENINGS = ("initialize", "server/discover")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """Of a JSON-RPC message, what says which attempt it belongs to."""
+    """The parts of a JSON-RPC message that determine which attempt it belongs to."""
 
     method: str = ""
     id: int | str | None = None
@@ -22,15 +22,15 @@ class Call:
 
 
 def read_call(raw: bytes, revision: str | None) -> Call:
-    """The message's call; an empty one if it is none. `revision` is what a header says."""
+    """Return the message's call; an empty one if it is not a call. `revision` is the header's."""
     try:
         message = json.loads(raw)
     except (ValueError, RecursionError):
         return Call()
     if not isinstance(message, dict) or not isinstance(message.get("method"), str):
         return Call()
-    given, call_id = message.get("params"), message.get("id")
-    params: dict[str, Any] = given if isinstance(given, dict) else {}
+    raw_params, call_id = message.get("params"), message.get("id")
+    params: dict[str, Any] = raw_params if isinstance(raw_params, dict) else {}
     meta = params.get("_meta")
     if isinstance(meta, dict) and era.META_VERSION in meta:
         revision = str(meta[era.META_VERSION])
@@ -47,11 +47,11 @@ def read_call(raw: bytes, revision: str | None) -> Call:
 class Attempts:
     """One server's count.
 
-    An attempt begins with the request that a loader opens with: `initialize`, `server/discover`,
-    or the first page of `tools/list` if that came first of all. A loader may look for the
-    protocol's era with several openings before it goes on; each is another method or another
-    revision, and together they are one attempt. The same opening again is the next attempt, and
-    so is every opening after anything else.
+    An attempt begins with an opening request: `initialize`, `server/discover`, or the first page of
+    `tools/list` if that was the very first request. A loader may probe for the protocol's era with
+    several openings before it continues; each has another method or another revision, and together
+    they are one attempt. The same opening again begins the next attempt, and so does every opening
+    after any other request.
     """
 
     def __init__(self) -> None:
@@ -61,12 +61,12 @@ class Attempts:
         self._on = False
 
     def connected(self) -> int:
-        """Count a connection that no request can follow; the number of its attempt."""
+        """Count a connection that no request can follow; returns the number of its attempt."""
         self.count += 1
         return self.count
 
     def called(self, call: Call) -> bool:
-        """Take note of a call; whether it opens an attempt, which then is the current one."""
+        """Record a call; returns whether it opens an attempt, which becomes the current one."""
         if not self._opens(call):
             self._on = self._on or self.count > 0
             return False

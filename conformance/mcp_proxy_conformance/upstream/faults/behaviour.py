@@ -1,4 +1,4 @@
-"""What a fault server can do to one attempt: the words of a script and their parameters."""
+"""The behaviours of a fault server in one attempt: the words of a script and their parameters."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 On = Literal["initialize", "notifications/initialized", "tools/list", "any"]
-"""The request that a behaviour meets; `initialize` stands for whatever request opens an attempt."""
+"""The request that a behaviour answers; `initialize` is any request that opens an attempt."""
 By = Literal["fin", "rst", "silence", "drip"]
-"""How an answer breaks off: an orderly close, a reset, or a connection that stays open, silent or
-with a byte now and then that brings the answer no further."""
+"""The end of an incomplete answer: an orderly close, a reset, or a connection that stays open,
+silent or with a byte now and then that does not continue the answer."""
 HEALTHY_PATH = "healthy path"
-"""Where `Redirect` may lead besides another server."""
+"""The target of a `Redirect` that is not another server."""
 Code = Annotated[int, msgspec.Meta(ge=200, le=599)]
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=600)]
 FieldName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9!#$%&'*+.^_|~-]+$")]
@@ -20,7 +20,7 @@ FieldValue = Annotated[str, msgspec.Meta(pattern=r"^[\x20-\x7e]*$")]
 
 
 class Played(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="do"):
-    """What all behaviours have: `on` says which request is met, all others are answered healthy."""
+    """Base of all behaviours; the request `on` gets the behaviour, all others a healthy answer."""
 
     on: On = "initialize"
 
@@ -39,7 +39,7 @@ class Stream(Played, frozen=True, tag="stream"):
 
 
 class Slow(Played, frozen=True, tag="slow"):
-    """The right answer after so many seconds."""
+    """The right answer after that many seconds."""
 
     seconds: Seconds
 
@@ -47,7 +47,7 @@ class Slow(Played, frozen=True, tag="slow"):
 class Status(Played, frozen=True, tag="status"):
     """Another HTTP status; the body is plain text unless `headers` say otherwise.
 
-    With `by` the connection ends so when the whole answer is with the peer.
+    `by` is how the connection ends after the peer has the whole answer.
     """
 
     code: Code
@@ -57,14 +57,14 @@ class Status(Played, frozen=True, tag="status"):
 
 
 class Redirect(Played, frozen=True, tag="redirect"):
-    """To a path of this server where all is healthy, or to another server by its id."""
+    """A redirect to a healthy path of this server, or to another server by its id."""
 
     code: Literal[301, 302, 303, 307, 308] = 307
     to: str = HEALTHY_PATH
 
 
 class Silence(Played, frozen=True, tag="silence"):
-    """Not one byte, on a connection that stays open until the peer leaves."""
+    """Not one byte, on a connection that stays open until the peer closes it."""
 
 
 class Reset(Played, frozen=True, tag="reset"):
@@ -76,7 +76,7 @@ class Close(Played, frozen=True, tag="close"):
 
 
 class CutJson(Played, frozen=True, tag="cut_json"):
-    """Half of a JSON body whose length was announced, or that goes on in blanks."""
+    """Half of a JSON body whose length was announced, or that continues in blanks."""
 
     by: By = "fin"
 
@@ -93,7 +93,7 @@ class Html(Played, frozen=True, tag="html"):
 
 
 class BrokenJson(Played, frozen=True, tag="broken_json"):
-    """200 with a whole body that is not JSON, though it says so."""
+    """200 with a whole body that claims to be JSON and is not."""
 
 
 class Empty(Played, frozen=True, tag="empty"):
@@ -116,14 +116,14 @@ class HandSession(Played, frozen=True, tag="session"):
 
 
 class Whole(Played, frozen=True):
-    """What meets a connection before any request, or leaves none: it stands alone in a script.
+    """A behaviour before any request, or without any; it must be the only one in its script.
 
-    Its `on` has no meaning.
+    Its `on` is ignored.
     """
 
 
 class Backlog(Whole, frozen=True, tag="backlog"):
-    """A port whose queue of connections is full: connecting never ends. Certain on Linux only."""
+    """A port whose queue of connections is full: connecting never ends. Reliable on Linux only."""
 
 
 class Banner(Whole, frozen=True, tag="banner"):
@@ -135,7 +135,7 @@ class PlainForTls(Whole, frozen=True, tag="plain_for_tls"):
 
 
 class Refused(Whole, frozen=True, tag="refused"):
-    """A port where nobody listens, held so that nobody else gets it."""
+    """A port without a listener, held so that no other process gets it."""
 
 
 class Unresolvable(Whole, frozen=True, tag="unresolvable"):
@@ -143,7 +143,7 @@ class Unresolvable(Whole, frozen=True, tag="unresolvable"):
 
 
 class MalformedConnection(Whole, frozen=True, tag="malformed"):
-    """A connection that is handed to the loader as it stands here, with id and timeout."""
+    """A connection that is passed to the loader unchanged, with id and timeout."""
 
     connection: dict[str, Any]
 
@@ -153,11 +153,11 @@ class StdioMissing(Whole, frozen=True, tag="stdio_missing"):
 
 
 class StdioExits(Whole, frozen=True, tag="stdio_exits"):
-    """A command line whose process ends at once, without a word, with exit code 0."""
+    """A command line whose process ends at once, without output, with exit code 0."""
 
 
 class StdioGarbage(Whole, frozen=True, tag="stdio_garbage"):
-    """A command line whose process prints lines that are no messages, and lives on."""
+    """A command line whose process prints lines that are not messages, and keeps running."""
 
 
 Behaviour = (

@@ -1,4 +1,4 @@
-"""How one request or one connection is met on the wire, once it is clear with what."""
+"""Wire-level playback of a chosen behaviour on one request or one connection."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DRIP_S = 0.05
 
 
 async def send(reply: Reply, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-    """Play a reply; whether the connection serves on."""
+    """Play a reply; returns whether the connection serves on."""
     if reply.wait_s:
         await asyncio.sleep(reply.wait_s)
     writer.write(reply.data)
@@ -35,7 +35,7 @@ async def send(reply: Reply, reader: asyncio.StreamReader, writer: asyncio.Strea
 
 
 def reset(writer: asyncio.StreamWriter) -> None:
-    """End the connection by RST; what was written is with the peer only if it was drained."""
+    """End the connection by RST; the peer has written bytes only if they were drained."""
     connection: socket.socket = writer.get_extra_info("socket")
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
     writer.transport.abort()
@@ -59,7 +59,7 @@ async def meet(whole: do.Whole, reader: asyncio.StreamReader, writer: asyncio.St
 
 
 async def _drip(crumb: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """One crumb after the other until the peer has left."""
+    """Write one crumb after the other until the peer has left."""
     while True:
         writer.write(crumb)
         await writer.drain()

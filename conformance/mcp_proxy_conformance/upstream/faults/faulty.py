@@ -1,4 +1,4 @@
-"""One server of a load: which behaviour a request meets, and what is kept of it."""
+"""One server of a load: the behaviour for each request, and the log of requests."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ _UNCOUNTED = (
     do.Backlog, do.Banner, do.PlainForTls, do.Refused, do.Unresolvable, do.MalformedConnection,
     do.StdioMissing,
 )  # fmt: skip
-"""Where no request comes, connections may be attempts, or probes for an era within one."""
+"""Without requests, connections may be attempts, or probes for an era within one."""
 _PORTLESS = (do.Unresolvable, do.MalformedConnection, do.StdioMissing)
 _HEALABLE = (do.Backlog, do.Refused, do.Banner)
 _PATH, _HEALTHY = "mcp", "healthy"
 
 
 def prefix(path: str) -> str:
-    """The part of a path that tells the server, however a client has written its id."""
+    """Return the part of a path that identifies the server, however a client encodes its id."""
     return path.lstrip("/").partition("-")[0]
 
 
 class FaultyServer:
-    """Plays a script. Its port is set once it is open; `redirect` gives another server's URL."""
+    """Plays a script. Its port is set once it is open; `redirect` returns another server's URL."""
 
     def __init__(
         self, script: ServerScript, *, number: int, eras: Eras, redirect: Callable[[str], str]
@@ -56,22 +56,22 @@ class FaultyServer:
 
     @property
     def whole(self) -> do.Whole | None:
-        """What meets a connection, if no request is answered."""
+        """The behaviour of every connection, if no request is answered."""
         return self.script.whole
 
     @property
     def needs_port(self) -> bool:
-        """Whether there is anything to bind."""
+        """Whether the server needs a port."""
         return not isinstance(self.whole, _PORTLESS)
 
     @property
     def attempts(self) -> int | None:
-        """How many attempts were seen; None where none can be."""
+        """The number of attempts; None if they cannot be counted."""
         return None if isinstance(self.whole, _UNCOUNTED) else self._attempts.count
 
     @property
     def url(self) -> str | None:
-        """Where a loader is sent, if over HTTP."""
+        """The URL for loaders; None if the server is not reached over HTTP."""
         if isinstance(
             self.whole, do.MalformedConnection | do.StdioMissing | do.StdioExits | do.StdioGarbage
         ):
@@ -81,19 +81,19 @@ class FaultyServer:
         return f"{scheme}://{NOBODY if named else f'{LOOPBACK}:{self.port}'}{self._path(_PATH)}"
 
     def connection(self) -> dict[str, Any]:
-        """What a loader is handed for this server."""
-        told = {"server_id": self.script.server_id, "timeout_s": self.script.timeout_s}
+        """Return the connection for a loader."""
+        members = {"server_id": self.script.server_id, "timeout_s": self.script.timeout_s}
         match self.whole:
-            case do.MalformedConnection(connection=given):
-                return {**told, **given}
+            case do.MalformedConnection(connection=malformed):
+                return {**members, **malformed}
             case do.StdioMissing():
-                return {**told, "command": [str(MISSING)], "transport": "stdio"}
+                return {**members, "command": [str(MISSING)], "transport": "stdio"}
             case do.StdioExits() | do.StdioGarbage():
-                return {**told, "command": shim(self.port), "transport": "stdio"}
-        return {**told, "url": self.url, "transport": "streamable-http", "headers": {}}
+                return {**members, "command": shim(self.port), "transport": "stdio"}
+        return {**members, "url": self.url, "transport": "streamable-http", "headers": {}}
 
     def heal(self) -> None:
-        """Be healthy from now on, and count from nothing; ValueError where a loader cannot tell."""
+        """Be healthy from now on, and count from zero; ValueError if a loader could not notice."""
         if self.whole is not None and not isinstance(self.whole, _HEALABLE):
             raise ValueError(f"{self.script.server_id!r} cannot heal: its connection is the fault")
         self.script = ServerScript(
@@ -110,7 +110,7 @@ class FaultyServer:
         self.log.connected(connection, attempt=self._attempts.connected(), played=word)
 
     def reply(self, request: HttpRequest, connection: int) -> Reply:
-        """Meet a request, and keep note of it."""
+        """Answer a request by the script, and log it."""
         call, played = Call(), "healthy"
         place = request.path.partition("?")[0].rpartition("/")[2]
         if prefix(request.path) != self.prefix or place not in (_PATH, _HEALTHY):
@@ -144,7 +144,7 @@ class FaultyServer:
         return reply(behaviour, right, token=self.token, location=location)
 
     def _attempt(self, request: HttpRequest) -> int:
-        """The attempt whose session the request is in, else the latest."""
+        """Return the attempt of the request's session, else the latest one."""
         mine, _, number = (request.header("mcp-session-id") or "").rpartition("-")
         return int(number) if mine == self.token and number.isdecimal() else self._attempts.count
 

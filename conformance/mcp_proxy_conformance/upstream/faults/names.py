@@ -1,4 +1,4 @@
-"""Whether this machine can play a name that does not resolve."""
+"""Check that a reserved host name does not resolve on this machine."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import socket
 from functools import cache
 
 NOBODY = "nobody.invalid"
-"""A host that no resolver may know (RFC 6761)."""
+"""A host that no resolver may resolve (RFC 6761)."""
 _NO_SUCH_NAME = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
 
 
 @cache
 def unresolvable(host: str = NOBODY) -> str | None:
-    """Why the name cannot be trusted to be unknown here, or None; it may take the resolver's time.
+    """Return why the name may resolve here, or None; may take the resolver's time.
 
-    A machine that answers every name leads a loader to a stranger; one without a resolver says
-    "try again", which is no verdict on the name.
+    A machine that resolves every name leads a loader to an unknown host; one without a resolver
+    says "try again", which is not a verdict on the name.
     """
     try:
         socket.getaddrinfo(host, 80, type=socket.SOCK_STREAM)

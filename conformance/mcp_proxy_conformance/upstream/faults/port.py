@@ -1,4 +1,4 @@
-"""One port: what listens there, is held there without listening, or has a full queue."""
+"""One port: with listening servers, held without listening, or with a full queue."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from mcp_proxy_conformance.upstream.http import BACKLOG, HttpRequest, Listener, 
 
 LINUX = sys.platform == "linux"
 MOST_WAITING = 4
-"""Connections that fill a queue of length 0; Linux takes one, and drops what comes after."""
+"""Connections that fill a queue of length 0; Linux accepts one, and drops later ones."""
 _STUCK_S = 0.03
 
 
 class Port:
-    """Serves the servers of one origin, the first of which decides what a connection meets."""
+    """Serves the servers of one origin, the first of which decides how a connection is met."""
 
     def __init__(self, servers: Sequence[FaultyServer], numbers: Iterator[int]) -> None:
         self._first = servers[0]
@@ -30,7 +30,7 @@ class Port:
         self._waiting: list[socket.socket] = []
 
     async def open(self) -> None:
-        """Bind, and listen unless that is the fault."""
+        """Bind, and listen unless not listening is the fault."""
         bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         try:
             bound.bind((LOOPBACK, 0))
@@ -59,7 +59,7 @@ class Port:
         await self._listener.close()
 
     def heal(self) -> None:
-        """Listen, if that was not so."""
+        """Listen, if the port did not."""
         self._release()
         if self._held is not None:
             self._held.listen(BACKLOG)
@@ -72,7 +72,7 @@ class Port:
         self._waiting.clear()
 
     async def _fill(self, listening: socket.socket) -> None:
-        """Connect until a connection is not taken up any more."""
+        """Connect until a connection is no longer accepted."""
         loop = asyncio.get_running_loop()
         for _ in range(MOST_WAITING if LINUX else 0):
             sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
@@ -88,7 +88,7 @@ class Port:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         connection = next(self._numbers)
-        writer.transport.set_write_buffer_limits(0)  # what is drained is with the peer
+        writer.transport.set_write_buffer_limits(0)  # drained bytes have reached the peer
         if (whole := self._first.whole) is not None:
             self._first.connected(connection)
             await meet(whole, reader, writer)
@@ -97,9 +97,9 @@ class Port:
         while keeps:
             request = await read_request(reader)
             reply, keeps = self._server(request).reply(request, connection), request.keeps
-            del request  # its body, for as long as nothing else comes
+            del request  # frees its body while waiting for the next one
             keeps = await send(reply, reader, writer) and keeps
 
     def _server(self, request: HttpRequest) -> FaultyServer:
-        """The server whose path it is; strange paths are the first one's to refuse."""
+        """Return the server of a path; the first one refuses unknown paths."""
         return self._servers.get(prefix(request.path), self._first)

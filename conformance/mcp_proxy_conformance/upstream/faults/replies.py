@@ -1,4 +1,4 @@
-"""The bytes of each behaviour, and how the connection goes on after them."""
+"""The bytes of each behaviour, and the state of the connection after them."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _STREAM = b"\r\n".join(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What is sent for one request after `wait_s` seconds, and then done to the connection.
+    """The bytes sent for one request after `wait_s` seconds, and the end of the connection.
 
-    `crumb` is what drips, again and again.
+    `crumb` is sent repeatedly by a drip.
     """
 
     data: bytes = b""
@@ -50,7 +50,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Right:
-    """The right answer to one request: its message, the id asked with, and its own headers."""
+    """The right answer to one request: its message, the request's id, and its own headers."""
 
     answer: Scripted
     id: int | str | None
@@ -58,30 +58,30 @@ class Right:
 
     @property
     def body(self) -> bytes:
-        """The message, or something to cut where none is due."""
+        """The message, or a placeholder to cut if none is due."""
         return self.answer.body or b"{}"
 
     def with_header(self, name: str, value: str) -> Reply:
-        """The whole right answer with one more header."""
-        headers = tuple(one for one in self.headers if one[0] != name)
+        """Return the whole right answer with one more header."""
+        headers = tuple(header for header in self.headers if header[0] != name)
         return whole(self.answer.status, self.answer.body, (*headers, (name, value)))
 
 
 def whole(status: int, body: bytes, headers: Headers = ()) -> Reply:
-    """A complete answer, after which the connection serves on; JSON if nothing else is said."""
+    """Return a complete answer, after which the connection serves on; JSON by default."""
     if body and not any(name.lower() == "content-type" for name, _ in headers):
         headers = (*JSON, *headers)
     return Reply(data=render_response(status, body, headers), status=status)
 
 
 def reply(played: do.Behaviour, right: Right, *, token: str, location: str) -> Reply:
-    """What a behaviour makes of the right answer.
+    """Apply a behaviour to the right answer.
 
     Args:
-        played: A behaviour of requests; one of connections is no one's business here.
+        played: A behaviour of requests; one of connections is answered healthy.
         right: The right answer.
         token: The value of the server's cookies and session ids.
-        location: Where `Redirect` leads.
+        location: The target of `Redirect`.
     """
     match played:
         case do.Slow(seconds=seconds):
@@ -91,11 +91,11 @@ def reply(played: do.Behaviour, right: Right, *, token: str, location: str) -> R
             event = b"event: message\ndata: " + right.answer.body + b"\n\n"
             headers = (("Content-Type", "text/event-stream"), *right.headers)
             return whole(right.answer.status, event, headers)
-        case do.Status(code=code, body=body, headers=given, by=by):
-            headers = tuple(given.items())
-            typed = any(name.lower() == "content-type" for name in given)
-            told = whole(code, body.encode(), headers if typed or not body else (*TEXT, *headers))
-            return replace(told, end=by or "keep")
+        case do.Status(code=code, body=body, headers=own, by=by):
+            headers = tuple(own.items())
+            typed = any(name.lower() == "content-type" for name in own)
+            sent = whole(code, body.encode(), headers if typed or not body else (*TEXT, *headers))
+            return replace(sent, end=by or "keep")
         case do.Redirect(code=code):
             return whole(code, b"", (("Location", location),))
         case do.Silence() | do.Reset() | do.Close():

@@ -1,4 +1,4 @@
-"""What is served under one id: tools, and one behaviour for each attempt."""
+"""The script of one server: its tools, and one behaviour for each attempt."""
 
 from __future__ import annotations
 
@@ -25,10 +25,9 @@ class ServerScript(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     Attributes:
         server_id: Its id, any text.
         tools: The names of the tools that it lists when it is healthy.
-        page_size: How many tools it lists on a page; None is all on one.
-        timeout_s: Seconds that the loader is told to wait for it.
+        page_size: Tools on one page of its listing; None is all on one.
+        timeout_s: The timeout in seconds that the loader is given for it.
         script: One behaviour for each attempt; the last one repeats.
-        page_size: How many tools it lists to a page; None is all on one.
         same_origin_as: The id of the server whose port it shares, on a path of its own.
     """
 
@@ -41,25 +40,25 @@ class ServerScript(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     @property
     def whole(self) -> Whole | None:
-        """What meets every connection, if this server is not one that answers requests."""
+        """The behaviour of every connection, if this server does not answer requests."""
         first = self.script[0]
         return first if isinstance(first, Whole) else None
 
     def of(self, attempt: int) -> Behaviour:
-        """The behaviour of an attempt, counted from 1."""
+        """Return the behaviour of an attempt, counted from 1."""
         return self.script[min(max(attempt, 1), len(self.script)) - 1]
 
 
 msgspec.convert([], tuple[ServerScript, ...])
-# Now, in one thread: what msgspec knows of a type is built at its first use, and two threads that
-# build it at once break the interpreter.
+# At import, in one thread: msgspec builds its information on a type at first use, and two threads
+# that build it at once crash the interpreter.
 
 
 def read_scripts(documents: Iterable[Mapping[str, Any]]) -> tuple[ServerScript, ...]:
-    """The servers of one load from plain data.
+    """Return the servers of one load from plain data.
 
     Raises:
-        BadScript: Where, and what is wrong with it.
+        BadScript: The place of the defect, and the defect.
     """
     try:
         return checked(msgspec.convert([*documents], tuple[ServerScript, ...]))
@@ -68,11 +67,11 @@ def read_scripts(documents: Iterable[Mapping[str, Any]]) -> tuple[ServerScript, 
 
 
 def checked(scripts: Iterable[ServerScript]) -> tuple[ServerScript, ...]:
-    """The servers of one load, if they can be played together.
+    """Return the servers of one load, if they can be played together.
 
     Raises:
-        BadScript: Two servers of one id, a reference to nobody, or company for a word that
-            stands alone.
+        BadScript: Two servers with one id, a reference to an unknown server, or further words
+            beside one that must be alone.
     """
     by_id: dict[str, ServerScript] = {}
     for script in scripts:
@@ -86,13 +85,13 @@ def checked(scripts: Iterable[ServerScript]) -> tuple[ServerScript, ...]:
 
 def _check(script: ServerScript, by_id: Mapping[str, ServerScript]) -> None:
     name, words = script.server_id, [behaviour.word for behaviour in script.script]
-    if len(words) > 1 and any(isinstance(one, Whole) for one in script.script):
+    if len(words) > 1 and any(isinstance(behaviour, Whole) for behaviour in script.script):
         raise BadScript(f"one of {words} stands alone in a script; give {name!r} that word only")
-    for one in script.script:
-        if isinstance(one, Redirect) and one.to != HEALTHY_PATH:
-            other = by_id.get(one.to)
+    for step in script.script:
+        if isinstance(step, Redirect) and step.to != HEALTHY_PATH:
+            other = by_id.get(step.to)
             if other is None or other.whole is not None:
-                raise BadScript(f"{name!r} redirects to {one.to!r}, no server with HTTP paths")
+                raise BadScript(f"{name!r} redirects to {step.to!r}, no server with HTTP paths")
     if script.same_origin_as is None:
         return
     host = by_id.get(script.same_origin_as)

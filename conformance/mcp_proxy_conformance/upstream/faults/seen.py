@@ -1,4 +1,4 @@
-"""What a fault server saw, request by request, without the bodies."""
+"""The log of a fault server: its requests, one by one, without the bodies."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from mcp_proxy_conformance.upstream.http import HttpRequest
 _Text = TypeVar("_Text", str, str | None)
 
 MOST = 500
-"""Entries that are kept for one server: its first ones, for they tell what a loader began with."""
+"""Entries that are kept for one server: the first ones, since they show how a loader began."""
 LONGEST = 1000
-"""Characters that are kept of any text that a peer sent."""
+"""Characters that are kept of any text from a peer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """One request, or one connection that was met before any request.
+    """One request, or one connection that was handled before any request.
 
     Attributes:
-        at: When it was read, on the monotonic clock, in seconds.
+        at: The time of reading it, on the monotonic clock, in seconds.
         connection: The connection's number, from 1, one count for all servers of a load.
         server: The server's id.
-        attempt: The attempt that it belongs to, from 1; 0 for what belongs to none.
+        attempt: The attempt that it belongs to, from 1; 0 if it belongs to none.
         verb: The HTTP method; empty for a connection.
         path: The request's target; empty for a connection.
         method: The JSON-RPC method, if the body holds one.
         id: The JSON-RPC id, if any.
-        played: The word of the script that it met.
+        played: The word of the script that was played.
         status: The HTTP status of the answer, if one was begun.
-        authorization: That header as it came.
-        cookie: That header as it came.
-        session: The header `Mcp-Session-Id` as it came.
+        authorization: That header as received.
+        cookie: That header as received.
+        session: The header `Mcp-Session-Id` as received.
     """
 
     at: float
@@ -54,16 +54,16 @@ class Seen:
 
 
 class Log:
-    """What one server saw; written on the servers' thread, read on any."""
+    """The log of one server; written on the servers' thread, read on any."""
 
     def __init__(self, server: str) -> None:
         self._server = server
         self._lock = threading.Lock()
-        self._seen: list[Seen] = []
+        self._entries: list[Seen] = []
         self._dropped = 0
 
     def connected(self, connection: int, *, attempt: int, played: str) -> None:
-        """Note a connection that no request will follow."""
+        """Log a connection that no request will follow."""
         self._add(
             Seen(
                 at=time.monotonic(),
@@ -84,7 +84,7 @@ class Log:
         played: str,
         status: int | None,
     ) -> None:
-        """Note a request and what it met."""
+        """Log a request and its answer."""
         self._add(
             Seen(
                 at=time.monotonic(),
@@ -104,20 +104,20 @@ class Log:
         )
 
     def entries(self) -> tuple[Seen, ...]:
-        """The entries, oldest first."""
+        """Return the entries, oldest first."""
         with self._lock:
-            return tuple(self._seen)
+            return tuple(self._entries)
 
     @property
     def dropped(self) -> int:
-        """How many entries came after the last one that was kept."""
+        """The number of entries after the last one that was kept."""
         with self._lock:
             return self._dropped
 
-    def _add(self, seen: Seen) -> None:
+    def _add(self, entry: Seen) -> None:
         with self._lock:
-            if len(self._seen) < MOST:
-                self._seen.append(seen)
+            if len(self._entries) < MOST:
+                self._entries.append(entry)
             else:
                 self._dropped += 1
 

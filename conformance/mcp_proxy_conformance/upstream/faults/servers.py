@@ -1,4 +1,4 @@
-"""The fault servers of a load: started together, asked from any thread, closed together."""
+"""The fault servers of a load: started together, queried from any thread, closed together."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mcp_proxy_conformance.wire.transcript import Transcript
 
 
 class _Ports:
-    """All ports of one load, as one thing that a hub opens and closes."""
+    """All ports of one load, as one unit that a hub opens and closes."""
 
     def __init__(self, servers: Mapping[str, FaultyServer]) -> None:
         origins: dict[str, list[FaultyServer]] = {}
@@ -28,12 +28,12 @@ class _Ports:
                 origins.setdefault(server.script.same_origin_as or name, []).append(server)
         numbers = itertools.count(1)
         self._ports = {
-            name: Port(sorted(those, key=lambda one: one is not servers[name]), numbers)
+            name: Port(sorted(those, key=lambda each: each is not servers[name]), numbers)
             for name, those in origins.items()
         }
 
     async def open(self, _transcript: Transcript, _host: str, _advertised_host: str) -> None:
-        """Listen, on loopback whatever else the hub does."""
+        """Listen, on loopback whatever the hub's host is."""
         opened = [port.open() for port in self._ports.values()]
         for failure in await asyncio.gather(*opened, return_exceptions=True):
             if failure is not None:
@@ -45,19 +45,19 @@ class _Ports:
         await asyncio.gather(*(port.close() for port in self._ports.values()))
 
     async def heal(self, server: FaultyServer) -> None:
-        """Let the server answer."""
+        """Make the server healthy."""
         server.heal()
         if (port := self._ports.get(server.script.server_id)) is not None:
             port.heal()
 
 
 class FaultServers:
-    """A context manager: `start`, load from the `connections`, ask what was seen, `close`.
+    """A context manager: `start`, load from the `connections`, query the log, `close`.
 
     Args:
         scripts: The servers of one load, in the order of their connections.
-        eras: Which revisions of the protocol healthy answers speak.
-        hub: A running hub whose thread serves them too; without one, they have their own.
+        eras: The protocol revisions of healthy answers.
+        hub: A running hub whose thread serves them too; without one, they start their own.
 
     Raises:
         BadScript: The scripts cannot be played together.
@@ -74,14 +74,14 @@ class FaultServers:
             script.server_id: FaultyServer(script, number=number, eras=eras, redirect=self.url)
             for number, script in enumerate(checked(scripts), 1)
         }
-        self._given = hub
+        self._shared_hub = hub
         self._hub: Upstreams | None = None
         self._ports = _Ports(self._servers)
 
     def start(self) -> Self:
-        """Open every port; when this returns, all of them answer or fail as they should."""
+        """Open every port; when this returns, all of them answer or fail as scripted."""
         if self._hub is None:
-            hub = self._given or Upstreams(Transcript()).start()
+            hub = self._shared_hub or Upstreams(Transcript()).start()
             try:
                 hub.add(self._ports)
             except BaseException:
@@ -91,14 +91,14 @@ class FaultServers:
         return self
 
     def close(self) -> None:
-        """Close every port. What was seen can still be asked; calling it twice is harmless."""
+        """Close every port. The logs stay available; a second call is harmless."""
         hub, self._hub = self._hub, None
         if hub is not None:
             hub.remove(self._ports)
             self._end(hub)
 
     def _end(self, hub: Upstreams) -> None:
-        if hub is not self._given:
+        if hub is not self._shared_hub:
             hub.close()
 
     def __enter__(self) -> Self:
@@ -108,46 +108,46 @@ class FaultServers:
         self.close()
 
     def connections(self) -> list[dict[str, Any]]:
-        """What a loader is handed, one object for each server: `connection` in order."""
+        """Return the connections for a loader, one object for each server, in order."""
         return [self.connection(name) for name in self._servers]
 
     def connection(self, server_id: str) -> dict[str, Any]:
-        """What a loader is handed for one server.
+        """Return the connection for a loader to one server.
 
         Always `server_id` and `timeout_s`; then `url`, `transport`, `headers`, or for stdio
-        `command` (program and arguments) and `transport`, or what a malformed one gives.
+        `command` (program and arguments) and `transport`, or the members of a malformed one.
         """
         return self._server(server_id).connection()
 
     def url(self, server_id: str) -> str:
-        """Where a server speaks HTTP; LookupError if it is none of that kind."""
+        """Return the HTTP URL of a server; LookupError if it has none."""
         url = self._server(server_id).url
         if url is None:
             raise LookupError(f"the server {server_id!r} has no URL")
         return url
 
     def attempts(self, server_id: str) -> int | None:
-        """How many attempts were seen.
+        """Return the number of attempts.
 
-        None where none can be: a full backlog, a port that refuses, that greets or that speaks no
-        TLS, an unknown name, a malformed connection, a missing program.
+        None if they cannot be counted: a full backlog, a port that refuses, that greets or that
+        does not speak TLS, an unknown name, a malformed connection, a missing program.
         """
         return self._server(server_id).attempts
 
     def log(self, server_id: str) -> tuple[Seen, ...]:
-        """What was seen, oldest first: the first `seen.MOST` entries."""
+        """Return the log, oldest first: the first `seen.MOST` entries."""
         return self._server(server_id).log.entries()
 
     def dropped(self, server_id: str) -> int:
-        """How many entries came after those of `log`."""
+        """Return the number of entries after those of `log`."""
         return self._server(server_id).log.dropped
 
     def token(self, server_id: str) -> str:
-        """What every cookie value and session id holds that this server hands out."""
+        """Return the token in every cookie value and session id that this server issues."""
         return self._server(server_id).token
 
     def unmet(self, server_id: str) -> str | None:
-        """Why this machine cannot play the server's fault, if so; it may ask the resolver."""
+        """Return why this machine cannot play the server's fault, if so; may query the resolver."""
         match self._server(server_id).whole:
             case Backlog() if not LINUX:
                 return "a full backlog is certain on Linux only"
@@ -156,11 +156,11 @@ class FaultServers:
         return None
 
     def heal(self, server_id: str) -> None:
-        """Let the fault clear: the server is healthy from now on, and its count begins again.
+        """Clear the fault: the server is healthy from now on, and its count restarts.
 
         Raises:
-            ValueError: The fault lies in what the loader was handed.
-            RuntimeError: The servers do not run.
+            ValueError: The fault is in the connection that the loader was given.
+            RuntimeError: The servers are not running.
         """
         if self._hub is None:
             raise RuntimeError("the fault servers were not started")

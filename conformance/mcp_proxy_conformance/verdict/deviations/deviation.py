@@ -1,4 +1,4 @@
-"""A known failure: what it names, and what is said when a file of them cannot be used."""
+"""A known failure, and the faults of a file of known failures."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from mcp_proxy_conformance.catalogue.requirement import catalogue, profiles
 from mcp_proxy_conformance.verdict.result import Result
 
 FILE = "mcp-proxy-conformance-deviations.toml"
-"""The file that is read where a run begins, unless another one is named."""
+"""The file that a run reads from its working folder, unless another one is named."""
 
 
 class Deviation(msgspec.Struct, frozen=True, kw_only=True):
-    """A failure that does not count until a date, and where that is written.
+    """A failure that does not count until a date, and the line of its entry.
 
     `id` is a clause, a check, a case, or a check with its case in brackets. `expires` is the last
-    day, in UTC, on which it holds. `file` is told as the user named it.
+    day, in UTC, on which it holds. `file` is written as the user named it.
     """
 
     id: str
@@ -38,7 +38,7 @@ class Deviation(msgspec.Struct, frozen=True, kw_only=True):
 class Fault:
     """One reason why a file cannot be used: one sentence with the place and the repair.
 
-    `kind`: it does not keep to its form, or what it says is no longer, or never was, true.
+    `kind`: the file is malformed, or what it says is no longer, or never was, true.
     """
 
     file: str
@@ -47,7 +47,7 @@ class Fault:
     kind: Literal["form", "outdated"] = "form"
 
     def __str__(self) -> str:
-        """FILE:LINE and the sentence."""
+        """Return FILE:LINE and the sentence."""
         return f"{self.file}:{self.line}: {self.text}"
 
 
@@ -55,23 +55,23 @@ class BadDeviations(ValueError):
     """A file of deviations that cannot be used; its message has one line for each fault."""
 
     def __init__(self, faults: Sequence[Fault]) -> None:
-        """There is at least one fault."""
+        """Take at least one fault."""
         self.faults = tuple(faults)
         super().__init__("\n".join(map(str, faults)))
 
     @property
     def is_formal(self) -> bool:
-        """Whether the file, or a part of it, does not keep to its form."""
-        return any(one.kind == "form" for one in self.faults)
+        """Whether the file, or a part of it, is malformed."""
+        return any(fault.kind == "form" for fault in self.faults)
 
 
 def today() -> date:
-    """The date in UTC."""
+    """Return the date in UTC."""
     return datetime.now(UTC).date()
 
 
 OWN, SHOWN = "SUITE.", 80
-"""How clauses begin that are the suite's own comparisons; how much of a wrong name is told."""
+"""Prefix of clauses that are the suite's own comparisons; shown characters of a wrong name."""
 
 
 def names(wanted: str, result: Result) -> bool:
@@ -86,42 +86,42 @@ def is_clause(wanted: str) -> bool:
 
 
 def strays(wanted: Iterable[str], collected: Collection[tuple[str, str | None]]) -> dict[str, str]:
-    """Of these ids the ones that name a case which their check has not, each with the nearest.
+    """Map each id whose case its check does not have to the nearest id that exists.
 
     Args:
         wanted: Ids of deviations.
         collected: Every check of the run by its name and case, before any was left out.
     """
-    found: dict[str, str] = {}
-    for one in wanted:
-        check, case = split(one) if not is_clause(one) else ("", "")
+    nearest: dict[str, str] = {}
+    for wanted_id in wanted:
+        check, case = split(wanted_id) if not is_clause(wanted_id) else ("", "")
         known = [other or "" for name, other in collected if name == check]
         if case and known and case not in known:
             near = get_close_matches(case, known, 1, 0.0)[0]
-            found[one] = f"{check}[{near}]" if near else check
-    return found
+            nearest[wanted_id] = f"{check}[{near}]" if near else check
+    return nearest
 
 
 def why_not(wanted: str) -> str:
-    """Why nothing of that name can be waived, with the repair; empty when it can."""
+    """Return why nothing of that name can be waived, with the repair; empty if it can be."""
     cited = _cited(wanted)
     if cited is None:
         near = get_close_matches(wanted[:SHOWN], _known(), 1, 0.0)
         return f"there is no clause, check or case {wanted[:SHOWN]!r}; the nearest is {near[0]!r}"
-    firm = [one for one in cited if catalogue().clause(one).judgement == "F"]
+    firm = [clause_id for clause_id in cited if catalogue().clause(clause_id).judgement == "F"]
     if not firm:
         return f"{wanted} is advisory and never counts; take the entry out"
-    if all(one.startswith(OWN) for one in firm):
+    if all(clause_id.startswith(OWN) for clause_id in firm):
         return f"{wanted} is never waived; take changes over with `baseline accept`"
     return ""
 
 
 def _cited(wanted: str) -> tuple[str, ...] | None:
-    """The clauses that the id stands for; None when there is nothing of that name."""
+    """Return the clauses that the id stands for; None if nothing has that name."""
     if is_clause(wanted):
         return (wanted,) if wanted in _known() else None
     check, case = split(wanted)
-    by_name = {one.name: one.clauses for one in checks()}
+    by_name = {entry.name: entry.clauses for entry in checks()}
     if check:
         return by_name.get(check)
     return cited_by_case().get(case)
@@ -129,6 +129,6 @@ def _cited(wanted: str) -> tuple[str, ...] | None:
 
 @cache
 def _known() -> tuple[str, ...]:
-    """Every clause of a profile, every check and every case."""
-    clauses = dict.fromkeys(one for profile in profiles() for one in profile.clauses)
-    return (*clauses, *(one.name for one in checks()), *cited_by_case())
+    """Return every clause of a profile, every check and every case."""
+    clauses = dict.fromkeys(clause_id for profile in profiles() for clause_id in profile.clauses)
+    return (*clauses, *(check.name for check in checks()), *cited_by_case())

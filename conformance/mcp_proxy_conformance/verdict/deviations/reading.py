@@ -1,4 +1,4 @@
-"""A deviations file read, every fault of it told with its line."""
+"""Reader of a deviations file, which reports every fault with its line."""
 
 from __future__ import annotations
 
@@ -26,53 +26,53 @@ from mcp_proxy_conformance.verdict.deviations.deviation import (
 TABLE = "deviation"
 MEMBERS = ("id", "reason", "issue", "expires")
 MOST, SHOWN, MOST_OF_REASON = 1 << 20, 80, 1000
-"""Bytes that a file may have, and how much of a wrong name is told."""
+"""Bytes that a file may have, and characters of a wrong name and of a reason that are used."""
 MANY = 20
-"""Faults of one file that are told."""
+"""Faults of one file that are reported."""
 _UNDONE = ("todo", "tbd", "tba", "fixme", "xxx")
-"""Words that a reason begins with while there is none."""
+"""Words that begin a placeholder of a reason."""
 _EMPTY = ("reason", "why", "because", "placeholder", "unknown", "none", "null")
-"""Words that are no reason when they stand alone."""
+"""Words that are not a reason on their own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """The lines of an entry, by its number."""
+    """The line numbers of an entry, by its index in the file."""
 
     file: TomlLines
     number: int
 
     @property
     def header(self) -> int:
-        """The line on which it begins."""
+        """The line on which the entry begins."""
         return self.file.line((TABLE, self.number))
 
     def of(self, member: str) -> int:
-        """The line of a member, that of the header when it is not found."""
+        """Return the line of a member; that of the header if the member is not found."""
         return self.file.line((TABLE, self.number, member))
 
 
 def read_named(file: Path | None, on: date | None = None) -> tuple[Deviation, ...]:
-    """The deviations of that file; of the one that lies here when none is named, if one does."""
+    """Read that file; if none is named, the one in the working folder, if there is one."""
     if file is None and not Path(FILE).exists():
         return ()
     return read(file or Path(FILE), on)
 
 
 def read(file: Path, on: date | None = None) -> tuple[Deviation, ...]:
-    """The deviations of a file that hold on that day, which is today in UTC unless it is named.
+    """Read the deviations of a file that hold on that day, by default today in UTC.
 
     Raises:
-        BadDeviations: What is wrong with it: each line, each repair.
+        BadDeviations: The faults of the file, each with its line and its repair.
     """
     text = _text(file)
     sound: list[Deviation] = []
     faults: list[Fault] = []
-    for one in _read(text, str(file), on or today()):
-        if isinstance(one, Deviation):
-            sound.append(one)
+    for entry in _read(text, str(file), on or today()):
+        if isinstance(entry, Deviation):
+            sound.append(entry)
         elif len(faults) < MANY:
-            faults.append(one)
+            faults.append(entry)
         else:
             break
     if faults:
@@ -85,8 +85,8 @@ def _text(file: Path) -> str:
         raw = read_bytes(file, MOST)
     except (OSError, ValueError) as error:
         if getattr(error, "errno", 0) == errno.EFBIG:
-            told = f"has more than {MOST} bytes; leave the known failures in it and nothing else"
-            raise BadDeviations([_fault(str(file), 1, told)]) from None
+            problem = f"has more than {MOST} bytes; leave the known failures in it and nothing else"
+            raise BadDeviations([_fault(str(file), 1, problem)]) from None
         why = getattr(error, "strerror", None) or error
         repair = "name another file, or let `deviations init` write one"
         raise BadDeviations([_fault(str(file), 1, f"cannot be read: {why}; {repair}")]) from None
@@ -94,23 +94,23 @@ def _text(file: Path) -> str:
         return raw.decode("utf-8").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         line = raw[: error.start].count(b"\n") + 1
-        told = "is no UTF-8; save the file in that encoding"
-        raise BadDeviations([_fault(str(file), line, told)]) from None
+        problem = "is no UTF-8; save the file in that encoding"
+        raise BadDeviations([_fault(str(file), line, problem)]) from None
 
 
 def _read(text: str, file: str, on: date) -> Iterator[Deviation | Fault]:
-    """Every entry that can be used, and everything that is wrong."""
+    """Yield every usable entry, and every fault."""
     try:
-        told = toml(text)
+        document = toml(text)
     except (ValueError, RecursionError) as error:
-        yield _no_toml(text, file, error)
+        yield _syntax_fault(text, file, error)
         return
     lines = TomlLines(text)
-    for name in told:
+    for name in document:
         if name != TABLE:
             yield _fault(file, lines.line((name,)), _unknown(name, (TABLE,)))
-    entries = told.get(TABLE, [])
-    if not isinstance(entries, list) or not all(isinstance(one, dict) for one in entries):
+    entries = document.get(TABLE, [])
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         yield _fault(file, lines.line((TABLE,)), f"{TABLE} is no list; begin each with [[{TABLE}]]")
         return
     first: dict[str, int] = {}
@@ -129,25 +129,27 @@ def _entry(entry: dict[str, Any], place: Lines, file: str, on: date) -> Iterator
     faults = [
         *(_fault(file, place.of(n), _unknown(n, MEMBERS)) for n in entry if n not in MEMBERS),
         *(
-            _fault(file, place.of(name), told)
+            _fault(file, place.of(name), problem)
             for name in MEMBERS
-            if (told := _complaint(name, entry.get(name)))
+            if (problem := _complaint(name, entry.get(name)))
         ),
     ]
     if not faults:
         deviation = Deviation(**entry, file=file, line=place.header)
-        if told := why_not(deviation.id):
-            faults.append(Fault(file=file, line=place.of("id"), text=told, kind="outdated"))
+        if problem := why_not(deviation.id):
+            faults.append(Fault(file=file, line=place.of("id"), text=problem, kind="outdated"))
         if deviation.expires < on:
-            told = f"{deviation.id} has expired on {deviation.expires}; mend it or set a new date"
-            faults.append(Fault(file=file, line=place.of("expires"), text=told, kind="outdated"))
+            problem = (
+                f"{deviation.id} has expired on {deviation.expires}; mend it or set a new date"
+            )
+            faults.append(Fault(file=file, line=place.of("expires"), text=problem, kind="outdated"))
         if not faults:
             yield deviation
     yield from faults
 
 
 def _complaint(name: str, value: Any) -> str:
-    """What is wrong with a member of an entry, with the repair; empty when nothing is."""
+    """Return what is wrong with a member of an entry, with the repair; empty if nothing is."""
     if value is None:
         return f"{name} is missing; an entry has {', '.join(MEMBERS)}"
     if name == "expires":
@@ -158,8 +160,8 @@ def _complaint(name: str, value: Any) -> str:
     if name == "id":
         return "" if value.strip() else "id is empty; name a clause, a check or a case"
     if name == "reason":
-        told = "reason says nothing; say why this failure is known and stays"
-        return "" if _is_reason(value) else told
+        problem = "reason says nothing; say why this failure is known and stays"
+        return "" if _is_reason(value) else problem
     return "" if _is_link(value) else "issue is no link; give the http(s) address of the issue"
 
 
@@ -177,8 +179,8 @@ def _is_link(value: str) -> bool:
     return sound and parts.scheme in ("http", "https") and bool(parts.hostname)
 
 
-def _no_toml(text: str, file: str, error: Exception) -> Fault:
-    """Where the text is no TOML, which the parser tells in words."""
+def _syntax_fault(text: str, file: str, error: Exception) -> Fault:
+    """Return the fault of a text that is not TOML, at the line in the parser's message."""
     at = re.search(r" \(at line (\d+), column \d+\)$", str(error))
     line = int(at[1]) if at else text.rstrip("\n").count("\n") + 1
     if isinstance(error, RecursionError):

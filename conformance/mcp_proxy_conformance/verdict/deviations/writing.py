@@ -1,4 +1,4 @@
-"""A deviations file begun from a report; why each failure may stay is left to be filled in."""
+"""Draft of a deviations file from a report, with the reasons left to be filled in."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ HEAD = """\
 
 
 def broken(clauses: Iterable[ClauseVerdict], results: Iterable[Result]) -> dict[str, str]:
-    """Of these clauses those that fail and can be waived, each with the first reason.
+    """Return those of the clauses that fail and can be waived, each with its first reason.
 
-    What ends a run before its first check is none of them: nothing is known of the rest then.
+    Failures before the first check cannot be waived: nothing is known of the rest then.
     """
     first: dict[str, str] = {}
     for result in results:
@@ -30,19 +30,25 @@ def broken(clauses: Iterable[ClauseVerdict], results: Iterable[Result]) -> dict[
         if convicts and result.check != PRESENCE:
             for clause_id in result.clauses:
                 first.setdefault(clause_id, result.reason)
-    ids = [one.id for one in clauses]
-    return {one: first[one] for one in ids if one in first and not one.startswith(OWN)}
+    ids = [clause.id for clause in clauses]
+    return {
+        clause_id: first[clause_id]
+        for clause_id in ids
+        if clause_id in first and not clause_id.startswith(OWN)
+    }
 
 
 def begun(clauses: dict[str, str], expires: date) -> str:
-    """The text of a file that names these clauses."""
-    return HEAD + "".join(_entry(one, reason, expires) for one, reason in clauses.items())
+    """Return the text of a file that names these clauses."""
+    return HEAD + "".join(
+        _entry(clause_id, reason, expires) for clause_id, reason in clauses.items()
+    )
 
 
 def _entry(clause_id: str, reason: str, expires: date) -> str:
-    told = " ".join(inert(reason).split())[:WIDTH]
+    comment = " ".join(inert(reason).split())[:WIDTH]
     return (
-        f"\n[[deviation]]\n# {told}\nid = {_quoted(clause_id)}\n"
+        f"\n[[deviation]]\n# {comment}\nid = {_quoted(clause_id)}\n"
         f'reason = ""\nissue = ""\nexpires = {expires.isoformat()}\n'
     )
 

@@ -1,4 +1,4 @@
-"""Counterexamples: loaders that are each wrong in one way, and named for it."""
+"""Loader mutants: each is wrong in one way, and named for it."""
 
 from mcp_proxy_mutants.gathering import gathered
 from mcp_proxy_mutants.loader.mutant import LoadMutant

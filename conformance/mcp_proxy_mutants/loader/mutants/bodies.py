@@ -1,4 +1,4 @@
-"""Faults of reading: which body of a denial speaks of a timeout."""
+"""Mutants that misread the body of a denial: which one indicates a timeout."""
 
 import json
 from collections.abc import Callable
@@ -11,7 +11,7 @@ FORBIDDEN = 403
 
 
 def _read(holds: Callable[[bytes], bool]) -> Hear:
-    """A 403 may pass when its body is such, else it is a denial."""
+    """Return a `heard` for 403s: transient if `holds` accepts the body, else a denial."""
 
     def heard(signal: Signal, connection: Connection, attempts: int) -> Signal:
         del connection, attempts

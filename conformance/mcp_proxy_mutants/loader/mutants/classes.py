@@ -1,4 +1,4 @@
-"""Faults of the table: a signal of one class is told as another."""
+"""Mutants of the table: a signal of one class is reported as another."""
 
 from mcp_proxy_mutants.loader.mutant import LoadMutant, load_mutant
 from mcp_proxy_mutants.loader.pieces import code, meaning, taken

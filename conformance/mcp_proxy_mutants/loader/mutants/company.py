@@ -1,4 +1,4 @@
-"""Faults of company: a server's outcome follows its neighbours, its place or its origin."""
+"""Mutants of isolation: an outcome depends on the server's neighbours, place or origin."""
 
 import asyncio
 from collections.abc import Callable
@@ -15,7 +15,7 @@ FEW = 6
 
 
 def _all_when(condition: Callable[[Outcome], bool], status: Any) -> Any:
-    """One server of a kind makes every available one a failure."""
+    """Fail every available server if any server meets the condition."""
 
     def change(outcomes: list[Outcome]) -> list[Outcome]:
         if not any(map(condition, outcomes)):
@@ -26,57 +26,57 @@ def _all_when(condition: Callable[[Outcome], bool], status: Any) -> Any:
 
 
 def _neighbour(outcomes: list[Outcome]) -> list[Outcome]:
-    """The server after one that may pass may pass too."""
+    """Report the server after a transient one as transient, too."""
     return outcomes[:1] + [
-        failed(one, "transient") if last.status == "transient" else one
-        for last, one in pairwise(outcomes)
+        failed(outcome, "transient") if last.status == "transient" else outcome
+        for last, outcome in pairwise(outcomes)
     ]
 
 
 def _first_class(outcomes: list[Outcome]) -> list[Outcome]:
-    """The first failure gives its class to all later ones."""
+    """Report all later failures in the class of the first one."""
     status = None
-    told = []
-    for one in outcomes:
-        if one.status != "available":
-            status = status or one.status
-            one = failed(one, status)  # noqa: PLW2901 - as of now
-        told.append(one)
-    return told
+    changed = []
+    for outcome in outcomes:
+        if outcome.status != "available":
+            status = status or outcome.status
+            outcome = failed(outcome, status)  # noqa: PLW2901 - as of now
+        changed.append(outcome)
+    return changed
 
 
 def _first_denial(outcomes: list[Outcome]) -> list[Outcome]:
-    """After a denial every later failure is one."""
-    denied, told = False, []
-    for one in outcomes:
-        lost = denied and one.status != "available"
-        told.append(failed(one, "denied") if lost else one)
-        denied = denied or one.status == "denied"
-    return told
+    """Report every failure after a denial as a denial."""
+    denied, changed = False, []
+    for outcome in outcomes:
+        lost = denied and outcome.status != "available"
+        changed.append(failed(outcome, "denied") if lost else outcome)
+        denied = denied or outcome.status == "denied"
+    return changed
 
 
 def _after_permanent(outcomes: list[Outcome]) -> list[Outcome]:
-    """Servers after one that failed for good are not looked at."""
-    stopped, told = False, []
-    for one in outcomes:
-        told.append(failed(one, "permanent") if stopped else one)
-        stopped = stopped or one.status == "permanent"
-    return told
+    """Report servers after a permanent failure as permanent."""
+    stopped, changed = False, []
+    for outcome in outcomes:
+        changed.append(failed(outcome, "permanent") if stopped else outcome)
+        stopped = stopped or outcome.status == "permanent"
+    return changed
 
 
 def _the_last(outcomes: list[Outcome]) -> list[Outcome]:
-    """The last server is what a load ends with, and may pass."""
+    """Report a failure of the last server as transient."""
     return [failed(o, "transient") if o is outcomes[-1] and o.error else o for o in outcomes]
 
 
 def _a_few(outcomes: list[Outcome]) -> list[Outcome]:
-    """Those beyond the first few wait for another load."""
-    return [*outcomes[:FEW], *(failed(one, "transient") for one in outcomes[FEW:])]
+    """Report all servers beyond the first few as transient."""
+    return [*outcomes[:FEW], *(failed(outcome, "transient") for outcome in outcomes[FEW:])]
 
 
 async def _hurried(loads: Loads) -> list[Outcome]:
-    """When the first server is done, the others have a moment left."""
-    tasks = [asyncio.ensure_future(one()) for one in loads]
+    """Leave the other servers only a moment when the first one is done."""
+    tasks = [asyncio.ensure_future(run()) for run in loads]
     if tasks:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         await asyncio.wait(tasks, timeout=0.05)
@@ -87,7 +87,7 @@ async def _hurried(loads: Loads) -> list[Outcome]:
 
 
 def _breaker(key: Callable[[Connection], str]) -> Fresh:
-    """After one failure, everything behind that key is left alone for this loader's life."""
+    """Refuse everything behind that key after one failure, for the loader's life."""
 
     def make() -> Any:
         lost: set[str] = set()
@@ -115,16 +115,16 @@ def _host(connection: Connection) -> str:
 
 
 def _one_by_origin() -> Any:
-    """Sessions are kept by origin: the first one's list is the others'."""
+    """Keep sessions by origin: the first server's list serves the others of its origin."""
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-        lock, found = kept.setdefault(_origin(connection), (asyncio.Lock(), []))
+        lock, listed = kept.setdefault(_origin(connection), (asyncio.Lock(), []))
         async with lock:
-            if not found:
+            if not listed:
                 tools, session = await std.attempt(connection, connect)
-                found += tools
+                listed += tools
                 return tools, session
-        return found, await connect(connection)
+        return listed, await connect(connection)
 
     kept: dict[str, tuple[asyncio.Lock, list[Json]]] = {}
     return attempt
@@ -175,15 +175,18 @@ MUTANTS: tuple[LoadMutant, ...] = (
     load_mutant("all-or-nothing", "What is available is so only if all are.",
                 "I1.isolated",
                 together=together(lambda outcomes: outcomes if all(
-                    one.status == "available" for one in outcomes)
-                    else [replace(one, tools=()) for one in outcomes])),
+                    outcome.status == "available" for outcome in outcomes)
+                    else [replace(outcome, tools=()) for outcome in outcomes])),
     load_mutant("nobody-is-available", "A load of which one half failed tells all as transient.",
                 "I1.isolated",
-                together=together(lambda outcomes: [failed(one, "transient") for one in outcomes]
-                    if sum(one.status != "available" for one in outcomes) * 2 > len(outcomes)
+                together=together(lambda outcomes: [
+                    failed(outcome, "transient") for outcome in outcomes]
+                    if sum(outcome.status != "available" for outcome in outcomes) * 2
+                    > len(outcomes)
                     else outcomes)),
     load_mutant("a-server-alone-fails", "Where one server is loaded, it is told as transient.",
                 "O3.loaded", "R1.once",
-                together=together(lambda outcomes: [failed(one, "transient") for one in outcomes]
+                together=together(lambda outcomes: [
+                    failed(outcome, "transient") for outcome in outcomes]
                     if len(outcomes) == 1 else outcomes)),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Faults of time: loads that never end, or that end a server's time too early."""
+"""Mutants of time: loads that never end, or that end a server's time too early."""
 
 import asyncio
 from collections.abc import Callable
@@ -24,7 +24,7 @@ def _hasty(connection: Connection) -> Connection:
 
 
 class _BetweenBytes(HttpSession):
-    """A session whose timeouts are those of the client: so long between two bytes."""
+    """A session with the client's own timeout only, which limits the time between two bytes."""
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(_patient(connection))
@@ -45,7 +45,7 @@ class _ToHeaders(httpx2.AsyncClient):
         self._seconds = seconds
 
     async def send(self, request: httpx2.Request, **chosen: object) -> httpx2.Response:
-        """Wait so long for the headers, and no matter how long for the rest."""
+        """Limit the time until the headers arrive, but not that of the rest."""
         return await asyncio.wait_for(
             super().send(request, **chosen),  # type: ignore[arg-type]
             self._seconds,
@@ -53,7 +53,7 @@ class _ToHeaders(httpx2.AsyncClient):
 
 
 def _over(make: Callable[[Connection], HttpSession]) -> Callable[..., object]:
-    """An attempt over sessions of that kind, without a deadline of its own."""
+    """Return an attempt over sessions of that kind, without an overall deadline."""
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
         session = make(connection) if connection.url else await connect(connection)
@@ -67,7 +67,7 @@ def _over(make: Callable[[Connection], HttpSession]) -> Callable[..., object]:
 
 
 async def _until_ready(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """A server that does not answer is waited for until it does."""
+    """Wait for a server that does not answer until it does."""
     while True:
         try:
             return await std.attempt(connection, connect)
@@ -77,7 +77,7 @@ async def _until_ready(connection: Connection, connect: Connect) -> tuple[list[J
 
 
 async def _listening(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """A program that prints no messages is listened to for ever."""
+    """Listen forever to a program that prints no messages."""
     try:
         return await std.attempt(connection, connect)
     except (Signal, TimeoutError):
@@ -87,7 +87,7 @@ async def _listening(connection: Connection, connect: Connect) -> tuple[list[Jso
 
 
 async def _connecting(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """A server whose connection is cut is waited for."""
+    """Wait for a server whose connection is cut."""
     try:
         return await std.attempt(connection, connect)
     except Signal as signal:

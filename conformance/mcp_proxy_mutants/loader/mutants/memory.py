@@ -1,11 +1,11 @@
-"""Faults of memory: what is kept from one load, or one attempt, to the next."""
+"""Mutants of memory: state that is kept from one load, or one attempt, to the next."""
 
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 from mcp_proxy_mutants.loader.mutant import Fresh, LoadMutant, load_mutant
-from mcp_proxy_mutants.loader.pieces import Loads, Told, failed
+from mcp_proxy_mutants.loader.pieces import Loads, OutcomeEntry, failed
 from mcp_proxy_reference import loader as std
 from mcp_proxy_reference.loader import Connect, Connection, Json, Outcome, Session, Signal
 
@@ -16,27 +16,28 @@ def _key(connection: Connection) -> Key:
     return connection.server_id, connection.url or ""
 
 
-def _asked(asked: Json) -> dict[str, Key]:
+def _keys(request: Json) -> dict[str, Key]:
     return {
-        one["server_id"]: (one["server_id"], str(one.get("url") or "")) for one in asked["servers"]
+        server["server_id"]: (server["server_id"], str(server.get("url") or ""))
+        for server in request["servers"]
     }
 
 
-def _kept(keeps: Callable[[Told], bool]) -> Fresh:
-    """Some outcomes are told again in later loads of the server."""
+def _kept(keeps: Callable[[OutcomeEntry], bool]) -> Fresh:
+    """Repeat some outcomes in later loads of the server."""
 
     def make() -> Any:
-        kept: dict[Key, Told] = {}
+        kept: dict[Key, OutcomeEntry] = {}
 
-        def tell(told: Json, asked: Json) -> Json:
-            keys = _asked(asked)
+        def tell(answer: Json, request: Json) -> Json:
+            keys = _keys(request)
             outcomes = []
-            for one in told["outcomes"]:
-                key = keys[one["server_id"]]
-                outcomes.append(kept.get(key, one))
-                if keeps(one):
-                    kept.setdefault(key, one)
-            return told | {"outcomes": outcomes}
+            for outcome in answer["outcomes"]:
+                key = keys[outcome["server_id"]]
+                outcomes.append(kept.get(key, outcome))
+                if keeps(outcome):
+                    kept.setdefault(key, outcome)
+            return answer | {"outcomes": outcomes}
 
         return tell
 
@@ -44,23 +45,23 @@ def _kept(keeps: Callable[[Told], bool]) -> Fresh:
 
 
 def _last_tools() -> Any:
-    """A server that fails keeps the tools that it had before."""
+    """Let a server that fails keep the tools that it had before."""
     kept: dict[Key, list[str]] = {}
 
-    def tell(told: Json, asked: Json) -> Json:
-        keys = _asked(asked)
+    def tell(answer: Json, request: Json) -> Json:
+        keys = _keys(request)
         outcomes = []
-        for one in told["outcomes"]:
-            key = keys[one["server_id"]]
-            outcomes.append(one | {"tools": one["tools"] or kept.get(key, [])})
-            kept[key] = one["tools"]
-        return told | {"outcomes": outcomes}
+        for outcome in answer["outcomes"]:
+            key = keys[outcome["server_id"]]
+            outcomes.append(outcome | {"tools": outcome["tools"] or kept.get(key, [])})
+            kept[key] = outcome["tools"]
+        return answer | {"outcomes": outcomes}
 
     return tell
 
 
 def _kept_list() -> Any:
-    """A list that was fetched once is not fetched again."""
+    """Fetch a list once, and reuse it in later loads."""
     kept: dict[Key, list[Json]] = {}
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
@@ -74,7 +75,7 @@ def _kept_list() -> Any:
 
 
 def _every_second() -> Any:
-    """Every second load with servers tells the first of them as transient."""
+    """Report the first server of every second load with servers as transient."""
     loads: Counter[str] = Counter()
 
     async def together(wanted: Loads) -> list[Outcome]:
@@ -82,13 +83,13 @@ def _every_second() -> Any:
         loads["all"] += bool(outcomes)
         if loads["all"] % 2:
             return outcomes
-        return [*(failed(one, "transient") for one in outcomes[:1]), *outcomes[1:]]
+        return [*(failed(outcome, "transient") for outcome in outcomes[:1]), *outcomes[1:]]
 
     return together
 
 
 def _quota(most: int) -> Any:
-    """A server that was tried so often in all is left alone."""
+    """Leave a server alone after `most` attempts in all."""
 
     def make() -> Any:
         made: Counter[Key] = Counter()
@@ -105,22 +106,22 @@ def _quota(most: int) -> Any:
 
 
 def _summed() -> Any:
-    """Attempts are counted over all loads."""
+    """Count attempts over all loads."""
     made: Counter[str] = Counter()
 
-    def tell(told: Json, asked: Json) -> Json:
-        del asked
+    def tell(answer: Json, request: Json) -> Json:
+        del request
         outcomes = []
-        for one in told["outcomes"]:
-            made[one["server_id"]] += one["attempts"]
-            outcomes.append(one | {"attempts": made[one["server_id"]]})
-        return told | {"outcomes": outcomes}
+        for outcome in answer["outcomes"]:
+            made[outcome["server_id"]] += outcome["attempts"]
+            outcomes.append(outcome | {"attempts": made[outcome["server_id"]]})
+        return answer | {"outcomes": outcomes}
 
     return tell
 
 
 def _first_signal() -> Any:
-    """The first attempt says what it was; the later ones change nothing."""
+    """Classify a server by its first attempt; later ones change nothing."""
     first: dict[Key, Signal] = {}
 
     def heard(signal: Signal, connection: Connection, attempts: int) -> Signal:
@@ -132,13 +133,13 @@ def _first_signal() -> Any:
 
 
 def _second_is_final(signal: Signal, connection: Connection, attempts: int) -> Signal:
-    """A second failure of any kind is a denial."""
+    """Treat a second failure of any kind as a denial."""
     del connection
     return Signal("denied", signal.code) if attempts > 1 else signal
 
 
 def _denial_after_retries(signal: Signal, connection: Connection, attempts: int) -> Signal:
-    """A denial that follows a passing failure may pass too."""
+    """Treat a denial that follows a transient failure as transient, too."""
     del connection
     lost = attempts > 1 and signal.kind in ("denied", "http_404")
     return Signal("http_429", signal.code) if lost else signal
@@ -148,15 +149,15 @@ MUTANTS: tuple[LoadMutant, ...] = (
     load_mutant("outcomes-kept", "A server's first outcome is told in every later load.",
                 "I5.clears", tell=_kept(lambda _: True)),
     load_mutant("failures-kept", "A server that has once failed is told so in every later load.",
-                "I5.clears", tell=_kept(lambda one: one["status"] != "available")),
+                "I5.clears", tell=_kept(lambda outcome: outcome["status"] != "available")),
     load_mutant("denials-kept", "A server that has once denied is told so in every later load.",
-                "I5.clears", tell=_kept(lambda one: one["status"] == "denied")),
+                "I5.clears", tell=_kept(lambda outcome: outcome["status"] == "denied")),
     load_mutant("permanent-kept", "A server that failed for good is not looked at again.",
-                "I5.clears", tell=_kept(lambda one: one["status"] == "permanent")),
+                "I5.clears", tell=_kept(lambda outcome: outcome["status"] == "permanent")),
     load_mutant("transient-kept", "A server that was given up is told so in every later load.",
-                "I5.clears", tell=_kept(lambda one: one["status"] == "transient")),
+                "I5.clears", tell=_kept(lambda outcome: outcome["status"] == "transient")),
     load_mutant("successes-kept", "A server that was once available is told so ever after.",
-                "I5.clears", tell=_kept(lambda one: one["status"] == "available")),
+                "I5.clears", tell=_kept(lambda outcome: outcome["status"] == "available")),
     load_mutant("lists-kept", "A server whose list was fetched once is never asked again.",
                 "I5.clears", attempt=Fresh(_kept_list)),
     load_mutant("tools-kept", "A server that fails keeps the tools of the load before.",

@@ -1,4 +1,4 @@
-"""Faults of the answer: ids, words, tools, errors, and how many outcomes there are."""
+"""Mutants of the answer: ids, words, tools, errors, and the number of outcomes."""
 
 from typing import Any
 from unicodedata import normalize
@@ -8,8 +8,8 @@ from mcp_proxy_mutants.loader.mutant import LoadMutant, load_mutant
 from mcp_proxy_mutants.loader.pieces import each, is_in, not_available, when
 from mcp_proxy_reference.loader import Json
 
-Told = dict[str, Any]
-STRAY: Told = {
+OutcomeEntry = dict[str, Any]
+STRAY: OutcomeEntry = {
     "server_id": "total",
     "status": "available",
     "tools": [],
@@ -19,49 +19,58 @@ STRAY: Told = {
 
 
 def _kept(keeps: Any) -> Any:
-    """Some outcomes are left out."""
-    return lambda told, _: told | {"outcomes": [one for one in told["outcomes"] if keeps(one)]}
+    """Leave out some outcomes."""
+    return lambda answer, _: (
+        answer | {"outcomes": [outcome for outcome in answer["outcomes"] if keeps(outcome)]}
+    )
 
 
-def _as_often(told: Json, asked: Json) -> Json:
-    """An outcome for each attempt that failed, and one for the end."""
-    del asked
-    outcomes = [one for one in told["outcomes"] for _ in range(max(one["attempts"], 1))]
-    return told | {"outcomes": outcomes}
+def _as_often(answer: Json, request: Json) -> Json:
+    """Report an outcome for each attempt that failed, and one for the end."""
+    del request
+    outcomes = [
+        outcome for outcome in answer["outcomes"] for _ in range(max(outcome["attempts"], 1))
+    ]
+    return answer | {"outcomes": outcomes}
 
 
-def _timed_out_as_often(told: Json, asked: Json) -> Json:
-    """The same where nobody answered in time."""
-    del asked
-    late = [one for one in told["outcomes"] if "in time" in str(one["error"])]
-    return told | {"outcomes": [*told["outcomes"], *late]}
+def _timed_out_as_often(answer: Json, request: Json) -> Json:
+    """Report the outcome twice for servers that did not answer in time."""
+    del request
+    late = [outcome for outcome in answer["outcomes"] if "in time" in str(outcome["error"])]
+    return answer | {"outcomes": [*answer["outcomes"], *late]}
 
 
 def _by_id(spell: Any) -> Any:
-    """Ids are told in another way."""
-    return each(lambda one: one | {"server_id": spell(one["server_id"])})
+    """Spell ids in another way."""
+    return each(lambda outcome: outcome | {"server_id": spell(outcome["server_id"])})
 
 
-def _one_of_a_kind(told: Json, asked: Json) -> Json:
-    """Ids that differ in case or marks only have one outcome."""
-    del asked
-    plain = {"".join(filter(str.isalnum, o["server_id"].lower())): o for o in told["outcomes"]}
-    return told | {"outcomes": [*plain.values()]}
+def _one_of_a_kind(answer: Json, request: Json) -> Json:
+    """Merge outcomes whose ids differ in case or marks only."""
+    del request
+    plain = {"".join(filter(str.isalnum, o["server_id"].lower())): o for o in answer["outcomes"]}
+    return answer | {"outcomes": [*plain.values()]}
 
 
-def _by_origin(told: Json, asked: Json) -> Json:
-    """Servers of one origin have one outcome."""
-    seen: dict[str, Told] = {}
-    urls = {one["server_id"]: str(one.get("url") or one["server_id"]) for one in asked["servers"]}
-    for one in told["outcomes"]:
-        seen.setdefault("/".join(urls[one["server_id"]].split("/")[:3]), one)
-    return told | {"outcomes": [*seen.values()]}
+def _by_origin(answer: Json, request: Json) -> Json:
+    """Merge the outcomes of servers of one origin."""
+    by_origin: dict[str, OutcomeEntry] = {}
+    urls = {
+        server["server_id"]: str(server.get("url") or server["server_id"])
+        for server in request["servers"]
+    }
+    for outcome in answer["outcomes"]:
+        by_origin.setdefault("/".join(urls[outcome["server_id"]].split("/")[:3]), outcome)
+    return answer | {"outcomes": [*by_origin.values()]}
 
 
-def _without_url(told: Json, asked: Json) -> Json:
-    """What cannot be connected to has no outcome."""
-    usable = {one["server_id"] for one in asked["servers"] if one.get("url")}
-    return told | {"outcomes": [one for one in told["outcomes"] if one["server_id"] in usable]}
+def _without_url(answer: Json, request: Json) -> Json:
+    """Leave out servers without a URL."""
+    usable = {server["server_id"] for server in request["servers"] if server.get("url")}
+    return answer | {
+        "outcomes": [outcome for outcome in answer["outcomes"] if outcome["server_id"] in usable]
+    }
 
 
 MUTANTS: tuple[LoadMutant, ...] = (
@@ -70,12 +79,14 @@ MUTANTS: tuple[LoadMutant, ...] = (
     load_mutant("only-the-failed", "Servers that are available have no outcome.",
                 "O1.one-each", "R1.once", tell=_kept(not_available)),
     load_mutant("denied-left-out", "Servers that are denied have no outcome.",
-                "O1.one-each", "D1.denied", tell=_kept(lambda one: not is_in("denied")(one))),
+                "O1.one-each", "D1.denied",
+                tell=_kept(lambda outcome: not is_in("denied")(outcome))),
     load_mutant("late-left-out", "Servers that do not answer in time have no outcome.",
                 "T1.timeout", "O1.one-each",
-                tell=_kept(lambda one: "in time" not in str(one["error"]))),
+                tell=_kept(lambda outcome: "in time" not in str(outcome["error"]))),
     load_mutant("cut-left-out", "Servers whose connection is cut have no outcome.",
-                "T2.cut", "O1.one-each", tell=_kept(lambda one: "closed" not in str(one["error"]))),
+                "T2.cut", "O1.one-each",
+                tell=_kept(lambda outcome: "closed" not in str(outcome["error"]))),
     load_mutant("unusable-left-out", "Connections that cannot be used have no outcome.",
                 "P4.malformed", "O1.one-each", tell=_without_url),
     load_mutant("outcome-of-each-attempt", "Each attempt has an outcome.",
@@ -84,10 +95,10 @@ MUTANTS: tuple[LoadMutant, ...] = (
                 "O1.one-each", tell=_timed_out_as_often),
     load_mutant("a-total", "One more outcome sums up the others.",
                 "O1.one-each", "I6.none",
-                tell=lambda told, _: told | {"outcomes": [*told["outcomes"], STRAY]}),
+                tell=lambda answer, _: answer | {"outcomes": [*answer["outcomes"], STRAY]}),
     load_mutant("a-placeholder", "A load of no servers has an outcome of its own.",
                 "I6.none",
-                tell=lambda told, _: told | {"outcomes": told["outcomes"] or [STRAY]}),
+                tell=lambda answer, _: answer | {"outcomes": answer["outcomes"] or [STRAY]}),
     load_mutant("ids-lowered", "Ids are told in lower case.",
                 "O1.one-each", tell=_by_id(str.lower)),
     load_mutant("ids-encoded", "Ids are told as they stand in URLs.",
@@ -107,7 +118,8 @@ MUTANTS: tuple[LoadMutant, ...] = (
     load_mutant("origins-merged", "Servers of one origin share an outcome.",
                 "O1.one-each", tell=_by_origin),
     load_mutant("words-in-capitals", "Statuses are told in capitals.",
-                "O2.word", tell=each(lambda one: one | {"status": one["status"].upper()})),
+                "O2.word",
+                tell=each(lambda outcome: outcome | {"status": outcome["status"].upper()})),
     load_mutant("available-is-ok", "An available server is `ok`.",
                 "O2.word", tell=when(is_in("available"), status="ok")),
     load_mutant("transient-is-retrying", "A transient server is `retrying`.",
@@ -121,19 +133,25 @@ MUTANTS: tuple[LoadMutant, ...] = (
     load_mutant("denied-without-error", "A denial has no error.",
                 "O4.error", tell=when(is_in("denied"), error=None)),
     load_mutant("late-without-error", "A timeout has an empty error, as its exception has.",
-                "O4.error", tell=when(lambda one: "in time" in str(one["error"]), error="")),
+                "O4.error",
+                tell=when(lambda outcome: "in time" in str(outcome["error"]), error="")),
     load_mutant("cut-without-error", "A cut connection has a blank error.",
-                "O4.error", tell=when(lambda one: "closed" in str(one["error"]), error=" ")),
+                "O4.error",
+                tell=when(lambda outcome: "closed" in str(outcome["error"]), error=" ")),
     load_mutant("unusable-without-error", "A connection that cannot be used has no error.",
-                "O4.error", tell=when(lambda one: "usable" in str(one["error"]), error=None)),
+                "O4.error",
+                tell=when(lambda outcome: "usable" in str(outcome["error"]), error=None)),
     load_mutant("refused-without-error", "A closed port has no error.",
-                "O4.error", tell=when(lambda one: "listens" in str(one["error"]), error=None)),
+                "O4.error",
+                tell=when(lambda outcome: "listens" in str(outcome["error"]), error=None)),
     load_mutant("unknown-name-without-error", "A name that does not resolve has no error.",
-                "O4.error", tell=when(lambda one: "host name" in str(one["error"]), error=None)),
+                "O4.error",
+                tell=when(lambda outcome: "host name" in str(outcome["error"]), error=None)),
     load_mutant("not-found-without-error", "A 404 has no error.",
-                "O4.error", tell=when(lambda one: "path" in str(one["error"]), error=None)),
+                "O4.error", tell=when(lambda outcome: "path" in str(outcome["error"]), error=None)),
     load_mutant("errors-are-objects", "An error is an object with a text in it.",
-                "O4.error", tell=each(lambda one: one | {"error": {"message": one["error"]}})),
+                "O4.error",
+                tell=each(lambda outcome: outcome | {"error": {"message": outcome["error"]}})),
     load_mutant("errors-are-true", "That there was an error is all that is told.",
                 "O4.error", tell=when(not_available, error=True)),
     load_mutant("ids-as-numbers", "An id of digits is told as a number is.",

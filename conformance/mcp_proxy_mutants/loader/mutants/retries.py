@@ -1,4 +1,4 @@
-"""Faults of trying again: too often, too seldom, after what is decided, and not counted."""
+"""Mutants of retries: too many, too few, after a final outcome, or not counted."""
 
 import asyncio
 from collections.abc import Callable
@@ -21,45 +21,45 @@ Again = Callable[[Signal, Status, int, int], bool]
 
 
 def _also(*kinds: str) -> Again:
-    """After signals of these kinds too."""
+    """Retry after signals of these kinds, too."""
     return lambda signal, status, attempts, most: (
         (status == "transient" or signal.kind in kinds) and attempts < most
     )
 
 
 def _not_after(*kinds: str) -> Again:
-    """Not after signals of these kinds."""
+    """Do not retry after signals of these kinds."""
     return lambda signal, status, attempts, most: (
         status == "transient" and signal.kind not in kinds and attempts < most
     )
 
 
 def _up_to(bound: Callable[[int], int]) -> Again:
-    """Another bound than the one that was given."""
+    """Retry up to another bound than the given maximum."""
     return lambda _, status, attempts, most: status == "transient" and attempts < bound(most)
 
 
 def _later(signal: Signal, status: Status, attempts: int, most: int) -> bool:
-    """Once it has tried again, it goes on whatever comes."""
+    """Retry after any failure once there has been a first retry."""
     del signal
     return attempts < most and (status == "transient" or attempts > 1)
 
 
 def _at_the_third(signal: Signal, status: Status, attempts: int, most: int) -> bool:
-    """Whoever has tried three times may as well try again."""
+    """Retry from the third attempt on even after a denial or a 404."""
     lasting = signal.kind in ("denied", "http_404")
     return attempts < most and (status == "transient" or (lasting and attempts > 2))  # noqa: PLR2004
 
 
 async def _twice(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """A server is looked at before it is loaded."""
+    """Load a server once to look at it, then load it."""
     _, session = await std.attempt(connection, connect)
     await session.close()
     return await std.attempt(connection, connect)
 
 
 async def _slow_twice(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """A server that needs longer than a moment is loaded again, for it is warm now."""
+    """Load a server that takes longer than a moment a second time, since it is warm now."""
     loop = asyncio.get_running_loop()
     began = loop.time()
     tools, session = await std.attempt(connection, connect)
@@ -70,7 +70,7 @@ async def _slow_twice(connection: Connection, connect: Connect) -> tuple[list[Js
 
 
 async def _hidden(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """A client below tries once more on its own, and nobody counts it."""
+    """Retry once inside an attempt after a cut or a code of the 500s, without counting it."""
     try:
         return await std.attempt(connection, connect)
     except Signal as signal:
@@ -80,7 +80,7 @@ async def _hidden(connection: Connection, connect: Connect) -> tuple[list[Json],
 
 
 async def _hidden_any(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """A client below tries once more after a denial, as if with a new token."""
+    """Retry once inside an attempt after a denial, as if with a new token."""
     try:
         return await std.attempt(connection, connect)
     except Signal as signal:
@@ -90,19 +90,19 @@ async def _hidden_any(connection: Connection, connect: Connect) -> tuple[list[Js
 
 
 def _given_up(outcome: Outcome) -> Outcome:
-    """What was tried in vain stays."""
+    """Report a transient failure after several attempts as permanent."""
     gave_up = outcome.status == "transient" and outcome.attempts > 1
     return failed(outcome, "permanent") if gave_up else outcome
 
 
 def _lone(outcome: Outcome) -> Outcome:
-    """What is not tried again is final."""
+    """Report a transient failure after a single attempt as permanent."""
     lone = outcome.status == "transient" and outcome.attempts == 1
     return failed(outcome, "permanent") if lone else outcome
 
 
 def _healed(outcome: Outcome) -> Outcome:
-    """A server that needed a second attempt is still starting."""
+    """Report a server that needed a second attempt as transient."""
     again = outcome.status == "available" and outcome.attempts > 1
     return failed(outcome, "transient") if again else outcome
 
@@ -167,20 +167,22 @@ MUTANTS: tuple[LoadMutant, ...] = (
     load_mutant("claims-the-most", "Of the transient the maximum is claimed.",
                 "O6.claimed",
                 again=_up_to(lambda most: min(most, 2)),
-                tell=lambda told, asked: told | {"outcomes": [
-                    one | ({"attempts": asked["max_attempts"]} if is_in("transient")(one) else {})
-                    for one in told["outcomes"]]}),
+                tell=lambda answer, request: answer | {"outcomes": [
+                    outcome
+                    | ({"attempts": request["max_attempts"]} if is_in("transient")(outcome) else {})
+                    for outcome in answer["outcomes"]]}),
     load_mutant("claims-none-when-denied", "For a denial no attempt is claimed.",
                 "O6.claimed", tell=when(is_in("denied"), attempts=0)),
     load_mutant("claims-none-when-failed", "Attempts are told of the available only.",
                 "O6.claimed", tell=when(not_available, attempts=None)),
     load_mutant("claims-in-words", "The attempts are told as a text.",
-                "O6.claimed", tell=each(lambda one: one | {"attempts": str(one["attempts"])})),
+                "O6.claimed",
+                tell=each(lambda outcome: outcome | {"attempts": str(outcome["attempts"])})),
     load_mutant("denied-and-not-found-swapped", "Denials are permanent, and a 404 is a denial.",
                 "D1.denied", "P3.not-found",
                 meaning=meaning("permanent", "denied") | {"http_404": ("denied", "Denied.")}),
     load_mutant("third-denial-again", "A denial at the third attempt is tried again.",
                 "R4.stops", again=_at_the_third),
     load_mutant("claims-true", "That there was one attempt is told as true.",
-                "O6.claimed", tell=when(lambda one: one["attempts"] == 1, attempts=True)),
+                "O6.claimed", tell=when(lambda outcome: outcome["attempts"] == 1, attempts=True)),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Faults of safety: what a loader was handed shows in what it tells."""
+"""Mutants of safety: outcomes and warnings reveal what the loader was handed."""
 
 import base64
 import json
@@ -28,54 +28,58 @@ def _authorization(connection: Connection) -> str:
 
 
 def _basic(connection: Connection) -> str:
-    """What a client makes of user and password for the header of that name."""
+    """Return user and password of the URL in the form of a Basic Authorization header."""
     parts = urlsplit(_url(connection))
     pair = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
     return base64.b64encode(pair.encode()).decode()
 
 
 def _decoded(connection: Connection) -> str:
-    """What stands in the header of that name, in plain text."""
+    """Return the Basic credentials of the Authorization header in plain text."""
     kind, _, credentials = _authorization(connection).partition(" ")
     return base64.b64decode(credentials).decode() if kind == "Basic" else ""
 
 
 def _after(kinds: tuple[str, ...], text: Callable[[Connection], str]) -> Says:
-    """After signals of these kinds more is said."""
+    """Add a text to the errors of signals of these kinds."""
     return lambda signal, connection, due: (
         f"{due} ({text(connection)})" if signal.kind in kinds else due
     )
 
 
 def _says(text: Callable[[Connection], str]) -> Says:
-    """In every error more is said."""
+    """Add a text to every error."""
     return lambda _, connection, due: f"{due} ({text(connection)})"
 
 
 def _raw(signal: Signal, connection: Connection, due: str) -> str:
-    """The exception as it is, with where it went."""
+    """Return the exception's own text, with the URL."""
     del due
     return f"{signal.__context__ or signal!r} for url '{_url(connection)}'"
 
 
-def _in_warnings(told: Json, asked: Json) -> Json:
-    """Warnings name the URLs of their servers."""
-    urls = ", ".join(str(one.get("url")) for one in asked["servers"])
-    warnings = {word: [f"{one} ({urls})" for one in own] for word, own in told["warnings"].items()}
-    return told | {"warnings": warnings}
+def _in_warnings(answer: Json, request: Json) -> Json:
+    """Add the URLs of the servers to the warnings."""
+    urls = ", ".join(str(server.get("url")) for server in request["servers"])
+    warnings = {
+        word: [f"{line} ({urls})" for line in own] for word, own in answer["warnings"].items()
+    }
+    return answer | {"warnings": warnings}
 
 
-def _in_a_member(told: Json, asked: Json) -> Json:
-    """Each outcome has the headers that were sent, as a remark."""
-    sent = {one["server_id"]: one.get("headers") for one in asked["servers"]}
-    return told | {
-        "outcomes": [one | {"headers": sent[one["server_id"]]} for one in told["outcomes"]]
+def _in_a_member(answer: Json, request: Json) -> Json:
+    """Add the headers that were sent to each outcome."""
+    sent = {server["server_id"]: server.get("headers") for server in request["servers"]}
+    return answer | {
+        "outcomes": [
+            outcome | {"headers": sent[outcome["server_id"]]} for outcome in answer["outcomes"]
+        ]
     }
 
 
-def _in_the_answer(told: Json, asked: Json) -> Json:
-    """The configuration is told beside the outcomes."""
-    return told | {"asked": asked}
+def _in_the_answer(answer: Json, request: Json) -> Json:
+    """Add the configuration to the answer, beside the outcomes."""
+    return answer | {"asked": request}
 
 
 def _hidden_in(spell: Callable[[bytes], str]) -> Any:

@@ -1,4 +1,4 @@
-"""Faults of hearing: what came back is lost, or only looked for at one request."""
+"""Mutants of signals: one is lost, or only looked for at one request."""
 
 from mcp_proxy_mutants.loader.mutant import LoadMutant, load_mutant
 from mcp_proxy_mutants.loader.pieces import at, hearing, meaning, taken
@@ -6,7 +6,7 @@ from mcp_proxy_reference.loader import Signal
 
 
 def _json_cut(method: str, signal: Signal) -> Signal:
-    """What does not parse is no message, cut or not."""
+    """Treat a cut answer as malformed, because it does not parse."""
     del method
     context = signal.__context__
     incomplete = "incomplete" in str(context) or "peer closed" in str(context)
@@ -14,14 +14,14 @@ def _json_cut(method: str, signal: Signal) -> Signal:
 
 
 def _closed(method: str, signal: Signal) -> Signal:
-    """An end before any answer is taken for a port that is closed."""
+    """Treat an end before any answer as a closed port."""
     del method
     ended = "without sending" in str(signal.__context__)
     return Signal("refused") if signal.kind == "reset" and ended else signal
 
 
 def _stream(method: str, signal: Signal) -> Signal:
-    """Only what happens inside an answer is a cut; a reset before it is not."""
+    """Treat a reset before the answer as refused; only one inside an answer is a cut."""
     del method
     context = repr(signal.__context__)
     return Signal("refused") if signal.kind == "reset" and "ReadError" in context else signal

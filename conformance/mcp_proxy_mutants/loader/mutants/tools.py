@@ -1,57 +1,63 @@
-"""Faults of the tools: whose they are, how many, and where they do not belong."""
+"""Mutants of the tools: of the wrong server, too many or too few, or where none belong."""
 
 from collections.abc import Callable
 from typing import Any
 
 from mcp_proxy_mutants.loader.mutant import LoadMutant, load_mutant
-from mcp_proxy_mutants.loader.pieces import Told, each, is_in, not_available, when
+from mcp_proxy_mutants.loader.pieces import OutcomeEntry, each, is_in, not_available, when
 from mcp_proxy_reference import loader as std
 from mcp_proxy_reference.loader import Connect, Connection, Json, Session, Signal
 
 
-def _told_by(change: Callable[[list[str]], list[str]]) -> Any:
-    """The tools of each outcome are told otherwise."""
-    return each(lambda one: one | {"tools": change(one["tools"])})
+def _with_tools(change: Callable[[list[str]], list[str]]) -> Any:
+    """Change the tools of each outcome."""
+    return each(lambda outcome: outcome | {"tools": change(outcome["tools"])})
 
 
-def _everywhere(told: Json, asked: Json) -> Json:
-    """Each available server has the tools of all of them."""
-    del asked
-    every = [tool for one in told["outcomes"] for tool in one["tools"]]
-    return when(is_in("available"), tools=every)(told, {})
+def _everywhere(answer: Json, request: Json) -> Json:
+    """Report the tools of all servers for each available one."""
+    del request
+    all_tools = [tool for outcome in answer["outcomes"] for tool in outcome["tools"]]
+    return when(is_in("available"), tools=all_tools)(answer, {})
 
 
-def _moved_on(told: Json, asked: Json) -> Json:
-    """The tools of available servers are told of the next one."""
-    del asked
-    well = [one for one in told["outcomes"] if one["status"] == "available"]
-    tools = [one["tools"] for one in well]
-    moved = dict(zip([one["server_id"] for one in well], [*tools[1:], *tools[:1]], strict=True))
-    return each(lambda one: one | {"tools": moved.get(one["server_id"], [])})(told, {})
+def _moved_on(answer: Json, request: Json) -> Json:
+    """Report for each available server the tools of the next one."""
+    del request
+    well = [outcome for outcome in answer["outcomes"] if outcome["status"] == "available"]
+    tools = [outcome["tools"] for outcome in well]
+    moved = dict(
+        zip([outcome["server_id"] for outcome in well], [*tools[1:], *tools[:1]], strict=True)
+    )
+    return each(lambda outcome: outcome | {"tools": moved.get(outcome["server_id"], [])})(
+        answer, {}
+    )
 
 
-def _to_the_denied(told: Json, asked: Json) -> Json:
-    """What others have is told of the denied."""
-    del asked
-    some = [tool for one in told["outcomes"] for tool in one["tools"]][:1]
-    return when(is_in("denied"), tools=some)(told, {})
+def _to_the_denied(answer: Json, request: Json) -> Json:
+    """Report a tool of another server for denied ones."""
+    del request
+    some = [tool for outcome in answer["outcomes"] for tool in outcome["tools"]][:1]
+    return when(is_in("denied"), tools=some)(answer, {})
 
 
-def _invented(one: Told) -> Told:
-    return one | {"tools": [f"{one['server_id']}_tool"]} if not_available(one) else one
+def _invented(outcome: OutcomeEntry) -> OutcomeEntry:
+    return (
+        outcome | {"tools": [f"{outcome['server_id']}_tool"]} if not_available(outcome) else outcome
+    )
 
 
-def _status_tool(one: Told) -> Told:
-    """A tool that tells of the failure stands in for those that are missing."""
-    return one | {"tools": ["why_unavailable"]} if not_available(one) else one
+def _status_tool(outcome: OutcomeEntry) -> OutcomeEntry:
+    """Report a tool that explains the failure in place of the missing ones."""
+    return outcome | {"tools": ["why_unavailable"]} if not_available(outcome) else outcome
 
 
 def _capped(most: int) -> Any:
-    return _told_by(lambda tools: tools[:most])
+    return _with_tools(lambda tools: tools[:most])
 
 
 async def _healed(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """When the first page fails, the session is taken for one without tools."""
+    """Treat a session as one without tools if its list fails."""
     session = await connect(connection)
     try:
         return await std.handshake(session), session
@@ -63,7 +69,7 @@ async def _healed(connection: Connection, connect: Connect) -> tuple[list[Json],
 
 
 async def _opened(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """A server whose session is open is available, whatever becomes of its list."""
+    """Treat a server with an open session as available, even if its list fails."""
     session = await connect(connection)
     hello = {"protocolVersion": std.REVISION, "capabilities": {}, "clientInfo": {"name": "ref"}}
     try:
@@ -79,7 +85,7 @@ async def _opened(connection: Connection, connect: Connect) -> tuple[list[Json],
 
 
 async def _no_tools(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """A server is available once it can be connected to; its list is asked for later."""
+    """Treat a server as available once it can be connected to, and leave its list for later."""
     _, session = await std.attempt(connection, connect)
     return [], session
 
@@ -98,23 +104,23 @@ MUTANTS: tuple[LoadMutant, ...] = (
     load_mutant("two-tools-at-most", "Of the tools two are loaded.",
                 "O3.loaded", tell=_capped(2)),
     load_mutant("last-tool-lost", "The last of several tools is lost.",
-                "O3.loaded", tell=_told_by(lambda t: t[:-1] if len(t) > 1 else t)),
+                "O3.loaded", tell=_with_tools(lambda t: t[:-1] if len(t) > 1 else t)),
     load_mutant("tools-told-twice", "Each tool is told twice.",
-                "O3.own-tools", "O3.loaded", tell=_told_by(lambda tools: [*tools, *tools])),
+                "O3.own-tools", "O3.loaded", tell=_with_tools(lambda tools: [*tools, *tools])),
     load_mutant("first-tool-again", "In the place of each tool stands the first.",
-                "O3.loaded", "O3.own-tools", tell=_told_by(lambda t: t[:1] * len(t))),
+                "O3.loaded", "O3.own-tools", tell=_with_tools(lambda t: t[:1] * len(t))),
     load_mutant("tools-everywhere", "Every available server has the tools of all.",
                 "O3.own-tools", "I1.isolated", tell=_everywhere),
     load_mutant("tools-of-the-next", "The tools of a server are told of the one before it.",
                 "O3.own-tools", tell=_moved_on),
     load_mutant("tools-with-an-undeclared-prefix", "Tools have their server's id before them.",
                 "O3.own-tools",
-                tell=each(lambda one: one | {
-                    "tools": [f"{one['server_id']}_{tool}" for tool in one["tools"]]})),
+                tell=each(lambda outcome: outcome | {
+                    "tools": [f"{outcome['server_id']}_{tool}" for tool in outcome["tools"]]})),
     load_mutant("tools-in-capitals", "The names of tools are told in capitals.",
-                "O3.own-tools", "O3.loaded", tell=_told_by(lambda t: [*map(str.upper, t)])),
+                "O3.own-tools", "O3.loaded", tell=_with_tools(lambda t: [*map(str.upper, t)])),
     load_mutant("tools-shortened", "Names of tools end after eight letters.",
-                "O3.own-tools", tell=_told_by(lambda tools: [tool[:8] for tool in tools])),
+                "O3.own-tools", tell=_with_tools(lambda tools: [tool[:8] for tool in tools])),
     load_mutant("tools-not-loaded", "An available server has no tools yet.",
                 "O3.loaded", attempt=_no_tools),
     load_mutant("failed-list-is-no-tools", "A server that breaks over its list has no tools.",

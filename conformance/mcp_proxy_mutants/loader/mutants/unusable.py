@@ -1,4 +1,4 @@
-"""Faults of connections that cannot be used: they are tried all the same, at another's address."""
+"""Mutants that try a connection that cannot be used, at the address of another server."""
 
 from dataclasses import replace
 from typing import Any
@@ -15,7 +15,7 @@ def _anything(connection: Connection) -> bool:
 
 
 def _last_url() -> Any:
-    """A connection that cannot be used is tried at the URL of the one before."""
+    """Try a connection that cannot be used at the URL of the one before."""
     last: dict[str, str] = {}
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
@@ -29,8 +29,8 @@ def _last_url() -> Any:
     return attempt
 
 
-def _asked_of_others() -> Any:
-    """Another server is asked for one that cannot be used; what it says is not believed."""
+def _sent_to_others() -> Any:
+    """Query another server for one that cannot be used, and discard its answer."""
     last_url = _last_url()
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
@@ -61,7 +61,7 @@ MUTANTS: tuple[LoadMutant, ...] = (
                 "P4.no-traffic", "P4.malformed", usable=_anything, attempt=Fresh(_last_url)),
     load_mutant("unusable-is-asked-of-others",
                 "Another server is asked for one that cannot be used.",
-                "P4.no-traffic", usable=_anything, attempt=Fresh(_asked_of_others)),
+                "P4.no-traffic", usable=_anything, attempt=Fresh(_sent_to_others)),
     load_mutant("no-host-is-an-unknown-name", "A URL without a host has a name that may come up.",
                 "P4.malformed", usable=lambda connection: bool(connection.url),
                 meaning=meaning("transient", "configuration", "dns", "refused", "reset")),

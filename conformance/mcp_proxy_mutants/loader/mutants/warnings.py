@@ -1,4 +1,4 @@
-"""Faults of the warnings: whom they name, where, and in which words."""
+"""Mutants of the warnings: the servers they name, their class and their words."""
 
 from mcp_proxy_mutants.loader.changed import Tell
 from mcp_proxy_mutants.loader.mutant import LoadMutant, load_mutant
@@ -9,7 +9,7 @@ ALIKE = ("transient", "permanent")
 
 
 def _named(outcomes: list[Json], *statuses: str) -> list[str]:
-    return [one["server_id"] for one in outcomes if one["status"] in statuses]
+    return [outcome["server_id"] for outcome in outcomes if outcome["status"] in statuses]
 
 
 def _line(words: str, names: list[str]) -> list[str]:
@@ -17,13 +17,13 @@ def _line(words: str, names: list[str]) -> list[str]:
 
 
 def _all_in(words: str) -> Tell:
-    """Both classes have the same line."""
+    """Warn of both classes with the same line."""
     return warns(lambda due, outcomes: dict(due) | {
         status: _line(words, _named(outcomes, status)) for status in ALIKE})  # fmt: skip
 
 
 def _one_by_one(words: str) -> Tell:
-    """Both classes have one line for each server, in the same words."""
+    """Warn of both classes with a line for each server, in the same words."""
     return warns(lambda due, outcomes: dict(due) | {
         status: [f"{words} {name}." for name in _named(outcomes, status)]
         for status in ALIKE})  # fmt: skip

@@ -1,4 +1,4 @@
-"""Faults of the wire: headers that are obeyed, streams that are not read, bodies before codes."""
+"""Mutants of the wire: headers are obeyed, streams not read, bodies preferred to codes."""
 
 import asyncio
 from collections.abc import Callable
@@ -34,7 +34,7 @@ class _Heads(HttpSession):
 
 
 class _Obeys(_Heads):
-    """A session that waits as long as it is told to."""
+    """A session that reports how long a server asks it to wait."""
 
     async def _exchange(self, message: Json) -> Json:
         try:
@@ -47,7 +47,7 @@ class _Obeys(_Heads):
 
 
 class _NoStreams(_Heads):
-    """A session that takes event streams for nonsense."""
+    """A session that treats event streams as malformed."""
 
     async def _exchange(self, message: Json) -> Json:
         answer = await super()._exchange(message)
@@ -60,17 +60,17 @@ class _NoListStreams(_Heads):
     """A session that finds no tools in a stream."""
 
     async def request(self, method: str, params: Json) -> Json:
-        """The result of one JSON-RPC call."""
+        """Send one JSON-RPC request and return its result."""
         result = await super().request(method, params)
         streamed = self._media.startswith("text/event-stream") and method == "tools/list"
         return {"tools": []} if streamed else result
 
 
 class _StreamsEnd(_Heads):
-    """A session that takes the end of a torn stream for the end of the list."""
+    """A session that treats a torn event stream as malformed."""
 
     async def request(self, method: str, params: Json) -> Json:
-        """The result of one JSON-RPC call."""
+        """Send one JSON-RPC request and return its result."""
         try:
             return await super().request(method, params)
         except Signal as signal:
@@ -81,7 +81,7 @@ class _StreamsEnd(_Heads):
 
 
 class _Scopes(_Heads):
-    """A session for which a challenge is an invitation."""
+    """A session that treats a 403 with a challenge as worth another attempt."""
 
     async def _exchange(self, message: Json) -> Json:
         try:
@@ -93,21 +93,21 @@ class _Scopes(_Heads):
 
 
 class _Parses(_Heads):
-    """A session that breaks over what says that it is JSON and is no object."""
+    """A session that treats an error body declared as JSON as malformed if it is not an object."""
 
     async def _exchange(self, message: Json) -> Json:
         try:
             return await super()._exchange(message)
         except Signal as signal:
-            told = signal.body.strip()
-            whole = told.startswith(b"{") and told.endswith(b"}")
-            if told and self._media.startswith("application/json") and not whole:
+            body = signal.body.strip()
+            whole = body.startswith(b"{") and body.endswith(b"}")
+            if body and self._media.startswith("application/json") and not whole:
                 raise Signal("malformed", signal.code) from None
             raise
 
 
 async def _waiting(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """A server says how long to wait, and is believed."""
+    """Wait as long as a server asks for."""
     try:
         return await over(_Obeys)(connection, connect)
     except Signal as signal:
@@ -117,7 +117,7 @@ async def _waiting(connection: Connection, connect: Connect) -> tuple[list[Json]
 
 
 def _least_timeout() -> Any:
-    """All servers have the time of the one that has least."""
+    """Use the smallest timeout of any server for all servers."""
     least: dict[str, float] = {}
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:

@@ -1,4 +1,4 @@
-"""Acquittals: conforming loaders that do it otherwise and must never be accused."""
+"""Loader variants: conforming loaders that differ and must never be accused."""
 
 from mcp_proxy_mutants.gathering import gathered
 from mcp_proxy_mutants.loader.variant import LoadVariant

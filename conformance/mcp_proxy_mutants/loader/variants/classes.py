@@ -1,4 +1,4 @@
-"""Other classes where the source leaves them open."""
+"""Variants of classes, where the source leaves them open."""
 
 from collections import Counter
 from typing import Any
@@ -36,7 +36,7 @@ UNAUTHORIZED, FORBIDDEN = 401, 403
 
 
 class _Deaf(Ear):
-    """A session that does not care what becomes of its notifications."""
+    """A session that ignores the failures of its notifications."""
 
     async def notify(self, method: str) -> None:
         """Send one notification."""
@@ -51,7 +51,7 @@ LEAST_S = 0.5
 
 
 class _Impatient(HttpSession):
-    """A session that takes a connection which is not made in time for one that is refused."""
+    """A session that treats a connection that is not made in time as refused."""
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
@@ -66,7 +66,7 @@ class _Impatient(HttpSession):
 
 
 async def _deaf(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """What the answer to a notification is changes nothing."""
+    """Attempt a load in which failed notifications change nothing."""
 
     async def connected(to: Connection) -> Session:
         return _Deaf(await connect(to), lambda _, signal: signal)
@@ -75,7 +75,7 @@ async def _deaf(connection: Connection, connect: Connect) -> tuple[list[Json], S
 
 
 def _marked(*marks: bytes, codes: tuple[int, ...] = (FORBIDDEN,)) -> Hear:
-    """Answers of these codes are timeouts when every mark is in their body, else denials."""
+    """Treat answers of these codes as timeouts if every mark is in their body, else as denials."""
 
     def heard(signal: Signal, connection: Connection, attempts: int) -> Signal:
         del connection, attempts
@@ -89,11 +89,11 @@ def _marked(*marks: bytes, codes: tuple[int, ...] = (FORBIDDEN,)) -> Hear:
 
 def _phrase(signal: Signal, connection: Connection, attempts: int) -> bool:
     del connection, attempts
-    return signal.code == FORBIDDEN and any(one in signal.body for one in PHRASES)
+    return signal.code == FORBIDDEN and any(phrase in signal.body for phrase in PHRASES)
 
 
 def _in_turns() -> Any:
-    """What the mapping does not name is told otherwise every other time."""
+    """Alternate the class of signals that the mapping does not name."""
     heard_of: Counter[str] = Counter()
 
     def heard(signal: Signal, connection: Connection, attempts: int) -> Signal:
@@ -111,17 +111,19 @@ def _empty(outcome: Outcome) -> Outcome:
     return failed(outcome, "permanent") if none else outcome
 
 
-def _unknown_transport(told: Json, asked: Json) -> Json:
-    """A transport that is not known yet may be known to the next version."""
+def _unknown_transport(answer: Json, request: Json) -> Json:
+    """Report an unknown transport as transient: the next version may know it."""
     known = (None, "streamable-http", "stdio")
-    names = {one["server_id"] for one in asked["servers"] if one.get("transport") not in known}
+    names = {
+        server["server_id"] for server in request["servers"] if server.get("transport") not in known
+    }
     if not names:
-        return told
+        return answer
     outcomes = [
-        one | ({"status": "transient"} if one["server_id"] in names else {})
-        for one in told["outcomes"]
+        outcome | ({"status": "transient"} if outcome["server_id"] in names else {})
+        for outcome in answer["outcomes"]
     ]
-    return told | {"outcomes": outcomes, "warnings": {}}
+    return answer | {"outcomes": outcomes, "warnings": {}}
 
 
 VARIANTS: tuple[LoadVariant, ...] = (
@@ -164,5 +166,5 @@ VARIANTS: tuple[LoadVariant, ...] = (
                  heard=Fresh(_in_turns)),
     load_variant("empty-is-permanent", "A server without tools is of no use.",
                  "server-without-tools", "O3.loaded~none",
-                 together=together(lambda outcomes: [_empty(one) for one in outcomes])),
+                 together=together(lambda outcomes: [_empty(outcome) for outcome in outcomes])),
 )  # fmt: skip

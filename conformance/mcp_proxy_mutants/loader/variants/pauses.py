@@ -1,4 +1,4 @@
-"""Other pauses, other numbers of attempts, and servers one after the other."""
+"""Variants of pauses, of the number of attempts and of the order of loads."""
 
 import asyncio
 
@@ -10,18 +10,18 @@ SMALL, MOMENT_S = 2, 0.6
 
 
 async def _one_by_one(loads: Loads) -> list[Outcome]:
-    """Each server is loaded when the one before is done."""
-    return [await one() for one in loads]
+    """Load each server when the one before is done."""
+    return [await run() for run in loads]
 
 
 async def _staggered(loads: Loads) -> list[Outcome]:
-    """A small load waits a moment after its first server, for others may join it."""
+    """Let a small load wait a moment after its first server."""
     if len(loads) > SMALL:
         return await side_by_side(loads)
-    first = [asyncio.ensure_future(one()) for one in loads[:1]]
+    first = [asyncio.ensure_future(run()) for run in loads[:1]]
     if loads[1:]:
         await asyncio.sleep(MOMENT_S)
-    return await asyncio.gather(*first, *(one() for one in loads[1:]))
+    return await asyncio.gather(*first, *(run() for run in loads[1:]))
 
 
 def _lenient(connection: Connection) -> Connection:

@@ -1,4 +1,4 @@
-"""Other conversations: one page, probes of an era, no handshake, a request sent once more."""
+"""Variants of the conversation: one page, a probe, no handshake, a request sent once more."""
 
 from mcp_proxy_mutants.loader.pieces import Attempt, over
 from mcp_proxy_mutants.loader.variant import LoadVariant, load_variant
@@ -17,7 +17,7 @@ class _Kept:
         self._session = session
 
     async def request(self, method: str, params: Json) -> Json:
-        """The result of one JSON-RPC call."""
+        """Send one JSON-RPC request and return its result."""
         return await self._session.request(method, params)
 
     async def notify(self, method: str) -> None:
@@ -30,19 +30,19 @@ class _Kept:
 
 
 class _OnePage(_Kept):
-    """A session whose pages have no next one."""
+    """A session that drops the cursor of the next page."""
 
     async def request(self, method: str, params: Json) -> Json:
-        """The result of one JSON-RPC call."""
+        """Send one JSON-RPC request and return its result."""
         result = await super().request(method, params)
         return {name: value for name, value in result.items() if name != "nextCursor"}
 
 
 class _OnceMore(_Kept):
-    """A session that asks for the list once more when the server broke over it."""
+    """A session that requests the list once more after a code of the 500s."""
 
     async def request(self, method: str, params: Json) -> Json:
-        """The result of one JSON-RPC call."""
+        """Send one JSON-RPC request and return its result."""
         try:
             return await super().request(method, params)
         except Signal as signal:
@@ -59,7 +59,7 @@ class _Modern(HttpSession):
         self._headers["mcp-protocol-version"] = STATELESS
 
     async def request(self, method: str, params: Json) -> Json:
-        """The result of one JSON-RPC call, with what it says of its client."""
+        """Send one JSON-RPC request with its client metadata and return its result."""
         meta = {
             f"{META}protocolVersion": STATELESS,
             f"{META}clientInfo": {"name": "mcp-proxy-reference", "version": "1"},
@@ -70,7 +70,7 @@ class _Modern(HttpSession):
 
 
 def _in(make: type[_Kept]) -> Attempt:
-    """An attempt in a session of that kind."""
+    """Return an attempt in a session of that kind."""
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
         async def connected(to: Connection) -> Session:
@@ -84,7 +84,7 @@ def _in(make: type[_Kept]) -> Attempt:
 async def _without_handshake(
     connection: Connection, connect: Connect
 ) -> tuple[list[Json], Session]:
-    """The list is asked for at once, where there is a URL."""
+    """Request the list at once, without a handshake, where there is a URL."""
     if not connection.url:
         return await std.attempt(connection, connect)
     session = _Modern(connection)
@@ -96,7 +96,7 @@ async def _without_handshake(
 
 
 async def _discovering(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-    """The server is asked what it speaks; whatever it says, the handshake follows."""
+    """Probe the server for its revision, then continue with the handshake in any case."""
     if connection.url:
         probe = _Modern(connection)
         try:
@@ -109,7 +109,7 @@ async def _discovering(connection: Connection, connect: Connect) -> tuple[list[J
 
 
 class _Named(HttpSession):
-    """A session that calls itself by another name."""
+    """A session with another user agent and other request numbers."""
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)

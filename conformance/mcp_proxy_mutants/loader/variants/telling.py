@@ -1,8 +1,8 @@
-"""Other answers: prefixes, orders, errors, numbers, warnings, and what is left out."""
+"""Variants of the answer: prefixes, orders, errors, numbers, warnings and omissions."""
 
 from dataclasses import replace
 
-from mcp_proxy_mutants.loader.pieces import Told, each, ended, warns, when
+from mcp_proxy_mutants.loader.pieces import OutcomeEntry, each, ended, warns, when
 from mcp_proxy_mutants.loader.variant import LoadVariant, load_variant
 from mcp_proxy_reference.loader import Connection, Json, Outcome, Signal
 
@@ -10,48 +10,50 @@ BASIC = ("classifies", "retries", "attempts", "warnings")
 PREFIX = "mcp__"
 
 
-def _in_order(told: Json, asked: Json) -> Json:
-    """Outcomes stand in the order of their ids, the last first."""
-    del asked
-    outcomes = sorted(told["outcomes"], key=lambda one: str(one["server_id"]), reverse=True)
-    return told | {"outcomes": outcomes}
+def _in_order(answer: Json, request: Json) -> Json:
+    """Sort outcomes by id, the last first."""
+    del request
+    outcomes = sorted(
+        answer["outcomes"], key=lambda outcome: str(outcome["server_id"]), reverse=True
+    )
+    return answer | {"outcomes": outcomes}
 
 
-def _plain(told: Json, asked: Json) -> Json:
-    """Available or failed, and nothing else."""
-    del asked
+def _plain(answer: Json, request: Json) -> Json:
+    """Report servers as available or failed, and nothing else."""
+    del request
     return {
         "outcomes": [
             {
-                "server_id": one["server_id"],
-                "status": one["status"] if one["status"] == "available" else "failed",
-                "tools": one["tools"],
-                "error": one["error"],
+                "server_id": outcome["server_id"],
+                "status": outcome["status"] if outcome["status"] == "available" else "failed",
+                "tools": outcome["tools"],
+                "error": outcome["error"],
             }
-            for one in told["outcomes"]
+            for outcome in answer["outcomes"]
         ]
     }
 
 
 def _quoted(signal: Signal, connection: Connection, text: str) -> str:
-    """What the server said, and what the client made of it."""
+    """Add the server's text and the client's exception to the error."""
     del connection
-    said = signal.body.decode(errors="replace").strip()
-    seen = type(signal.__context__ or signal).__name__
-    return f"{text} {seen} (HTTP {signal.code}): {said}" if said else f"{text} {seen}"
+    body = signal.body.decode(errors="replace").strip()
+    exception = type(signal.__context__ or signal).__name__
+    return f"{text} {exception} (HTTP {signal.code}): {body}" if body else f"{text} {exception}"
 
 
 def _in_lines(signal: Signal, connection: Connection, text: str) -> str:
-    """One line on what it is, one on where, one on what to do."""
+    """Report the error in three lines: text, server, signal."""
     return f"{text}\nServer: {connection.server_id}\nSignal: {signal.kind}\n"
 
 
-def _named(outcomes: list[Told], *statuses: str) -> list[str]:
-    return [str(one["server_id"]) for one in outcomes if one["status"] in statuses]
+def _named(outcomes: list[OutcomeEntry], *statuses: str) -> list[str]:
+    return [str(outcome["server_id"]) for outcome in outcomes if outcome["status"] in statuses]
 
 
-def _marks(due: object, outcomes: list[Told]) -> dict[str, list[str]]:
-    """A mark and the names."""
+def _marks(due: object, outcomes: list[OutcomeEntry]) -> dict[str, list[str]]:
+    """Warn with a mark and the server's name."""
     del due
     marks = {"transient": "\N{HOURGLASS}", "permanent": "\N{CROSS MARK}", "denied": "\N{LOCK}"}
     return {
@@ -59,8 +61,8 @@ def _marks(due: object, outcomes: list[Told]) -> dict[str, list[str]]:
     }
 
 
-def _in_two(due: object, outcomes: list[Told]) -> dict[str, list[str]]:
-    """Denials are told with what needs attention."""
+def _in_two(due: object, outcomes: list[OutcomeEntry]) -> dict[str, list[str]]:
+    """Warn of denials together with the permanent failures."""
     del due
     later, lost = _named(outcomes, "transient"), _named(outcomes, "permanent", "denied")
     return {
@@ -69,8 +71,8 @@ def _in_two(due: object, outcomes: list[Told]) -> dict[str, list[str]]:
     }
 
 
-def _with_more(one: Told) -> Told:
-    return one | {"transport": "http", "elapsed_ms": 12, "server": {"version": None}}
+def _with_more(outcome: OutcomeEntry) -> OutcomeEntry:
+    return outcome | {"transport": "http", "elapsed_ms": 12, "server": {"version": None}}
 
 
 def _tried(outcome: Outcome) -> Outcome:
@@ -80,16 +82,19 @@ def _tried(outcome: Outcome) -> Outcome:
 VARIANTS: tuple[LoadVariant, ...] = (
     load_variant("tools-with-a-prefix", "Tools have a prefix that is declared.",
                  "tool-name-prefix", tool_prefix=PREFIX,
-                 tell=each(lambda one: one | {"tools": [PREFIX + tool for tool in one["tools"]]})),
+                 tell=each(lambda outcome: outcome | {
+                     "tools": [PREFIX + tool for tool in outcome["tools"]]})),
     load_variant("tools-sorted", "Tools are told in the order of their names.",
-                 tell=each(lambda one: one | {"tools": sorted(one["tools"], reverse=True)})),
+                 tell=each(lambda outcome: outcome | {
+                     "tools": sorted(outcome["tools"], reverse=True)})),
     load_variant("outcomes-sorted", "Outcomes are told in another order.",
                  "order-of-outcomes", "I3.order~outcomes", tell=_in_order),
     load_variant("outcomes-with-more", "Outcomes have members that nobody asked for.",
                  tell=each(_with_more)),
     load_variant("remark-beside-success", "An available server has a remark for its error.",
                  "error-beside-success", "O4.error~null",
-                 tell=when(lambda one: bool(one["status"] == "available"), error="Loaded.")),
+                 tell=when(lambda outcome: bool(outcome["status"] == "available"),
+                           error="Loaded.")),
     load_variant("errors-in-lines", "An error has several lines.",
                  "one-line-errors", "O4.error~one-line", says=_in_lines),
     load_variant("errors-quote", "Errors quote what the server said.",
@@ -106,8 +111,8 @@ VARIANTS: tuple[LoadVariant, ...] = (
                  "words-of-warnings", "W1.lines~wording", tell=warns(_in_two)),
     load_variant("neither-numbers-nor-warnings", "Neither attempts nor warnings are told.",
                  lacks=("attempts", "warnings"),
-                 tell=lambda told, _: {"outcomes": [
-                     one | {"attempts": None} for one in told["outcomes"]]}),
+                 tell=lambda answer, _: {"outcomes": [
+                     outcome | {"attempts": None} for outcome in answer["outcomes"]]}),
     load_variant("available-or-failed", "Servers are available or failed, and no more is told.",
                  "only-two-statuses", lacks=BASIC, profile="resilience-basic", tell=_plain),
     load_variant("available-or-failed-once", "The same, of one attempt.",

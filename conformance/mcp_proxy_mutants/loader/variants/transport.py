@@ -1,4 +1,4 @@
-"""Other ways over the wire: streams, redirects, pages, looks elsewhere, cookies and sessions."""
+"""Variants of the transport: streams, redirects, extra requests, cookies and sessions."""
 
 import asyncio
 import contextlib
@@ -18,7 +18,7 @@ UNAUTHORIZED = 401
 
 
 class _Following(HttpSession):
-    """A session that goes where it is redirected to."""
+    """A session that follows redirects."""
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
@@ -26,7 +26,7 @@ class _Following(HttpSession):
 
 
 class _StreamsFirst(HttpSession):
-    """A session that would rather have streams."""
+    """A session that prefers streams."""
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
@@ -42,7 +42,7 @@ class _OneByOne(HttpSession):
 
 
 class _LooksBack(HttpSession):
-    """A session that asks in the older way after a refusal, and for metadata after a 401."""
+    """A session that sends a GET after a refusal, and requests metadata after a 401."""
 
     async def _exchange(self, message: Json) -> Json:
         try:
@@ -62,7 +62,7 @@ class _LooksBack(HttpSession):
 
 
 class _Counting(httpx2.AsyncByteStream):
-    """A body that knows how much of it has come."""
+    """A body that counts its bytes as they arrive."""
 
     def __init__(self, body: Any) -> None:
         self._body = body
@@ -74,12 +74,12 @@ class _Counting(httpx2.AsyncByteStream):
             yield chunk
 
     async def aclose(self) -> None:
-        """End it."""
+        """Close the body."""
         await self._body.aclose()
 
 
 class _TakesUp(HttpSession):
-    """A session that takes a stream up again which ended before it began."""
+    """A session that resumes a stream that ended before it began."""
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
@@ -104,7 +104,7 @@ class _TakesUp(HttpSession):
 
 
 class _Listens(HttpSession):
-    """A session that listens for a moment whether a server that denied is still there."""
+    """A session that checks for a moment whether a server that denied has disconnected."""
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
@@ -130,7 +130,7 @@ class _Listens(HttpSession):
 
 
 class _Adorned(HttpSession):
-    """A session whose requests get more before they are sent."""
+    """A session that adds the kept session id of its origin to requests."""
 
     def __init__(self, connection: Connection, kept: dict[str, str]) -> None:
         super().__init__(connection)
@@ -143,12 +143,12 @@ class _Adorned(HttpSession):
             request.headers.setdefault("mcp-session-id", self._kept[self._origin])
 
     async def _learn(self, answer: httpx2.Response) -> None:
-        if given := answer.headers.get("mcp-session-id"):
-            self._kept[self._origin] = given
+        if session_id := answer.headers.get("mcp-session-id"):
+            self._kept[self._origin] = session_id
 
 
 def _shared_sessions() -> Any:
-    """Servers of one origin are opened one after the other, with the session that is there."""
+    """Open servers of one origin one after the other, with the same session id."""
     kept: dict[str, str] = {}
     locks: dict[str, asyncio.Lock] = {}
     adorned = over(lambda connection: _Adorned(connection, kept))

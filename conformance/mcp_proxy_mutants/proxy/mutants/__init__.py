@@ -1,4 +1,4 @@
-"""Counterexamples: proxies that are each wrong in one way, and named for it."""
+"""Proxy mutants: each is wrong in one way, and named for it."""
 
 from mcp_proxy_mutants.gathering import gathered
 from mcp_proxy_mutants.proxy.mutant import Mutant

@@ -1,4 +1,4 @@
-"""Faults of the flag: how it is declared, read and kept."""
+"""Mutants of the flag: its declaration, its reading and its lifetime."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -75,8 +75,8 @@ def _next_too() -> Callable[[Mapping[str, Any]], bool]:
 def _locked_among_tools(gateway: Gateway) -> None:
     """Without the flag, locked hits are listed like callable ones."""
 
-    def window(found: Any, limit: int) -> Any:
-        return found[:limit], [hit for hit in found if not hit.may_call]
+    def window(hits: Any, limit: int) -> Any:
+        return hits[:limit], [hit for hit in hits if not hit.may_call]
 
     decide(
         gateway,
@@ -86,7 +86,9 @@ def _locked_among_tools(gateway: Gateway) -> None:
                 document
                 | {
                     "tools": [
-                        one for one in document["tools"] if one["name"] not in _names(document)
+                        entry
+                        for entry in document["tools"]
+                        if entry["name"] not in _names(document)
                     ]
                 }
             )

@@ -1,4 +1,4 @@
-"""Faults of what the flag reveals."""
+"""Mutants of the tools that the flag reveals."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -13,7 +13,7 @@ from mcp_proxy_mutants.proxy.pieces import (
     by_name,
     left_out,
     on_later_pages,
-    seen_as,
+    viewed_as,
 )
 from mcp_proxy_mutants.proxy.swapping import decide, own, put
 from mcp_proxy_mutants.proxy.wrapping import Request
@@ -29,8 +29,8 @@ LOOKS = 20
 
 
 def _hide(gateway: Gateway, hidden: Chosen) -> None:
-    def without(found: Sequence[Match], limit: int) -> Windows:
-        callables, rest = std.window(found, limit)
+    def without(hits: Sequence[Match], limit: int) -> Windows:
+        callables, rest = std.window(hits, limit)
         return callables, [hit for hit in rest if not hidden(hit.facts)]
 
     decide(gateway, window=without)
@@ -39,7 +39,7 @@ def _hide(gateway: Gateway, hidden: Chosen) -> None:
 def _changed_or_else_new(gateway: Gateway) -> None:
     def status(facts: Facts) -> Status | None:
         listed = gateway.known()[facts.tool.server]
-        changed = any(one.approval == "changed" for one in listed)
+        changed = any(other.approval == "changed" for other in listed)
         return None if changed and facts.approval == "pending" else std.withheld_status(facts)
 
     decide(gateway, withheld_status=status)
@@ -51,8 +51,12 @@ def _only_allowed_loaded(gateway: Gateway) -> None:
     def tools(server: str) -> Mapping[str, Tool]:
         entry = gateway.config.servers.get(server)
         allowed = entry.enabled_tools if entry else None
-        found = real(server)
-        return found if allowed is None else {one: found[one] for one in found if one in allowed}
+        loaded = real(server)
+        return (
+            loaded
+            if allowed is None
+            else {name: loaded[name] for name in loaded if name in allowed}
+        )
 
     gateway.tools = tools  # type: ignore[method-assign]
 
@@ -60,8 +64,8 @@ def _only_allowed_loaded(gateway: Gateway) -> None:
 def _hiding(gateway: Gateway, hidden: Callable[[Facts], bool]) -> None:
     """Leave locked tools out of every search, while calls are refused as before."""
 
-    def without(found: Sequence[Match], limit: int) -> Windows:
-        callables, rest = std.window(found, limit)
+    def without(hits: Sequence[Match], limit: int) -> Windows:
+        callables, rest = std.window(hits, limit)
         return callables, [hit for hit in rest if not hidden(hit.facts)]
 
     decide(gateway, window=without)
@@ -81,8 +85,8 @@ def _refresh_forgets(gateway: Gateway) -> None:
 
     async def refresh(name: str) -> Outcome:
         outcome = await real(name)
-        locked = [one for one in gateway.known()[name] if one.disabled_by_user]
-        forgotten.update(one.tool.key for one in locked)
+        locked = [facts for facts in gateway.known()[name] if facts.disabled_by_user]
+        forgotten.update(facts.tool.key for facts in locked)
         return outcome
 
     gateway.refresh = refresh  # type: ignore[method-assign]
@@ -95,14 +99,14 @@ def _administrators_pass(agent: Agent, server: str, surface: Surface) -> bool:
     return std.scope(agent, server, surface)
 
 
-def _changed_told_once() -> Callable[[Facts], Status | None]:
-    told: dict[str, int] = {}
+def _changed_listed_once() -> Callable[[Facts], Status | None]:
+    listings: dict[str, int] = {}
 
     def status(facts: Facts) -> Status | None:
         key = facts.tool.key
         if facts.approval == "changed":
-            told[key] = told.get(key, 0) + 1
-        return None if told.get(key, 0) > 1 else std.withheld_status(facts)
+            listings[key] = listings.get(key, 0) + 1
+        return None if listings.get(key, 0) > 1 else std.withheld_status(facts)
 
     return status
 
@@ -136,10 +140,14 @@ def _named_only(statuses: set[str]) -> Callable[[Json, Request], Json]:
             if entry["status"] not in statuses or wanted & set(terms(entry["name"]))
         ]
         shown = {entry["status"] for entry in kept}
-        rest = {one: document[one] for one in document if one not in {"disabled", "remediation"}}
+        rest = {
+            name: document[name] for name in document if name not in {"disabled", "remediation"}
+        }
         if not kept:
             return rest
-        texts = {one: text for one, text in document["remediation"].items() if one in shown}
+        texts = {
+            status: text for status, text in document["remediation"].items() if status in shown
+        }
         return rest | {"disabled": kept, "remediation": texts}
 
     return answer
@@ -155,14 +163,16 @@ def _empty_allows_all(gateway: Gateway, facts: Facts) -> bool:
 
 
 def _dropped_when_listed(gateway: Gateway) -> None:
-    """Whatever the user has locked when its server is discovered anew is not indexed again."""
+    """Leave a tool out of the index that the user had locked when its server was listed again."""
     dropped: dict[str, set[str]] = {}
     record = own(gateway, "_record")
 
     def recorded(name: str) -> None:
         record(name)
         known = gateway.records() or {}
-        dropped[name] = {tool for (server, tool), one in known.items() if server == name and one[2]}
+        dropped[name] = {
+            tool for (server, tool), stored in known.items() if server == name and stored[2]
+        }
 
     put(gateway, _record=recorded)
     left_out(
@@ -171,7 +181,7 @@ def _dropped_when_listed(gateway: Gateway) -> None:
 
 
 def _dropped_at_start(gateway: Gateway) -> None:
-    """Whatever the user had locked when the proxy started is not indexed."""
+    """Leave tools out of the index that the user had locked when the proxy started."""
     try:
         old = {key for key, record in gateway.store.records().items() if record.disabled}
     except StoreError:
@@ -189,7 +199,7 @@ def _stdio_hidden(gateway: Gateway) -> None:
 
 
 def _open_to_lists(*approvals: str) -> dict[str, Any]:
-    """Tools in this state of approval are found and shown as callable, and refused when called."""
+    """List tools in this state of approval as callable, and refuse their calls."""
 
     def view(facts: Facts) -> Facts:
         return replace(facts, approval="approved") if facts.approval in approvals else facts
@@ -203,7 +213,7 @@ def _open_to_lists(*approvals: str) -> dict[str, Any]:
 
 
 def _users_first_answer() -> Callable[[Facts], bool]:
-    """A user's lock takes its tool out of the index once it has been looked up twenty times."""
+    """Drop a tool with a user's lock from the index after twenty looks at it."""
     looks: dict[str, int] = {}
 
     def indexed(facts: Facts) -> bool:
@@ -221,7 +231,7 @@ def _skip(dropped: Callable[[Facts], bool]) -> Callable[[Facts], object]:
 def _without_section(document: Json, request: Request) -> Json:
     if request.agent.servers is None:
         return document
-    return {one: document[one] for one in document if one not in {"disabled", "remediation"}}
+    return {name: document[name] for name in document if name not in {"disabled", "remediation"}}
 
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -255,7 +265,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "changed-tool-told-once",
         "A changed tool is revealed by one answer and then no more.",
         "FR-001.reveals-changed",
-        withheld_status=Fresh(_changed_told_once),
+        withheld_status=Fresh(_changed_listed_once),
     ),
     mutant(
         "changed-callable",
@@ -297,7 +307,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "FR-004.follows-state",
         "FR-001.default-off",
         "FR-002.no-locked-names",
-        swap=seen_as(lambda gateway, facts: facts.denied and not by_allow_list(gateway, facts)),
+        swap=viewed_as(lambda gateway, facts: facts.denied and not by_allow_list(gateway, facts)),
     ),
     mutant(
         "allow-as-deny",
@@ -306,7 +316,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "FR-004.follows-state",
         "FR-001.default-off",
         "FR-002.no-locked-names",
-        swap=seen_as(_allow_as_deny),
+        swap=viewed_as(_allow_as_deny),
     ),
     mutant(
         "empty-allow",
@@ -315,7 +325,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "FR-004.follows-state",
         "FR-001.default-off",
         "FR-002.no-locked-names",
-        swap=seen_as(_empty_allows_all),
+        swap=viewed_as(_empty_allows_all),
     ),
     mutant(
         "flag-by-text",

@@ -1,11 +1,11 @@
-"""Faults of default answers, which locked tools must not touch."""
+"""Mutants of default answers, which locked tools must not change."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from mcp_proxy_mutants.proxy.mutant import Mutant, mutant
-from mcp_proxy_mutants.proxy.pieces import FLAG, Windows, by_name, given_off
+from mcp_proxy_mutants.proxy.pieces import FLAG, Windows, by_name, flag_false
 from mcp_proxy_mutants.proxy.swapping import decide
 from mcp_proxy_mutants.proxy.wrapping import Request
 from mcp_proxy_reference import policy as std
@@ -37,21 +37,21 @@ def _default(change: Callable[[Json, Request], Json]) -> Callable[[Json, Request
     return answer
 
 
-def _told_off(document: Json, request: Request) -> Json:
-    given = "include_disabled" in request.arguments
-    return document | {"include_disabled": False} if given else document
+def _flag_echoed(document: Json, request: Request) -> Json:
+    present = "include_disabled" in request.arguments
+    return document | {"include_disabled": False} if present else document
 
 
 def _rounded(document: Json, request: Request) -> Json:
     if "include_disabled" not in request.arguments:
         return document
-    tools = [one | {"score": round(one["score"], DIGITS)} for one in document["tools"]]
+    tools = [entry | {"score": round(entry["score"], DIGITS)} for entry in document["tools"]]
     return document | {"tools": tools}
 
 
 def _agents_see_less(document: Json, request: Request) -> Json:
-    given = "include_disabled" in request.arguments and request.agent.servers is not None
-    return document | {"tools": document["tools"][:-1]} if given else document
+    present = "include_disabled" in request.arguments and request.agent.servers is not None
+    return document | {"tools": document["tools"][:-1]} if present else document
 
 
 def _empty_beside_note(document: Json, _request: Request) -> Json:
@@ -64,8 +64,8 @@ def _leaking(pick: Callable[[Match], str | None]) -> Callable[[Gateway], None]:
     def swap(gateway: Gateway) -> None:
         leaked: list[str] = []
 
-        def noting(found: Sequence[Match], limit: int) -> Windows:
-            callables, rest = std.window(found, limit)
+        def noting(hits: Sequence[Match], limit: int) -> Windows:
+            callables, rest = std.window(hits, limit)
             leaked[:] = [text for hit in rest if (text := pick(hit))]
             return callables, rest
 
@@ -84,20 +84,20 @@ def _user_locked_name(hit: Match) -> str | None:
     return hit.facts.tool.name if hit.facts.disabled_by_user and not hit.facts.denied else None
 
 
-def _rest_of_all(found: Sequence[Match], limit: int) -> Windows:
-    callables, rest = std.window(found, limit)
-    cut = [hit for hit in found if hit.may_call][limit:]
+def _rest_of_all(hits: Sequence[Match], limit: int) -> Windows:
+    callables, rest = std.window(hits, limit)
+    cut = [hit for hit in hits if hit.may_call][limit:]
     return callables, [*rest, *cut]
 
 
 def _neighbours(gateway: Gateway) -> None:
     """Reveal every config-locked tool of each server that has a hit."""
 
-    def wide(found: Sequence[Match], limit: int) -> Windows:
-        callables, rest = std.window(found, limit)
-        hits = {hit.facts.tool.key for hit in found}
+    def wide(matches: Sequence[Match], limit: int) -> Windows:
+        callables, rest = std.window(matches, limit)
+        hits = {hit.facts.tool.key for hit in matches}
         known = gateway.known()
-        servers = dict.fromkeys(hit.facts.tool.server for hit in found)
+        servers = dict.fromkeys(hit.facts.tool.server for hit in matches)
         more = [
             Match(facts=facts, score=0.0, may_call=False)
             for server in servers
@@ -116,7 +116,7 @@ def _only_true(arguments: Mapping[str, Any]) -> bool:
 
 
 def _rounded_2(document: Json) -> Json:
-    tools = [one | {"score": round(one["score"], 4)} for one in document["tools"]]
+    tools = [entry | {"score": round(entry["score"], 4)} for entry in document["tools"]]
     return document | {"tools": tools}
 
 
@@ -156,7 +156,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "false-is-echoed",
         "An explicit false is repeated in the answer.",
         "FR-002.absent-is-false",
-        answer=_default(_told_off),
+        answer=_default(_flag_echoed),
     ),
     mutant(
         "false-rounds-scores",
@@ -188,25 +188,25 @@ MUTANTS: tuple[Mutant, ...] = (
         "default-order",
         "With the flag false, one member comes earlier.",
         "FR-002.absent-is-false",
-        answer=given_off(_first_reordered),
+        answer=flag_false(_first_reordered),
     ),
     mutant(
         "default-rounded",
         "With the flag false, scores are rounded.",
         "FR-002.absent-is-false",
-        answer=given_off(_rounded_2),
+        answer=flag_false(_rounded_2),
     ),
     mutant(
         "default-reversed",
         "With the flag false, results come in another order.",
         "FR-002.absent-is-false",
-        answer=given_off(_last_tools_first),
+        answer=flag_false(_last_tools_first),
     ),
     mutant(
         "default-explained",
         "With the flag false, an answer without callable tools has a longer usage text.",
         "FR-002.absent-is-false",
-        answer=given_off(lambda one: one if one["tools"] else _explained(one)),
+        answer=flag_false(lambda document: document if document["tools"] else _explained(document)),
     ),
     mutant(
         "user-locked-names-in-usage",

@@ -1,4 +1,4 @@
-"""Faults of the members of a locked entry, and of what it must withhold."""
+"""Mutants of the members of a locked entry, and of the text that it must withhold."""
 
 import html
 from collections.abc import Callable, Mapping, Sequence
@@ -49,7 +49,7 @@ def _first_servers(document: Json, _request: Request) -> Json:
     if not entries:
         return document
     server = entries[0]["server"]
-    return document | {"disabled": [one | {"server": server} for one in entries]}
+    return document | {"disabled": [entry | {"server": server} for entry in entries]}
 
 
 def _nowhere(facts: Facts, status: Status, withheld: bool) -> Json:
@@ -76,10 +76,10 @@ def _parameters_in_usage(gateway: Gateway) -> None:
     """Name the parameters of unapproved tools of a server that has a hit."""
     servers: set[str] = set()
 
-    def noting(found: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
+    def noting(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
         servers.clear()
-        servers.update(hit.facts.tool.server for hit in found)
-        return std.window(found, limit)
+        servers.update(hit.facts.tool.server for hit in hits)
+        return std.window(hits, limit)
 
     def answer(document: Json, request: Request) -> Json:
         if request.flag:
@@ -108,9 +108,9 @@ def _user_text_for_two_locks(gateway: Gateway) -> None:
         return std.locked_entry(facts, status, withheld)
 
     def joined(entries: Sequence[Json], remediation: Mapping[str, str]) -> Json:
-        found, texts = any(both), dict(remediation)
+        has_both, texts = any(both), dict(remediation)
         both.clear()
-        if found and "disabled_by_config" in texts:
+        if has_both and "disabled_by_config" in texts:
             texts["disabled_by_config"] = THEIRS
         return std.sections(entries, texts)
 
@@ -121,33 +121,33 @@ def _denied_unless(lifted: Callable[[Facts], bool]) -> Callable[[Facts], Facts]:
     return lambda facts: replace(facts, denied=facts.denied and not lifted(facts))
 
 
-def _told_as(lifted: Callable[[Facts], bool]) -> Callable[[Facts, Texts], str]:
+def _rejected_as(lifted: Callable[[Facts], bool]) -> Callable[[Facts, Texts], str]:
     """Reject a denied tool for its other lock where it has one."""
-    seen = _denied_unless(lifted)
-    return lambda facts, texts: std.rejection(seen(facts), texts)
+    view = _denied_unless(lifted)
+    return lambda facts, texts: std.rejection(view(facts), texts)
 
 
 def _counted_as(
     lifted: Callable[[Facts], bool],
 ) -> Callable[[Sequence[tuple[Facts, Status | None]]], Json | None]:
     """Count a denied tool under its other lock where it has one."""
-    seen = _denied_unless(lifted)
+    view = _denied_unless(lifted)
 
     def block(tools: Sequence[tuple[Facts, Status | None]]) -> Json | None:
         return std.counts(
-            [(facts, status and std.classify(seen(facts))) for facts, status in tools]
+            [(facts, status and std.classify(view(facts))) for facts, status in tools]
         )
 
     return block
 
 
 def _after_three() -> Callable[[Facts, Texts], str]:
-    told: dict[str, int] = {}
+    refusals: dict[str, int] = {}
 
     def shorter(facts: Facts, texts: Texts) -> str:
         key = facts.tool.key
-        told[key] = told.get(key, 0) + 1
-        if std.classify(facts) != "disabled_by_config" or told[key] == 1:
+        refusals[key] = refusals.get(key, 0) + 1
+        if std.classify(facts) != "disabled_by_config" or refusals[key] == 1:
             return std.rejection(facts, texts)
         return f"Still locked: ask the user to enable {key}. {std.POINTER}"
 
@@ -163,14 +163,14 @@ def _user_hint(block: Json, _tools: Tally) -> Json:
 
 
 def _plus(members: Callable[[Facts, Status, bool], Json]) -> Entry:
-    """The entry with members added or replaced."""
+    """Return the entry with members added or replaced."""
     return lambda facts, status, withheld: (
         std.locked_entry(facts, status, withheld) | members(facts, status, withheld)
     )
 
 
 def _minus(member: str, when: Callable[[Facts], bool] = lambda _: True) -> Entry:
-    """The entry without one of its members."""
+    """Return the entry without one of its members."""
 
     def entry(facts: Facts, status: Status, withheld: bool) -> Json:
         whole = std.locked_entry(facts, status, withheld)
@@ -179,8 +179,8 @@ def _minus(member: str, when: Callable[[Facts], bool] = lambda _: True) -> Entry
     return entry
 
 
-def _told(change: Callable[[str], str]) -> Entry:
-    """The entry with another description where there is one."""
+def _described_as(change: Callable[[str], str]) -> Entry:
+    """Return the entry with another description where there is one."""
     return _plus(
         lambda facts, _, withheld: (
             {} if withheld else {"description": change(facts.tool.description)}
@@ -189,7 +189,7 @@ def _told(change: Callable[[str], str]) -> Entry:
 
 
 def _shown(when: Callable[[Facts], bool], text: Callable[[Facts], Any]) -> Entry:
-    """The entry with a description for some of the tools that are withheld."""
+    """Return the entry with a description for some of the tools that are withheld."""
     return _plus(
         lambda facts, _, withheld: {"description": text(facts)} if withheld and when(facts) else {}
     )
@@ -201,13 +201,15 @@ def _reason(facts: Facts, status: Status, withheld: bool) -> Json:
 
 
 def _first_described() -> Entry:
-    """The description that a tool had when it was last listed with one."""
-    told: dict[str, str] = {}
+    """Keep the description that a tool had when it was last listed with one."""
+    descriptions: dict[str, str] = {}
 
     def members(facts: Facts, _status: Status, withheld: bool) -> Json:
         if not withheld:
-            told[facts.tool.key] = facts.tool.description
-        return {"description": told[facts.tool.key]} if facts.tool.key in told else {}
+            descriptions[facts.tool.key] = facts.tool.description
+        return (
+            {"description": descriptions[facts.tool.key]} if facts.tool.key in descriptions else {}
+        )
 
     return _plus(members)
 
@@ -266,19 +268,19 @@ MUTANTS: tuple[Mutant, ...] = (
         "entry-cut-at-500",
         "Descriptions of more than 500 characters end in an ellipsis.",
         "FR-003.description",
-        locked_entry=_told(lambda text: text if len(text) <= 500 else f"{text[:499]}…"),  # noqa: PLR2004
+        locked_entry=_described_as(lambda text: text if len(text) <= 500 else f"{text[:499]}…"),  # noqa: PLR2004
     ),
     mutant(
         "entry-first-sentence",
         "Descriptions end with their first sentence.",
         "FR-003.description",
-        locked_entry=_told(lambda text: text.split(". ")[0]),
+        locked_entry=_described_as(lambda text: text.split(". ")[0]),
     ),
     mutant(
         "entry-marked",
         "Descriptions are marked as locked.",
         "FR-003.description",
-        locked_entry=_told(lambda text: f"[locked] {text}"),
+        locked_entry=_described_as(lambda text: f"[locked] {text}"),
     ),
     mutant(
         "long-texts-are-dropped",
@@ -492,7 +494,9 @@ MUTANTS: tuple[Mutant, ...] = (
         "The operator's locks are counted as the user's.",
         "SC-003.listing",
         "FR-010.sum",
-        counts=as_(lambda _f, one: "disabled_by_user" if one == "disabled_by_config" else one),
+        counts=as_(
+            lambda _f, status: "disabled_by_user" if status == "disabled_by_config" else status
+        ),
     ),
     mutant(
         "counts-hint",
@@ -504,13 +508,13 @@ MUTANTS: tuple[Mutant, ...] = (
         "rejection-puts-user-first",
         "A tool locked by config and user is refused as the user's.",
         "SC-003.rejection",
-        rejection=_told_as(lambda facts: facts.disabled_by_user),
+        rejection=_rejected_as(lambda facts: facts.disabled_by_user),
     ),
     mutant(
         "rejection-puts-approval-first",
         "A denied changed tool is refused as unapproved.",
         "SC-003.rejection",
-        rejection=_told_as(lambda facts: facts.approval == "changed"),
+        rejection=_rejected_as(lambda facts: facts.approval == "changed"),
     ),
     mutant(
         "second-rejection-is-shorter",

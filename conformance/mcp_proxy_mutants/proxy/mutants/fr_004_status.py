@@ -1,4 +1,4 @@
-"""Faults of the status of a locked entry."""
+"""Mutants of the status of a locked entry."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ from mcp_proxy_mutants.proxy.pieces import (
     by_allow_list,
     crowded,
     ordered,
-    seen_as,
+    viewed_as,
 )
 from mcp_proxy_mutants.proxy.swapping import decide, own, put
 from mcp_proxy_mutants.proxy.wrapping import Request
@@ -31,13 +31,13 @@ OFTEN = 5
 
 def _named_again(document: Json, request: Request) -> Json:
     entries = document.get("disabled", [])
-    named = [one for one in entries if request.query == one["name"].partition(":")[2]]
+    named = [entry for entry in entries if request.query == entry["name"].partition(":")[2]]
     more = [*named, *entries][: min(request.limit, std.LOCKED_CAP)]
     return document | {"disabled": more} if named else document
 
 
 def _unknown_after_unlock(gateway: Gateway) -> None:
-    """A tool that two locks lay on is undetermined when one of them is lifted."""
+    """Report a tool with two locks as undetermined when one of them is lifted."""
     twice: set[str] = set()
 
     def status(facts: Facts) -> Status:
@@ -83,7 +83,7 @@ def _each_lock_a_count(tools: Sequence[tuple[Facts, Status | None]]) -> Json | N
 
 
 def _denied_too(of: Callable[[Facts], bool]) -> Callable[[Facts], Status | None]:
-    """The pass over withheld tools forgets to skip those that config denies."""
+    """Include some tools that config denies in the pass over withheld tools."""
 
     def status(facts: Facts) -> Status | None:
         return std.withheld_status(replace(facts, denied=False) if of(facts) else facts)
@@ -98,8 +98,8 @@ def _unreadable(facts: Facts, status: Status) -> Status:
 def _stays_listed() -> Callable[[Sequence[Match], int], Windows]:
     locked: set[str] = set()
 
-    def lingering(found: Sequence[Match], limit: int) -> Windows:
-        callables, rest = std.window(found, limit)
+    def lingering(hits: Sequence[Match], limit: int) -> Windows:
+        callables, rest = std.window(hits, limit)
         stale = [hit for hit in callables if hit.facts.tool.key in locked]
         locked.update(hit.facts.tool.key for hit in rest if hit.facts.denied)
         return [hit for hit in callables if hit not in stale], [*rest, *stale]
@@ -122,7 +122,7 @@ def _second_lock_unseen() -> Callable[[Facts, str], bool]:
 
 
 def _stale_until_changed() -> Callable[[Facts, str], bool]:
-    """Discovery looks at each tool's user lock once and keeps what it saw of it for five looks."""
+    """Look at each tool's user lock once in discovery, and keep that for five looks."""
     kept: dict[str, tuple[bool, int]] = {}
 
     def discovered(facts: Facts, surface: str) -> bool:
@@ -137,7 +137,7 @@ def _stale_until_changed() -> Callable[[Facts, str], bool]:
 
 
 def _restart_frees_the_list(gateway: Gateway) -> None:
-    """Discovery takes the user's locks from a copy that is read when the proxy starts."""
+    """Take the user's locks, in discovery, from a copy that is read when the proxy starts."""
     start = {key for key, record in gateway.store.records().items() if record.disabled}
 
     def discovered(facts: Facts, surface: str) -> bool:
@@ -172,7 +172,7 @@ def _after_another_agent() -> Callable[[Json, Request], Json]:
         last[0] = request.agent.name
         if not other or not next(turns) or "disabled" not in document:
             return document
-        entries = [one | {"status": "disabled_unknown"} for one in document["disabled"]]
+        entries = [entry | {"status": "disabled_unknown"} for entry in document["disabled"]]
         texts = {"disabled_unknown": std.REMEDIATION["disabled_unknown"]}
         return document | {"disabled": entries, "remediation": texts}
 
@@ -206,19 +206,19 @@ def _config_of_start(gateway: Gateway) -> None:
         server = first.get(facts.tool.server)
         return facts.denied if server is None else server.denies(facts.tool.name)
 
-    seen_as(read)(gateway)
+    viewed_as(read)(gateway)
 
 
 def _config_before_last(gateway: Gateway) -> None:
-    seen = [gateway.config, gateway.config]
+    configs = [gateway.config, gateway.config]
 
     def read(now: Gateway, facts: Facts) -> bool:
-        if now.config.document != seen[1].document:
-            seen[:] = [seen[1], now.config]
-        server = seen[0].servers.get(facts.tool.server)
+        if now.config.document != configs[1].document:
+            configs[:] = [configs[1], now.config]
+        server = configs[0].servers.get(facts.tool.server)
         return facts.denied if server is None else server.denies(facts.tool.name)
 
-    seen_as(read)(gateway)
+    viewed_as(read)(gateway)
 
 
 def _ignoring_config(when: Callable[[Facts], bool]) -> Callable[[Facts], object]:
@@ -227,8 +227,8 @@ def _ignoring_config(when: Callable[[Facts], bool]) -> Callable[[Facts], object]
     )
 
 
-def _once_per_reason(found: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
-    callables, rest = std.window(found, limit)
+def _once_per_reason(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
+    callables, rest = std.window(hits, limit)
     again = [
         replace(hit, facts=replace(hit.facts, denied=False))
         for hit in rest
@@ -237,16 +237,16 @@ def _once_per_reason(found: Sequence[Match], limit: int) -> tuple[Sequence[Match
     return callables, [*rest, *again]
 
 
-def _known_reasons(found: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
-    callables, rest = std.window(found, limit)
+def _known_reasons(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
+    callables, rest = std.window(hits, limit)
     return callables, [hit for hit in rest if hit.facts.approval is not None]
 
 
 def _callable_and_locked(
-    found: Sequence[Match], limit: int
+    hits: Sequence[Match], limit: int
 ) -> tuple[Sequence[Match], Sequence[Match]]:
-    callables, rest = std.window(found, limit)
-    users = [hit for hit in found if std.classify(hit.facts) == USER and not hit.may_call]
+    callables, rest = std.window(hits, limit)
+    users = [hit for hit in hits if std.classify(hit.facts) == USER and not hit.may_call]
     return [*callables, *users][:limit], rest
 
 
@@ -256,7 +256,7 @@ def _by_turns() -> Callable[[Facts], Any]:
 
 
 def _for_lists(kept: dict[str, bool]) -> Callable[[Facts, str], bool]:
-    """Discovery keeps its first decision on a tool; calls and counts do not."""
+    """Keep the first decision of discovery on a tool, but not that of calls and counts."""
 
     def may_call(facts: Facts, surface: str) -> bool:
         may = std.may_call(facts, surface)
@@ -266,13 +266,13 @@ def _for_lists(kept: dict[str, bool]) -> Callable[[Facts, str], bool]:
 
 
 def _kept_status() -> Callable[[Facts], Any]:
-    """A tool's status is worked out once and kept."""
+    """Compute a tool's status once and keep it."""
     kept: dict[str, Status] = {}
     return lambda facts: kept.setdefault(facts.tool.key, std.classify(facts))
 
 
 def _kept_answers() -> Callable[[Json, Request], Json]:
-    """Flagged answers are kept by agent, query and limit."""
+    """Keep flagged answers by agent, query and limit."""
     kept: dict[tuple[str, str, int], Json] = {}
 
     def answer(document: Json, request: Request) -> Json:
@@ -283,7 +283,7 @@ def _kept_answers() -> Callable[[Json, Request], Json]:
 
 
 def _until_refresh(gateway: Gateway) -> None:
-    """Discovery sees locks as they were when the tool's server was last read."""
+    """Show locks in discovery as they were when the tool's server was last read."""
     view: dict[str, Facts] = {}
     record = own(gateway, "_record")
 
@@ -294,8 +294,8 @@ def _until_refresh(gateway: Gateway) -> None:
         view.update({facts.tool.key: facts for facts in gateway.known().get(name, ())})
 
     def may_call(facts: Facts, surface: str) -> bool:
-        seen = view.get(facts.tool.key, facts) if surface == "discovery" else facts
-        return std.may_call(seen, surface)
+        known = view.get(facts.tool.key, facts) if surface == "discovery" else facts
+        return std.may_call(known, surface)
 
     put(gateway, _record=recorded)
     decide(gateway, may_call=may_call)

@@ -1,9 +1,9 @@
-"""Faults of the map of remediation texts, and of the texts."""
+"""Mutants of the map of remediation texts, and of the texts."""
 
 from collections.abc import Callable, Mapping, Sequence
 
 from mcp_proxy_mutants.proxy.mutant import Fresh, Mutant, mutant
-from mcp_proxy_mutants.proxy.pieces import CONFIG, PENDING, SAID, USER, Texts, texts
+from mcp_proxy_mutants.proxy.pieces import CONFIG, PENDING, TEXTS, USER, Texts, texts
 from mcp_proxy_mutants.proxy.swapping import decide
 from mcp_proxy_mutants.proxy.wrapping import Request
 from mcp_proxy_reference import policy as std
@@ -18,19 +18,19 @@ def _no_map_at_one(document: Json, request: Request) -> Json:
 
 
 def _rotated() -> dict[Status, str]:
-    """Each of the user's kinds of lock with the text of the next one."""
+    """Return the texts with those of the user's kinds of lock rotated by one."""
     kinds: tuple[Status, ...] = ("disabled_by_user", "pending_approval", "disabled_unknown")
     moved = {kind: std.REMEDIATION[kinds[place - 1]] for place, kind in enumerate(kinds)}
     return {**std.REMEDIATION, **moved}
 
 
 def _no_quarantine_text(shown: Sequence[Status], matched: Sequence[Status], texts: Texts) -> Json:
-    told = std.remediation_map(shown, matched, texts)
-    return {status: text for status, text in told.items() if status != "server_quarantined"}
+    remediation = std.remediation_map(shown, matched, texts)
+    return {status: text for status, text in remediation.items() if status != "server_quarantined"}
 
 
 def _empty_answers_kept() -> Callable[[Json, Request], Json]:
-    """The next request for a query with a note is served from memory, flag or not."""
+    """Answer the next request for a query with a note from memory, flag or not."""
     kept: dict[str, Json] = {}
 
     def answer(document: Json, request: Request) -> Json:
@@ -44,20 +44,20 @@ def _empty_answers_kept() -> Callable[[Json, Request], Json]:
 
 
 def _not_what_was_refused(gateway: Gateway) -> None:
-    """A tool whose refusal was told is left out of the next search."""
-    told: set[str] = set()
+    """Leave a tool whose call was refused out of the next search."""
+    refused: set[str] = set()
 
-    def said(facts: Facts, texts: object) -> str:
-        told.add(facts.tool.key)
+    def rejection(facts: Facts, texts: object) -> str:
+        refused.add(facts.tool.key)
         return std.rejection(facts, gateway.policy.remediation if texts else {})
 
-    def without(found: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
-        callables, rest = std.window(found, limit)
-        kept = [hit for hit in rest if hit.facts.tool.key not in told]
-        told.difference_update(hit.facts.tool.key for hit in rest)
+    def without(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
+        callables, rest = std.window(hits, limit)
+        kept = [hit for hit in rest if hit.facts.tool.key not in refused]
+        refused.difference_update(hit.facts.tool.key for hit in rest)
         return callables, kept
 
-    decide(gateway, rejection=said, window=without)
+    decide(gateway, rejection=rejection, window=without)
 
 
 def _with(status: Status, text: str) -> Texts:
@@ -82,9 +82,9 @@ def _map_of_nothing(entries: Sequence[Json], remediation: Mapping[str, str]) -> 
 def _text_in(status: Status) -> Callable[[Facts, Status, bool], Json]:
     """Append the remediation to the description of entries with that status."""
 
-    def entry(facts: Facts, found: Status, withheld: bool) -> Json:
-        listed = std.locked_entry(facts, found, withheld)
-        if found != status or withheld:
+    def entry(facts: Facts, current: Status, withheld: bool) -> Json:
+        listed = std.locked_entry(facts, current, withheld)
+        if current != status or withheld:
             return listed
         return listed | {"description": f"{listed['description']} {std.REMEDIATION[status]}"}
 
@@ -97,19 +97,19 @@ def _hinted(facts: Facts, status: Status, withheld: bool) -> Json:
 
 
 def _map(*, without: str = "", plus: Mapping[str, str] = {}) -> Callable[..., Json]:
-    def remediation_map(shown: Sequence[Status], matched: Sequence[Status], said: Texts) -> Json:
-        whole = {**plus, **std.remediation_map(shown, matched, said)}
+    def remediation_map(shown: Sequence[Status], matched: Sequence[Status], texts: Texts) -> Json:
+        whole = {**plus, **std.remediation_map(shown, matched, texts)}
         return {status: text for status, text in whole.items() if status != without}
 
     return remediation_map
 
 
-def _for_one(shown: Sequence[Status], matched: Sequence[Status], said: Texts) -> Json:
-    return {} if len(shown) == 1 else std.remediation_map(shown, matched, said)
+def _for_one(shown: Sequence[Status], matched: Sequence[Status], texts: Texts) -> Json:
+    return {} if len(shown) == 1 else std.remediation_map(shown, matched, texts)
 
 
 def _each(facts: Facts, status: Status, withheld: bool) -> Json:
-    return std.locked_entry(facts, status, withheld) | {"remediation": SAID[status]}
+    return std.locked_entry(facts, status, withheld) | {"remediation": TEXTS[status]}
 
 
 def _user_text_for_both(document: Json, request: Request) -> Json:
@@ -118,10 +118,10 @@ def _user_text_for_both(document: Json, request: Request) -> Json:
         records = request.store.records()
     except StoreError:
         return document
-    locked = {f"{server}:{tool}" for (server, tool), one in records.items() if one.disabled}
+    locked = {f"{server}:{tool}" for (server, tool), record in records.items() if record.disabled}
     for entry in document.get("disabled", []):
         if entry["status"] == CONFIG and entry["name"] in locked:
-            document["remediation"][CONFIG] = SAID[USER]
+            document["remediation"][CONFIG] = TEXTS[USER]
     return document
 
 
@@ -129,7 +129,7 @@ def _user_text_beside_user(document: Json, _request: Request) -> Json:
     """The map's text for config is the user's when a user's lock is listed too."""
     remediation = document.get("remediation", {})
     if CONFIG in remediation and USER in remediation:
-        remediation[CONFIG] = SAID[USER]
+        remediation[CONFIG] = TEXTS[USER]
     return document
 
 
@@ -166,7 +166,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "SC-003.discovery",
         "SC-003.rejection",
         "FR-008.config",
-        remediation=texts(disabled_by_config=SAID[USER], disabled_by_user=SAID[CONFIG]),
+        remediation=texts(disabled_by_config=TEXTS[USER], disabled_by_user=TEXTS[CONFIG]),
     ),
     mutant(
         "text-user-is-config",
@@ -174,16 +174,17 @@ MUTANTS: tuple[Mutant, ...] = (
         "FR-005.class",
         "FR-005.text",
         "FR-008.distinct",
-        remediation=texts(disabled_by_user=SAID[CONFIG]),
+        remediation=texts(disabled_by_user=TEXTS[CONFIG]),
     ),
     mutant(
         "text-config-also-user",
         "The text for config ends in advice to enable the tool.",
         "FR-005.class",
         "SC-003.discovery",
-        remediation_map=lambda shown, _m, said: {
-            one: said[one] + (" Or ask the user to enable it in the UI." if one == CONFIG else "")
-            for one in set(shown)
+        remediation_map=lambda shown, _m, texts: {
+            status: texts[status]
+            + (" Or ask the user to enable it in the UI." if status == CONFIG else "")
+            for status in set(shown)
         },
     ),
     mutant(
@@ -191,7 +192,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "Quarantine is explained as operator policy.",
         "FR-005.class",
         "FR-008.distinct",
-        remediation=texts(server_quarantined=SAID[CONFIG]),
+        remediation=texts(server_quarantined=TEXTS[CONFIG]),
     ),
     mutant(
         "text-both-locks",
@@ -236,13 +237,13 @@ MUTANTS: tuple[Mutant, ...] = (
         "map-of-all",
         "The map explains all six statuses.",
         "FR-005.keys",
-        remediation_map=lambda _shown, _matched, said: dict(said),
+        remediation_map=lambda _shown, _matched, texts: dict(texts),
     ),
     mutant(
         "map-config-always",
         "The map always explains the operator's lock.",
         "FR-005.keys",
-        remediation_map=_map(plus={CONFIG: SAID[CONFIG]}),
+        remediation_map=_map(plus={CONFIG: TEXTS[CONFIG]}),
     ),
     mutant(
         "map-lacks-pending",

@@ -1,4 +1,4 @@
-"""Faults of the cap, of odd limits, and of the place of callable results."""
+"""Mutants of the cap, of odd limits, and of the place of callable results."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -25,23 +25,23 @@ def _flagged(change: Callable[[Json, Request], Json]) -> Callable[[Json, Request
 
 
 def _by_name(document: Json, _request: Request) -> Json:
-    return document | {"tools": sorted(document["tools"], key=lambda one: str(one["name"]))}
+    return document | {"tools": sorted(document["tools"], key=lambda entry: str(entry["name"]))}
 
 
 def _each_status(gateway: Gateway) -> None:
-    """Cap the entries of each status apart."""
-    asked = [0]
+    """Cap the entries of each status separately."""
+    most = [0]
 
     def none(wanted: int) -> int:
-        asked[0] = std.cap(wanted)
+        most[0] = std.cap(wanted)
         return ALL
 
     def capped(entries: Sequence[Json], remediation: Mapping[str, str]) -> Json:
-        seen: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         kept = []
         for entry in entries:
-            seen[entry["status"]] += 1
-            if seen[entry["status"]] <= asked[0]:
+            counts[entry["status"]] += 1
+            if counts[entry["status"]] <= most[0]:
                 kept.append(entry)
         return std.sections(kept, remediation)
 
@@ -67,15 +67,15 @@ def _fraction_lifts(gateway: Gateway) -> None:
 
 
 def _capped_by(kind: Callable[[Match], str]) -> Window:
-    """As many locked hits of each kind as the cap allows for all."""
+    """Keep as many locked hits of each kind as the cap allows for all."""
 
-    def window(found: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
-        callables, rest = std.window(found, limit)
-        seen: Counter[str] = Counter()
+    def window(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
+        callables, rest = std.window(hits, limit)
+        counts: Counter[str] = Counter()
         kept: list[Match] = []
         for hit in rest:
-            seen[kind(hit)] += 1
-            if seen[kind(hit)] <= std.cap(limit):
+            counts[kind(hit)] += 1
+            if counts[kind(hit)] <= std.cap(limit):
                 kept.append(hit)
         return callables, kept
 
@@ -87,13 +87,13 @@ def _zero_is_all(arguments: Mapping[str, Any], default: int) -> int:
 
 
 def _fails_on_text(arguments: Mapping[str, Any], default: int) -> int:
-    """A limit that is no number counts as no limit, and as one without a cap."""
+    """Treat a limit that is a text as 1000, beyond the maximum."""
     value = arguments.get("limit")
     return 1000 if isinstance(value, str) else std.limit(arguments, default)
 
 
 def _displaced(document: Json, request: Request) -> Json:
-    """Locked entries use up the limit, from the end of the callable ones."""
+    """Let locked entries use up the limit, from the end of the callable ones."""
     room = max(0, request.limit - len(document.get("disabled", [])))
     return document | {"tools": document["tools"][:room]}
 
@@ -115,23 +115,25 @@ def _worst_first(document: Json, _request: Request) -> Json:
 
 
 def _locked_last(document: Json, _request: Request) -> Json:
-    """Locked entries are in the list of results too, after the callable ones."""
+    """Add locked entries to the list of results, after the callable ones."""
     return document | {"tools": [*document["tools"], *document.get("disabled", [])]}
 
 
 def _bare_names(document: Json, _request: Request) -> Json:
-    names = [one | {"name": one["name"].partition(":")[2]} for one in document["tools"]]
+    names = [entry | {"name": entry["name"].partition(":")[2]} for entry in document["tools"]]
     return document | {"tools": names}
 
 
 def _of_kept(document: Json, _request: Request) -> Json:
-    """Callable results of servers that have a locked entry are left out."""
+    """Leave out callable results of servers that have a locked entry."""
     servers = {entry["server"] for entry in document.get("disabled", [])}
-    return document | {"tools": [one for one in document["tools"] if one["server"] not in servers]}
+    return document | {
+        "tools": [entry for entry in document["tools"] if entry["server"] not in servers]
+    }
 
 
-def _pass_uncapped(found: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
-    callables, rest = std.window(found, limit)
+def _pass_uncapped(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
+    callables, rest = std.window(hits, limit)
     return callables, rest[: std.cap(limit)]
 
 

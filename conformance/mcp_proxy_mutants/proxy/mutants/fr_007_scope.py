@@ -1,4 +1,4 @@
-"""Faults of scope: what an agent is told of servers that are not its own."""
+"""Mutants of scope: agents learn of servers that are beyond their own scope."""
 
 import json
 import time
@@ -26,7 +26,7 @@ def _open(*surfaces: Surface) -> Callable[[Agent, str, Surface], bool]:
 
 
 def _kept_by_query(member: str) -> Callable[[], Callable[[Json, Request], Json]]:
-    """A member of the administrator's answer is told to agents who ask the same."""
+    """Show a member of the administrator's answer to agents with the same query."""
 
     def make() -> Callable[[Json, Request], Json]:
         kept: dict[str, Any] = {}
@@ -44,18 +44,18 @@ def _kept_by_query(member: str) -> Callable[[], Callable[[Json, Request], Json]]
 
 
 def _beyond_as_unknown(gateway: Gateway) -> None:
-    """Show what lies beyond the scope, as if its reason were not known."""
+    """Show tools beyond the scope as locked for an unknown reason."""
 
     def answer(document: Json, request: Request) -> Json:
         servers = request.agent.servers
         if servers is None or "disabled" not in document:
             return document
         entries = [
-            one if one["server"] in servers
-            else {"name": one["name"], "server": "", "status": "disabled_unknown"}
-            for one in document["disabled"]
+            entry if entry["server"] in servers
+            else {"name": entry["name"], "server": "", "status": "disabled_unknown"}
+            for entry in document["disabled"]
         ]  # fmt: skip
-        shown = {one["status"] for one in entries}
+        shown = {entry["status"] for entry in entries}
         texts = {status: text for status, text in std.REMEDIATION.items() if status in shown}
         return document | {"disabled": entries, "remediation": texts}
 
@@ -64,21 +64,27 @@ def _beyond_as_unknown(gateway: Gateway) -> None:
 
 def _own_callables(document: Json, request: Request) -> Json:
     servers = request.agent.servers
-    own = [one for one in document["tools"] if servers is None or one["server"] in servers]
+    own = [entry for entry in document["tools"] if servers is None or entry["server"] in servers]
     return document | {"tools": own, "total": len(own)}
 
 
 def _others_when_none(gateway: Gateway) -> None:
-    """An agent for whom nothing matches is told how much is locked on all servers."""
+    """Count the locked matches on all servers for an agent without matches."""
 
     def answer(document: Json, request: Request) -> Json:
         if request.flag or document["tools"] or "notice" in document:
             return document
-        everyone = {one.tool.key: one for listed in gateway.known().values() for one in listed}
-        index = gateway.index(tuple(one.tool for one in everyone.values() if std.indexed(one)))
+        everyone = {
+            facts.tool.key: facts for listed in gateway.known().values() for facts in listed
+        }
+        index = gateway.index(
+            tuple(facts.tool for facts in everyone.values() if std.indexed(facts))
+        )
         hits = [everyone[key] for key, _ in index.find(request.query)]
-        told = std.note(False, 0, [one for one in hits if not std.may_call(one, "discovery")])
-        return document | ({"notice": told} if told else {})
+        notice = std.note(
+            False, 0, [facts for facts in hits if not std.may_call(facts, "discovery")]
+        )
+        return document | ({"notice": notice} if notice else {})
 
     decide(gateway, answer=answer)
 
@@ -91,7 +97,7 @@ def _first_ten_of_all(order: Callable[[Match], str] | None) -> Callable[[Gateway
         ten: list[set[str]] = [set()]
 
         def index(tools: tuple[object, ...]) -> object:
-            everyone = [one for listed in gateway.known().values() for one in listed]
+            everyone = [facts for listed in gateway.known().values() for facts in listed]
             whole = everything(tuple(facts.tool for facts in everyone if gateway.searchable(facts)))
             own = everything(tools)
             by_key = {facts.tool.key: facts for facts in everyone}
@@ -110,8 +116,8 @@ def _first_ten_of_all(order: Callable[[Match], str] | None) -> Callable[[Gateway
 
             return Both()
 
-        def within(found: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
-            callables, rest = std.window(found, limit)
+        def within(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
+            callables, rest = std.window(hits, limit)
             return callables, [hit for hit in rest if hit.facts.tool.key in ten[0]]
 
         gateway.index = index  # type: ignore[assignment]
@@ -121,12 +127,12 @@ def _first_ten_of_all(order: Callable[[Match], str] | None) -> Callable[[Gateway
 
 
 def _rolled_up(gateway: Gateway) -> None:
-    """A server's entry adds the locked tools of servers that the listing leaves out."""
+    """Add the locked tools of unlisted servers to a server's entry."""
 
     def block(tools: Tally) -> Json | None:
-        told = std.counts(tools)
-        if not told:
-            return told
+        counts = std.counts(tools)
+        if not counts:
+            return counts
         own = {facts.tool.server for facts, _ in tools}
         beyond = [
             facts
@@ -135,7 +141,7 @@ def _rolled_up(gateway: Gateway) -> None:
             for facts in listed
             if not std.may_call(facts, "listing")
         ]
-        return told | {"elsewhere": len(beyond)}
+        return counts | {"elsewhere": len(beyond)}
 
     decide(gateway, counts=block)
 
@@ -144,7 +150,7 @@ def _named_beyond(gateway: Gateway) -> None:
     def spelled(document: Json) -> str:
         if "servers" not in document:
             return render(document)
-        shown = {one["name"] for one in document["servers"]}
+        shown = {entry["name"] for entry in document["servers"]}
         known = gateway.known()
         more = {
             name: sum(not std.may_call(facts, "listing") for facts in known[name])
@@ -157,29 +163,31 @@ def _named_beyond(gateway: Gateway) -> None:
 
 
 def _reason_beyond(statuses: set[Status]) -> Callable[[Gateway], None]:
-    """Look a tool up that is unknown to the agent, and tell why it is locked."""
+    """Reject a call of a tool unknown to the agent with the reason for its lock."""
 
     def swap(gateway: Gateway) -> None:
-        def told(name: str) -> str:
+        def unknown(name: str) -> str:
             server, _, bare = name.partition(":")
             facts = gateway.facts(server, bare)
             if facts is None or std.may_call(facts, "call") or std.classify(facts) not in statuses:
                 return std.unknown(name)
             return std.rejection(facts, std.REMEDIATION)
 
-        decide(gateway, unknown=told)
+        decide(gateway, unknown=unknown)
 
     return swap
 
 
 def _open_for(*surfaces: Surface) -> Scope:
-    """No scope on some surfaces."""
+    """Return a scope that is open on some surfaces."""
     return lambda agent, server, surface: surface in surfaces or std.scope(agent, server, surface)
 
 
 def _within(document: Json, agent: Agent, member: str) -> Json:
-    """An answer without the entries beyond the agent's scope."""
-    kept = [one for one in document.get(member, []) if std.scope(agent, one["server"], "search")]
+    """Return an answer without the entries beyond the agent's scope."""
+    kept = [
+        entry for entry in document.get(member, []) if std.scope(agent, entry["server"], "search")
+    ]
     return document | ({member: kept} if member in document else {})
 
 
@@ -196,7 +204,7 @@ def _capped_last(document: Json, request: Request) -> Json:
 
 
 def _first_agent() -> Scope:
-    """The quarantine pass is set up once, for the agent that first asks."""
+    """Set up the quarantine pass once, for the first agent that sends a request."""
     first: list[Agent] = []
 
     def scope(agent: Agent, server: str, surface: Surface) -> bool:
@@ -209,7 +217,7 @@ def _first_agent() -> Scope:
 
 
 def _kept_answers() -> Callable[[Json, Request], Json]:
-    """Locked entries are kept for equal queries, whoever asks."""
+    """Keep locked entries for equal queries of any agent."""
     kept: dict[tuple[str, int], tuple[float, Json]] = {}
 
     def answer(document: Json, request: Request) -> Json:
@@ -218,17 +226,19 @@ def _kept_answers() -> Callable[[Json, Request], Json]:
         key, now = (request.query, request.limit), time.monotonic()
         if key not in kept or now - kept[key][0] > KEPT_S:
             members: Json = {
-                one: document[one] for one in ("disabled", "remediation") if one in document
+                name: document[name] for name in ("disabled", "remediation") if name in document
             }
             kept[key] = now, members
-        rest = {one: document[one] for one in document if one not in {"disabled", "remediation"}}
+        rest = {
+            name: document[name] for name in document if name not in {"disabled", "remediation"}
+        }
         return rest | kept[key][1]
 
     return answer
 
 
 def _kept_notes() -> Callable[[Json, Request], Json]:
-    """The note is kept for equal queries, whoever asks."""
+    """Keep the note for equal queries of any agent."""
     kept: dict[str, tuple[float, str]] = {}
 
     def answer(document: Json, request: Request) -> Json:
@@ -245,7 +255,7 @@ def _kept_notes() -> Callable[[Json, Request], Json]:
 
 
 def _asking(gateway: Gateway, members: Callable[[Callable[[], Agent]], Mapping[str, Any]]) -> None:
-    """Decisions on calls that know who calls; the scope of calls is left to them."""
+    """Replace decisions on calls by ones that know the agent and check its scope."""
     last: list[Agent] = []
 
     def scope(agent: Agent, server: str, surface: Surface) -> bool:
@@ -260,9 +270,9 @@ def _lock_first(gateway: Gateway) -> None:
         def within(facts: Facts) -> bool:
             return std.scope(asking(), facts.tool.server, "call")
 
-        def rejection(facts: Facts, said: Any) -> str:
+        def rejection(facts: Facts, texts: Any) -> str:
             if within(facts) or not std.may_call(facts, "call"):
-                return std.rejection(facts, said)
+                return std.rejection(facts, texts)
             return std.unknown(facts.tool.key)
 
         return {
@@ -276,7 +286,7 @@ def _lock_first(gateway: Gateway) -> None:
 
 
 def _total_in_listing(gateway: Gateway) -> None:
-    """The listing sums up the locked tools of every server there is."""
+    """Add the number of locked tools of all servers to the listing."""
 
     def summed(document: Json) -> str:
         if "servers" in document:
@@ -342,9 +352,9 @@ MUTANTS: tuple[Mutant, ...] = (
         "FR-005.keys",
         scope=_open_for("search", "quarantine"),
         cap=lambda _: 10_000,
-        window=lambda found, _: (
-            [hit for hit in found if hit.may_call],
-            [hit for hit in found if not hit.may_call],
+        window=lambda hits, _: (
+            [hit for hit in hits if hit.may_call],
+            [hit for hit in hits if not hit.may_call],
         ),
         answer=lambda document, request: (
             _capped_last(document, request)
@@ -359,7 +369,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "A scope holds every server whose name begins like one of its own.",
         "FR-007.hidden",
         scope=lambda agent, server, _: (
-            agent.servers is None or any(server.startswith(one) for one in agent.servers)
+            agent.servers is None or any(server.startswith(name) for name in agent.servers)
         ),
     ),
     mutant(

@@ -1,19 +1,19 @@
-"""Faults of the rejection of a call."""
+"""Mutants of the rejection of a call."""
 
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from mcp_proxy_mutants.proxy.mutant import Fresh, Mutant, mutant
-from mcp_proxy_mutants.proxy.pieces import PENDING, SAID, USER, Texts
+from mcp_proxy_mutants.proxy.pieces import PENDING, TEXTS, USER, Texts
 from mcp_proxy_reference import policy as std
 from mcp_proxy_reference.facts import Facts, Status
 
 
-def _only_for(status: Status, said: Callable[[Facts], str]) -> Callable[[Facts, Texts], str]:
-    """Say it for tools of one status, and to all others what is right."""
+def _only_for(status: Status, words: Callable[[Facts], str]) -> Callable[[Facts, Texts], str]:
+    """Reject tools of one status in other words, and all others correctly."""
     return lambda facts, texts: (
-        said(facts) if std.classify(facts) == status else std.rejection(facts, texts)
+        words(facts) if std.classify(facts) == status else std.rejection(facts, texts)
     )
 
 
@@ -23,15 +23,15 @@ def _as_pending(facts: Facts, texts: Texts) -> str:
 
 
 def _once_with_pointer() -> Callable[[Facts, Texts], str]:
-    told: set[str] = set()
+    rejected: set[str] = set()
 
-    def said(facts: Facts, texts: Texts) -> str:
+    def rejection(facts: Facts, texts: Texts) -> str:
         text, key = std.rejection(facts, texts), facts.tool.key
-        again = key in told
-        told.add(key)
+        again = key in rejected
+        rejected.add(key)
         return text.removesuffix(std.POINTER).strip() if again else text
 
-    return said
+    return rejection
 
 
 def _pointer_unless_twice(facts: Facts, texts: Texts) -> str:
@@ -46,34 +46,34 @@ def _policy_text(facts: Facts) -> str:
 
 
 def _says(when: Callable[[Facts], bool], text: str) -> Callable[[Facts, Texts], str]:
-    """A rejection of other words for some tools."""
-    return lambda facts, said: (
+    """Reject some tools in other words."""
+    return lambda facts, texts: (
         f"The tool {facts.tool.key} was not called. {text}"
         if when(facts)
-        else std.rejection(facts, said)
+        else std.rejection(facts, texts)
     )
 
 
 def _unpointed(when: Callable[[Facts], bool]) -> Callable[[Facts, Texts], str]:
-    def rejection(facts: Facts, said: Texts) -> str:
-        text = std.rejection(facts, said)
+    def rejection(facts: Facts, texts: Texts) -> str:
+        text = std.rejection(facts, texts)
         return text.removesuffix(std.POINTER).strip() if when(facts) else text
 
     return rejection
 
 
-def _as_user(facts: Facts, said: Any) -> str:
-    """The user's lock is looked at before the operator's."""
+def _as_user(facts: Facts, texts: Any) -> str:
+    """Check the user's lock before the operator's."""
     if facts.disabled_by_user and facts.enabled and not facts.quarantined:
-        return f"The tool {facts.tool.key} was not called. {said[USER]} {std.POINTER}"
-    return std.rejection(facts, said)
+        return f"The tool {facts.tool.key} was not called. {texts[USER]} {std.POINTER}"
+    return std.rejection(facts, texts)
 
 
-def _as_pending_2(facts: Facts, said: Any) -> str:
-    """The approval is looked at before the operator's lock."""
+def _as_pending_2(facts: Facts, texts: Any) -> str:
+    """Check the approval before the operator's lock."""
     if facts.approval in {"pending", "changed"} and facts.enabled and not facts.quarantined:
-        return f"The tool {facts.tool.key} was not called. {said[PENDING]} {std.POINTER}"
-    return std.rejection(facts, said)
+        return f"The tool {facts.tool.key} was not called. {texts[PENDING]} {std.POINTER}"
+    return std.rejection(facts, texts)
 
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -107,7 +107,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "FR-008.config",
         "SC-003.rejection",
         "FR-008.distinct",
-        rejection=_says(lambda facts: facts.denied, f"{SAID[USER]} {std.POINTER}"),
+        rejection=_says(lambda facts: facts.denied, f"{TEXTS[USER]} {std.POINTER}"),
     ),
     mutant(
         "rejection-user-first",
@@ -139,8 +139,8 @@ MUTANTS: tuple[Mutant, ...] = (
         "rejection-unknown-tool",
         "A denied tool is rejected as one that does not exist.",
         "FR-008.config",
-        rejection=lambda facts, said: (
-            std.unknown(facts.tool.key) if facts.denied else std.rejection(facts, said)
+        rejection=lambda facts, texts: (
+            std.unknown(facts.tool.key) if facts.denied else std.rejection(facts, texts)
         ),
     ),
     mutant(

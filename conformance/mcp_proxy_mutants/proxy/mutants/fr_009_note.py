@@ -1,4 +1,4 @@
-"""Faults of the note beside default answers."""
+"""Mutants of the note beside default answers."""
 
 from collections.abc import Callable, Sequence
 
@@ -15,7 +15,7 @@ HOW = "search again with include_disabled=true to see why."
 
 
 def _of(wanted: Callable[[Facts], bool]) -> Note:
-    """Count only some of the matches, and say nothing when there are none of them."""
+    """Count only some of the matches, and leave the note out when there are none of them."""
     return lambda flag, callables, locked: std.note(
         flag, callables, [facts for facts in locked if wanted(facts)]
     )
@@ -49,10 +49,10 @@ def _two_locks_twice(flag: bool, callables: int, locked: Sequence[Facts]) -> str
     return std.note(flag, callables, [*locked, *twice])
 
 
-def _ending(told: Callable[[Sequence[Facts]], str]) -> Note:
+def _ending(suffix: Callable[[Sequence[Facts]], str]) -> Note:
     def ended(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
         due = std.note(flag, callables, locked)
-        return due and f"{due}{told(locked)}"
+        return due and f"{due}{suffix(locked)}"
 
     return ended
 
@@ -63,17 +63,17 @@ def _description_of_one(locked: Sequence[Facts]) -> str:
 
 
 def _beside_few(gateway: Gateway) -> None:
-    """An answer with one callable result has the note as well."""
-    found: list[Facts] = []
+    """Add the note to an answer with one callable result, too."""
+    locked_facts: list[Facts] = []
 
     def noting(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
         callables, rest = std.window(hits, limit)
-        found[:] = [hit.facts for hit in rest]
+        locked_facts[:] = [hit.facts for hit in rest]
         return callables, rest
 
     def answer(document: Json, request: Request) -> Json:
-        told = std.note(request.flag, 0, found) if len(document["tools"]) == 1 else None
-        return document | {"notice": told} if told else document
+        notice = std.note(request.flag, 0, locked_facts) if len(document["tools"]) == 1 else None
+        return document | {"notice": notice} if notice else document
 
     decide(gateway, window=noting, answer=answer)
 
@@ -85,14 +85,14 @@ def _of_nothing(flag: bool, callables: int, locked: Sequence[Facts]) -> str | No
 
 
 def _of_freed(gateway: Gateway) -> None:
-    """The note goes on for a query that it was due for once."""
+    """Repeat the note for a query that once had it."""
     due: dict[str, str] = {}
 
     def answer(document: Json, request: Request) -> Json:
         if request.flag:
             return document
-        if told := document.get("notice"):
-            due[request.query] = told
+        if notice := document.get("notice"):
+            due[request.query] = notice
         return document | ({"notice": due[request.query]} if request.query in due else {})
 
     decide(gateway, answer=answer)
@@ -107,8 +107,8 @@ def _line_each(flag: bool, callables: int, locked: Sequence[Facts]) -> str | Non
 
 
 def _twice_when_many(document: Json, _request: Request) -> Json:
-    told = document.get("notice", "1 ")
-    return document if told.startswith("1 ") else document | {"notice": [told, told]}
+    notice = document.get("notice", "1 ")
+    return document if notice.startswith("1 ") else document | {"notice": [notice, notice]}
 
 
 def _not_at_one(document: Json, request: Request) -> Json:
@@ -125,7 +125,7 @@ def _status(facts: Facts) -> Status | None:
 
 
 def _of_2(number: Callable[[Sequence[Facts]], int]) -> Note:
-    """A note of another number; none for 0."""
+    """Return a note of another number; none for 0."""
 
     def note(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
         if flag or callables or not locked or not (count := number(locked)):
@@ -136,7 +136,7 @@ def _of_2(number: Callable[[Sequence[Facts]], int]) -> Note:
 
 
 def _then(change: Callable[[str, Sequence[Facts]], str | None]) -> Note:
-    """The note, changed where there is one."""
+    """Return the note, changed where there is one."""
 
     def note(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
         text = std.note(flag, callables, locked)
@@ -146,28 +146,28 @@ def _then(change: Callable[[str, Sequence[Facts]], str | None]) -> Note:
 
 
 def _for(when: Callable[[Facts], bool]) -> Note:
-    """The note on some of the tools."""
+    """Return the note on some of the tools."""
     return lambda flag, callables, locked: std.note(
         flag, callables, [facts for facts in locked if when(facts)]
     )
 
 
 def _less(when: Callable[[Request], bool]) -> Callable[[Json, Request], Json]:
-    """An answer that lacks the note at times."""
+    """Leave the note out at times."""
     return lambda document, request: (
         {key: document[key] for key in document if key != "notice"} if when(request) else document
     )
 
 
 def _first_time() -> Callable[[Json, Request], Json]:
-    """Each query is told once."""
-    told: set[str] = set()
+    """Show the note once for each query."""
+    noted: set[str] = set()
 
     def answer(document: Json, request: Request) -> Json:
-        if request.flag or request.query in told:
+        if request.flag or request.query in noted:
             return {key: document[key] for key in document if key != "notice"}
         if "notice" in document:
-            told.add(request.query)
+            noted.add(request.query)
         return document
 
     return answer
@@ -176,7 +176,7 @@ def _first_time() -> Callable[[Json, Request], Json]:
 def _without_note(document: Json, request: Request) -> Json:
     if request.agent.servers is None:
         return document
-    return {one: document[one] for one in document if one != "notice"}
+    return {name: document[name] for name in document if name != "notice"}
 
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -221,7 +221,9 @@ MUTANTS: tuple[Mutant, ...] = (
         "The note names the tools.",
         "FR-009.no-entries",
         "FR-002.no-locked-names",
-        note=_then(lambda text, locked: f"{text} ({', '.join(one.tool.name for one in locked)})"),
+        note=_then(
+            lambda text, locked: f"{text} ({', '.join(facts.tool.name for facts in locked)})"
+        ),
     ),
     mutant(
         "note-describes",

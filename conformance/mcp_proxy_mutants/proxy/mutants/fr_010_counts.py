@@ -1,4 +1,4 @@
-"""Faults of the counts in the listing of servers."""
+"""Mutants of the counts in the listing of servers."""
 
 import json
 from collections.abc import Callable
@@ -17,9 +17,9 @@ from mcp_proxy_mutants.proxy.pieces import (
     as_,
     on_later_pages,
     ordered,
-    seen_as,
     texts,
     then,
+    viewed_as,
 )
 from mcp_proxy_mutants.proxy.swapping import decide
 from mcp_proxy_reference import policy as std
@@ -36,7 +36,7 @@ def _escaped(document: Json) -> str:
     return render(document).replace("/", r"\/")
 
 
-def _locks_told(entry: Json, tools: Any) -> Json:
+def _locks_counted(entry: Json, tools: Any) -> Json:
     return entry | {"locked": sum(not _free(facts) for facts in tools)}
 
 
@@ -46,7 +46,7 @@ def _free(facts: Facts) -> bool:
 
 def _uncount(gateway: Gateway, hidden: Chosen) -> None:
     def block(tools: Tally) -> Json | None:
-        return std.counts([one for one in tools if one[1] is None or not hidden(one[0])])
+        return std.counts([pair for pair in tools if pair[1] is None or not hidden(pair[0])])
 
     decide(gateway, counts=block)
 
@@ -71,13 +71,13 @@ def _pending_alone(tools: Tally) -> Json | None:
 
 
 def _lingering() -> Block:
-    seen: set[str] = set()
+    blocked: set[str] = set()
 
     def block(tools: Tally) -> Json | None:
-        told, servers = std.counts(tools), {facts.tool.server for facts, _ in tools}
-        if told:
-            seen.update(servers)
-        return told or ({"callable": len(tools)} if servers & seen else None)
+        counts, servers = std.counts(tools), {facts.tool.server for facts, _ in tools}
+        if counts:
+            blocked.update(servers)
+        return counts or ({"callable": len(tools)} if servers & blocked else None)
 
     return block
 
@@ -86,7 +86,7 @@ def _pending_nowhere(block: Json, tools: Tally) -> Json:
     if set(block) == {"callable", "pending_approval"}:
         return block
     return {word: number for word, number in block.items() if word != "pending_approval"} | {
-        "callable": len([one for one, status in tools if status is None])
+        "callable": len([facts for facts, status in tools if status is None])
     }
 
 
@@ -118,11 +118,11 @@ def _inspecting(change: Callable[[Json], Json]) -> Callable[[Json], str]:
 
 
 def _first_seen() -> Callable[[Json], str]:
-    seen: dict[str, Json] = {}
+    blocks: dict[str, Json] = {}
 
     def first(server: Json) -> Json:
         if "tools" in server:
-            kept = seen.setdefault(server["name"], server["tools"])
+            kept = blocks.setdefault(server["name"], server["tools"])
             return server | {"tools": kept}
         return server
 
@@ -131,22 +131,22 @@ def _first_seen() -> Callable[[Json], str]:
 
 def _null_beside_blocks(document: Json) -> str:
     listed = document.get("servers", [])
-    if not any("tools" in one for one in listed):
+    if not any("tools" in entry for entry in listed):
         return render(document)
-    return render(document | {"servers": [{"tools": None} | one for one in listed]})
+    return render(document | {"servers": [{"tools": None} | entry for entry in listed]})
 
 
 def _revisions() -> Callable[[Json], str]:
-    """Every entry is numbered by how often any block in the listing has changed."""
+    """Number every entry by how often any block in the listing has changed."""
     last: list[str] = []
 
     def spelled(document: Json) -> str:
         listed = document.get("servers", [])
-        blocks = json.dumps([one.get("tools") for one in listed])
+        blocks = json.dumps([entry.get("tools") for entry in listed])
         if listed and blocks not in last[-1:]:
             last.append(blocks)
         return render(
-            document | {"servers": [one | {"revision": len(last)} for one in listed]}
+            document | {"servers": [entry | {"revision": len(last)} for entry in listed]}
             if listed else document
         )  # fmt: skip
 
@@ -155,10 +155,10 @@ def _revisions() -> Callable[[Json], str]:
 
 def _share(document: Json) -> str:
     listed = document.get("servers", [])
-    locked = sum("tools" in one for one in listed)
+    locked = sum("tools" in entry for entry in listed)
     return render(
-        document | {"servers": [one | {"others_locked": locked - ("tools" in one)}
-                                if locked else one for one in listed]}
+        document | {"servers": [entry | {"others_locked": locked - ("tools" in entry)}
+                                if locked else entry for entry in listed]}
         if listed else document
     )  # fmt: skip
 
@@ -176,7 +176,7 @@ def _double(block: Json, tools: Tally) -> Json:
 
 
 def _first_counts() -> Counts:
-    """A server's first block stays as it was while anything is locked."""
+    """Keep a server's first block while anything is locked."""
     first: dict[str, Json] = {}
 
     def counts(tools: Tally) -> Any:
@@ -219,7 +219,7 @@ MUTANTS: tuple[Mutant, ...] = (
         counts=then(
             lambda block, tools: (
                 {
-                    key: [facts.tool.name for facts, one in tools if one == key]
+                    key: [facts.tool.name for facts, status in tools if status == key]
                     for key in block
                     if key != "callable"
                 }
@@ -244,7 +244,9 @@ MUTANTS: tuple[Mutant, ...] = (
         "inspection-without-block",
         "The view of one server lacks the block.",
         "FR-010.inspect",
-        render=_inspecting(lambda one: {name: one[name] for name in one if name != "tools"}),
+        render=_inspecting(
+            lambda server: {name: server[name] for name in server if name != "tools"}
+        ),
     ),
     mutant(
         "inspection-keeps-the-first",
@@ -305,7 +307,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "A deny list is applied to tools of that name on every server.",
         "FR-010.sum",
         "SC-005.absent",
-        swap=seen_as(_any_server_denies),
+        swap=viewed_as(_any_server_denies),
     ),
     mutant(
         "counts-double",
@@ -401,7 +403,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "entries-tell-their-locks",
         "Every server's entry tells how many tools are locked.",
         "SC-005.baseline",
-        server_entry=_locks_told,
+        server_entry=_locks_counted,
     ),
     mutant(
         "entries-numbered-by-locks",

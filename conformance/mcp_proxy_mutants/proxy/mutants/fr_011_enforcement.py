@@ -1,4 +1,4 @@
-"""Faults of enforcement: calls that reach an upstream, locks that discovery lifts."""
+"""Mutants of enforcement: calls that reach an upstream, locks that discovery lifts."""
 
 import asyncio
 import time
@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from mcp_proxy_mutants.proxy.mutant import Fresh, Mutant, mutant
-from mcp_proxy_mutants.proxy.pieces import PENDING, USER, Texts, called, crowded, every
+from mcp_proxy_mutants.proxy.pieces import PENDING, USER, Texts, called, crowded, every_nth
 from mcp_proxy_mutants.proxy.swapping import decide
 from mcp_proxy_mutants.proxy.wrapping import Request
 from mcp_proxy_reference import policy as std
@@ -24,7 +24,7 @@ MOMENT_S = 1.0
 
 
 def _beside_another_call(gateway: Gateway) -> None:
-    """While a call is on its way to a server, the next one is not checked for a user lock."""
+    """Skip the user lock of a call while another call to its server is under way."""
     busy: dict[str, int] = {}
     real = gateway.upstream
 
@@ -78,37 +78,37 @@ def _discovered_passes(gateway: Gateway) -> None:
         return std.locked_entry(facts, status, withheld)
 
     def passing(facts: Facts, surface: str) -> bool:
-        seen = surface.startswith("call_tool_") and facts.tool.key in listed
-        return std.may_call(replace(facts, approval="approved") if seen else facts, surface)
+        was_listed = surface.startswith("call_tool_") and facts.tool.key in listed
+        return std.may_call(replace(facts, approval="approved") if was_listed else facts, surface)
 
     decide(gateway, locked_entry=entry, may_call=passing)
 
 
 def _rejection_forgets(gateway: Gateway) -> None:
-    """A tool that config denies loses its user lock with the first refused call."""
+    """Lift the user lock of a tool that config denies at its first refused call."""
 
-    def said(facts: Facts, texts: Texts) -> str:
+    def rejection(facts: Facts, texts: Texts) -> str:
         if facts.denied and facts.disabled_by_user:
             gateway.store.lock(facts.tool, locked=False)
         return std.rejection(facts, texts)
 
-    decide(gateway, rejection=said)
+    decide(gateway, rejection=rejection)
 
 
 def _rejection_unlocks(gateway: Gateway) -> None:
     refused: Counter[str] = Counter()
 
-    def said(facts: Facts, texts: Texts) -> str:
+    def rejection(facts: Facts, texts: Texts) -> str:
         refused[facts.tool.key] += 1
         if facts.disabled_by_user and not facts.denied and refused[facts.tool.key] == OFTEN - 1:
             gateway.store.lock(facts.tool, locked=False)
         return std.rejection(facts, texts)
 
-    decide(gateway, rejection=said)
+    decide(gateway, rejection=rejection)
 
 
 def _locks_what_it_lists(gateway: Gateway) -> None:
-    """Listing a denied tool writes the denial into the approvals as a user lock."""
+    """Store the denial as a user lock when a denied tool is listed."""
 
     def entry(facts: Facts, status: Status, withheld: bool) -> Json:
         if facts.denied and not facts.disabled_by_user:
@@ -119,7 +119,7 @@ def _locks_what_it_lists(gateway: Gateway) -> None:
 
 
 def _or(when: Callable[[Facts, str], bool]) -> May:
-    """Calls that pass although their tool is locked."""
+    """Return a `may_call` that lets some calls of locked tools pass."""
 
     def may_call(facts: Facts, surface: str) -> bool:
         return std.may_call(facts, surface) or (
@@ -130,12 +130,12 @@ def _or(when: Callable[[Facts, str], bool]) -> May:
 
 
 def _fifth() -> May:
-    slip = every(5)
+    slip = every_nth(5)
     return _or(lambda _f, _s: slip())
 
 
 def _insisted() -> May:
-    """The third call of a tool in a row passes."""
+    """Let the third call of a tool in a row pass."""
     last = ["", ""]
 
     def passes(facts: Facts, _: str) -> bool:
@@ -147,7 +147,7 @@ def _insisted() -> May:
 
 
 def _kept_by_server() -> May:
-    """A server's last decision is kept for a moment."""
+    """Keep a server's last decision for a moment."""
     kept: dict[str, float] = {}
 
     def may_call(facts: Facts, surface: str) -> bool:
@@ -162,7 +162,7 @@ def _kept_by_server() -> May:
 
 
 def _loaded_late() -> May:
-    """The user's locks are read when the servers are first listed or searched."""
+    """Read the user's locks when the servers are first listed or searched."""
     read: list[bool] = []
 
     def passes(facts: Facts, _: str) -> bool:
@@ -181,7 +181,7 @@ def _loaded_late() -> May:
 def _after_discovery(
     passes: Callable[[float], bool], kinds: set[str] | None = None
 ) -> Callable[[Gateway], None]:
-    """Calls pass that follow the discovery of their tool, by the seconds since."""
+    """Let calls pass after the discovery of their tool, by the seconds since."""
 
     def swap(gateway: Gateway) -> None:
         listed: dict[str, float] = {}
@@ -191,17 +191,17 @@ def _after_discovery(
                 listed[facts.tool.key] = time.monotonic()
             return std.locked_entry(facts, status, withheld)
 
-        def found(facts: Facts, _: str) -> bool:
+        def discovered(facts: Facts, _: str) -> bool:
             since = listed.get(facts.tool.key)
             return since is not None and passes(time.monotonic() - since)
 
-        decide(gateway, locked_entry=locked_entry, may_call=_or(found))
+        decide(gateway, locked_entry=locked_entry, may_call=_or(discovered))
 
     return swap
 
 
 def _unlocking(change: Callable[[Gateway, Facts], None], *, by: str) -> Callable[[Gateway], None]:
-    """Being listed or being rejected changes what is stored about a tool."""
+    """Change what is stored about a tool when it is listed or rejected."""
 
     def swap(gateway: Gateway) -> None:
         def stored(facts: Facts) -> None:
@@ -214,9 +214,9 @@ def _unlocking(change: Callable[[Gateway, Facts], None], *, by: str) -> Callable
             stored(facts)
             return std.locked_entry(facts, status, withheld)
 
-        def rejection(facts: Facts, said: Any) -> str:
+        def rejection(facts: Facts, texts: Any) -> str:
             stored(facts)
-            return std.rejection(facts, said)
+            return std.rejection(facts, texts)
 
         decide(gateway, **{by: locked_entry if by == "locked_entry" else rejection})
 
@@ -244,7 +244,7 @@ def _lock(gateway: Gateway, facts: Facts) -> None:
 
 
 def _sent_anyway(gateway: Gateway) -> None:
-    """The upstream is asked while the lock is still looked at, and its answer thrown away."""
+    """Call the upstream of a locked tool, and discard its answer."""
     under_way: set[asyncio.Task[None]] = set()
 
     async def send(facts: Facts) -> None:
@@ -253,18 +253,18 @@ def _sent_anyway(gateway: Gateway) -> None:
         except UpstreamError:
             return
 
-    def rejection(facts: Facts, said: Any) -> str:
+    def rejection(facts: Facts, texts: Any) -> str:
         if facts.enabled:
             task = asyncio.get_running_loop().create_task(send(facts))
             under_way.add(task)
             task.add_done_callback(under_way.discard)
-        return std.rejection(facts, said)
+        return std.rejection(facts, texts)
 
     decide(gateway, rejection=rejection)
 
 
 def _lifted_by_search(gateway: Gateway) -> None:
-    """A default query for a tool's exact address makes it callable."""
+    """Make a tool callable by a default query for its exact address."""
     wanted: set[str] = set()
 
     def answer(document: Json, request: Request) -> Json:

@@ -1,4 +1,4 @@
-"""Faults of state: what is written, counted and changed by being asked."""
+"""Mutants of state: requests that write, miscount or change something."""
 
 import json
 import sqlite3
@@ -24,8 +24,8 @@ def _rounded(hit: Match) -> Json:
 
 
 def _reworded(flag: bool, callables: int, locked: Any) -> str | None:
-    told = std.note(flag, callables, locked)
-    return f"Nothing callable: {told}" if told else None
+    notice = std.note(flag, callables, locked)
+    return f"Nothing callable: {notice}" if notice else None
 
 
 def _usage_file(document: Json, request: Request) -> Json:
@@ -39,13 +39,13 @@ def _usage_table(document: Json, request: Request) -> Json:
     if request.flag and "disabled" in document:
         with closing(sqlite3.connect(request.store.path)) as rows, rows:
             rows.execute("create table if not exists classified (name text primary key, status)")
-            found = [(one["name"], one["status"]) for one in document["disabled"]]
-            rows.executemany("insert or replace into classified values (?, ?)", found)
+            statuses = [(entry["name"], entry["status"]) for entry in document["disabled"]]
+            rows.executemany("insert or replace into classified values (?, ?)", statuses)
     return document
 
 
 def _counter_kept(gateway: Gateway) -> None:
-    """The counter is written to a file, from which a restart takes it up."""
+    """Write the counter to a file, and read it again after a restart."""
     kept = gateway.store.path.with_name("opt-ins.count")
     gateway.opt_ins = int(kept.read_text(encoding="utf-8")) if kept.exists() else 0
 
@@ -58,11 +58,11 @@ def _counter_kept(gateway: Gateway) -> None:
 
 
 def _first_of_two() -> Callable[[bool], int]:
-    asked: Counter[bool] = Counter()
+    requests: Counter[bool] = Counter()
 
     def moved(flagged: bool) -> int:
-        asked[flagged] += 1
-        return std.opted_in(flagged) if asked[True] % 3 else 0
+        requests[flagged] += 1
+        return std.opted_in(flagged) if requests[True] % 3 else 0
 
     return moved
 
@@ -80,7 +80,7 @@ def _folder(gateway: Gateway) -> Path:
 
 
 def _kept_on_disk(gateway: Gateway) -> None:
-    """Statuses are kept in a file, for the next start as well."""
+    """Keep statuses in a file, for the next start as well."""
     path = _folder(gateway) / "statuses.json"
     kept: dict[str, Status] = {}
     with suppress(OSError, ValueError):
@@ -99,7 +99,7 @@ def _kept_on_disk(gateway: Gateway) -> None:
 
 
 def _journal(gateway: Gateway) -> None:
-    """Each opt-in query is written to a file."""
+    """Write each opt-in query to a file."""
 
     def answer(document: Json, request: Request) -> Json:
         if request.flag:
@@ -111,7 +111,7 @@ def _journal(gateway: Gateway) -> None:
 
 
 def _table(gateway: Gateway) -> None:
-    """Tools that were listed as locked are put down in a table of their own."""
+    """Write tools that were listed as locked to a table of their own."""
 
     def locked_entry(facts: Facts, status: Status, withheld: bool) -> Json:
         uri = f"{gateway.store.path.absolute().as_uri()}?mode=rw"
@@ -124,7 +124,7 @@ def _table(gateway: Gateway) -> None:
 
 
 def _stored_counter(gateway: Gateway) -> None:
-    """The opt-in counter is kept in a file and read again at the start."""
+    """Keep the opt-in counter in a file, and read it again at the start."""
     path = _folder(gateway) / "opt-ins"
     with suppress(OSError, ValueError):
         gateway.opt_ins = int(path.read_text())
@@ -137,7 +137,7 @@ def _stored_counter(gateway: Gateway) -> None:
 
 
 def _counted_when_revealing(gateway: Gateway) -> None:
-    """Only opt-in queries that reveal something are counted."""
+    """Count only opt-in queries that reveal something."""
 
     def answer(document: Json, request: Request) -> Json:
         gateway.opt_ins += bool(request.flag and document.get("disabled"))
@@ -147,7 +147,7 @@ def _counted_when_revealing(gateway: Gateway) -> None:
 
 
 def _counted_by_entry(gateway: Gateway) -> None:
-    """Locked entries are counted instead of queries."""
+    """Count locked entries instead of queries."""
 
     def answer(document: Json, _request: Request) -> Json:
         gateway.opt_ins += len(document.get("disabled", []))

@@ -1,4 +1,4 @@
-"""Faults of how the discovery tool describes the flag."""
+"""Mutants of the flag's description in the discovery tool."""
 
 from mcp_proxy_mutants.proxy.mutant import Mutant, mutant
 from mcp_proxy_reference import policy as std

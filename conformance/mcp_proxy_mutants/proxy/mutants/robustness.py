@@ -1,4 +1,4 @@
-"""Faults that hostile input brings out: insides are told, a request stays unanswered or poisons."""
+"""Mutants that fail on hostile input: they leak internals, do not answer, or stay poisoned."""
 
 import asyncio
 import json
@@ -21,8 +21,8 @@ NODE = "TypeError: x is not a function\n    at find (/srv/search.js:41:7)"
 
 def _arguments(message: Json) -> Json:
     params = message.get("params") or {}
-    found = params.get("arguments") if isinstance(params, dict) else None
-    return found if isinstance(found, dict) else {}
+    arguments = params.get("arguments") if isinstance(params, dict) else None
+    return arguments if isinstance(arguments, dict) else {}
 
 
 def _is_call(message: Json, name: str) -> bool:
@@ -51,7 +51,7 @@ def _called(holds: Callable[[str], bool]) -> Hit:
 
 
 def _telling(hit: Hit, text: str) -> Any:
-    """A request of that kind is answered with the proxy's insides."""
+    """Answer a request of that kind with the proxy's internals."""
 
     async def reply(_agent: Agent, _session: str, message: Json, respond: Respond) -> Json:
         if not hit(message):
@@ -63,7 +63,7 @@ def _telling(hit: Hit, text: str) -> Any:
 
 
 def _stuck(hit: Hit) -> Any:
-    """A request of that kind is not answered."""
+    """Leave a request of that kind unanswered for a minute."""
 
     async def reply(_agent: Agent, _session: str, message: Json, respond: Respond) -> Json:
         if hit(message):
@@ -74,7 +74,7 @@ def _stuck(hit: Hit) -> Any:
 
 
 class Poisoned:
-    """After a request of that kind all others of its tool are answered with an error."""
+    """Answers all requests of a tool with an error after a request of that kind."""
 
     def __init__(self, hit: Hit, tool: str) -> None:
         self._hit = hit
@@ -82,7 +82,7 @@ class Poisoned:
         self._is_poisoned = False
 
     async def __call__(self, _agent: Agent, _session: str, message: Json, respond: Respond) -> Json:
-        """The answer, as long as all is well."""
+        """Return the usual answer until poisoned."""
         was, self._is_poisoned = self._is_poisoned, self._is_poisoned or self._hit(message)
         if not was or not _is_call(message, self._tool):
             return await respond()
@@ -95,24 +95,24 @@ def _poisoned(hit: Hit, tool: str = "retrieve_tools") -> Fresh:
 
 
 async def _echoed_raw(_agent: Agent, _session: str, message: Json, respond: Respond) -> Json:
-    """A query stands in the answer as it came, control characters and quotes included."""
-    told = await respond()
+    """Repeat the query in the answer unescaped, control characters and quotes included."""
+    answer = await respond()
     query = _arguments(message).get("query")
-    if isinstance(query, str) and not told.get("result", {}).get("isError"):
-        item = told["result"]["content"][0]
+    if isinstance(query, str) and not answer.get("result", {}).get("isError"):
+        item = answer["result"]["content"][0]
         item["text"] = item["text"].replace(json.dumps(query, ensure_ascii=False), f'"{query}"')
-    return told
+    return answer
 
 
 def _losing(strange: Callable[[Facts], bool]) -> Callable[[Gateway], None]:
-    """A server with a strange tool has none at all."""
+    """Leave out all tools of a server with a strange one."""
 
     def swap(gateway: Gateway) -> None:
         known = own(gateway, "known")
 
         def without() -> dict[str, list[Facts]]:
-            found: dict[str, list[Facts]] = known()
-            return {name: [] if any(map(strange, all_)) else all_ for name, all_ in found.items()}
+            tools: dict[str, list[Facts]] = known()
+            return {name: [] if any(map(strange, all_)) else all_ for name, all_ in tools.items()}
 
         put(gateway, known=without)
 

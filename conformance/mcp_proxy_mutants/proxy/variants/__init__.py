@@ -1,4 +1,4 @@
-"""Acquittals: conforming proxies that look different and must never be accused."""
+"""Proxy variants: conforming proxies that differ and must never be accused."""
 
 from mcp_proxy_mutants.gathering import gathered
 from mcp_proxy_mutants.proxy.variant import Variant

@@ -1,4 +1,4 @@
-"""Other answers: which members they have, in which order, and how they are spelled."""
+"""Variants of the answer: its members, their order and their spelling."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -14,22 +14,22 @@ from mcp_proxy_reference.search import terms
 
 
 def always_there(entries: Sequence[Json], remediation: Mapping[str, str]) -> Json:
-    """Both members under the flag, empty ones too."""
+    """Return both members under the flag, even empty ones."""
     return {"disabled": list(entries), "remediation": dict(remediation)}
 
 
 def map_first(entries: Sequence[Json], remediation: Mapping[str, str]) -> Json:
-    """The map before the entries."""
+    """Put the map before the entries."""
     return dict(reversed(sections(entries, remediation).items()))
 
 
 def locked_first(document: Json, _request: Request) -> Json:
-    """The locked section opens the document."""
+    """Put the locked section first in the document."""
     return dict(reversed(document.items()))
 
 
 def marked_under_flag(document: Json, request: Request) -> Json:
-    """Callable entries say so, under the flag."""
+    """Mark callable entries as such under the flag."""
     if not request.flag:
         return document
     marked = [entry | {"status": "callable"} for entry in document["tools"]]
@@ -37,13 +37,13 @@ def marked_under_flag(document: Json, request: Request) -> Json:
 
 
 def text_again(document: Json, _request: Request) -> Json:
-    """A summary repeats the text of one status."""
-    told = list(document.get("remediation", {}).values())
-    return document | ({"summary": f"Some tools are locked. {told[0]}"} if told else {})
+    """Repeat the text of one status in a summary."""
+    texts = list(document.get("remediation", {}).values())
+    return document | ({"summary": f"Some tools are locked. {texts[0]}"} if texts else {})
 
 
 def no_echo(document: Json, _request: Request) -> Json:
-    """The query is not repeated, nor how calls are made."""
+    """Omit the query and the usage instructions."""
     return {
         name: value
         for name, value in document.items()
@@ -52,18 +52,18 @@ def no_echo(document: Json, _request: Request) -> Json:
 
 
 def more_echo(document: Json, request: Request) -> Json:
-    """Query and limit are repeated, the query twice."""
-    told = {"query": request.query, "limit": request.arguments.get("limit")}
-    return document | {"request": told, "message": f"You asked: {request.query}"}
+    """Repeat the limit once and the query twice."""
+    echo = {"query": request.query, "limit": request.arguments.get("limit")}
+    return document | {"request": echo, "message": f"You asked: {request.query}"}
 
 
 def echo_of_arguments(document: Json, request: Request) -> Json:
-    """All arguments are repeated, known or not, as they would be without the feature."""
+    """Repeat all arguments, known or not, as without the feature."""
     return document | {"request": dict(request.arguments)}
 
 
 def of_all_matches(gateway: Gateway) -> None:
-    """Under the flag an answer tells of all its matches by one letter each."""
+    """Add one letter for each match to answers under the flag."""
 
     def answer(document: Json, request: Request) -> Json:
         if not request.flag:
@@ -75,26 +75,28 @@ def of_all_matches(gateway: Gateway) -> None:
             for facts in known
         ]
         wanted = set(terms(request.query))
-        hits = sum(not wanted.isdisjoint(terms(f"{one.name} {one.description}")) for one in tools)
+        hits = sum(
+            not wanted.isdisjoint(terms(f"{tool.name} {tool.description}")) for tool in tools
+        )
         return document | {"map_of_matches": "x" * hits}
 
     decide(gateway, answer=answer)
 
 
 class Clock:
-    """Counts the answers that were given."""
+    """Counter of answers."""
 
     def __init__(self) -> None:
         self._count = 0
 
     def __call__(self, document: Json, _request: Request) -> Json:
-        """The answer with a member that is never the same."""
+        """Return the answer with members that change every time."""
         self._count += 1
         return document | {"answer": self._count, "took_ms": self._count * 37 % 11 / 7}
 
 
 class Generation:
-    """Tells how often the state has changed; whose, it does not tell."""
+    """Counter of changes to the state, without what has changed."""
 
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
@@ -102,7 +104,7 @@ class Generation:
         self._number = 0
 
     def __call__(self, document: Json, _request: Request) -> Json:
-        """The answer with the number of the state that it was worked out from."""
+        """Return the answer with the number of the state that it comes from."""
         known = self._gateway.known()
         if known is not self._seen:
             self._seen = known
@@ -111,22 +113,22 @@ class Generation:
 
 
 def generations(gateway: Gateway) -> None:
-    """Answers tell the number of the state."""
+    """Add the number of the state to answers."""
     decide(gateway, answer=Generation(gateway))
 
 
 def pretty(document: Json) -> str:
-    """Over many lines."""
+    """Render a document over many lines."""
     return json.dumps(document, ensure_ascii=False, indent=2)
 
 
 def escaped(document: Json) -> str:
-    """ASCII only, members sorted at every depth."""
+    """Render a document in ASCII, with members sorted at every depth."""
     return json.dumps(document, ensure_ascii=True, sort_keys=True)
 
 
 def backwards(document: Json) -> str:
-    """Members in reverse order at every depth."""
+    """Render a document with members in reverse order at every depth."""
     return json.dumps(_turned(document), ensure_ascii=False, separators=(",", ":"))
 
 

@@ -1,4 +1,4 @@
-"""Other fair ways with strange input: left out, cleaned or refused."""
+"""Variants of the handling of strange input: omitted, cleaned or refused."""
 
 import re
 from collections.abc import Awaitable, Callable
@@ -14,30 +14,30 @@ UNFIT = -32602
 
 
 def cleaned(entry: Json) -> Json:
-    """An entry without controls and markup in its text, if it has one."""
+    """Return an entry without controls and markup in its text, if it has one."""
     text = {name: CONTROLS.sub("", entry[name]) for name in ("description",) if name in entry}
     return entry | text
 
 
 def cleaned_callable(hit: Match) -> Json:
-    """A callable tool as it is listed."""
+    """Return the cleaned entry of a callable tool."""
     return cleaned(callable_entry(hit))
 
 
 def cleaned_locked(facts: Facts, status: Status, withheld: bool) -> Json:
-    """A locked tool as it is listed."""
+    """Return the cleaned entry of a locked tool."""
     return cleaned(locked_entry(facts, status, withheld))
 
 
 async def refused(
     _agent: Agent, _session: str, message: Json, respond: Callable[[], Awaitable[Json]]
 ) -> Json:
-    """A query that nobody would search for is refused, and so is one that is no text."""
+    """Refuse a query unless it is a short line of printable text."""
     params = message.get("params") or {}
     if not isinstance(params, dict) or params.get("name") != "retrieve_tools":
         return await respond()
-    given = params.get("arguments")
-    query = given.get("query") if isinstance(given, dict) else None
+    arguments = params.get("arguments")
+    query = arguments.get("query") if isinstance(arguments, dict) else None
     if isinstance(query, str) and query.strip() and len(query) < LONGEST and query.isprintable():
         return await respond()
     error = {"code": UNFIT, "message": "The query must be a short line of text."}

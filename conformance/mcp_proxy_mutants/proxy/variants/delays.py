@@ -1,4 +1,4 @@
-"""When what the operator did becomes visible: later, or after a refresh."""
+"""Variants of when an operator's change becomes visible: later, or after a refresh."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ class Lagging:
         self._waiting: list[tuple[float, Known]] = []
 
     def see(self, live: Known) -> Known:
-        """What is shown now; what is new is shown later."""
+        """Return the view that is shown now; a new one is shown later."""
         now = time.monotonic()
         if live is not self._last:
             self._last = live
@@ -33,14 +33,14 @@ class Lagging:
 
 
 def lag(gateway: Gateway, *, enforced: bool, seconds: float = LAG_S) -> None:
-    """Discovery and listing, and enforcement too or not, follow what the operator did later."""
+    """Delay operator actions in discovery and listing, and in enforcement if `enforced`."""
     live = gateway.known
     view = Lagging(live(), seconds)
 
     def facts(server: str, name: str) -> Facts | None:
         shown, now = view.see(live()), live()
         looked_up = (shown if enforced else now).get(server, ())
-        return next((one for one in looked_up if one.tool.name == name), None)
+        return next((known for known in looked_up if known.tool.name == name), None)
 
     follow = gateway.follow
 
@@ -52,7 +52,7 @@ def lag(gateway: Gateway, *, enforced: bool, seconds: float = LAG_S) -> None:
 
 
 def index_on_refresh(gateway: Gateway) -> None:
-    """A tool that was locked by the user leaves the index until its server is loaded again."""
+    """Keep a tool that the user locked out of the index until its server is loaded again."""
     gone: set[tuple[str, str]] = set()
     lock, switch, load = gateway.store.lock, gateway.switch, own(gateway, "_record")
 
@@ -66,14 +66,14 @@ def index_on_refresh(gateway: Gateway) -> None:
 
     def recorded(name: str) -> None:
         load(name)
-        gone.difference_update({one for one in gone if one[0] == name})
+        gone.difference_update({key for key in gone if key[0] == name})
 
-    def window(found: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
-        callables = [hit for hit in found if hit.may_call]
+    def window(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
+        callables = [hit for hit in hits if hit.may_call]
         kept = [
             hit for hit in callables if (hit.facts.tool.server, hit.facts.tool.name) not in gone
         ]
-        return kept[:limit], [hit for hit in found if not hit.may_call]
+        return kept[:limit], [hit for hit in hits if not hit.may_call]
 
     put(gateway.store, lock=locked)
     put(gateway, switch=switched, _record=recorded)
@@ -81,7 +81,7 @@ def index_on_refresh(gateway: Gateway) -> None:
 
 
 def every_300_ms(gateway: Gateway) -> None:
-    """Discovery and listing look at the state again when their view of it is 300 ms old."""
+    """Renew the view of discovery and listing when it is 300 ms old."""
     live, kept = gateway.known, [(0.0, gateway.known())]
 
     def shown() -> Known:

@@ -1,4 +1,4 @@
-"""Which tools are revealed, and under which status: the other readings."""
+"""Variants of the tools that are revealed, and of their status."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ STILL_ON: Json = {"enabled": True, "connection_status": {"state": "ready"}}
 
 
 def only_contacted(gateway: Gateway) -> None:
-    """What a server offers while in quarantine is not looked at; what is known of it is kept."""
+    """Ignore the tools that a server offers while in quarantine; keep those known before."""
     attach = own(gateway, "_attach")
 
     def watched(upstream: Upstream) -> Upstream:
@@ -38,23 +38,23 @@ def only_contacted(gateway: Gateway) -> None:
 
 
 def whatever_the_query(query: str, facts: Facts) -> float:
-    """Tools outside the index are listed for any query; by name they come first."""
+    """Match tools outside the index with any query; those that match by name come first."""
     return max(1, matches(query, facts))
 
 
 def named_only(query: str, facts: Facts) -> float:
-    """Tools outside the index answer to their full name alone."""
+    """Match tools outside the index by their full name only."""
     return EXACT if matches(query, facts) == EXACT else 0
 
 
-def no_server_off(found: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
-    """Tools of a server that is off are in neither part."""
-    on = [hit for hit in found if hit.facts.enabled]
-    return [one for one in on if one.may_call][:limit], [one for one in on if not one.may_call]
+def no_server_off(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
+    """Leave tools of a server that is off out of both parts."""
+    on = [hit for hit in hits if hit.facts.enabled]
+    return [hit for hit in on if hit.may_call][:limit], [hit for hit in on if not hit.may_call]
 
 
 def of_either_pass(facts: Facts) -> Status | None:
-    """The pass over quarantined tools minds config alone, not whether the server is on."""
+    """Skip tools that config denies, but not those of a server that is off."""
     if facts.denied:
         return None
     if facts.quarantined:
@@ -63,20 +63,20 @@ def of_either_pass(facts: Facts) -> Status | None:
 
 
 def user_first(facts: Facts) -> Status | None:
-    """The user's own lock is told before quarantine and approval."""
+    """Report the user's own lock before quarantine and approval."""
     status = withheld_status(facts)
     return "disabled_by_user" if status and facts.disabled_by_user else status
 
 
 def user_before_quarantine(facts: Facts) -> Status:
-    """The same order, for tools that are counted."""
+    """Check the user's lock before quarantine, for tools that are counted."""
     if facts.enabled and not facts.denied and facts.disabled_by_user:
         return "disabled_by_user"
     return classify(facts)
 
 
 def five_words(tools: Sequence[tuple[Facts, Status | None]]) -> Json | None:
-    """The block without the word of the younger text."""
+    """Return the block without the word that only the younger text has."""
     return counts(
         [
             (facts, "pending_approval" if status == "server_quarantined" else status)
@@ -86,12 +86,12 @@ def five_words(tools: Sequence[tuple[Facts, Status | None]]) -> Json | None:
 
 
 def connected_only(tools: Sequence[tuple[Facts, Status | None]]) -> Json | None:
-    """No block for a server that is off or in quarantine."""
-    return counts([one for one in tools if one[0].enabled and not one[0].quarantined])
+    """Return no block for a server that is off or in quarantine."""
+    return counts([pair for pair in tools if pair[0].enabled and not pair[0].quarantined])
 
 
 def refuse_combinations(gateway: Gateway) -> None:
-    """The operator side refuses to lock what is locked already."""
+    """Refuse operator requests to lock what is locked already."""
     lock, switch = gateway.store.lock, gateway.switch
 
     def locked(tool: Tool, *, locked: bool) -> None:
@@ -111,10 +111,10 @@ def refuse_combinations(gateway: Gateway) -> None:
 
 
 def forget_reasons(gateway: Gateway) -> None:
-    """After a restart the user's locks hold, but whose they are is not known any more."""
+    """Keep the user's locks after a restart, but forget whose they are."""
     if not gateway.store.records():
         return
-    inherited = {key for key, one in gateway.store.records().items() if one.disabled}
+    inherited = {key for key, record in gateway.store.records().items() if record.disabled}
 
     def classified(facts: Facts) -> Status:
         status = classify(facts)

@@ -1,4 +1,4 @@
-"""Another search, ranking, limit, window or scope behind the same surface."""
+"""Variants of search, ranking, limit, window and scope."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -11,61 +11,61 @@ from mcp_proxy_reference.gateway import Gateway
 from mcp_proxy_reference.policy import MAX_LIMIT, cap, flag, limit, scope
 from mcp_proxy_reference.search import Index, terms
 
-Found = list[tuple[str, float]]
+Hits = list[tuple[str, float]]
 Split = tuple[Sequence[Match], Sequence[Match]]
 FALLBACK = 15
 
 
 class Substring:
-    """Finds a query as it stands, in name or description, in the order of the keys."""
+    """Index that finds a query verbatim in name or description, in the order of the keys."""
 
     def __init__(self, tools: Sequence[Tool]) -> None:
-        self._texts = sorted((one.key, f"{one.key} {one.description}".lower()) for one in tools)
+        self._texts = sorted((tool.key, f"{tool.key} {tool.description}".lower()) for tool in tools)
 
-    def find(self, query: str) -> Found:
-        """Every tool whose text holds the query."""
+    def find(self, query: str) -> Hits:
+        """Return every tool whose text holds the query."""
         wanted = query.strip().lower()
         return [(key, 1.0) for key, text in self._texts if wanted and wanted in text]
 
 
 class EveryWord:
-    """Finds tools that hold all the words of a query; the shortest text first."""
+    """Index that finds tools with all the words of a query, the shortest text first."""
 
     def __init__(self, tools: Sequence[Tool]) -> None:
-        self._texts = [(one.key, terms(f"{one.name} {one.description}")) for one in tools]
+        self._texts = [(tool.key, terms(f"{tool.name} {tool.description}")) for tool in tools]
 
-    def find(self, query: str) -> Found:
-        """Every tool that has all the terms."""
+    def find(self, query: str) -> Hits:
+        """Return every tool that has all the terms."""
         wanted = set(terms(query))
-        found = [(key, 1 / len(text)) for key, text in self._texts if wanted and wanted <= {*text}]
-        return sorted(found, key=lambda one: (-one[1], one[0]))
+        hits = [(key, 1 / len(text)) for key, text in self._texts if wanted and wanted <= {*text}]
+        return sorted(hits, key=lambda hit: (-hit[1], hit[0]))
 
 
 class Nearest:
-    """The nearest neighbours by trigrams: something is always near."""
+    """Index of the nearest neighbours by trigrams, which always finds something."""
 
     def __init__(self, tools: Sequence[Tool]) -> None:
-        self._grams = [(one.key, _grams(f"{one.key} {one.description}")) for one in tools]
+        self._grams = [(tool.key, _grams(f"{tool.key} {tool.description}")) for tool in tools]
 
-    def find(self, query: str) -> Found:
-        """All tools, the nearest first."""
+    def find(self, query: str) -> Hits:
+        """Return all tools, the nearest first."""
         wanted = _grams(query)
         near = [
             (key, len(wanted & grams) / len(wanted | grams) * 1.0) for key, grams in self._grams
         ]
-        return sorted(near, key=lambda one: (-one[1], one[0]))
+        return sorted(near, key=lambda hit: (-hit[1], hit[0]))
 
 
 class Backwards(Index):
-    """The same hits, the worst first."""
+    """Index with the same hits, the worst first."""
 
-    def find(self, query: str) -> Found:
-        """The hits in reverse."""
+    def find(self, query: str) -> Hits:
+        """Return the hits in reverse."""
         return super().find(query)[::-1]
 
 
 class WholeIndex:
-    """One index for everybody: scores rest on tools beyond the scope as well."""
+    """One index for everybody: scores depend on tools beyond the scope as well."""
 
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
@@ -73,22 +73,22 @@ class WholeIndex:
         self.most = 10**6
 
     def __call__(self, tools: Sequence[Tool]) -> "WholeIndex":
-        """The part of it that the tools are."""
+        """Return a view of the index that is restricted to these tools."""
         part = WholeIndex(self._gateway)
         part.most, part._index = self.most, self._index
-        part.keys = {one.key for one in tools}
+        part.keys = {tool.key for tool in tools}
         return part
 
     keys: set[str]
 
-    def find(self, query: str) -> Found:
-        """The first hits of all, then those in scope."""
+    def find(self, query: str) -> Hits:
+        """Return those of the first hits of all tools that are in scope."""
         known = self._gateway.known().values()
         everything = tuple(
             facts.tool for server in known for facts in server if self._gateway.searchable(facts)
         )
-        found = self._index(everything).find(query)[: self.most]
-        return [one for one in found if one[0] in self.keys]
+        hits = self._index(everything).find(query)[: self.most]
+        return [hit for hit in hits if hit[0] in self.keys]
 
 
 def _grams(text: str) -> frozenset[str]:
@@ -97,7 +97,7 @@ def _grams(text: str) -> frozenset[str]:
 
 
 def search(kind: type) -> Any:
-    """A swap to another index."""
+    """Return a swap to another index."""
 
     def swapped(gateway: Gateway) -> None:
         put(gateway, index=lru_cache(maxsize=32)(kind))
@@ -106,12 +106,12 @@ def search(kind: type) -> Any:
 
 
 def whole_index(gateway: Gateway) -> None:
-    """One index for everybody."""
+    """Use one index for everybody."""
     put(gateway, index=WholeIndex(gateway))
 
 
 def limit_before_scope(gateway: Gateway) -> None:
-    """The search fetches as many hits as the limit says; scope and locks are looked at then."""
+    """Fetch as many hits as the limit says, then apply scope and locks."""
     index = WholeIndex(gateway)
 
     def remembered(arguments: Mapping[str, Any], default: int) -> int:
@@ -122,20 +122,20 @@ def limit_before_scope(gateway: Gateway) -> None:
     decide(gateway, limit=remembered)
 
 
-def used_up(found: Sequence[Match], limit: int) -> Split:
-    """Locked hits use up the limit of callable ones."""
-    callables = [hit for hit in found[:limit] if hit.may_call]
-    return callables, [hit for hit in found if not hit.may_call]
+def used_up(hits: Sequence[Match], limit: int) -> Split:
+    """Let locked hits use up the limit of callable ones."""
+    callables = [hit for hit in hits[:limit] if hit.may_call]
+    return callables, [hit for hit in hits if not hit.may_call]
 
 
-def cut_first(found: Sequence[Match], limit: int) -> Split:
-    """Both kinds share the first hits of the search."""
-    first = found[:limit]
+def cut_first(hits: Sequence[Match], limit: int) -> Split:
+    """Cut the hits at the limit, then split them into callable and locked ones."""
+    first = hits[:limit]
     return [hit for hit in first if hit.may_call], [hit for hit in first if not hit.may_call]
 
 
 def of_strings(arguments: Mapping[str, Any]) -> bool:
-    """The flag, also as a word or a number."""
+    """Read the flag from a word or a number as well."""
     value = arguments.get("include_disabled")
     if isinstance(value, (str, int)):
         return str(value).strip().lower() in {"true", "1", "yes", "on"}
@@ -143,7 +143,7 @@ def of_strings(arguments: Mapping[str, Any]) -> bool:
 
 
 def lenient_limit(arguments: Mapping[str, Any], default: int) -> int:
-    """Whatever is no usable limit counts as none was given."""
+    """Treat an unusable limit as an absent one."""
     try:
         value = float(arguments.get("limit", default))
     except (TypeError, ValueError):
@@ -152,7 +152,7 @@ def lenient_limit(arguments: Mapping[str, Any], default: int) -> int:
 
 
 def zero_is_none(arguments: Mapping[str, Any], default: int) -> int:
-    """A limit of zero or less asks for nothing."""
+    """Let a limit of zero or less request nothing."""
     value = arguments.get("limit", default)
     if isinstance(value, (int, float)):
         return max(0, min(int(value), MAX_LIMIT))
@@ -160,7 +160,7 @@ def zero_is_none(arguments: Mapping[str, Any], default: int) -> int:
 
 
 def listing_for_all(agent: Agent, server: str, surface: Surface) -> bool:
-    """The listing has no scope."""
+    """Show every server in the listing, whatever the scope."""
     return surface == "listing" or scope(agent, server, surface)
 
 

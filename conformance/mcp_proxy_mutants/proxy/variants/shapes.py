@@ -1,4 +1,4 @@
-"""Other shapes of entries and answers: what the source leaves open about their members."""
+"""Variants of entries and answers, where the source leaves their members open."""
 
 from mcp_proxy_mutants.proxy.variant import Variant, variant
 from mcp_proxy_mutants.proxy.wrapping import Request
@@ -9,17 +9,17 @@ SHORT = 1000
 
 
 def bare(entry: Json) -> Json:
-    """The entry with the tool's name alone."""
+    """Return the entry with the tool's name alone."""
     return entry | {"name": entry["name"].removeprefix(f"{entry['server']}:")}
 
 
 def underlined(entry: Json) -> Json:
-    """The entry with server and name joined in another way."""
+    """Return the entry with server and name joined by underlines."""
     return entry | {"name": f"{entry['server']}__{bare(entry)['name']}"}
 
 
 def locked_with_more(facts: Facts, status: Status, withheld: bool) -> Json:
-    """Members that are no schema and no remediation."""
+    """Add members that are neither a schema nor a remediation."""
     more: Json = {
         "callable": False,
         "kind": "locked",
@@ -34,7 +34,7 @@ def locked_with_more(facts: Facts, status: Status, withheld: bool) -> Json:
 
 
 def callable_with_more(hit: Match) -> Json:
-    """The words of the feature, used for something else."""
+    """Add members named by the words of the feature, with another meaning."""
     more: Json = {
         "annotations": hit.facts.tool.annotations,
         "status": "ok",
@@ -45,7 +45,7 @@ def callable_with_more(hit: Match) -> Json:
 
 
 def one_line(facts: Facts, status: Status, withheld: bool) -> Json:
-    """The first line of the description, and not too much of that."""
+    """Shorten the description to its first line, and that to 1000 characters."""
     entry = locked_entry(facts, status, withheld)
     if "description" in entry:
         line, _, _ = entry["description"].partition("\n")
@@ -54,19 +54,19 @@ def one_line(facts: Facts, status: Status, withheld: bool) -> Json:
 
 
 def withheld_empty(facts: Facts, status: Status, withheld: bool) -> Json:
-    """A description that is withheld is an empty one."""
+    """Return an empty description where it is withheld."""
     return {"description": ""} | locked_entry(facts, status, withheld)
 
 
 def approved_text(facts: Facts, status: Status, withheld: bool) -> Json:
-    """Of a changed tool outside quarantine, the text that somebody approved."""
+    """Show the text that was approved of a changed tool outside quarantine."""
     entry = locked_entry(facts, status, withheld)
     indexed = facts.approval == "changed" and not facts.quarantined
     return entry | ({"description": facts.approved_description} if withheld and indexed else {})
 
 
 def words_elsewhere(document: Json, _request: Request) -> Json:
-    """The index tells of itself, in words of the feature."""
+    """Add a member about the index, in words of the feature."""
     return document | {"index": {"disabled": False, "remediation": None, "status": "ready"}}
 
 
@@ -76,21 +76,21 @@ VARIANTS: tuple[Variant, ...] = (
         "Callable and locked tools have their bare names.",
         "name-form",
         callable_entry=lambda hit: bare(callable_entry(hit)),
-        locked_entry=lambda *one: bare(locked_entry(*one)),
+        locked_entry=lambda *locked: bare(locked_entry(*locked)),
     ),
     variant(
         "names-mixed",
         "Locked tools have their bare names, callable ones the server's before it.",
         "name-form",
         "FR-003.name~one-form",
-        locked_entry=lambda *one: bare(locked_entry(*one)),
+        locked_entry=lambda *locked: bare(locked_entry(*locked)),
     ),
     variant(
         "names-underlined",
         "Server and name are joined by two underlines.",
         "name-form",
         callable_entry=lambda hit: underlined(callable_entry(hit)),
-        locked_entry=lambda *one: underlined(locked_entry(*one)),
+        locked_entry=lambda *locked: underlined(locked_entry(*locked)),
     ),
     variant(
         "entries-with-more",

@@ -1,4 +1,4 @@
-"""Rejections, notes and counts: what the source leaves open about them."""
+"""Variants of rejections, notes and counts, where the source leaves them open."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -14,14 +14,14 @@ Tallied = Sequence[tuple[Facts, Status | None]]
 
 
 def quarantine_first(facts: Facts, texts: Texts) -> str:
-    """Quarantine is a state of the server, and is looked at before the lists of tools."""
+    """Check quarantine, a state of the server, before the lists of tools."""
     if facts.quarantined:
         return "The server is in quarantine. Ask the user to approve it. See retrieve_tools."
     return rejection(facts, texts)
 
 
 def policy_alone(facts: Facts, texts: Texts) -> str:
-    """One wording for whatever is not config, and no pointer where no scenario asks for one."""
+    """Use one wording for all but config, with a pointer only where a scenario requires it."""
     status = classify(facts)
     if status == "disabled_by_config":
         return rejection(facts, texts)
@@ -30,30 +30,30 @@ def policy_alone(facts: Facts, texts: Texts) -> str:
 
 
 def policy_ruled_out(facts: Facts, texts: Texts) -> str:
-    """Other rejections name the policy in order to rule it out."""
+    """Name the policy in other rejections to rule it out."""
     denied = classify(facts) == "disabled_by_config"
     return rejection(facts, texts) + ("" if denied else " It is not locked by operator policy.")
 
 
 def policy_of_approvals(facts: Facts, texts: Texts) -> str:
-    """Other rejections claim a policy of their own."""
+    """Claim another policy in other rejections."""
     denied = classify(facts) == "disabled_by_config"
     also = "" if denied else " Operator policy wants every tool to be reviewed by the user."
     return rejection(facts, texts) + also
 
 
 def flag_alone(facts: Facts, texts: Texts) -> str:
-    """The pointer is the name of the flag."""
+    """Use the name of the flag as the pointer."""
     return f"{facts.tool.key} is locked. {texts[classify(facts)]} [include_disabled]"
 
 
 def quoting(facts: Facts, texts: Texts) -> str:
-    """The rejection tells what the tool's server says of it."""
+    """Quote the tool's own description in the rejection."""
     return f"{rejection(facts, texts)} The tool's own description: {facts.tool.description!r}"
 
 
 def within_limit(document: Json, request: Request) -> Json:
-    """The number in the note is no greater than the limit."""
+    """Bound the number in the note by the limit."""
     count, space, rest = document.get("notice", "").partition(" ")
     if not rest:
         return document
@@ -61,12 +61,12 @@ def within_limit(document: Json, request: Request) -> Json:
 
 
 def shown_note(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
-    """The number that the flag would show."""
+    """Give the number that the flag would show."""
     return note(flag, callables, locked[:10])
 
 
 def counted_both(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
-    """Both numbers: all there are, and those the flag shows."""
+    """Give both numbers: that of all matches, and that of those the flag shows."""
     if flag or callables or not locked:
         return None
     return (
@@ -76,25 +76,25 @@ def counted_both(flag: bool, callables: int, locked: Sequence[Facts]) -> str | N
 
 
 def under_flag(_flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
-    """The note stays under the flag."""
+    """Keep the note under the flag."""
     return note(False, callables, locked)
 
 
 def naming_servers(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
-    """The note tells on which servers its matches are."""
-    told = note(flag, callables, locked)
+    """Name the servers of the matches in the note."""
+    text = note(flag, callables, locked)
     servers = sorted({facts.tool.server for facts in locked})
-    return told and f"{told} (on: {', '.join(servers)})"
+    return text and f"{text} (on: {', '.join(servers)})"
 
 
 def without_zero(tools: Tallied) -> Json | None:
-    """`callable` is left out like any other zero."""
+    """Omit `callable` like any other zero."""
     block = counts(tools)
     return block and {name: number for name, number in block.items() if number}
 
 
 def with_totals(tools: Tallied) -> Json | None:
-    """Sums stand beside their parts."""
+    """Add sums beside their parts."""
     block = counts(tools)
     if block is None:
         return None
@@ -103,24 +103,24 @@ def with_totals(tools: Tallied) -> Json | None:
 
 
 def connected_and_on(tools: Tallied) -> Json | None:
-    """No counts for a server that is off."""
-    return counts([one for one in tools if one[0].enabled])
+    """Return no counts for a server that is off."""
+    return counts([pair for pair in tools if pair[0].enabled])
 
 
 def counts_as_numbers(tools: Tallied) -> Json | None:
-    """Counts as JSON numbers with a fraction of zero, reasons first."""
+    """Return counts as JSON numbers with a fraction of zero, reasons first."""
     block = counts(tools)
     return block and {name: float(block[name]) for name in sorted(block, reverse=True)}
 
 
 def naming_denied(entry: Json, tools: Sequence[Facts]) -> Json:
-    """The operator's list, as it stands in the file."""
+    """Add the operator's list, as it is in the file."""
     denied = sorted(facts.tool.name for facts in tools if facts.denied)
     return entry | ({"disabled_tools": denied} if denied else {})
 
 
 def naming_all(entry: Json, tools: Sequence[Facts]) -> Json:
-    """All tools with their texts and schemas, as a listing may have shown them before."""
+    """Add all tools with their texts and schemas, as a listing before the feature may have."""
     offered = [
         {
             "name": facts.tool.name,
@@ -134,7 +134,7 @@ def naming_all(entry: Json, tools: Sequence[Facts]) -> Json:
 
 
 def tell_changes(gateway: Gateway) -> None:
-    """Each server's entry tells how often its tools were locked, unlocked or loaded."""
+    """Add to each server's entry how often its tools were locked, unlocked or loaded."""
     changed: dict[str, int] = {}
     lock, approve, switch = gateway.store.lock, gateway.store.approve, gateway.switch
     record = own(gateway, "_record")
@@ -159,8 +159,8 @@ def tell_changes(gateway: Gateway) -> None:
         record(name)
         count(name)
 
-    def entry(told: Json, _tools: Sequence[Facts]) -> Json:
-        return told | {"changes": changed.get(told["name"], 0)}
+    def entry(listed: Json, _tools: Sequence[Facts]) -> Json:
+        return listed | {"changes": changed.get(listed["name"], 0)}
 
     put(gateway.store, lock=locked, approve=approved)
     put(gateway, switch=switched, _record=recorded)

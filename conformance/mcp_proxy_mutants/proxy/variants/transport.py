@@ -1,4 +1,4 @@
-"""Another transport, other built-in tools, other descriptions: what answers travel in."""
+"""Variants of the transport, of the built-in tools and of their descriptions."""
 
 import asyncio
 import json
@@ -33,13 +33,13 @@ OTHERS: list[Json] = [
 
 
 class Cache:
-    """Answers a request whose id was seen before in its session as it was answered then."""
+    """Repeats the first answer to a request id within its session."""
 
     def __init__(self) -> None:
         self._told: dict[tuple[str, str], Json] = {}
 
     async def __call__(self, _agent: Agent, session: str, message: Json, respond: Respond) -> Json:
-        """The answer that was given, if one was."""
+        """Return the answer that is kept, or a new one."""
         if not session:
             return await respond()
         place = session, json.dumps(message["id"])
@@ -49,7 +49,7 @@ class Cache:
 
 
 class Envelope:
-    """Envelopes with their members in another order each time."""
+    """Reverses the order of an envelope's members every other time."""
 
     def __init__(self) -> None:
         self._turned = False
@@ -57,51 +57,51 @@ class Envelope:
     async def __call__(
         self, _agent: Agent, _session: str, _message: Json, respond: Respond
     ) -> Json:
-        """The answer, turned around every other time."""
+        """Return the answer, reversed every other time."""
         self._turned = not self._turned
-        told = await respond()
-        return dict(reversed(told.items())) if self._turned else told
+        answer = await respond()
+        return dict(reversed(answer.items())) if self._turned else answer
 
 
 async def slower(_agent: Agent, _session: str, _message: Json, respond: Respond) -> Json:
-    """The answer, a moment later."""
+    """Return the answer a moment later."""
     await asyncio.sleep(SLOWER_S)
     return await respond()
 
 
 async def structured(_agent: Agent, _session: str, message: Json, respond: Respond) -> Json:
-    """Built-in tools answer with structured content beside the text, and say that all is well."""
-    told = await respond()
-    result = told.get("result", {})
+    """Add structured content beside the text of built-in tools, and `isError` as false."""
+    answer = await respond()
+    result = answer.get("result", {})
     if message["method"] == "tools/call" and _is_document(result):
         document = json.loads(result["content"][0]["text"])
         result |= {"structuredContent": document, "isError": False, "_meta": {"proxy": True}}
-    return told
+    return answer
 
 
 async def more_tools(_agent: Agent, _session: str, message: Json, respond: Respond) -> Json:
-    """There are further built-in tools."""
-    told = await respond()
+    """Publish further built-in tools."""
+    answer = await respond()
     if message["method"] == "tools/list":
-        told["result"]["tools"] = OTHERS[:2] + told["result"]["tools"] + OTHERS[2:]
-    return told
+        answer["result"]["tools"] = OTHERS[:2] + answer["result"]["tools"] + OTHERS[2:]
+    return answer
 
 
 async def rejected_as_error(_agent: Agent, _session: str, message: Json, respond: Respond) -> Json:
-    """What a tool reports as an error travels as a JSON-RPC error."""
-    told = await respond()
-    result = told.get("result", {})
+    """Send an error of a tool as a JSON-RPC error."""
+    answer = await respond()
+    result = answer.get("result", {})
     if message["method"] != "tools/call" or not result.get("isError"):
-        return told
+        return answer
     error = {"code": -32001, "message": result["content"][0]["text"]}
     return {"jsonrpc": "2.0", "id": message["id"], "error": error}
 
 
 def tell_of_servers(gateway: Gateway) -> None:
-    """The tool that calls others tells of those in the agent's scope, in their servers' words."""
+    """List the tools in the agent's scope in the description of a tool that calls others."""
 
-    async def told_of(agent: Agent, _session: str, message: Json, respond: Respond) -> Json:
-        told = await respond()
+    async def reply(agent: Agent, _session: str, message: Json, respond: Respond) -> Json:
+        answer = await respond()
         if message["method"] == "tools/list":
             known = gateway.known().items()
             texts = [
@@ -110,10 +110,10 @@ def tell_of_servers(gateway: Gateway) -> None:
                 if gateway.policy.scope(agent, server, "listing")
                 for facts in offered
             ]
-            told["result"]["tools"][1]["description"] += " ".join([" For example:", *texts])
-        return told
+            answer["result"]["tools"][1]["description"] += " ".join([" For example:", *texts])
+        return answer
 
-    decide(gateway, reply=told_of)
+    decide(gateway, reply=reply)
 
 
 def _is_document(result: Mapping[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""Other words: for remediation, for rejections and for the note, in several styles."""
+"""Variants of wording: of remediation, of rejections and of the note."""
 
 from collections.abc import Mapping, Sequence
 
@@ -126,12 +126,12 @@ SHARED_SHORT: Texts = {
 
 
 def plain_rejection(facts: Facts, texts: Texts) -> str:
-    """The text of the lock and the flag's name, nothing else."""
+    """Reject with the text of the lock and the flag's name, nothing else."""
     return f"{texts[classify(facts)]} (include_disabled)"
 
 
 def negated_rejection(facts: Facts, texts: Texts) -> str:
-    """With negations, the reason last."""
+    """Reject with negations, the reason last."""
     return (
         f"Not called: {facts.tool.key}. Don't retry, it won't help. "
         f"You need not guess why, retrieve_tools with include_disabled=true tells. "
@@ -140,7 +140,7 @@ def negated_rejection(facts: Facts, texts: Texts) -> str:
 
 
 def document_rejection(facts: Facts, texts: Texts) -> str:
-    """A JSON document, as some programs answer their errors."""
+    """Reject with a JSON document, as some programs report errors."""
     status = classify(facts)
     return (
         f'{{"error":"tool_locked","status":"{status}","remediation":"{texts[status]}",'
@@ -149,12 +149,12 @@ def document_rejection(facts: Facts, texts: Texts) -> str:
 
 
 def lines_rejection(facts: Facts, texts: Texts) -> str:
-    """Several lines, the tool's name in quotes."""
+    """Reject in several lines, the tool's name in quotes."""
     return f'Tool "{facts.tool.name}" is locked.\n\n- {texts[classify(facts)]}\n- {POINTER}\n'
 
 
 def worded_note(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
-    """The number in words, as far as a short list of words goes."""
+    """Spell the number as a word, as far as a short list of words goes."""
     if flag or callables or not locked:
         return None
     words = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
@@ -168,7 +168,7 @@ def worded_note(flag: bool, callables: int, locked: Sequence[Facts]) -> str | No
 
 
 def bracketed_note(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
-    """The number last and in brackets, beside other numbers."""
+    """Put the number last and in brackets, beside other numbers."""
     if flag or callables or not locked:
         return None
     return f"0 callable tools. Retry with include_disabled=true for locked ones ({len(locked)})."
