@@ -56,7 +56,7 @@ def tried(trial: Trial, examples: int) -> Told:
                 played = play(target, plan, Path(scratch), laws)
                 for law in played.broken:
                     for path, clauses in played.of(law):
-                        firm = [c for c in clauses if catalogue().clause(c).judgement == "F"]
+                        firm = [c for c in clauses if catalogue().clause(c).level == "required"]
                         accused |= {clause: path for clause in firm if clause not in accused}
                 if trial.kind == "fault" and accused.keys() & cited:
                     break
@@ -70,7 +70,7 @@ def of_discovery(trial: Trial) -> bool:
     if trial.kind == "variant":
         return not trial.loads
     known = [catalogue().clause(clause) for clause in profile("discovery").clauses]
-    firm = {clause.id for clause in known if clause.judgement == "F" and clause.asked_by is None}
+    firm = {clause.id for clause in known if clause.level == "required" and clause.asked_by is None}
     return trial.kind == "fault" and bool(set(trial.clauses) & firm)
 
 

@@ -68,7 +68,7 @@ def broken(job: Job, folder: Path) -> list[str]:
     return [
         clause["id"]
         for clause in report["clauses"]
-        if clause["verdict"] == "fail" and clause["judgement"] == "F"
+        if clause["verdict"] == "fail" and clause["level"] == "required"
     ]
 
 

@@ -120,7 +120,7 @@ def judged(words: list[str], seed: int, out: Path) -> Json:
         return {"exit": done.returncode, "why": lines[-1] if lines else "", "clauses": {}}
     document = json.loads(report.read_text(encoding="utf-8"))
     clauses = {
-        clause["id"]: {"judgement": clause["judgement"], "verdict": clause["verdict"]}
+        clause["id"]: {"level": clause["level"], "verdict": clause["verdict"]}
         | ({"cause": clause["cause"]} if clause.get("cause") else {})
         for clause in document["clauses"]
     }

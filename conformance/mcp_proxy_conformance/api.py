@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcp_proxy_conformance.catalogue.requirement import MixedJudgement, UnknownClause, requirement
+from mcp_proxy_conformance.catalogue.requirement import MixedLevels, UnknownClause, requirement
 from mcp_proxy_conformance.catalogue.stage import BadStage, on, stage
 from mcp_proxy_conformance.catalogue.world import (
     CONFIG,
@@ -37,7 +37,7 @@ __all__ = [
     "Inconclusive",
     "Listing",
     "LockKind",
-    "MixedJudgement",
+    "MixedLevels",
     "NotApplicable",
     "Reply",
     "Server",

@@ -52,7 +52,7 @@ def today() -> Names:
 def _of_data() -> dict[str, list[str]]:
     """Return the names of requirements, checks and cases."""
     return {
-        "clauses": [f"{clause.id} {clause.judgement}" for clause in catalogue().clauses.values()],
+        "clauses": [f"{clause.id} {clause.level}" for clause in catalogue().clauses.values()],
         "profiles": [version.name for version in versions()],
         "checks": [check.name for check in checks()],
         "cases": [*(case.id for case in cases()), *(case.id for case in load_cases())],

@@ -39,7 +39,9 @@ SEVERAL = report(
     of("test_note", ["FR-009.note"], reason="assert None is not None", evidence=[]),
 )
 SEVERAL["clauses"][1]["results"] = 2
-SEVERAL["clauses"].append(clause("FR-009.note", "F", "fail", "assert 'a' == 'b'") | {"results": 5})
+SEVERAL["clauses"].append(
+    clause("FR-009.note", "required", "fail", "assert 'a' == 'b'") | {"results": 5}
+)
 LENGTHY = report(
     result("fail")
     | {
@@ -51,8 +53,8 @@ LENGTHY = report(
 LENGTHY["messages"] = {f"crowd/{number}": message("sent", "x" * 5000) for number in range(20)}
 OPEN = ended(
     "incomplete", 4, "not settled: FR-006.cap, FR-005.class",
-    clause("FR-005.class", "F", "inconclusive", UNREAD),
-    clause("FR-006.cap", "F", "inconclusive", DISAGREES),
+    clause("FR-005.class", "required", "inconclusive", UNREAD),
+    clause("FR-006.cap", "required", "inconclusive", DISAGREES),
     results=[
         of("test_words", ["FR-005.class"], verdict="inconclusive", blame="", **UNREADABLE),
         of("test_more_words", ["FR-005.class"], verdict="inconclusive", blame="", **UNREADABLE),
@@ -62,7 +64,7 @@ OPEN = ended(
 WHY_BROKEN = "the adapter ended with exit code 5:\nTraceback\nboom"
 BROKEN = ended(
     "target or adapter broke", 3, WHY_BROKEN,
-    clause("FR-006.cap", "F", "error", WHY_BROKEN),
+    clause("FR-006.cap", "required", "error", WHY_BROKEN),
     results=[
         of(f"test_{number}", ["FR-006.cap"], verdict="error", reason=WHY_BROKEN, blame="adapter")
         for number in range(40)
@@ -71,9 +73,9 @@ BROKEN = ended(
 PARTIAL = ended(
     "partial", 4,
     "of the clauses that were asked for: 1 pass; the rest of the profile was left out",
-    clause("FR-006.fills", "A", "not_applicable", "left out") | {"results": 0},
-    clause("FR-010.inspect", "F", "not_applicable", "left out") | {"results": 0},
-    clause("FR-006.cap", "F", "not_applicable", "left out") | {"results": 0},
+    clause("FR-006.fills", "advisory", "not_applicable", "left out") | {"results": 0},
+    clause("FR-010.inspect", "required", "not_applicable", "left out") | {"results": 0},
+    clause("FR-006.cap", "required", "not_applicable", "left out") | {"results": 0},
     complete=False,
 )  # fmt: skip
 STOPPED = ONE | {
@@ -81,7 +83,7 @@ STOPPED = ONE | {
     "clauses": [
         *ONE["clauses"][:2],
         *(
-            clause(name, "F", "inconclusive", "the run ended before it") | {"results": 0}
+            clause(name, "required", "inconclusive", "the run ended before it") | {"results": 0}
             for name in ("FR-006.window", "FR-010.inspect", "FR-010.sum")
         ),
     ],
@@ -93,9 +95,9 @@ LOADER = CLEAN | {
     "profile": {"id": "resilience", "version": 1, "floor": {"capabilities": [], "passes": []}},
     "target": {"kind": "loader", "version": "", "wire": "", "capabilities": ["classifies"]},
     "clauses": [
-        clause("T1.timeout", "F", "fail", "status of alpha"),
-        clause("T2.cut", "F", "pass"),
-        clause("R1.once", "F", "not_applicable", "retries is not declared"),
+        clause("T1.timeout", "required", "fail", "status of alpha"),
+        clause("T2.cut", "required", "pass"),
+        clause("R1.once", "required", "not_applicable", "retries is not declared"),
     ],
     "results": [
         of(
@@ -126,7 +128,7 @@ WAIVER = {
 }
 WAIVED = ended(
     "passes with 1 deviation", 0, "every other clause passes or does not apply",
-    clause("FR-006.cap", "F", "waived", "assert 11 <= 10"),
+    clause("FR-006.cap", "required", "waived", "assert 11 <= 10"),
     results=[of("test_cap", ["FR-006.cap"], verdict="waived")],
     waivers=[WAIVER, WAIVER | {"id": "FR-010.sum", "line": 9, "state": "unobserved"}],
 )  # fmt: skip
@@ -142,7 +144,7 @@ ARMED = {
 }
 TIMED = ONE | {
     "stages": [ARMED],
-    "results": [*ONE["results"], result("fail", judgement="A"), *CLEAN["results"]],
+    "results": [*ONE["results"], result("fail", level="advisory"), *CLEAN["results"]],
     "timing": {
         "seconds": 2.5,
         "stages": {"crowd": 0.4},

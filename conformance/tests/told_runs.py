@@ -44,11 +44,11 @@ def several(documents: Sequence[tuple[str, Json]]) -> list[tuple[str, Report]]:
     return [(name, typed(document)) for name, document in documents]
 
 
-def clause(name: str, judgement: str, verdict: str, reason: str = "") -> Json:
+def clause(name: str, level: str, verdict: str, reason: str = "") -> Json:
     """Return one clause of a report."""
     return {
         "id": name,
-        "judgement": judgement,
+        "level": level,
         "verdict": verdict,
         "reason": reason,
         "cause": {"left out": "left_out", "the run ended before it": "ended"}.get(reason, ""),
@@ -56,13 +56,13 @@ def clause(name: str, judgement: str, verdict: str, reason: str = "") -> Json:
     }
 
 
-def result(verdict: str, *, judgement: str = "F", text: str = "assert 11 <= 10") -> Json:
+def result(verdict: str, *, level: str = "required", text: str = "assert 11 <= 10") -> Json:
     """Return one result on FR-006.cap, or beside it when advisory."""
     return {
         "check": "test_cap",
         "case": "11" if text == "assert 11 <= 10" else text,
-        "clauses": ["FR-006.cap" if judgement == "F" else "FR-006.fills"],
-        "judgement": judgement,
+        "clauses": ["FR-006.cap" if level == "required" else "FR-006.fills"],
+        "level": level,
         "verdict": verdict,
         "reason": "" if verdict == "pass" else text,
         "stage": "crowd",
@@ -89,9 +89,9 @@ def message(direction: str, text: str) -> Json:
 
 def report(*results: Json, text: str = "plain") -> Json:
     """Return a report of these results, in which the target's words are `text` everywhere."""
-    failed = any(row["verdict"] == "fail" and row["judgement"] == "F" for row in results)
+    failed = any(row["verdict"] == "fail" and row["level"] == "required" for row in results)
     return {
-        "format": "mcp-proxy-conformance-report/1",
+        "format": "mcp-proxy-conformance-report/2",
         "suite": {"name": "mcp-proxy-conformance", "version": "0"},
         "profile": {"id": "discovery", "version": 1, "floor": {"capabilities": [], "passes": []}},
         "target": {"kind": "command", "version": text, "wire": "handshake", "capabilities": []},
@@ -100,10 +100,10 @@ def report(*results: Json, text: str = "plain") -> Json:
         "why": text,
         "complete": True,
         "clauses": [
-            clause("FR-001.accepts", "F", "pass"),
-            clause("FR-006.cap", "F", "fail" if failed else "pass", text if failed else ""),
-            clause("FR-006.fills", "A", "fail", text),
-            clause("FR-010.inspect", "F", "not_applicable", "inspect is not declared"),
+            clause("FR-001.accepts", "required", "pass"),
+            clause("FR-006.cap", "required", "fail" if failed else "pass", text if failed else ""),
+            clause("FR-006.fills", "advisory", "fail", text),
+            clause("FR-010.inspect", "required", "not_applicable", "inspect is not declared"),
         ],
         "results": list(results),
         "stages": [],
@@ -116,10 +116,10 @@ def report(*results: Json, text: str = "plain") -> Json:
 ALL = [result(verdict) for verdict in ("pass", "fail", "inconclusive", "not_applicable", "error")]
 CLEAN = report(result("pass"))
 ONE = report(result("fail"))
-MANY = report(*(ALL * 30), result("fail", judgement="A"))
+MANY = report(*(ALL * 30), result("fail", level="advisory"))
 BAD = report(
     *(result(row["verdict"], text=HOSTILE) for row in ALL),
-    result("fail", judgement="A", text=HOSTILE),
+    result("fail", level="advisory", text=HOSTILE),
     text=HOSTILE,
 )
 REPORTS = {"none": CLEAN, "one": ONE, "many": MANY, "hostile": BAD}

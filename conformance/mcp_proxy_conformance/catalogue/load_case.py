@@ -223,7 +223,7 @@ def faults(case: LoadCase, requirements: Catalogue) -> Iterator[str]:
     known = requirements.clauses
     if unknown := [clause for clause in case.clauses if clause not in known]:
         yield f"no catalogue has {', '.join(unknown)}; see `list clauses`"
-    elif len({known[clause].judgement for clause in case.clauses}) > 1:
+    elif len({known[clause].level for clause in case.clauses}) > 1:
         yield "its clauses convict and advise; split it"
     for server in case.given.servers:
         if not server.script:

@@ -12,7 +12,7 @@ import msgspec
 
 from mcp_proxy_conformance.catalogue.resources import fixtures_dir
 
-Judgement = Literal["F", "A"]
+Level = Literal["required", "advisory"]
 """F: a breach fails the target. A: it is reported and never counts."""
 
 Capability = Literal[
@@ -33,7 +33,7 @@ class UnknownProfile(LookupError):
     """No profile has this id."""
 
 
-class MixedJudgement(ValueError):
+class MixedLevels(ValueError):
     """One check cites clauses that convict and clauses that only report."""
 
 
@@ -52,7 +52,7 @@ class Clause(_Row, frozen=True, kw_only=True):
     """One observable sentence about a target; without a `source`, its requirement's applies."""
 
     id: str
-    judgement: Judgement
+    level: Level
     text: str
     observed: str
     source: Source | None = None
@@ -246,17 +246,17 @@ def requirement(*ids: str) -> Callable[[_Check], _Check]:
 
     Raises:
         UnknownClause: An id is in no catalogue.
-        MixedJudgement: Some clauses convict and others do not.
+        MixedLevels: Some clauses convict and others do not.
     """
     known = catalogue().clauses
     for clause_id in ids:
         if clause_id not in known:
             raise UnknownClause(f"{unknown('clause', clause_id, known)} {OF_ONES_OWN}")
-    judgements = {clause_id: known[clause_id].judgement for clause_id in ids}
-    if len(set(judgements.values())) != 1:
-        cited = ", ".join(f"{name} ({kind})" for name, kind in judgements.items()) or "nothing"
-        raise MixedJudgement(
-            f"A check cites clauses of one judgement, and this one cites {cited}: split it.",
+    levels = {clause_id: known[clause_id].level for clause_id in ids}
+    if len(set(levels.values())) != 1:
+        cited = ", ".join(f"{name} ({kind})" for name, kind in levels.items()) or "nothing"
+        raise MixedLevels(
+            f"A check cites clauses of one level, and this one cites {cited}: split it.",
         )
 
     import pytest  # noqa: PLC0415 - checks alone are marked; `list` and `explain` go without

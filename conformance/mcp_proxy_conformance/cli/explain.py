@@ -106,7 +106,7 @@ def _text(data: Shipped, wanted: str, within: Profile | None) -> Iterator[str]:
 
 def _clause(facts: Explained) -> Iterator[str]:
     clause = facts.clause
-    yield f"{clause.id}  ({MEANING[clause.judgement].partition(':')[0]})\n  {clause.text}"
+    yield f"{clause.id}  ({MEANING[clause.level].partition(':')[0]})\n  {clause.text}"
     yield f"\nsource: {facts.source.text}, {facts.source.at}\nobserved: {clause.observed}"
     for label, words in (
         ("only for targets declaring", ", ".join(clause.capability)),

@@ -122,7 +122,7 @@ def breach(
         check="presence",
         case=None,
         clauses=(clause,),
-        judgement="F",
+        level="required",
         verdict="fail",
         reason=why,
         blame="target",

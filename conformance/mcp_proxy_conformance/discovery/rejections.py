@@ -10,7 +10,7 @@ from mcp_proxy_conformance.catalogue.surface import STATUSES
 from mcp_proxy_conformance.catalogue.world import ToolKey, ToolState
 from mcp_proxy_conformance.discovery.bench import Bench, Called
 from mcp_proxy_conformance.discovery.locked import masked
-from mcp_proxy_conformance.discovery.remediation import claims_operator_policy, judge
+from mcp_proxy_conformance.discovery.remediation import Judgement, claims_operator_policy, judge
 from mcp_proxy_conformance.discovery.remediation_words import MASKED_NAME
 from mcp_proxy_conformance.verdict.result import Unread
 
@@ -34,7 +34,7 @@ def own_words(bench: Bench, key: ToolKey, *, surface: int = 0) -> str:
     return " ".join(a for a, b in zip(first, second, strict=False) if a == b)
 
 
-def read_as(bench: Bench, key: ToolKey, status: str, *, surface: int = 0) -> str:
+def read_as(bench: Bench, key: ToolKey, status: str, *, surface: int = 0) -> Judgement:
     """Judge the refusal of a tool for a class of lock: a Judgement, pinned texts included."""
     pins = bench.started.target.pins.items()
     refusal = masked(bench, rejection(bench, key, surface=surface).text, key)
@@ -49,7 +49,9 @@ def read_as_policy(bench: Bench, keys: Iterable[ToolKey], *, surface: int = 0) -
     """
     pure: list[dict[str, Any]] = [{"user": True}, {"approval": "pending"}, {"approval": "changed"}]
     theirs = {own_words(bench, key) for lock in pure for key in bench.locked(**lock)[:1]}
-    outcomes = {key: read_as(bench, key, CONFIG_WORD, surface=surface) for key in keys}
+    outcomes: dict[ToolKey, str] = {
+        key: read_as(bench, key, CONFIG_WORD, surface=surface) for key in keys
+    }
     for key, outcome in outcomes.items():
         if outcome == "unrecognised" and own_words(bench, key) in theirs:
             outcomes[key] = "the text of a lock that is the user's to lift"

@@ -116,6 +116,7 @@ _LEFT_TO_OPERATOR = (
 )
 _LOOPHOLE = (
     r"\b(?:user|you|someone) (?:and|or|is|can be|need) (?:\S+ )?operator\b|\bunless (?!operator)"
+    r"|\b(?:user|you|someone|place|tool) prevail"
     rf"|\b(?:user|you|someone) can (?!not|ask|be|need|know|change|accept|approve|{ENABLE})"
     r"|\buntil (?!operator|tool need|.*ask)|\bwhile\b|(?<!not )(?<!not user )(?<!not user can )"
     r"\bgo\b|\bif (?!(?:user |someone )?(?:ask|need|require)|you|tool|be|operator|policy|cause)"

@@ -46,7 +46,7 @@ def _table(grid: Matrix) -> list[str]:
     heads = " | ".join(str(column.number) for column in grid.columns)
     lines = [f"| clause | {heads} | |", f"|---|{'---|' * len(grid.columns)}---|"]
     for row in grid.rows:
-        advisory = " (advisory)" if row.judgement == "A" else ""
+        advisory = " (advisory)" if row.level == "advisory" else ""
         words = " | ".join(plain(entry.word) for entry in row.cells)
         mark = "≠" if row.differs else ""
         lines.append(f"| {cell(row.clause)}{advisory} | {words} | {mark} |")

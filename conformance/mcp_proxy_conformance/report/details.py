@@ -43,7 +43,7 @@ def advisories(report: Report) -> list[Line]:
     """List failing and inconclusive advisory checks, which never count."""
     lines: list[Line] = []
     for result in report.results:
-        if result.judgement == "A" and result.verdict in ("fail", "inconclusive"):
+        if result.level == "advisory" and result.verdict in ("fail", "inconclusive"):
             lines.append(Line(f"{result.verdict}, advisory: {result.name} on {result.stage}"))
             for clause_id in result.clauses:
                 wording = sentence(clause_id)
@@ -75,12 +75,12 @@ def _number(result: Result) -> str:
 
 
 def _clause(clause: ClauseVerdict) -> Line:
-    advisory = " (advisory)" if clause.judgement == "A" else ""
+    advisory = " (advisory)" if clause.level == "advisory" else ""
     line = f"{_mark(clause)}  {clause.id}{advisory}"
     reason = "" if clause.verdict == "pass" else clause.reason.split("\n")[0][:120]
     return Line(f"{line}  {reason}" if reason else line, clause.verdict)
 
 
 def _mark(judged: ClauseVerdict | Result) -> str:
-    loud = judged.verdict in LOUD and judged.judgement == "F"
+    loud = judged.verdict in LOUD and judged.level == "required"
     return f"{judged.verdict.upper() if loud else judged.verdict:{WIDTH}}"

@@ -12,7 +12,9 @@ from mcp_proxy_conformance.verdict.deviations.waiving import Waiver
 from mcp_proxy_conformance.verdict.outcome import Outcome
 from mcp_proxy_conformance.verdict.result import ClauseVerdict, Result
 
-FORMAT = "mcp-proxy-conformance-report/1"
+FORMAT = "mcp-proxy-conformance-report/2"
+FIRST_FORMAT = "mcp-proxy-conformance-report/1"
+"""It had `judgement`, F or A, in the place of `level`; it is still read."""
 SUITE = "mcp-proxy-conformance"
 
 

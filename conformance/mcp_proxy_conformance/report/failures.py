@@ -29,7 +29,7 @@ def failures(report: Report, path: Path, again: Callable[[str], str]) -> list[Li
             for result in report.results
             if clause.id in result.clauses and result.verdict == "fail"
         ]
-        if clause.judgement == "F" and failed:
+        if clause.level == "required" and failed:
             fresh = [result for result in failed if result.name not in shown_under]
             lines += [*_heading(clause, failed), *_known(failed, shown_under)]
             lines += _results(fresh, clause.id, report, path, again)

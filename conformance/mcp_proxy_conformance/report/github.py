@@ -52,7 +52,7 @@ def _failures(report: Report, folder: str) -> list[str]:
     broken = [
         clause.id
         for clause in report.clauses
-        if (clause.judgement, clause.verdict) == ("F", "fail")
+        if (clause.level, clause.verdict) == ("required", "fail")
     ]
     return [
         annotation(

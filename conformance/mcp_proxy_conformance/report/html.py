@@ -220,12 +220,12 @@ def _section(
 
 def _group(clause: ClauseVerdict) -> Group:
     if clause.verdict in OPEN:
-        return "open" if clause.judgement == "F" else "advisory"
+        return "open" if clause.level == "required" else "advisory"
     return "waived" if clause.verdict == "waived" else "settled"
 
 
 def _counts(clauses: Sequence[ClauseVerdict]) -> list[tuple[str, int, int]]:
     """Count, for each verdict, the clauses that convict and the advisory ones."""
-    firm = Counter(clause.verdict for clause in clauses if clause.judgement == "F")
-    advisory = Counter(clause.verdict for clause in clauses if clause.judgement == "A")
+    firm = Counter(clause.verdict for clause in clauses if clause.level == "required")
+    advisory = Counter(clause.verdict for clause in clauses if clause.level == "advisory")
     return [(word, firm[word], advisory[word]) for word in VERDICTS if firm[word] or advisory[word]]

@@ -64,7 +64,7 @@ def _case(result: Result, report: Report) -> ET.Element:
         if tag != "skipped":
             element.set("type", kind)
             element.text = inert(_text(result))
-    elif result.judgement == "A" and result.verdict != "pass":
+    elif result.level == "advisory" and result.verdict != "pass":
         out = ET.SubElement(case, "system-out")
         out.text = inert(f"advisory: {result.verdict}\n{_text(result)}")
     return case
@@ -80,12 +80,12 @@ def _unfinished(report: Report) -> ET.Element:
 
 def _verdict(result: Result) -> tuple[str, str] | None:
     """Return the element that states the verdict, and its type; None for what counts as passed."""
-    match result.verdict, result.judgement:
+    match result.verdict, result.level:
         case "not_applicable" | "waived" as word, _:
             return "skipped", word
-        case "error", judgement if judgement == "F" or result.blame == "suite":
+        case "error", level if level == "required" or result.blame == "suite":
             return "error", result.blame or "error"
-        case "fail" | "inconclusive" as word, "F":
+        case "fail" | "inconclusive" as word, "required":
             return "failure", word
     return None
 

@@ -9,7 +9,7 @@ from mcp_proxy_conformance.catalogue import index as checks_index
 from mcp_proxy_conformance.catalogue import interpretation, requirement
 from mcp_proxy_conformance.catalogue.load_case import load_cases
 
-FORMAT = "mcp-proxy-conformance-list/1"
+FORMAT = "mcp-proxy-conformance-list/2"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,11 +98,11 @@ def _clause(clause: requirement.Clause, owner: requirement.Requirement) -> Row:
     note = f"  (untested: {clause.untested})" if clause.untested else ""
     source = clause.source or owner.source
     return Row(
-        text=f"{clause.judgement}  {clause.id:36} {clause.text}{note}",
+        text=f"{clause.level}  {clause.id:36} {clause.text}{note}",
         members={
             "id": clause.id,
             "requirement": owner.id,
-            "judgement": clause.judgement,
+            "level": clause.level,
             "text": clause.text,
             "observed": clause.observed,
             "source": {"text": source.text, "at": source.at},

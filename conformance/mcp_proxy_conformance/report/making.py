@@ -134,7 +134,7 @@ def _clause(run: RunRecord, clause_id: str) -> ClauseVerdict:
         verdict, reason, cause = _without_result(run, clause)
     return ClauseVerdict(
         id=clause_id,
-        judgement=clause.judgement,
+        level=clause.level,
         verdict=verdict,
         reason=reason,
         cause=cause,

@@ -46,7 +46,7 @@ def render(report: Report) -> str:
 
 
 def _clauses(clauses: Sequence[ClauseVerdict]) -> list[str]:
-    counts = Counter(clause.verdict for clause in clauses if clause.judgement == "F")
+    counts = Counter(clause.verdict for clause in clauses if clause.level == "required")
     summary = ", ".join(f"{counts[word]} {word}" for word in VERDICTS if counts[word])
     lines = [f"Clauses: {summary or 'none'}; advisory ones are not counted."]
     unseen = sum(map(is_left_out, clauses))
@@ -59,14 +59,14 @@ def _clauses(clauses: Sequence[ClauseVerdict]) -> list[str]:
 
 
 def _row(clause: ClauseVerdict) -> str:
-    advisory = " (advisory)" if clause.judgement == "A" else ""
+    advisory = " (advisory)" if clause.level == "advisory" else ""
     reason = next(iter(inert(clause.reason).splitlines()), "")
     shown = reason if len(reason) <= CELL else f"{reason[:CELL]}..."
     return f"| {clause.verdict}{advisory} | {cell(clause.id)} | {cell(shown)} |"
 
 
 def _result(result: Result) -> list[str]:
-    advisory = ", advisory" if result.judgement == "A" else ""
+    advisory = ", advisory" if result.level == "advisory" else ""
     lines = [f"## {result.verdict}{advisory}: {code(result.name)}", ""]
     for clause_id in result.clauses:
         wording = sentence(clause_id)

@@ -54,7 +54,7 @@ class Row:
 
     anchor: str
     clause: str
-    judgement: str
+    level: str
     sentence: Sentence
     cells: tuple[Cell, ...]
     differs: bool
@@ -113,7 +113,7 @@ def _row(anchor: str, clause: str, columns: list[Column], reports: list[Report])
     return Row(
         anchor=anchor,
         clause=clause,
-        judgement=verdicts[0].judgement,
+        level=verdicts[0].level,
         sentence=sentence(clause),
         cells=cells,
         differs=len({cell.word for cell in cells}) > 1,

@@ -14,7 +14,7 @@ def pins(report: Report) -> list[str]:
     """
     statuses: dict[str, list[str]] = {}
     for result in report.results:
-        for lock_text in result.unread if result.judgement == "F" else ():
+        for lock_text in result.unread if result.level == "required" else ():
             statuses.setdefault(lock_text.text, []).append(lock_text.status)
     lines = ["[pins]"] if statuses else []
     for status in sorted({first for first, *_ in statuses.values()}):

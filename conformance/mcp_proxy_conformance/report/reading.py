@@ -11,7 +11,7 @@ import msgspec
 
 from mcp_proxy_conformance.catalogue.bounded import MOST_OF_REPORT, read_bytes
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
-from mcp_proxy_conformance.report.document import FORMAT, Report
+from mcp_proxy_conformance.report.document import FIRST_FORMAT, FORMAT, Report
 from mcp_proxy_conformance.verdict.outcome import (
     BROKEN,
     CONFORMANT,
@@ -48,7 +48,9 @@ def read_report(path: Path) -> Report:
     except (msgspec.DecodeError, RecursionError, ValueError) as error:
         raise BadReport(f"{path} is no JSON: {error}; name the report.json of a run") from error
     form = document.get("format") if isinstance(document, dict) else None
-    if form != FORMAT:
+    if form == FIRST_FORMAT:
+        document = _of_second_format(document)
+    elif form != FORMAT:
         raise BadReport(f"{path} is not of the format {FORMAT}; name the report.json of a run")
     fault = _fault(document)
     if not fault:
@@ -62,6 +64,27 @@ def read_report(path: Path) -> Report:
             return report
     problem = " ".join(inert(fault).split())
     raise BadReport(f"{path} is no whole report: {problem}; {AGAIN}")
+
+
+def _of_second_format(document: dict[str, Any]) -> dict[str, Any]:
+    """Return a report of the first format as one of the second; what is odd in it stays odd."""
+    levels = {"F": "required", "A": "advisory"}
+    document = document | {"format": FORMAT}
+    for name in ("clauses", "results"):
+        rows = document.get(name)
+        if isinstance(rows, list):
+            document[name] = [
+                {
+                    "level" if key == "judgement" else key: levels.get(value, value)
+                    if key == "judgement" and isinstance(value, str)
+                    else value
+                    for key, value in row.items()
+                }
+                if isinstance(row, dict)
+                else row
+                for row in rows
+            ]
+    return document
 
 
 class _Twice(ValueError):
@@ -79,7 +102,7 @@ def _without_duplicates(members: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _contradiction(report: Report) -> str:
     """Return the contradiction between the exit code and the clauses; empty if there is none."""
-    firm = [clause for clause in report.clauses if clause.judgement == "F"]
+    firm = [clause for clause in report.clauses if clause.level == "required"]
     failed = [clause.id for clause in firm if clause.verdict == "fail"]
     unsettled = [clause.id for clause in firm if clause.verdict in ("inconclusive", "error")]
     claim = f"exit is {report.exit}"

@@ -29,18 +29,18 @@ UNDONE = (DECLARATION, BROKEN, FAULT, INTERRUPTED)
 
 def render(report: Report) -> str:
     """Render the log of one run, as indented JSON."""
-    judgements = {clause.id: clause.judgement for clause in report.clauses}
+    levels = {clause.id: clause.level for clause in report.clauses}
     for result in report.results:
         for clause_id in result.clauses:
-            judgements.setdefault(clause_id, result.judgement)
-    numbers = {clause_id: number for number, clause_id in enumerate(judgements)}
-    firm = [result for result in report.results if result.judgement == "F"]
+            levels.setdefault(clause_id, result.level)
+    numbers = {clause_id: number for number, clause_id in enumerate(levels)}
+    firm = [result for result in report.results if result.level == "required"]
     run = {
         "tool": {
             "driver": {
                 "name": inert(report.suite.name),
                 "version": inert(report.suite.version),
-                "rules": [_rule(clause_id, kind) for clause_id, kind in judgements.items()],
+                "rules": [_rule(clause_id, kind) for clause_id, kind in levels.items()],
             }
         },
         "invocations": [_invocation(report, firm)],
@@ -54,15 +54,15 @@ def render(report: Report) -> str:
     return json.dumps(log, indent=1, ensure_ascii=False) + "\n"
 
 
-def _rule(clause_id: str, judgement: str) -> dict[str, Any]:
+def _rule(clause_id: str, level: str) -> dict[str, Any]:
     wording = sentence(clause_id)
     return {
         "id": inert(clause_id),
         "shortDescription": _message(wording.text),
         "fullDescription": _message(wording.text),
         "help": _message(f"Source: {wording.source}. More: explain {clause_id}"),
-        "defaultConfiguration": {"level": "error" if judgement == "F" else "note"},
-        "properties": {"source": wording.source, "judgement": judgement},
+        "defaultConfiguration": {"level": "error" if level == "required" else "note"},
+        "properties": {"source": wording.source, "level": level},
     }
 
 

@@ -50,7 +50,7 @@ def summary(report: Report, path: Path, *, why: str) -> list[Line]:
     """
     known = known_failures(report)
     logs = path.with_name(LOGS)
-    advisory = [clause.id for clause in _of(report, "A") if clause.verdict == "fail"]
+    advisory = [clause.id for clause in _of(report, "advisory") if clause.verdict == "fail"]
     return [
         *table(report),
         Line(),
@@ -67,7 +67,7 @@ def summary(report: Report, path: Path, *, why: str) -> list[Line]:
 def table(report: Report) -> list[Line]:
     """Tabulate the counting clauses by verdict, a row for each requirement that was looked at."""
     rows: dict[str, Counter[str]] = {}
-    for clause in _of(report, "F"):
+    for clause in _of(report, "required"):
         if not is_left_out(clause):
             rows.setdefault(requirement_of(clause.id), Counter())[_word(clause)] += 1
     totals = sum(rows.values(), Counter[str]())
@@ -83,7 +83,7 @@ def table(report: Report) -> list[Line]:
 
 def last(report: Report, path: Path, code: int | None = None) -> Line:
     """Return the last line: how the run ended, where, and what to look at."""
-    firm = _of(report, "F")
+    firm = _of(report, "required")
     broken = [clause.id for clause in firm if clause.verdict == "fail"]
     reason = " ".join(report.why.split())
     if report.headline == "violated" and broken:
@@ -105,8 +105,8 @@ def ending(report: Report, code: int | None) -> str:
     return f"exit {code} because of --fail-on violated, the report's own is {own}"
 
 
-def _of(report: Report, judgement: str) -> list[ClauseVerdict]:
-    return [clause for clause in report.clauses if clause.judgement == judgement]
+def _of(report: Report, level: str) -> list[ClauseVerdict]:
+    return [clause for clause in report.clauses if clause.level == level]
 
 
 def _word(clause: ClauseVerdict) -> str:
@@ -121,8 +121,8 @@ def _some(ids: list[str]) -> str:
 def _counted(report: Report) -> str:
     """Count the clauses by verdict."""
     included = [clause for clause in report.clauses if not is_left_out(clause)]
-    firm = Counter(_word(clause) for clause in included if clause.judgement == "F")
-    aside = Counter(_word(clause) for clause in included if clause.judgement == "A")
+    firm = Counter(_word(clause) for clause in included if clause.level == "required")
+    aside = Counter(_word(clause) for clause in included if clause.level == "advisory")
     words = (*VERDICTS, NOT_RUN)
     counts = ", ".join(f"{firm[word]} {word}" for word in words if firm[word]) or "nothing"
     apart = ", ".join(f"{aside[word]} {word}" for word in words if aside[word])
@@ -133,7 +133,7 @@ def _counted(report: Report) -> str:
 
 def _not_applicable(report: Report) -> list[Line]:
     reasons: dict[str, list[str]] = {}
-    for clause in _of(report, "F"):
+    for clause in _of(report, "required"):
         if clause.verdict == "not_applicable" and not is_left_out(clause):
             reasons.setdefault(short(clause.reason.split("\n")[0], 120), []).append(clause.id)
     return [Line(f"not applicable, {why}: {_some(ids)}") for why, ids in reasons.items()]
@@ -213,7 +213,7 @@ def settling(clauses: list[str]) -> str:
 def _by_reason(report: Report, verdict: str) -> dict[tuple[str, str], list[Result]]:
     groups: dict[tuple[str, str], list[Result]] = {}
     for result in report.results:
-        counts = result.judgement == "F" or result.blame == "suite"
+        counts = result.level == "required" or result.blame == "suite"
         if result.verdict == verdict and counts:
             groups.setdefault((result.reason, result.blame), []).append(result)
     return groups

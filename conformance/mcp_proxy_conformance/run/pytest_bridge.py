@@ -43,7 +43,7 @@ def tell_waived(report: pytest.TestReport, result: Result, run: Session) -> None
 def is_advisory(item: pytest.Item) -> bool:
     """Whether a check's findings only advise and never fail a target."""
     cited = clauses_of(item)
-    return bool(cited) and catalogue().clause(cited[0]).judgement == "A"
+    return bool(cited) and catalogue().clause(cited[0]).level == "advisory"
 
 
 def setup_ending(

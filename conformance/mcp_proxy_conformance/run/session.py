@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from mcp_proxy_conformance.catalogue.requirement import Judgement, Profile, catalogue
+from mcp_proxy_conformance.catalogue.requirement import Level, Profile, catalogue
 from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.making import write_report
 from mcp_proxy_conformance.run.collection import Place, address, clauses_of, named
@@ -20,7 +20,7 @@ from mcp_proxy_conformance.run.deadline import Overdue, within
 from mcp_proxy_conformance.run.judgement import Ending, reason_of
 from mcp_proxy_conformance.run.request import RunRequest
 from mcp_proxy_conformance.run.subject import Probed, Subject
-from mcp_proxy_conformance.verdict.comparison import plain
+from mcp_proxy_conformance.verdict.comparison import MOST, plain
 from mcp_proxy_conformance.verdict.deviations.waiving import waived
 from mcp_proxy_conformance.verdict.outcome import INCOMPLETE, Outcome
 from mcp_proxy_conformance.verdict.record import RunRecord, RunState, TargetFacts
@@ -40,7 +40,7 @@ class Found:
 
     verdict: Verdict
     clauses: tuple[str, ...]
-    judgement: Judgement
+    level: Level
     findings: tuple[Finding, ...] = ()
     observed: tuple[str, ...] = ()
     cause: Cause = ""
@@ -134,7 +134,7 @@ class Session:
             check=check,
             case=case,
             clauses=conclusion.clauses,
-            judgement=conclusion.judgement,
+            level=conclusion.level,
             verdict=conclusion.verdict,
             reason=encodable(reason),
             cause=conclusion.cause,
@@ -160,13 +160,13 @@ class Session:
     def found(self, ending: Ending, cited_clauses: tuple[str, ...]) -> Found:
         """Return the conclusion from an ending; clauses beyond profile or declaration are left out.
 
-        A check concludes on clauses of its own judgement; a broken F clause counts in every check.
+        A check concludes on clauses of its own level; a broken F clause counts in every check.
         """
         judged = {clause for clause in self.profile.clauses if clause not in self.beyond}
         broken = [c for f in ending.findings(cited_clauses) for c in f.clauses if c in judged]
-        kind = _judgement(cited_clauses[0])
-        kind = "F" if any(_judgement(clause) == "F" for clause in broken) else kind
-        judged = {clause for clause in judged if _judgement(clause) == kind}
+        kind = _level(cited_clauses[0])
+        kind = "required" if any(_level(clause) == "required" for clause in broken) else kind
+        judged = {clause for clause in judged if _level(clause) == kind}
         broken = list(dict.fromkeys(clause for clause in broken if clause in judged))
         within = tuple(
             msgspec.structs.replace(finding, clauses=kept)
@@ -183,7 +183,7 @@ class Session:
         shown = (shown & judged) - {*broken} - unsettled
         observed = tuple(clause for clause in self.profile.clauses if clause in shown)
         conclusion = Found(
-            verdict=ending.verdict, clauses=cited_clauses, judgement=kind, observed=observed
+            verdict=ending.verdict, clauses=cited_clauses, level=kind, observed=observed
         )
         if broken:
             return replace(conclusion, verdict="fail", clauses=tuple(broken), findings=within)
@@ -261,8 +261,8 @@ def _identity(folder: Path) -> tuple[int, int] | None:
     return None
 
 
-def _judgement(clause_id: str) -> Judgement:
-    return catalogue().clause(clause_id).judgement
+def _level(clause_id: str) -> Level:
+    return catalogue().clause(clause_id).level
 
 
 def _evidence(ending: Ending, conclusion: Found) -> tuple[str, ...]:
@@ -274,6 +274,10 @@ def _evidence(ending: Ending, conclusion: Found) -> tuple[str, ...]:
 
     if ending.comparison is None or not ending.comparison.findings:
         return tuple(difference(*ending.sides)) if ending.sides is not None else ()
-    left, right = ({finding.path: getattr(finding, side) for finding in conclusion.findings}
-                   for side in ("observed", "allowed"))  # fmt: skip
-    return tuple(difference("==", left, right))
+    return tuple(
+        line
+        for finding in conclusion.findings[:MOST]
+        for line in difference(
+            "==", {finding.path: finding.observed}, {finding.path: finding.allowed}
+        )
+    )

@@ -68,7 +68,9 @@ def _deaf(verdicts: Verdicts) -> str:
     if verdicts.exit != 1:
         return f"exit {verdicts.exit}: {verdicts.why}"
     firm = {
-        clause for clause in verdicts.clauses_passed if catalogue().clause(clause).judgement == "F"
+        clause
+        for clause in verdicts.clauses_passed
+        if catalogue().clause(clause).level == "required"
     }
     return unobserved(firm - ASKED_FOR_NOTHING)
 

@@ -162,4 +162,4 @@ def _firsts(unplaced: list[Trial], able: Callable[[Trial], list[str]]) -> list[T
 
 def _is_firm(clause_id: str) -> bool:
     clause = catalogue().clause(clause_id)
-    return clause.judgement == "F" and clause.asked_by != "soak"
+    return clause.level == "required" and clause.asked_by != "soak"

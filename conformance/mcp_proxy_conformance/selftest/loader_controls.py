@@ -62,7 +62,7 @@ def _no_clause(*exits: int) -> Callable[[Verdicts], str]:
         firm = {
             clause
             for clause in verdicts.clauses_passed
-            if catalogue().clause(clause).judgement == "F"
+            if catalogue().clause(clause).level == "required"
         }
         if firm:
             return unobserved(firm)

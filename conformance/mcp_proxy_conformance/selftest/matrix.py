@@ -159,7 +159,7 @@ def _acquittal(trial: Trial, verdicts: Verdicts) -> Row:
     if verdicts.exit == 0:
         return made(trial, "acquitted")
     accusing = [result for result in verdicts.results if result["verdict"] != "not_applicable"]
-    firm = [result for result in accusing if result["judgement"] == "F"]
+    firm = [result for result in accusing if result["level"] == "required"]
     return made(
         trial, "accused", verdicts, tuple(dict.fromkeys(result["check"] for result in firm))
     )

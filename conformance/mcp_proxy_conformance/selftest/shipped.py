@@ -65,7 +65,7 @@ class Shipped:
 
     def firm(self, *, asked: bool = False) -> list[Clause]:
         """Return the proven clauses that can convict; with `asked`, those of an option too."""
-        return [c for c in self.judged() if c.judgement == "F" and (asked or c.asked_by is None)]
+        return [c for c in self.judged() if c.level == "required" and (asked or c.asked_by is None)]
 
     def breaks(self) -> dict[str, tuple[str, ...]]:
         """Return the clauses that each mutant breaks."""
@@ -169,7 +169,7 @@ def proofs_without_checks(data: Shipped) -> Iterator[Gap]:
 def rulings_without_variants(data: Shipped) -> Iterator[Gap]:
     """Every interpretation and advice has a variant that decides otherwise, or says why not."""
     taken = {choice for variant in data.variants for choice in variant.takes}
-    advice = [c.id for c in data.judged() if c.judgement == "A" and not c.untested]
+    advice = [c.id for c in data.judged() if c.level == "advisory" and not c.untested]
     due = [row.id for row in data.rulings if row.no_variant is None]
     for name in [*advice, *due]:
         if name not in taken:

@@ -60,7 +60,7 @@ class Standing:
     def convicting(self, clauses: Iterable[str]) -> list[str]:
         """Return the checks that pass, would convict, and cite one of these clauses."""
         wanted = set(clauses)
-        able = [r for r in self.found.every if r["judgement"] == "F" and r["verdict"] == "pass"]
+        able = [r for r in self.found.every if r["level"] == "required" and r["verdict"] == "pass"]
         return list(dict.fromkeys(r["check"] for r in able if wanted & set(r["clauses"])))
 
     def blindness(self, clauses: Iterable[str]) -> str:
@@ -82,7 +82,7 @@ class Standing:
             reason = first_line(result["reason"])
             lawful = result["verdict"] == "not_applicable" and result["cause"] != "not_declared"
             if (
-                result["judgement"] == "F"
+                result["level"] == "required"
                 and wanted & set(result["clauses"])
                 and not (doubtful and lawful)
             ):

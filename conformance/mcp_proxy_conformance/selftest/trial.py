@@ -50,7 +50,7 @@ class Verdicts:
 
     def failed(self) -> list[dict[str, Any]]:
         """Return the failures of F checks."""
-        return [r for r in self.results if r["verdict"] == "fail" and r["judgement"] == "F"]
+        return [r for r in self.results if r["verdict"] == "fail" and r["level"] == "required"]
 
 
 def trial(
@@ -110,5 +110,5 @@ def _files(request: RunRequest) -> list[Path]:
 
 
 def _slim(result: dict[str, Any]) -> dict[str, Any]:
-    members = ("check", "case", "clauses", "judgement", "verdict", "reason", "cause", "stage")
+    members = ("check", "case", "clauses", "level", "verdict", "reason", "cause", "stage")
     return {name: result[name] for name in members}

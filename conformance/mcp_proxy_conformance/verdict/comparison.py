@@ -28,7 +28,7 @@ MOST_TEXTS, LONGEST_TEXT = 10, 2_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Open:
-    """An open judgement: its clauses, the reason in one sentence, and its cause."""
+    """An open level: its clauses, the reason in one sentence, and its cause."""
 
     clauses: tuple[str, ...]
     reason: str

@@ -40,7 +40,8 @@ def credentials(
     for fields in headers:
         for name, value in fields.items():
             yield from () if name.lower() in HARMLESS else _of_value(value)
-    for name, value in environment.items():
+    for name in list(environment):  # another thread may take a name out in between
+        value = environment.get(name, "")
         yield from _of_url(value) if "://" in value else ()
         if name not in PLACES and SECRET_NAME.search(name):
             yield from [value] if len(value) >= LEAST_OF_ENVIRONMENT else []

@@ -30,11 +30,11 @@ def outcome(
     A waived clause counts for the floor, which then is not passed but excused: the headline of a
     run with deviations never says that the target is conformant.
     """
-    firm = [clause for clause in clauses if clause.judgement == "F"]
+    firm = [clause for clause in clauses if clause.level == "required"]
     errors = [
         result
         for result in run.state.results
-        if result.verdict == "error" and (result.judgement == "F" or result.blame == "suite")
+        if result.verdict == "error" and (result.level == "required" or result.blame == "suite")
     ]
     blamed = {result.blame for result in errors}
     failed = [clause.id for clause in firm if clause.verdict == "fail"]
@@ -96,7 +96,7 @@ def _deviating(run: RunRecord, excused: list[str], waivers: Sequence[Waiver]) ->
 def _of_a_part(clauses: Sequence[ClauseVerdict]) -> str:
     """Summarise the verdicts of the clauses that were looked at."""
     judged = [clause for clause in clauses if clause.results]
-    counts = Counter(clause.verdict for clause in judged if clause.judgement == "F")
+    counts = Counter(clause.verdict for clause in judged if clause.level == "required")
     summary = ", ".join(f"{number} {word}" for word, number in counts.most_common())
     summary = summary or ("advisory ones alone" if judged else "none")
     return f"of the clauses that were asked for: {summary}"

@@ -28,7 +28,7 @@ FRAGMENT, GRAM, MOST_PLACES = 12, 6, 8
 """Characters of a secret that are as secret as the whole, since a shown answer may have been cut;
 characters by which they are looked for, and places that are kept of a repetitive secret."""
 OURS = frozenset(
-    {"check", "case", "clauses", "judgement", "verdict", "blame", "stage", "id", "format", "exit",
+    {"check", "case", "clauses", "level", "verdict", "blame", "stage", "id", "format", "exit",
      "direction", "edge", "profile", "suite", "headline"}
 )  # fmt: skip
 """Members of the report whose words are the suite's own."""

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from mcp_proxy_conformance.catalogue.requirement import Judgement
+from mcp_proxy_conformance.catalogue.requirement import Level
 
 Blame = Literal["target", "adapter", "network", "suite", "declaration", ""]
 Verdict = Literal["pass", "fail", "inconclusive", "not_applicable", "error", "waived"]
@@ -115,7 +115,7 @@ class ClauseVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """The verdict on a clause; `results` is the number of results that mention the clause."""
 
     id: str
-    judgement: Judgement
+    level: Level
     verdict: Verdict
     reason: str
     cause: Cause = ""
@@ -136,7 +136,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     check: str
     case: str | None
     clauses: tuple[str, ...]
-    judgement: Judgement
+    level: Level
     verdict: Verdict
     reason: str
     stage: str
@@ -167,7 +167,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
     def convicts(self, clauses: Collection[str]) -> bool:
         """Whether an F check found one of these clauses broken."""
-        failed = self.verdict == "fail" and self.judgement == "F"
+        failed = self.verdict == "fail" and self.level == "required"
         return failed and not set(clauses).isdisjoint(self.clauses)
 
 

@@ -56,12 +56,12 @@ def test_a_clause_is_named_after_its_requirement() -> None:
 
 def test_an_advisory_facet_stands_beside_a_convicting_clause() -> None:
     """A clause with a tilde is an A, and the clause before its tilde is an F."""
-    judgements = {clause["id"]: clause["judgement"] for clause in CLAUSES}
+    levels = {clause["id"]: clause["level"] for clause in CLAUSES}
 
-    facets = [name for name in judgements if "~" in name]
-    pairs = {(judgements.get(name.partition("~")[0]), judgements[name]) for name in facets}
+    facets = [name for name in levels if "~" in name]
+    pairs = {(levels.get(name.partition("~")[0]), levels[name]) for name in facets}
 
-    assert pairs == {("F", "A")}
+    assert pairs == {("required", "advisory")}
 
 
 def test_every_requirement_of_the_source_is_in_the_catalogue() -> None:
@@ -95,7 +95,7 @@ def test_what_proves_a_requirement_exists_and_is_tested() -> None:
 
 def test_every_advisory_clause_has_an_interpretation() -> None:
     """The register names each A, and no clause that does not exist."""
-    advisory = {clause["id"] for clause in CLAUSES if clause["judgement"] == "A"}
+    advisory = {clause["id"] for clause in CLAUSES if clause["level"] == "advisory"}
     known = set(requirement.catalogue().clauses)
 
     named = {clause_id for row in REGISTER for clause_id in row["clauses"]}
@@ -149,7 +149,7 @@ def test_the_floor_convicts_and_needs_no_more_than_its_capabilities(
     rows = [requirement.catalogue().clause(clause_id) for clause_id in pinned.floor.passes]
 
     beyond = [row.id for row in rows if not set(row.capability) <= set(pinned.floor.capabilities)]
-    weak = [row.id for row in rows if row.judgement != "F" or row.id not in pinned.clauses]
+    weak = [row.id for row in rows if row.level != "required" or row.id not in pinned.clauses]
 
     assert (beyond, weak) == ([], [])
 
@@ -179,13 +179,16 @@ def test_a_check_carries_the_clauses_that_it_cites(pytestconfig: pytest.Config) 
     ("ids", "said"),
     [
         (["FR-006.capp"], "no clause 'FR-006.capp'; the nearest is 'FR-006.cap'"),
-        (["FR-006.cap", "FR-006.fills"], r"cites FR-006.cap \(F\), FR-006.fills \(A\): split it"),
+        (
+            ["FR-006.cap", "FR-006.fills"],
+            r"cites FR-006.cap \(required\), FR-006.fills \(advisory\): split it",
+        ),
         ([], "cites nothing"),
     ],
 )
 def test_a_citation_that_cannot_be_judged_is_refused(ids: list[str], said: str) -> None:
-    """An unknown id, and a mixture of judgements, fail at import with the repair."""
-    with pytest.raises((requirement.UnknownClause, requirement.MixedJudgement), match=said):
+    """An unknown id, and a mixture of levels, fail at import with the repair."""
+    with pytest.raises((requirement.UnknownClause, requirement.MixedLevels), match=said):
         requirement.requirement(*ids)
 
 

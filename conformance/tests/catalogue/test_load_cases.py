@@ -43,9 +43,9 @@ def schema() -> dict[str, Any]:
     return dict(json.loads(text))
 
 
-def judgement(case: LoadCase) -> str:
+def level(case: LoadCase) -> str:
     """Return `F` if a breach convicts, else `A`; a case never mixes them."""
-    return catalogue().clause(case.clauses[0]).judgement
+    return catalogue().clause(case.clauses[0]).level
 
 
 def test_every_case_is_valid_and_named_by_its_file() -> None:
@@ -93,7 +93,7 @@ def test_every_word_is_used_and_described() -> None:
 
 
 @pytest.mark.parametrize(
-    "case", [case for case in CASES if judgement(case) == "F"], ids=lambda case: case.id
+    "case", [case for case in CASES if level(case) == "required"], ids=lambda case: case.id
 )
 def test_the_walk_allows_what_the_case_allows(case: LoadCase) -> None:
     """A case that convicts has the same outcomes in both interpretations."""
@@ -105,7 +105,7 @@ def test_the_walk_allows_what_the_case_allows(case: LoadCase) -> None:
 
 
 @pytest.mark.parametrize(
-    "case", [case for case in CASES if judgement(case) == "A"], ids=lambda case: case.id
+    "case", [case for case in CASES if level(case) == "advisory"], ids=lambda case: case.id
 )
 def test_the_walk_allows_what_the_case_advises(case: LoadCase) -> None:
     """A case advises one of the outcomes that a fair reader may choose."""

@@ -89,7 +89,7 @@ def test_a_data_file_is_valid_under_its_schema(file: str, name: str) -> None:
 SOURCE = {"text": "discovery-spec", "at": "FR-001"}
 ROW = {"id": "FR-001", "keyword": "MUST", "text": "It must.", "source": SOURCE}
 PROVED = ROW | {"proved_by": ["FR-002.no-section"]}
-CLAUSE = {"id": "FR-001.accepts", "judgement": "F", "text": "It is.", "observed": "Look."}
+CLAUSE = {"id": "FR-001.accepts", "level": "required", "text": "It is.", "observed": "Look."}
 ENTRY = {"name": "wipe", "server": "forge", "description": "Wipes.", "status": "disabled_by_config"}
 HIDDEN = {"name": "odd", "server": "stray", "status": "server_quarantined"}
 MAP = {"disabled_by_config": "Operator policy."}
@@ -111,7 +111,11 @@ def asking(**members: Json) -> Json:
 
 
 SOUND = {
-    "requirement": [asking(), asking(judgement="A", advisory="Free."), {"requirement": [PROVED]}],
+    "requirement": [
+        asking(),
+        asking(level="advisory", advisory="Free."),
+        {"requirement": [PROVED]},
+    ],
     "locked-entry": [ENTRY, ENTRY | {"score": 0.5}, HIDDEN, HIDDEN | {"description": ""}],
     "remediation-map": [{}, MAP],
     "server-counts": [
@@ -138,7 +142,7 @@ def test_a_sound_instance_is_accepted(name: str, instance: Json) -> None:
     ("name", "instance", "fault"),
     [
         ("requirement", {"requirement": [ROW]}, "$.requirement[0]: anyOf"),
-        ("requirement", asking(judgement="A"), "$.requirement[0].clause[0]: required"),
+        ("requirement", asking(level="advisory"), "$.requirement[0].clause[0]: required"),
         ("requirement", asking(advisory="No."), "$.requirement[0].clause[0].advisory: not"),
         ("locked-entry", {"name": "wipe", "status": "disabled_by_user"}, "$: required"),
         ("locked-entry", ENTRY | {"status": "disabled"}, "$.status: enum"),

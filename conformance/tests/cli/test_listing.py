@@ -37,10 +37,10 @@ def test_what_is_listed_for_people_is_listed_as_json(what: str) -> None:
 
 
 def test_a_clause_is_listed_with_all_that_a_reader_of_reports_needs() -> None:
-    """It has its requirement, source, judgement, and the profiles that it is in."""
+    """It has its requirement, source, level, and the profiles that it is in."""
     (cap,) = [row for row in listed("clauses") if row["id"] == "FR-006.cap"]
 
-    assert (cap["requirement"], cap["judgement"]) == ("FR-006", "F")
+    assert (cap["requirement"], cap["level"]) == ("FR-006", "required")
     assert cap["source"] == {"text": "discovery-spec", "at": "FR-006"}
     assert {"discovery", "discovery-live"} >= set(cap["profiles"]) > set()
 

@@ -15,10 +15,10 @@ CONFIG, USER = "disabled_by_config", "disabled_by_user"
 ODD = 'Ask "them"\n\x7f\u202e\U000e0041 \U0001f512 C:\\new'
 
 
-def _report(*texts: tuple[str, str], level: str = "F", **members: object) -> Report:
+def _report(*texts: tuple[str, str], level: str = "required", **members: object) -> Report:
     unread = [{"status": status, "text": text} for status, text in texts]
     result = of("test_words", ["FR-005.class"], verdict="inconclusive", blame="",
-                judgement=level, unread=unread, **members)  # fmt: skip
+                level=level, unread=unread, **members)  # fmt: skip
     return msgspec.convert(OPEN | {"results": [result]}, Report)
 
 
@@ -40,7 +40,7 @@ def test_a_text_is_quoted_so_that_it_comes_back_and_nothing_of_it_acts(text: str
 def test_where_every_text_that_counts_was_read_there_is_nothing_to_pin() -> None:
     """Advisory checks use wider word lists; texts that they leave open count for nothing."""
     assert pins(_report()) == []
-    assert pins(_report((USER, "b"), level="A")) == []
+    assert pins(_report((USER, "b"), level="advisory")) == []
 
 
 def test_what_was_taken_for_its_pin_is_told_with_its_statuses() -> None:

@@ -63,7 +63,7 @@ def test_no_more_are_told_than_a_job_shows() -> None:
     """There are ten, and the last gives the number of the rest."""
     names = [f"FR-{number:03}.cap" for number in range(14)]
     results = [result("fail") | {"clauses": [name]} for name in names]
-    document = report(*results) | {"clauses": [clause(name, "F", "fail") for name in names]}
+    document = report(*results) | {"clauses": [clause(name, "required", "fail") for name in names]}
 
     printed = commands(github.render(typed(document)))
 

@@ -17,8 +17,8 @@ from mcp_proxy_conformance.report.matrix import matrix
 OTHER = CLEAN | {
     "profile": CLEAN["profile"] | {"id": "robustness"},
     "clauses": [
-        clause("FR-000.gone", "F", "pass"),
-        clause("FR-006.cap", "F", "not_applicable", "left out"),
+        clause("FR-000.gone", "required", "pass"),
+        clause("FR-006.cap", "required", "not_applicable", "left out"),
     ],
 }
 REPORTS = [("a.json", CLEAN), ("b.json", ONE), ("c.json", OTHER)]
@@ -170,7 +170,9 @@ def test_one_run_is_told_from_one_file(arguments: tuple[str, ...], words: str) -
 
 def test_a_clause_of_a_stranger_has_a_place() -> None:
     """Some ids cannot be part of a link, and one occurs twice."""
-    odd = CLEAN | {"clauses": [clause(name, "F", "pass") for name in ("a b", "<i>", "x", "x")]}
+    odd = CLEAN | {
+        "clauses": [clause(name, "required", "pass") for name in ("a b", "<i>", "x", "x")]
+    }
     stranger = result("fail") | {"clauses": ["a b"]}
 
     table = matrix(several([("a", odd | {"results": [stranger]}), ("b", LONG)]))

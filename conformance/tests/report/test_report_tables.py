@@ -25,10 +25,10 @@ def cases(document: Json) -> list[ET.Element]:
         (result("error"), "error", "adapter"),
         (result("not_applicable"), "skipped", None),
         (result("waived"), "skipped", None),
-        (result("fail", judgement="A"), "system-out", None),
-        (result("inconclusive", judgement="A"), "system-out", None),
-        (result("error", judgement="A"), "system-out", None),
-        (result("error", judgement="A") | {"blame": "suite"}, "error", "suite"),
+        (result("fail", level="advisory"), "system-out", None),
+        (result("inconclusive", level="advisory"), "system-out", None),
+        (result("error", level="advisory"), "system-out", None),
+        (result("error", level="advisory") | {"blame": "suite"}, "error", "suite"),
     ],
 )
 def test_junit_tells_each_verdict(told: Json, tag: str | None, kind: str | None) -> None:

@@ -28,12 +28,13 @@ from mcp_proxy_conformance.report.document import (
     Stage,
     Suite,
 )
+from mcp_proxy_conformance.report.reading import read_report
 from mcp_proxy_conformance.verdict import result as verdict
 from mcp_proxy_conformance.verdict.cited import ArmedTold
 from mcp_proxy_conformance.verdict.deviations.waiving import Waiver
 from mcp_proxy_conformance.verdict.result import ClauseVerdict, Finding
 
-OPEN = CLEAN | {"clauses": [clause("FR-006.cap", "F", "inconclusive")]}
+OPEN = CLEAN | {"clauses": [clause("FR-006.cap", "required", "inconclusive")]}
 REAL = "test_discovery_takes_the_flag_wherever_it_is_offered"
 """A check that is quick on the reference."""
 
@@ -126,7 +127,7 @@ def test_the_schema_describes_what_the_renderers_take(place: str) -> None:
         (b'{"format":"\\ud800"}', "is no JSON"),
         (b"[]", "is not of the format"),
         (b'{"format":"other/1"}', "is not of the format"),
-        (b'{"format":"mcp-proxy-conformance-report/1"}', "is no whole report"),
+        (b'{"format":"mcp-proxy-conformance-report/2"}', "is no whole report"),
         (json.dumps(ONE | {"messages": {}}).encode(), "cites a message 'crowd/1'"),
         (json.dumps(ONE | {"messages": {HOSTILE: 1}}).encode(), "is no whole report"),
         (json.dumps(ONE | {"exit": 1.0}).encode(), "is no whole report: Expected `int`"),
@@ -196,3 +197,15 @@ def test_a_badge_is_one_short_line() -> None:
 
     assert len(document["message"]) <= 60
     assert document["message"].isprintable()
+
+
+def test_a_report_of_the_first_format_is_read(tmp_path: Path) -> None:
+    """`judgement` F and A are the levels required and advisory."""
+    document = json.loads(json.dumps(CLEAN))
+    for row in (*document["clauses"], *document["results"]):
+        row["judgement"] = {"required": "F", "advisory": "A"}[row.pop("level")]
+    document["format"] = "mcp-proxy-conformance-report/1"
+    path = tmp_path / "report.json"
+    path.write_text(json.dumps(document), encoding="utf-8")
+
+    assert read_report(path) == typed(CLEAN)

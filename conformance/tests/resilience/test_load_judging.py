@@ -1,4 +1,4 @@
-"""Judgement of loads: traces of secrets, the basis of a pass, and when a failure counts."""
+"""Level of loads: traces of secrets, the basis of a pass, and when a failure counts."""
 
 from __future__ import annotations
 

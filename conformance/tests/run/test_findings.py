@@ -121,7 +121,9 @@ def test_a_proxy_with_one_fault_is_accused_of_that_alone(
 
     verdicts = tried(trial(target, Selection(clauses=clause_ids)), tmp_path)
 
-    firm = {clause_id for clause_id in clause_ids if catalogue().clause(clause_id).judgement == "F"}
+    firm = {
+        clause_id for clause_id in clause_ids if catalogue().clause(clause_id).level == "required"
+    }
     failed = {clause_id for clause_id in firm if verdicts.clauses.get(clause_id) == "fail"}
     report = read_report(tmp_path / "report.json")
     assert failed == clauses
@@ -155,7 +157,7 @@ def test_a_loader_that_is_wrong_on_one_signal_is_told_its_clauses(
     firm = [
         clause_id
         for clause_id in verdicts.clauses
-        if catalogue().clause(clause_id).judgement == "F"
+        if catalogue().clause(clause_id).level == "required"
     ]
     failed = {clause_id for clause_id in firm if verdicts.clauses[clause_id] == "fail"}
     assert set(LOADERS[name].breaks) <= failed <= most | set(LOADERS[name].breaks)

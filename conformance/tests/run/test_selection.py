@@ -121,7 +121,8 @@ def test_a_run_can_end_at_its_first_failure(tmp_path: Path) -> None:
     assert {clause["reason"] for clause in unseen} == {"the run ended before it"}
     assert [result["verdict"] for result in report["results"]].count("fail") == 1
     assert (
-        f"{len([clause for clause in unseen if clause['judgement'] == 'F'])} not run" in done.stdout
+        f"{len([clause for clause in unseen if clause['level'] == 'required'])} not run"
+        in done.stdout
     )
 
 

@@ -77,15 +77,15 @@ def test_nothing_of_the_catalogue_is_left_out() -> None:
 
 
 def test_a_clause_is_told_with_all_that_proves_it() -> None:
-    """It has judgement, source, checks, cases, rulings, mutants and profiles."""
+    """It has level, source, checks, cases, rulings, mutants and profiles."""
     text = section("FR-006.cap")
 
     for words in (
-        "- Judgement: **F**, a breach fails the target.",
+        "- Level: **required**, a breach fails the target.",
         "- Source: discovery-spec, FR-006\n",
         "- Profiles: `discovery@1`, `discovery-live@1`\n",
         "- Ruling [cap-fills](#ruling-cap-fills): The bound convicts",
-        "::test_the_cap_holds_on_every_endpoint` | Wherever",
+        "::test_the_cap_holds_on_every_endpoint` | At every",
         "[limits-1-at-1](#case-limits-1-at-1)",
         "| `cap-lets-one-more` | The section holds eleven",
     ):

@@ -116,7 +116,7 @@ def test_a_clause_without_a_check_is_told_of_where_it_stands(tree: Path) -> None
     path = tree / "requirements" / "robustness.toml"
     text = path.read_text(encoding="utf-8")
     clause = (
-        '\n[[requirement.clause]]\nid = "ROB.new"\njudgement = "F"\n'
+        '\n[[requirement.clause]]\nid = "ROB.new"\nlevel = "required"\n'
         'text = "It is new."\nobserved = "Look."\n'
     )
     path.write_text(text + clause, encoding="utf-8")

@@ -42,7 +42,7 @@ def result(verdict: Verdict, *clauses: str, blame: Blame = "", **members: Any) -
         check="test_x",
         case=None,
         clauses=clauses or ("ROB.flag",),
-        judgement="F",
+        level="required",
         verdict=verdict,
         reason="" if verdict == "pass" else "because",
         stage="hostile",
@@ -101,7 +101,7 @@ BOTH = result("fail", "ROB.flag", "ROB.query")
         (result("not_applicable"), ["ROB.flag"], "not_applicable"),
         (result("pass"), ["ROB.flag"], "pass"),
         (result("fail", "SUITE.changed"), ["SUITE.changed", "test_x"], "fail"),
-        (result("fail", "FR-006.fills", judgement="A"), ["test_x"], "fail"),
+        (result("fail", "FR-006.fills", level="advisory"), ["test_x"], "fail"),
     ],
 )
 def test_only_a_failure_that_is_named_whole_is_waived(

@@ -26,7 +26,7 @@ def result(verdict: Verdict, blame: Blame = "") -> Result:
         check="test_x",
         case=None,
         clauses=("FR-006.cap",),
-        judgement="F",
+        level="required",
         verdict=verdict,
         reason="because",
         stage="crowd",
@@ -40,7 +40,7 @@ def clauses(**verdicts: Verdict) -> list[ClauseVerdict]:
     return [
         ClauseVerdict(
             id=clause_id,
-            judgement="A" if clause_id == "FR-006.fills" else "F",
+            level="advisory" if clause_id == "FR-006.fills" else "required",
             verdict=bent_verdicts.get(clause_id) or "pass",
             reason="",
             results=1,

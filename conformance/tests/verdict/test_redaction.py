@@ -78,3 +78,18 @@ def test_the_environment_tells_what_is_secret_by_name_or_by_shape(
     assert secret in known
     assert not {"/home/nobody", "C.UTF-8"} & {*known}
     assert secret not in Redactor(known).text(f"it said {value} and {quote(value, safe='')}")
+
+
+def test_a_variable_that_vanishes_while_it_is_read_is_left_out() -> None:
+    """The environment of a process changes in other threads, as pytest does for each test."""
+
+    class Vanishing(dict[str, str]):
+        def __getitem__(self, name: str) -> str:
+            raise KeyError(name)
+
+        def get(self, name: str, default: str = "") -> str:  # type: ignore[override]
+            return default if name == "GONE_TOKEN" else "kept-value"
+
+    vanishing = Vanishing.fromkeys(["GONE_TOKEN", "API_TOKEN"], "")
+
+    assert list(credentials(environment=vanishing)) == ["kept-value"]

@@ -15,7 +15,7 @@ from mcp_proxy_conformance.discovery.rejections import (
     rejection,
     status_of_lock,
 )
-from mcp_proxy_conformance.discovery.remediation import claims_operator_policy
+from mcp_proxy_conformance.discovery.remediation import claims_operator_policy, expect_read
 
 MIXED, COMBOS = stage("mixed"), stage("combos")
 
@@ -110,9 +110,10 @@ def test_every_other_refusal_says_what_lifts_it(bench: Bench) -> None:
     classes = {key: status_of_lock(bench.states[key]) for key in _not_by_config(bench)}
     bench.require(classes, "no lock other than by config was proven")
 
-    readings = {f"{key} ({word})": read_as(bench, key, word) for key, word in classes.items()}
+    outcomes = {key: read_as(bench, key, word) for key, word in classes.items()}
 
-    assert readings == dict.fromkeys(readings, "conveys")
+    assert [f"{key} ({classes[key]})" for key in classes if outcomes[key] == "convicted"] == []
+    expect_read({rejection(bench, key).text: outcome for key, outcome in outcomes.items()})
 
 
 @requirement("FR-008.pointer")

@@ -54,7 +54,7 @@ Several = Sequence[Load]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Law:
-    """One law: the clauses it can break, the loads it needs, and its judgement of them.
+    """One law: the clauses it can break, the loads it needs, and its level of them.
 
     `of_one`: it judges one server by itself; a breach seen only beside others is I1.isolated.
     """

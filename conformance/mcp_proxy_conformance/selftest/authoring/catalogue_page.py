@@ -16,7 +16,10 @@ from mcp_proxy_conformance.selftest.authoring.explained import (
 )
 from mcp_proxy_conformance.selftest.shipped import Shipped
 
-MEANING = {"F": "a breach fails the target", "A": "advisory: a breach is reported, never counted"}
+MEANING = {
+    "required": "a breach fails the target",
+    "advisory": "advisory: a breach is reported, never counted",
+}
 
 
 def page(data: Shipped, wanted: str = "", within: Profile | None = None) -> str:
@@ -48,7 +51,7 @@ def page(data: Shipped, wanted: str = "", within: Profile | None = None) -> str:
 def _head(
     entries: Sequence[Explained], rows: Sequence[Requirement], within: Profile | None
 ) -> Iterator[str]:
-    firm = sum(entry.clause.judgement == "F" for entry in entries)
+    firm = sum(entry.clause.level == "required" for entry in entries)
     checks = {f"{check.module}::{check.name}" for entry in entries for check in entry.checks}
     cases = {case.id for entry in entries for case in entry.cases}
     yield "# Requirements, and what proves them"
@@ -115,7 +118,7 @@ def _clause(entry: Explained) -> Iterator[str]:
     yield from _heading("###", clause.id, prose(clause.id))
     yield prose(clause.text)
     yield ""
-    yield f"- Judgement: **{clause.judgement}**, {MEANING[clause.judgement]}."
+    yield f"- Level: **{clause.level}**, {MEANING[clause.level]}."
     yield f"- Source: {_source(entry.source)}"
     yield f"- Observed: {prose(clause.observed)}"
     for label, words in (

@@ -33,7 +33,7 @@ def requirement_findings(document: Document, known: Corpus) -> Iterator[Finding]
         yield from _proved(document, at, row, known)
         for place, clause in enumerate(row.clauses):
             yield from _clause(document, (*at, "clause", place), clause, row, known)
-            if clause.judgement == "A" and clause.id not in explained:
+            if clause.level == "advisory" and clause.id not in explained:
                 fault = f"no interpretation says how {clause.id} may be read"
                 repair = "add a row to fixtures/interpretations.toml"
                 yield document.found((*at, "clause", place, "id"), fault, repair)
@@ -52,7 +52,7 @@ def _clause(
         yield document.found((*at, "id"), fault, f"call it {row.id}.… or move it")
     if "~" in clause.id:
         beside = known.catalogue.clauses.get(clause.id.partition("~")[0])
-        if clause.judgement != "A" or beside is None or beside.judgement != "F":
+        if clause.level != "advisory" or beside is None or beside.level != "required":
             fault = f"{clause.id} is no advice beside a clause that convicts"
             repair = "judge it A, and have an F of the name before the tilde"
             yield document.found((*at, "id"), fault, repair)
@@ -130,7 +130,7 @@ def _floor(document: Document, value: Profile, known: Corpus) -> Iterator[Findin
         if clause is None or name not in value.clauses:
             fault = f"the floor asks for {name}, which is not in the profile"
             yield document.found(at, fault, "list it in `clauses`, or take it out of the floor")
-        elif clause.judgement != "F":
+        elif clause.level != "required":
             yield document.found(at, f"the floor asks for the advice {name}", "take it out")
         elif not set(clause.capability) <= set(value.floor.capabilities):
             fault = f"{name} needs more than the capabilities of the floor"

@@ -126,14 +126,14 @@ def _own(document: Document, known: Corpus) -> Iterator[Finding]:
 
 
 def _cited(document: Document, known: Corpus) -> Iterator[Finding]:
-    """A case's clauses are known and of one judgement, and a check takes up its area."""
+    """A case's clauses are known and of one level, and a check takes up its area."""
     value, clauses = document.value, known.catalogue.clauses
     for number, name in enumerate(value.clauses):
         if name not in clauses:
             fault = unknown("clause", name, clauses)
             yield document.found(("clauses", number), fault, "see `list clauses`")
-    judgements = {clauses[name].judgement for name in value.clauses if name in clauses}
-    if len(judgements) > 1:
+    levels = {clauses[name].level for name in value.clauses if name in clauses}
+    if len(levels) > 1:
         yield document.found(("clauses",), "its clauses convict and advise", "split the case")
     giving = "each_case" if document.kind is CASE else "each_load"
     areas = {word for check in known.shipped.checks for name, word in check.areas if name == giving}

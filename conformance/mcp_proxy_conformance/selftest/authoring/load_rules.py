@@ -74,7 +74,7 @@ Wrong = Iterator[tuple[tuple[str | int, ...], str, str]]
 
 def _outcomes(case: LoadCase, requirements: Catalogue) -> Wrong:
     clauses = [requirements.clauses[name] for name in case.clauses]
-    convicts = any(clause.judgement == "F" for clause in clauses)
+    convicts = any(clause.level == "required" for clause in clauses)
     retried = any("retries" in clause.capability for clause in clauses)
     for member, server, expected, loads in expectations(case):
         allowed = walk(server, case.given.max_attempts, loads=loads)

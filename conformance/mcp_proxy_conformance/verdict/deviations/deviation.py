@@ -108,7 +108,7 @@ def why_not(wanted: str) -> str:
     if cited is None:
         near = get_close_matches(wanted[:SHOWN], _known(), 1, 0.0)
         return f"there is no clause, check or case {wanted[:SHOWN]!r}; the nearest is {near[0]!r}"
-    firm = [clause_id for clause_id in cited if catalogue().clause(clause_id).judgement == "F"]
+    firm = [clause_id for clause_id in cited if catalogue().clause(clause_id).level == "required"]
     if not firm:
         return f"{wanted} is advisory and never counts; take the entry out"
     if all(clause_id.startswith(OWN) for clause_id in firm):

@@ -106,7 +106,7 @@ def stale(known: Sequence[Waiver]) -> list[str]:
 
 def _covering(result: Result, deviations: Sequence[Deviation]) -> list[Deviation]:
     """Return the deviations that together name the whole result; none if they do not."""
-    if result.judgement != "F" or any(clause_id.startswith(OWN) for clause_id in result.clauses):
+    if result.level != "required" or any(clause_id.startswith(OWN) for clause_id in result.clauses):
         return []
     by_name = [
         deviation
@@ -122,7 +122,9 @@ def _state(deviation: Deviation, results: Sequence[Result], *, whole: bool) -> S
     meant = [
         (verdict, result) for result in results if (verdict := _of(deviation, result)) is not None
     ]
-    if any(result.judgement == "F" and verdict in ("fail", "waived") for verdict, result in meant):
+    if any(
+        result.level == "required" and verdict in ("fail", "waived") for verdict, result in meant
+    ):
         return "used"
     settled = all(
         verdict == "pass" or (verdict == "not_applicable" and result.cause != "not_asked")

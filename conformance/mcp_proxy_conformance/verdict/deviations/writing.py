@@ -26,7 +26,7 @@ def broken(clauses: Iterable[ClauseVerdict], results: Iterable[Result]) -> dict[
     """
     first: dict[str, str] = {}
     for result in results:
-        convicts = (result.verdict, result.judgement) == ("fail", "F")
+        convicts = (result.verdict, result.level) == ("fail", "required")
         if convicts and result.check != PRESENCE:
             for clause_id in result.clauses:
                 first.setdefault(clause_id, result.reason)
