@@ -180,7 +180,10 @@ class Bench:
         return self.until(observe, lambda observed: observed == expected)
 
     def until(self, observe: Callable[[], T], holds: Callable[[T], bool]) -> T:
-        """Observe until it holds, or the settle time since the last enforced change is over."""
+        """Observe until it holds, or the settle time is over.
+
+        That counts from the last operator action or, if later, from when a call showed it enforced.
+        """
         end = self.started.settled_at
 
         def anew() -> T:

@@ -1,4 +1,4 @@
-"""Rejections of calls: compared with the target's own words, and judged by class of lock."""
+"""Rejections of calls: compared by their wording, names masked, and judged by class of lock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests to a started proxy, and the result of one call through it."""
+"""Two requests of checks to a started target: a discovery, and a tool call that is counted."""
 
 from __future__ import annotations
 

@@ -48,7 +48,10 @@ def _with(case: LoadCase, name: str, signature: str) -> LoadCase:
 
 
 def overtaken(case: LoadCase, signatures: tuple[str, ...]) -> str:
-    """Return the server whose behaviour a declared signature changes against the case, or ""."""
+    """Return the server whose 403 the loader declares to read as a timeout, else an empty id.
+
+    The case then expects of it what this loader need not do, so it does not apply.
+    """
     if any("T4.declared" in clause for clause in case.clauses):
         return ""
     most, reads = case.given.max_attempts, Reads(signatures=signatures)

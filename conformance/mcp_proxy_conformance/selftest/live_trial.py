@@ -1,4 +1,4 @@
-"""One live trial: the live checks on an endpoint whose locks were set beforehand."""
+"""One live trial: locks of every kind on a target, and the live checks run on it in-process."""
 
 from __future__ import annotations
 

@@ -179,7 +179,7 @@ def rulings_without_variants(data: Shipped) -> Iterator[Gap]:
 
 
 def variants_of_nothing(data: Shipped) -> Iterator[Gap]:
-    """Every variant takes an interpretation or a clause that exists."""
+    """Each ruling or clause that a variant, a fair target, reads otherwise exists."""
     known = {row.id for row in data.rulings} | set(data.clauses)
     for variant in data.variants:
         for name in variant.takes:

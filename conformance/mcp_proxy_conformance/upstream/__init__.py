@@ -1,4 +1,4 @@
-"""Scripted MCP servers behind the target, and their records of what they received."""
+"""Package of the scripted MCP servers behind a target; its names are imported on first use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Withheld text of unapproved tools: FR-003's exception, and the canaries planted for it."""
+"""Checks that no text of an unapproved tool leaks, nor the canaries its upstream put into it."""
 
 from __future__ import annotations
 

@@ -134,7 +134,11 @@ def both_phases(started: Started, wanted: Sequence[Mapping[str, Any]]) -> Asked:
 
 
 def lock(started: Started) -> None:
-    """Take the steps of the stage and verify that each lock is enforced; raises Inconclusive."""
+    """Lock the target as the plain stage does, between the two recorded phases.
+
+    Raises:
+        Inconclusive: A lock is not enforced.
+    """
     prover = Prover(started)
     stepper = Stepper(prover)
     for step in PLAIN.steps:

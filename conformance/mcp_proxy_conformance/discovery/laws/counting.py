@@ -109,7 +109,7 @@ def _surplus(look: Look, entry: ServerEntry) -> bool:
 
 
 def _inspected(look: Look, findings: Findings, entries: Any, servers: tuple[str, ...]) -> None:
-    """The view of one server shows the block of the listing."""
+    """The counts in the view of one server equal its counts in the listing."""
     if (
         look.bench.surface.inspect is None
         or "inspect" not in look.bench.started.target.capabilities

@@ -1,4 +1,4 @@
-"""The bench of a live check: all exchanges with the endpoint, ready to be compared."""
+"""View of a live check: the recorded answers of one survey of the endpoint; nothing is sent."""
 
 from __future__ import annotations
 

@@ -167,7 +167,10 @@ class Laws(Generic[E]):
         return _Settled()
 
     def _settled(self, law: str, wrong: Sequence[Tried[E]]) -> _Settled:
-        """Confirm and shrink the smallest examples that break the law."""
+        """Confirm and shrink the smallest examples that break the law.
+
+        After the first, only those that break further clauses are looked at.
+        """
         examples, settled, tries = self._examples, _Settled(), 0
         alone, until = examples.is_of_one(law), 0.0
         for trial in wrong:

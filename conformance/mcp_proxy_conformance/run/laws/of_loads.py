@@ -1,4 +1,4 @@
-"""Generated loads of a loader: all run at once, each against servers of its own."""
+"""Examples of laws for a loader target: generated loads, each of servers with scripted faults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The role of a process in a run: all of it, one share, or the report."""
+"""Role of a process in a run: alone, xdist worker, or the controller that writes the report."""
 
 from __future__ import annotations
 

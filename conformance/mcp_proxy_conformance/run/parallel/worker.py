@@ -1,4 +1,4 @@
-"""A process that runs some of the checks, and hands over their results as they end."""
+"""Role of an xdist worker: each result goes to the file of its share when its check ends."""
 
 from __future__ import annotations
 
