@@ -20,7 +20,7 @@ class JsonLines:
         self._root = root
 
     def line(self, place: Sequence[str | int]) -> int:
-        """Return the line of the JSON document on which the value, or else what holds it, begins."""
+        """Return the line of the JSON document on which the value, or what holds it, begins."""
         node = self._root
         for key in place:
             if (below := node.get(key)) is None:
