@@ -1,4 +1,4 @@
-"""The counts of listed servers, and the tallies that their tools' locks allow: FR-010."""
+"""Readers of the counts in a server listing (FR-010), and the tallies that locks allow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clauses that are broken, and clauses that are shown, by a tool's place in an answer."""
+"""Clauses that a tool's place in an answer (a status, callable, absent) breaks or shows."""
 
 from __future__ import annotations
 

@@ -50,11 +50,13 @@ class Says:
 def judged(load: Load, load_of: LoadOf, says: Says) -> Comparison:
     """Compare the load of a case with what the case allows.
 
-    `load_of` returns further loads, see `basis`. Undeclared capabilities are not judged.
+    What its outcomes and status words break stands at once; all else is judged on the load that
+    `basis` trusts: this one, or one without its control servers, which `load_of` runs. Undeclared
+    capabilities are not judged.
 
     Raises:
         Inconclusive: Nothing shows that the observation means anything.
-        NotApplicable: This machine cannot play one of its faults.
+        NotApplicable: This machine cannot play one of its faults, or nothing of it is declared.
     """
     direct = Comparison()
     if not load.unmet and not load.loaded.hung:

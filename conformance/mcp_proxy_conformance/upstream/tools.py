@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_proxy_conformance.wire.jsonrpc import dumps
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
 
 def _no_arguments() -> dict[str, Any]:

@@ -23,7 +23,7 @@ MOST_QUERIES, MOST_CALLS = 4, 2
 
 
 def hidden(look: Look, findings: Findings) -> None:
-    """An agent's answers contain no name, status or number from beyond its scope."""
+    """Law: whatever shows the administrator more, an agent's answers show nothing from beyond."""
     for agent in look.narrow:
         for query in _telling(look, agent):
             look.ask(query, flag=True, anew=True)  # the administrator's, right before
@@ -37,7 +37,7 @@ def hidden(look: Look, findings: Findings) -> None:
 
 
 def _flagged(look: Look, findings: Findings, exchange: Told, agent: str) -> None:
-    """An agent's flagged answer has no server, tool word or canary from beyond its scope."""
+    """Report each server, tool word or canary from beyond an agent's scope in its flagged answer."""
     names = _names_in(look, agent, exchange.answer.text_without_echo(), exchange.of.query or "")
     outside = beyond(look.bench.world, agent)
     entries = {look.named(entry) for entry in exchange.answer.disabled}

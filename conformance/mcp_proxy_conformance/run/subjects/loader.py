@@ -1,4 +1,4 @@
-"""A loader of many servers: loads in place of stages, all of which run at the same time."""
+"""The loader as subject of a run: its loads, run at the same time, take the place of stages."""
 
 from __future__ import annotations
 
