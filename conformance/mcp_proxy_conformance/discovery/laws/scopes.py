@@ -37,7 +37,7 @@ def hidden(look: Look, findings: Findings) -> None:
 
 
 def _flagged(look: Look, findings: Findings, exchange: Told, agent: str) -> None:
-    """Report each server, tool word or canary from beyond an agent's scope in its flagged answer."""
+    """Report what stands in an agent's flagged answer and is from beyond its scope."""
     names = _names_in(look, agent, exchange.answer.text_without_echo(), exchange.of.query or "")
     outside = beyond(look.bench.world, agent)
     entries = {look.named(entry) for entry in exchange.answer.disabled}
