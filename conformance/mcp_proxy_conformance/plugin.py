@@ -89,7 +89,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Group the checks by stage, and announce to the pool what will be needed."""
+    """Select, group and shard the checks; a deviation that names none of them ends the run."""
     run = config.stash.get(RUN, None)
     if run is None:
         return

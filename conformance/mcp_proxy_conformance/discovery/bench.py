@@ -201,7 +201,7 @@ class Bench:
         self.started.answers.clear()
 
     def refused(self, key: ToolKey) -> bool:
-        """Poll until a call of the tool is refused: the control of every lock (section 0)."""
+        """Poll until a call of the tool is refused: the control of every lock."""
         within = self.started.target.enforce_s
         reached = poll(lambda: self.call(key).reached, lambda reached: not reached, within)
         self.started.settled_from = time.monotonic()

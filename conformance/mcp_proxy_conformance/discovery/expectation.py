@@ -38,7 +38,7 @@ def lay_out(case: Case, bench: Bench, *, way: int = 0) -> Comparison:
     """Send the case's request, by that call surface, and compare its answer.
 
     Raises:
-        Inconclusive: A control fails (section 0).
+        Inconclusive: A control fails.
     """
     if case.when.agent is not None:
         bench.needs("agents")

@@ -19,7 +19,7 @@ SHORT = 20
 
 
 def own_query(bench: Bench, key: ToolKey) -> str:
-    """Return the tool's word if it was listed for it while callable, else its name (section 0)."""
+    """Return the tool's word if it was listed for it while callable, else its name."""
     word = bench.tools[key].word
     indexed = not is_withheld(bench.states[key]) and bench.relevant(key, word)
     return word if word and indexed else key.tool

@@ -179,7 +179,7 @@ def blamed(
 
 
 def _last_due(server: Server, attempts: int) -> int:
-    """Return the first of the attempts made that should have been the last, else the last made."""
+    """Return the first attempt that calls for no other, success included; else the last made."""
     ends = (
         number
         for number in range(1, attempts)

@@ -1,4 +1,4 @@
-"""Controls of the resilience checks: non-loaders pass nothing, the reference's loader all."""
+"""Control targets of known outcome: non-loaders pass no resilience clause, the reference all."""
 
 from __future__ import annotations
 

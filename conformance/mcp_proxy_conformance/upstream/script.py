@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from mcp_proxy_conformance.upstream.http import MOST_BODY, Listener
-from mcp_proxy_conformance.wire import era
+from mcp_proxy_conformance.wire import revisions
 from mcp_proxy_conformance.wire.jsonrpc import dumps
 
 if TYPE_CHECKING:
@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 
 Eras = Literal["both", "handshake", "stateless"]
 PARSE_ERROR, INVALID_REQUEST = -32700, -32600
-_STATUS = {era.METHOD_NOT_FOUND: 404, era.INVALID_PARAMS: 400, era.UNSUPPORTED_REVISION: 400}
+_STATUS = {
+    revisions.METHOD_NOT_FOUND: 404,
+    revisions.INVALID_PARAMS: 400,
+    revisions.UNSUPPORTED_REVISION: 400,
+}
 _COMPLETE = b'"resultType":"complete"'
 _CACHING = b',"ttlMs":0,"cacheScope":"private"'
 
@@ -67,9 +71,9 @@ class Script:
             return Scripted(method=str(method or "answer"), status=202)
         params = params if isinstance(params, dict) else {}
         meta = params.get("_meta")
-        if isinstance(meta, dict) and era.META_VERSION in meta:
-            revision = meta[era.META_VERSION]
-        stateless = revision is not None and revision not in era.HANDSHAKE_REVISIONS
+        if isinstance(meta, dict) and revisions.META_VERSION in meta:
+            revision = meta[revisions.META_VERSION]
+        stateless = revision is not None and revision not in revisions.HANDSHAKE_REVISIONS
         try:
             result = self._result(method, params, revision if stateless else None)
         except _Refusal as refusal:
@@ -81,7 +85,7 @@ class Script:
     def _result(self, method: str, params: dict[str, Any], stateless: str | None) -> bytes:
         """Return the members of the result object."""
         if stateless is not None and (
-            stateless != era.LATEST_STATELESS or self._eras == "handshake"
+            stateless != revisions.LATEST_STATELESS or self._eras == "handshake"
         ):
             raise self._unsupported(stateless)
         lead = _COMPLETE + b"," if stateless else b""
@@ -98,27 +102,29 @@ class Script:
             case "server/discover" if stateless:
                 versions = {"supportedVersions": self._versions(), **self._identity()}
                 return lead + dumps(versions)[1:-1] + tail
-        raise _Refusal(code=era.METHOD_NOT_FOUND, message="Method not found")
+        raise _Refusal(code=revisions.METHOD_NOT_FOUND, message="Method not found")
 
     def _initialized(self, params: dict[str, Any]) -> bytes:
         requested = params.get("protocolVersion")
         if self._eras == "stateless":
             raise self._unsupported(requested)
-        granted = requested if requested in era.HANDSHAKE_REVISIONS else era.LATEST_HANDSHAKE
+        granted = (
+            requested if requested in revisions.HANDSHAKE_REVISIONS else revisions.LATEST_HANDSHAKE
+        )
         return dumps({"protocolVersion": granted, **self._identity()})[1:-1]
 
     def _listed(self, cursor: Any) -> bytes:
         page = self._state.page(cursor)
         if page is None:
-            raise _Refusal(code=era.INVALID_PARAMS, message="Unknown cursor")
+            raise _Refusal(code=revisions.INVALID_PARAMS, message="Unknown cursor")
         return page
 
     def _called(self, params: dict[str, Any]) -> bytes:
         name = params.get("name")
         if not isinstance(name, str):
-            raise _Refusal(code=era.INVALID_PARAMS, message="A tool's name is required")
+            raise _Refusal(code=revisions.INVALID_PARAMS, message="A tool's name is required")
         if not self._state.called(name):
-            raise _Refusal(code=era.INVALID_PARAMS, message=f"Unknown tool: {name}")
+            raise _Refusal(code=revisions.INVALID_PARAMS, message=f"Unknown tool: {name}")
         return b'"content":[{"type":"text","text":' + dumps(f"ok {name}") + b"}]"
 
     def _identity(self) -> dict[str, Any]:
@@ -126,13 +132,13 @@ class Script:
         return {"capabilities": self._capabilities, "serverInfo": info}
 
     def _versions(self) -> list[str]:
-        handshake = [] if self._eras == "stateless" else list(era.HANDSHAKE_REVISIONS)
-        return handshake if self._eras == "handshake" else [*handshake, era.LATEST_STATELESS]
+        handshake = [] if self._eras == "stateless" else list(revisions.HANDSHAKE_REVISIONS)
+        return handshake if self._eras == "handshake" else [*handshake, revisions.LATEST_STATELESS]
 
     def _unsupported(self, requested: Any) -> _Refusal:
         data = {"supported": self._versions(), "requested": requested}
         return _Refusal(
-            code=era.UNSUPPORTED_REVISION, message="Unsupported protocol version", data=data
+            code=revisions.UNSUPPORTED_REVISION, message="Unsupported protocol version", data=data
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from mcp_proxy_conformance.wire import era
+from mcp_proxy_conformance.wire import revisions
 from mcp_proxy_conformance.wire.conversation import Conversation, let_in, refused
 from mcp_proxy_conformance.wire.dialing import DIRECT, Dialing
 from mcp_proxy_conformance.wire.faults import ProtocolFault
@@ -105,9 +105,9 @@ class Client(Conversation):
                 raise refusal from None
 
     def _discover(self) -> None:
-        self._session.revision = era.LATEST_STATELESS
+        self._session.revision = revisions.LATEST_STATELESS
         reply = self._session.ask("server/discover", None, self.timeout)
         versions = let_in(reply).get("supportedVersions")
-        if not isinstance(versions, list) or era.LATEST_STATELESS not in versions:
-            raise refused(reply, f"support for {era.LATEST_STATELESS}", f"{versions!r}")
+        if not isinstance(versions, list) or revisions.LATEST_STATELESS not in versions:
+            raise refused(reply, f"support for {revisions.LATEST_STATELESS}", f"{versions!r}")
         self.opening = reply

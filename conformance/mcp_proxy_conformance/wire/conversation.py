@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
-from mcp_proxy_conformance.wire import era, jsonrpc
+from mcp_proxy_conformance.wire import jsonrpc, revisions
 from mcp_proxy_conformance.wire.faults import ProtocolFault
 from mcp_proxy_conformance.wire.reply import Reply, ToolReply
 
@@ -148,11 +148,15 @@ class Conversation:
         self._shake_hands()
 
     def _shake_hands(self) -> None:
-        info = era.client_info(self._carrier.name)
-        params = {"protocolVersion": era.LATEST_HANDSHAKE, "capabilities": {}, "clientInfo": info}
+        info = revisions.client_info(self._carrier.name)
+        params = {
+            "protocolVersion": revisions.LATEST_HANDSHAKE,
+            "capabilities": {},
+            "clientInfo": info,
+        }
         reply = self._carrier.ask("initialize", jsonrpc.dumps(params), self.timeout)
         revision = let_in(reply).get("protocolVersion")
-        if revision not in era.HANDSHAKE_REVISIONS:
+        if revision not in revisions.HANDSHAKE_REVISIONS:
             raise refused(reply, "a known revision of the handshake", f"{revision!r}")
         self._carrier.granted(reply, revision)
         self._carrier.tell("notifications/initialized", None, self.timeout)

@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mcp_proxy_conformance.wire import era, jsonrpc
+from mcp_proxy_conformance.wire import jsonrpc, revisions
 from mcp_proxy_conformance.wire.answers import Awaited
 from mcp_proxy_conformance.wire.conversation import refused
 from mcp_proxy_conformance.wire.deadline import Deadline, Overdue
@@ -60,13 +60,13 @@ class Session:
     @property
     def stateless(self) -> bool:
         """Whether every request carries its own metadata."""
-        return self.revision in era.STATELESS_REVISIONS
+        return self.revision in revisions.STATELESS_REVISIONS
 
     def ask(self, method: str, params: bytes | None, timeout: float) -> Reply:
         """Send a request and wait for its answer."""
         request_id = jsonrpc.fresh_id()
         if self.stateless:
-            params = era.with_meta(params, self.name)
+            params = revisions.with_meta(params, self.name)
         awaited, deadline = Awaited(request_id), Deadline(timeout)
         answer = self._http.exchange(
             "POST",
@@ -118,7 +118,7 @@ class Session:
     def tell(self, method: str, params: bytes | None, timeout: float) -> None:
         """Send a notification and check its acknowledgement."""
         if self.stateless:
-            params = era.with_meta(params, self.name)
+            params = revisions.with_meta(params, self.name)
         body = jsonrpc.request(method, params, None)
         headers = self._headers(method, params)
         answer = self._http.exchange("POST", body, headers, note=method, timeout=timeout)
@@ -164,7 +164,7 @@ class Session:
     def _headers(self, method: str, params: bytes | None) -> list[tuple[str, str]]:
         headers = [*_STANDING]
         if self.stateless:
-            headers += era.stateless_headers(method, params)
+            headers += revisions.stateless_headers(method, params)
         elif self.revision:
             headers.append(("MCP-Protocol-Version", self.revision))
         if self.id is not None:

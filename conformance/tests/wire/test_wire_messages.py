@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_proxy_conformance.wire import ProtocolFault, era, jsonrpc
+from mcp_proxy_conformance.wire import ProtocolFault, jsonrpc, revisions
 from mcp_proxy_conformance.wire.response import Event, EventReader
 from mcp_proxy_conformance.wire.transcript import Transcript
 
@@ -110,7 +110,7 @@ def test_the_stateless_meta_stands_before_the_given_bytes() -> None:
     spliced = era.with_meta(b'{ "a": 1.0}', "me")
 
     assert spliced.endswith(b', "a": 1.0}')
-    assert json.loads(spliced)["_meta"][era.META_VERSION] == "2026-07-28"
+    assert json.loads(spliced)["_meta"][revisions.META_VERSION] == "2026-07-28"
     assert json.loads(era.with_meta(b"{}", "me")).keys() == {"_meta"}
     assert json.loads(era.with_meta(None, "me")).keys() == {"_meta"}
     for kept in (b"[1]", b"{nonsense", b'{"_meta":{}}'):

@@ -79,6 +79,7 @@ def _compared(body: Body, other: Body) -> Difference | None:
 
 
 def _without_note(body: Body, other: Body, members: Mapping[str, str]) -> Body:
+    """Cut the new build's note out where the old answer has neither it nor callables."""
     tree, again = _tree(body.exact.text), _tree(other.exact.text)
     if body.phase == "open" or tree is None or again is None:
         return other

@@ -190,7 +190,7 @@ class Builder:
         self.states = after(self.world, steps, self.states)
 
     def _lock(self, do: str, server: str, keys: Sequence[ToolKey]) -> None:
-        """Lay or lift a lock where that is certainly legal and can be proven (section 0)."""
+        """Lay or lift a lock where that is certainly legal and can be proven."""
         kind: LockKind = "config" if do.endswith("config") else "user"
         lift = do.startswith("un")
         fit = [key for key in keys if fits(self.states[key], kind, lift=lift)]

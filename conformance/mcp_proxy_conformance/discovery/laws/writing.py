@@ -185,7 +185,7 @@ def _discovered(world: World, states: States, of: When) -> Then:
 
 
 def _is_exact(name: str, state: ToolState, query: str) -> bool:
-    """Whether the query must find the tool: a withheld one by its exact name only (section 0)."""
+    """Whether the query must find the tool: a withheld one by its exact name only."""
     return query == name or not (is_withheld(state) or state.server_off)
 
 

@@ -22,9 +22,9 @@ from mcp_proxy_conformance.discovery.live.words import is_of
 from mcp_proxy_conformance.targets.known import Known
 from mcp_proxy_conformance.verdict.result import Misshapen
 from mcp_proxy_conformance.wire.client import FORBIDDEN, Client
-from mcp_proxy_conformance.wire.era import METHOD_NOT_FOUND
 from mcp_proxy_conformance.wire.faults import ProtocolFault, SessionLost, Unreachable
 from mcp_proxy_conformance.wire.reply import ToolReply
+from mcp_proxy_conformance.wire.revisions import METHOD_NOT_FOUND
 from mcp_proxy_conformance.wire.stdio import StdioClient
 from mcp_proxy_conformance.wire.transcript import Transcript
 

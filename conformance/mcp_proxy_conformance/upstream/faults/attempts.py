@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from mcp_proxy_conformance.wire import era
+from mcp_proxy_conformance.wire import revisions
 
 OPENINGS = ("initialize", "server/discover")
 
@@ -32,8 +32,8 @@ def read_call(raw: bytes, revision: str | None) -> Call:
     raw_params, call_id = message.get("params"), message.get("id")
     params: dict[str, Any] = raw_params if isinstance(raw_params, dict) else {}
     meta = params.get("_meta")
-    if isinstance(meta, dict) and era.META_VERSION in meta:
-        revision = str(meta[era.META_VERSION])
+    if isinstance(meta, dict) and revisions.META_VERSION in meta:
+        revision = str(meta[revisions.META_VERSION])
     if message["method"] == "initialize":
         revision = f"{revision or ''} {params.get('protocolVersion')}"
     return Call(

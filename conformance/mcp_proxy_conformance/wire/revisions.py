@@ -1,4 +1,4 @@
-"""The protocol's revisions: the known ones, and the metadata of stateless requests."""
+"""Protocol revisions: the known ones, headers and metadata of stateless requests, error codes."""
 
 from __future__ import annotations
 
