@@ -107,23 +107,23 @@ def test_a_fault_quotes_no_more_than_200_bytes() -> None:
 
 def test_the_stateless_meta_stands_before_the_given_bytes() -> None:
     """The caller's bytes follow unchanged; one's own `_meta` and non-objects are left alone."""
-    spliced = era.with_meta(b'{ "a": 1.0}', "me")
+    spliced = revisions.with_meta(b'{ "a": 1.0}', "me")
 
     assert spliced.endswith(b', "a": 1.0}')
     assert json.loads(spliced)["_meta"][revisions.META_VERSION] == "2026-07-28"
-    assert json.loads(era.with_meta(b"{}", "me")).keys() == {"_meta"}
-    assert json.loads(era.with_meta(None, "me")).keys() == {"_meta"}
+    assert json.loads(revisions.with_meta(b"{}", "me")).keys() == {"_meta"}
+    assert json.loads(revisions.with_meta(None, "me")).keys() == {"_meta"}
     for kept in (b"[1]", b"{nonsense", b'{"_meta":{}}'):
-        assert era.with_meta(kept, "me") == kept
+        assert revisions.with_meta(kept, "me") == kept
 
 
 def test_a_name_that_no_header_carries_is_wrapped() -> None:
     """Plain names are unchanged."""
-    assert era.header_value("forge:list") == "forge:list"
-    assert era.header_value("caf\u00e9") == "=?base64?Y2Fmw6k=?="
-    assert era.header_value(" a").startswith("=?base64?")
-    assert era.header_value("=?base64?eA==?=").startswith("=?base64?PT")
-    assert era.header_value("").startswith("=?base64?")
+    assert revisions.header_value("forge:list") == "forge:list"
+    assert revisions.header_value("caf\u00e9") == "=?base64?Y2Fmw6k=?="
+    assert revisions.header_value(" a").startswith("=?base64?")
+    assert revisions.header_value("=?base64?eA==?=").startswith("=?base64?PT")
+    assert revisions.header_value("").startswith("=?base64?")
 
 
 def test_a_transcript_counts_from_one_and_marks_the_latest() -> None:
