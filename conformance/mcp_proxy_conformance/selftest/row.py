@@ -1,4 +1,4 @@
-"""One row of the kill matrix: a changed target and its outcome."""
+"""One row of the kill matrix, as data: a changed target and how the suite judged it."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def _naming(x: Exchange, block: Block) -> Block:
 
 
 def _with_examples(x: Exchange, answer: Document) -> Document | None:
-    """Add to each block the names of all locked tools that discovery has revealed."""
+    """As an answer passes, add to its counts blocks each locked name that discovery revealed."""
     known: set[str] = x.memory.setdefault("revealed", set())
     if x.flagged:
         known.update(str(entry["name"]) for entry in locked(x, answer))

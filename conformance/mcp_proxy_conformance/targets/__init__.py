@@ -1,1 +1,1 @@
-"""Targets: starting, locking and ending each kind of implementation under test."""
+"""Targets that are proxies: starting, locking and ending them, by the adapter of each kind."""

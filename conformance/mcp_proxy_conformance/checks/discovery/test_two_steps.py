@@ -1,4 +1,4 @@
-"""Steps from a locked tool to its remedy: SC-002, SC-006."""
+"""Notes and rejections lead to the flag, and its answer to the remedy: SC-002, SC-006."""
 
 from __future__ import annotations
 

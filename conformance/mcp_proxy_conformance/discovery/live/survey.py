@@ -79,7 +79,7 @@ class Survey:
         return Names.of(entry for look in self.looks() for entry in entries_of(look))
 
     def locked(self) -> dict[ToolKey, Entry]:
-        """Return every tool that was ever listed as locked, in order of first appearance."""
+        """Return every tool that was ever listed as locked, each with one of its entries."""
         entries: dict[ToolKey, Entry] = {}
         names = self.names
         for look in self.looks():

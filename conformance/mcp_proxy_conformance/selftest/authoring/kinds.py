@@ -1,4 +1,4 @@
-"""The kinds of files that authors write, and the marks that distinguish them."""
+"""Kinds of the files that authors write, distinguished by members that only one kind has."""
 
 from __future__ import annotations
 
