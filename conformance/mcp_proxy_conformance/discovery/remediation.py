@@ -241,9 +241,10 @@ _POLICY_TOLD = r"\boperator policy\b|\bpolicy lock|\block\S*(?: \S+)? (?:by|in) 
 
 
 def _is_beyond_doubt(read: Reading) -> bool:
-    """Whether it is unconditional, asks nothing and points nowhere."""
+    """Whether it is known to the last word, unconditional, asks nothing and points nowhere."""
     hedged = has(words().hedges, _IDLE_CONDITION.sub(" ", read.plain))
-    return "?" not in read.plain and not hedged and not read.says(r"\b(?:pointer|until)\b")
+    open_end = "?" in read.plain or read.says(r"\b(?:pointer|until)\b")
+    return UNREAD not in read.whole and not hedged and not open_end
 
 
 def _is_wrong(read: Reading, status: str) -> bool:
@@ -255,8 +256,8 @@ def _is_wrong(read: Reading, status: str) -> bool:
         and act.doer in ("user", "you", "nobody")
         and act.is_outright
     ]
-    denies = read.says(r"\b(?:not|stop)\b") or has(("not", "no", "never"), read.plain)
-    policy = read.says(r"\b(?:operator|policy)\b")
+    denies = has(("not", "stop"), read.whole) or has(("not", "no", "never"), read.plain)
+    policy = has(("operator", "policy"), read.whole)
     edit = read.says(_EDIT_TOLD)
     if status == "disabled_by_config":
         return bool(acts) and not denies and not policy

@@ -67,7 +67,8 @@ class Reading:
 
     def __init__(self, text: str) -> None:
         self.plain = plain(text)
-        clauses = _CLAUSE.split(canonical(text))
+        self.whole = canonical(text)
+        clauses = _CLAUSE.split(self.whole)
         self.text = " . ".join(clause for clause in clauses if not _points_to_discovery(clause))
         self.bare = self.text.replace("the ", "")
         self.acts = tuple(_acts(self.text))

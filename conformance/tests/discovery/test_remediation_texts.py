@@ -5,7 +5,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mcp_proxy_conformance.catalogue.resources import fixtures_dir, schemas_dir
@@ -105,6 +105,7 @@ def test_any_text_gets_a_judgement(text: str, status: str) -> None:
     ),
     where=st.integers(min_value=0),
 )
+@example(text="Unlock. retrieve_tools", word="neither", where=2)
 def test_a_config_text_with_a_negator_an_operator_or_an_unknown_word_is_never_convicted(
     text: str, word: str, where: int
 ) -> None:
