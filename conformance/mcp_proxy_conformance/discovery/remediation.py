@@ -208,17 +208,20 @@ def _of_unknown(read: Reading) -> bool:
     return read.says(_UNDETERMINED) and not read.live and not read.says(_BLAMED)
 
 
+def _affirms(read: Reading, word: str) -> bool:
+    """Whether it names the operator or a policy other than to deny it."""
+    return re.search(rf"\b{word}\b", re.sub(_NOT_THEIRS, "", read.bare)) is not None
+
+
 def _is_not_policy(read: Reading) -> bool:
     """Whether it names no policy except to deny it, and does not exempt the user."""
-    spoken = re.sub(_NOT_THEIRS, "", read.bare)
-    return not read.says(_SPARES_USER) and re.search(r"\bpolicy\b", spoken) is None
+    return not read.says(_SPARES_USER) and not _affirms(read, "policy")
 
 
 def _is_no_other(read: Reading) -> bool:
     """Whether it describes neither an operator's nor a server's lock."""
-    spoken = re.sub(_NOT_THEIRS, "", read.bare)
     on_server = any(act.on == "server" for act in read.live)
-    return _is_not_policy(read) and not on_server and re.search(r"\boperator\b", spoken) is None
+    return _is_not_policy(read) and not on_server and not _affirms(read, "operator")
 
 
 _CONVEYS: dict[str, Callable[[Reading], bool]] = {

@@ -61,6 +61,10 @@ class Act:
     is_outright: bool
     """Whether it is done to the locked thing itself, by the wording."""
 
+    def fits(self, verbs: str, doers: str) -> bool:
+        """Whether it has such a verb and doer, alternatives parted by `|`."""
+        return bool(re.fullmatch(verbs, self.verb) and re.fullmatch(doers, self.doer))
+
 
 class Reading:
     """One text in canonical words, with its acts; mere pointers to discovery are left out."""
@@ -80,16 +84,11 @@ class Reading:
 
     def tells_only(self, verbs: str, doers: str = DOERS) -> bool:
         """Whether the text orders acts, all of them with such a verb and doer."""
-        return bool(self.live) and all(
-            re.fullmatch(verbs, act.verb) and re.fullmatch(doers, act.doer) for act in self.live
-        )
+        return bool(self.live) and all(act.fits(verbs, doers) for act in self.live)
 
     def denies(self, verbs: str, doers: str = DOERS) -> bool:
         """Whether such an act is denied to such a doer."""
-        return any(
-            act.is_denied and re.fullmatch(verbs, act.verb) and re.fullmatch(doers, act.doer)
-            for act in self.acts
-        )
+        return any(act.is_denied and act.fits(verbs, doers) for act in self.acts)
 
     def asks_for_acts(self) -> bool:
         """Whether a question contains acts, other than whether the reader could ask the user."""
@@ -102,14 +101,16 @@ class Reading:
 
 def _points_to_discovery(clause: str) -> bool:
     """Whether the clause only says `see retrieve_tools with include_disabled`."""
+    if "pointer" not in clause:
+        return False
     acts = [act.verb for act in _acts(clause)]
-    return "pointer" in clause and acts.count("use") <= 1 and {*acts} <= {"use", "change"}
+    return acts.count("use") <= 1 and {*acts} <= {"use", "change"}
 
 
 def _acts(text: str) -> Iterator[Act]:
     remedied, last_verb = False, "change"
     for clause in _CLAUSE.split(text):
-        doer = carried = "nobody"
+        carried = "nobody"
         vain = _VAIN.match(clause) if len(re.findall(r"\bnot\b", clause)) == 1 else None
         at = 0
         for statement in filter(None, _STATEMENT.split(clause)):

@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
 from deepdiff import DeepDiff
+from deepdiff.helper import NotPresent
+
+from mcp_proxy_conformance.verdict.result import Finding
 
 MOST, WIDTH = 12, 240
+
+
+def differences(findings: Sequence[Finding]) -> list[str]:
+    """Return the lines of findings, of each its own; those beyond `MOST` are counted."""
+    lines = [
+        line
+        for finding in findings[:MOST]
+        for line in difference(
+            "==", {finding.path: finding.observed}, {finding.path: finding.allowed}
+        )
+    ]
+    return _bounded(lines, more=len(findings[MOST:]))
 
 
 def difference(op: str, observed: Any, expected: Any) -> list[str]:
@@ -24,9 +39,12 @@ def difference(op: str, observed: Any, expected: Any) -> list[str]:
         rows = [_row(change) for changes in tree.values() for change in changes]
     except Exception:  # noqa: BLE001 - an unshowable difference is not the target's fault
         return sides
-    if len(rows) > MOST:
-        rows = [*rows[:MOST], f"... and {len(rows) - MOST} more differences"]
-    return rows or sides
+    return _bounded(rows) or sides
+
+
+def _bounded(rows: list[str], more: int = 0) -> list[str]:
+    rest = len(rows[MOST:]) + more
+    return [*rows[:MOST], *([f"... and {rest} more differences"] if rest else [])]
 
 
 def _row(change: Any) -> str:
@@ -51,7 +69,7 @@ def _plain(value: Any) -> Any:
 
 def _short(value: Any) -> str:
     """Return the value as JSON; a missing one is `absent`."""
-    if value is ... or type(value).__name__ == "NotPresent":
+    if value is ... or isinstance(value, NotPresent):
         return "absent"
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= WIDTH else f"{text[:WIDTH]}... ({len(text)} characters)"

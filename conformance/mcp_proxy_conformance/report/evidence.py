@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 from mcp_proxy_conformance.report.document import Message
 from mcp_proxy_conformance.verdict.result import Result
@@ -77,11 +78,10 @@ def guilty(result: Result, messages: Mapping[str, Message]) -> tuple[Guilty, ...
     }
     if observed:
         return tuple(Guilty(place, observed[place]) for place in of_target if place in observed)
-    pairs = list(zip(["", *result.messages], result.messages, strict=False))
     answers = [
         place
-        for before, place in pairs
-        if before and place in of_target and "tools/call" in messages[before].note
+        for before, place in pairwise(result.messages)
+        if place in of_target and "tools/call" in messages[before].note
     ]
     return tuple(Guilty(place, "") for place in (answers or of_target)[-1:])
 

@@ -67,23 +67,15 @@ def read_report(path: Path) -> Report:
 
 
 def _of_second_format(document: dict[str, Any]) -> dict[str, Any]:
-    """Return a report of the first format as one of the second; what is odd in it stays odd."""
-    levels = {"F": "required", "A": "advisory"}
-    document = document | {"format": FORMAT}
+    """Make a report of the first format one of the second; what is odd in it stays odd."""
+    levels: dict[object, str] = {"F": "required", "A": "advisory"}
+    document["format"] = FORMAT
     for name in ("clauses", "results"):
         rows = document.get(name)
-        if isinstance(rows, list):
-            document[name] = [
-                {
-                    "level" if key == "judgement" else key: levels.get(value, value)
-                    if key == "judgement" and isinstance(value, str)
-                    else value
-                    for key, value in row.items()
-                }
-                if isinstance(row, dict)
-                else row
-                for row in rows
-            ]
+        for row in rows if isinstance(rows, list) else ():
+            if isinstance(row, dict) and "judgement" in row:
+                level = row.pop("judgement")
+                row["level"] = levels.get(level, level) if isinstance(level, str) else level
     return document
 
 

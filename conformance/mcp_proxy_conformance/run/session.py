@@ -20,7 +20,7 @@ from mcp_proxy_conformance.run.deadline import Overdue, within
 from mcp_proxy_conformance.run.judgement import Ending, reason_of
 from mcp_proxy_conformance.run.request import RunRequest
 from mcp_proxy_conformance.run.subject import Probed, Subject
-from mcp_proxy_conformance.verdict.comparison import MOST, plain
+from mcp_proxy_conformance.verdict.comparison import plain
 from mcp_proxy_conformance.verdict.deviations.waiving import waived
 from mcp_proxy_conformance.verdict.outcome import INCOMPLETE, Outcome
 from mcp_proxy_conformance.verdict.record import RunRecord, RunState, TargetFacts
@@ -270,14 +270,11 @@ def _evidence(ending: Ending, conclusion: Found) -> tuple[str, ...]:
     if not conclusion.findings:
         return ()
     # deepdiff takes a fifth of a second to import, and a green run never needs it
-    from mcp_proxy_conformance.report.difference import difference  # noqa: PLC0415
+    from mcp_proxy_conformance.report.difference import (  # noqa: PLC0415
+        difference,
+        differences,
+    )
 
     if ending.comparison is None or not ending.comparison.findings:
         return tuple(difference(*ending.sides)) if ending.sides is not None else ()
-    return tuple(
-        line
-        for finding in conclusion.findings[:MOST]
-        for line in difference(
-            "==", {finding.path: finding.observed}, {finding.path: finding.allowed}
-        )
-    )
+    return tuple(differences(conclusion.findings))
