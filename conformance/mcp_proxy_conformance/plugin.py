@@ -63,7 +63,7 @@ def pytest_configure(config: pytest.Config) -> None:
     try:
         request = request_of(config)
     except json.JSONDecodeError as error:
-        raise pytest.UsageError(f"--target-options is no JSON object: {error}") from None
+        raise pytest.UsageError(f"--target-options is not a JSON object: {error}") from None
     except (BadTarget, BadEndpoint, BadDeviations) as error:
         raise pytest.UsageError(str(error)) from None
     if request is None:
@@ -134,7 +134,9 @@ def bench(request: pytest.FixtureRequest) -> Any:
     if run is None or place is None:
         if place is not None and place.world in (ANSWER, ANSWERS):
             pytest.fail(f"set {URL} to the URL of the endpoint", pytrace=False)
-        raise pytest.UsageError("a check needs --target and the mark @on(world)")
+        raise pytest.UsageError(
+            "a check needs a target and a world; give --target, and mark the check @on(world)"
+        )
     if run.state.stopped is not None:
         pytest.fail(run.redactor.text(run.state.stopped.why), pytrace=False)
     lacking = run.subject.lacking(place)
@@ -277,7 +279,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     state.faults, FAULTS[:] = list(FAULTS), []
     state.interrupted = exitstatus == pytest.ExitCode.INTERRUPTED and not state.faults
     if exitstatus == pytest.ExitCode.INTERNAL_ERROR:
-        state.faults.append("pytest broke inside; its log says where")
+        state.faults.append("pytest itself failed; its log says where")
     state.cut_short = str(session.shouldfail or session.shouldstop or "")
     try:
         report = session.config.stash[ROLE].end()

@@ -22,11 +22,11 @@ CHANGED = {changed.id: changed for changed in (*mutants(), *variants())}
 
 @click.command()
 @click.argument("name", type=click.Choice(sorted(CHANGED), case_sensitive=False), metavar="MUTANT")
-@click.option("--config", type=click.Path(path_type=Path), help="Serve, with this file.")
-@click.option("--data-dir", type=click.Path(path_type=Path), help="Folder of its state.")
-@click.option("--listen", help="Accepted; the address is always a free one of the loopback.")
+@click.option("--config", type=click.Path(path_type=Path), help="Serve the proxy with this file.")
+@click.option("--data-dir", type=click.Path(path_type=Path), help="Folder of the proxy's state.")
+@click.option("--listen", help="Accepted and ignored: the proxy listens on a free loopback port.")
 def main(name: str, config: Path | None, data_dir: Path | None, listen: str | None) -> None:
-    """Answer the lines of an adapter for MUTANT, a proxy that is wrong in one way."""
+    """Act as the adapter of MUTANT, a proxy that is wrong in one way."""
     del listen
     if config is not None and data_dir is not None:
         asyncio.run(_serve(name, config, data_dir))

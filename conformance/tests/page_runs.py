@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from told_runs import BAD, CLEAN, ONE, Json, clause, message, report, result
+from told_runs import BAD, CLEAN, ONE, Json, clause, finding, message, report, result
 
 FORTY = report(
     *(
-        result("fail")
-        | {"case": f"{number}", "evidence": [f"at ['{number}'][0]: expected 10, observed 11"]}
+        result("fail") | {"case": f"{number}", "findings": [finding(11, 10, f"query {number}")]}
         for number in range(40)
     )
 )
@@ -28,7 +27,7 @@ DEVIATION = {
     "results": 1,
 }
 STALE = DEVIATION | {"id": "FR-001.accepts", "state": "stale", "line": 11, "results": 0}
-_WAIVED = report(result("waived") | {"evidence": ["observed: 11", "expected: <= 10"]})
+_WAIVED = report(result("waived") | {"findings": [finding(11, 10)]})
 WAIVED: Json = _WAIVED | {
     "headline": "passes with 1 deviation",
     "clauses": [

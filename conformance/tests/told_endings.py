@@ -6,8 +6,8 @@ from told_runs import CLEAN, ONE, Json, clause, message, report, result
 
 from mcp_proxy_conformance.verdict.result import HINTS
 
-DISAGREES = "the target does not agree with itself; first seen: assert 11 <= 10"
-UNREAD = "unrecognised text, pin it with its class: 'ask the one who knows'"
+DISAGREES = "the target does not agree with itself; seen only once: assert 11 <= 10"
+UNREAD = "this text is not recognised; pin it under its lock: 'ask the one who knows'"
 UNREADABLE = {
     "reason": UNREAD,
     "cause": "unread_text",
@@ -46,7 +46,7 @@ LENGTHY = report(
     result("fail")
     | {
         "reason": "\n".join(f"line {number}" for number in range(40)),
-        "evidence": [f"at ['disabled'][{number}]: expected 1, observed 2" for number in range(30)],
+        "evidence": [f"disabled / {number}: 2; allowed: 1" for number in range(30)],
         "messages": [f"crowd/{number}" for number in range(20)],
     }
 )
@@ -72,7 +72,7 @@ BROKEN = ended(
 )  # fmt: skip
 PARTIAL = ended(
     "partial", 4,
-    "of the clauses that were asked for: 1 pass; the rest of the profile was left out",
+    "judged clauses: 1 pass; the rest of the profile was left out",
     clause("FR-006.fills", "advisory", "not_applicable", "left out") | {"results": 0},
     clause("FR-010.inspect", "required", "not_applicable", "left out") | {"results": 0},
     clause("FR-006.cap", "required", "not_applicable", "left out") | {"results": 0},
@@ -105,14 +105,14 @@ LOADER = CLEAN | {
             ["T1.timeout"],
             case="timeout-late-list",
             stage="loads of timeout",
-            evidence=["observed: 'permanent'", "expected: 'transient'"],
-            reason="at ['status of alpha']: expected 'transient', observed 'permanent'",
+            evidence=["status of alpha: permanent; allowed: transient"],
+            reason="status of alpha: permanent; allowed: transient",
         )
     ],
     "messages": {},
 }
 LIVE = ended(
-    "consistent with discovery-live@1", 0, "nothing that was seen speaks against it",
+    "consistent with discovery-live@1", 0, "nothing observed contradicts it",
     profile={"id": "discovery-live", "version": 1, "floor": {"capabilities": [], "passes": []}},
     target={"kind": "endpoint", "version": "1.2", "wire": "stateless", "capabilities": []},
 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -56,6 +57,14 @@ def clause(name: str, level: str, verdict: str, reason: str = "") -> Json:
     }
 
 
+TOO_MANY = "an answer has more locked entries than its cap allows"
+
+
+def finding(observed: object, allowed: object, path: str = "") -> Json:
+    """Return one finding of a failing check on FR-006.cap."""
+    return {"path": path, "clauses": ["FR-006.cap"], "allowed": allowed, "observed": observed}
+
+
 def result(verdict: str, *, level: str = "required", text: str = "assert 11 <= 10") -> Json:
     """Return one result on FR-006.cap, or beside it when advisory."""
     return {
@@ -66,7 +75,8 @@ def result(verdict: str, *, level: str = "required", text: str = "assert 11 <= 1
         "verdict": verdict,
         "reason": "" if verdict == "pass" else text,
         "stage": "crowd",
-        "evidence": [f"observed: {text}", "expected: <= 10"] if verdict == "fail" else [],
+        "findings": [finding(text, 10)] if verdict == "fail" else [],
+        "evidence": [f"{TOO_MANY}: {json.dumps(text)}; allowed: 10"] if verdict == "fail" else [],
         "cut": [],
         "messages": ["crowd/1", "crowd/2"],
         "blame": {"fail": "target", "error": "adapter"}.get(verdict, ""),

@@ -24,10 +24,10 @@ def read_bytes(path: Path, most: int = MOST) -> bytes:
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "it is no regular file", str(path))
+            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
         content = file.read(most + 1)
     if len(content) > most:
-        raise OSError(errno.EFBIG, f"it holds more than {most} bytes", str(path))
+        raise OSError(errno.EFBIG, f"it has more than {most} bytes", str(path))
     return content
 
 
@@ -56,5 +56,5 @@ def toml(text: str) -> dict[str, Any]:
     """Return the members of a TOML text; ValueError if invalid or a key has too many parts."""
     for number, line in enumerate(text.split("\n"), 1):
         if line.partition("=")[0].count(".") > MOST_PARTS:
-            raise ValueError(f"the key of line {number} has more than {MOST_PARTS} parts")
+            raise ValueError(f"the key on line {number} has more than {MOST_PARTS} parts")
     return tomllib.loads(text)

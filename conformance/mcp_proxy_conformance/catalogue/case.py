@@ -149,10 +149,10 @@ def read_own(path: Path) -> tuple[Case, World]:
         raise BadCase(f"{path.name}: {error}; see schemas/case.schema.json") from None
     areas = sorted({shipped.area for shipped in cases()})
     if case.area not in areas:
-        raise BadCase(f"{path.name}: no check is of area {case.area!r}; {', '.join(areas)} are")
+        raise BadCase(f"{path.name}: no check has the area {case.area!r}; use {', '.join(areas)}")
     unknown = [clause for clause in case.clauses if clause not in catalogue().clauses]
     if unknown:
-        raise BadCase(f"{path.name}: there is no clause {unknown[0]}; see the catalogue")
+        raise BadCase(f"{path.name}: there is no clause {unknown[0]}; see `list clauses`")
     return case, world
 
 

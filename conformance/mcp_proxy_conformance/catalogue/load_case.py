@@ -205,7 +205,9 @@ def read_own(path: Path) -> LoadCase:
         raise BadLoadCase(f"cannot read {path}: {error.strerror}; name another file") from None
     areas = sorted({shipped.area for shipped in load_cases()})
     if case.area not in areas:
-        raise BadLoadCase(f"{path.name}: no check is of area {case.area!r}; {', '.join(areas)} are")
+        raise BadLoadCase(
+            f"{path.name}: no check has the area {case.area!r}; use {', '.join(areas)}"
+        )
     return case
 
 
@@ -213,23 +215,23 @@ def faults(case: LoadCase, requirements: Catalogue) -> Iterator[str]:
     """Yield each inconsistency of a case as a sentence with its repair."""
     ids = [server.server_id for server in case.given.servers]
     if len(set(ids)) < len(ids) or set(ids) & set(CONTROLS):
-        yield "two servers have one id, or that of a control; rename one"
+        yield "two servers have the same id, or one has the id of a control; rename one"
     for place, expected in (("then", case.then), ("again", case.again)):
         if expected is not None and set(expected) != set(ids):
             strays = ", ".join(sorted(set(expected) ^ set(ids)))
             yield f"{place} and the servers differ in {strays}; name each server once in both"
     if case.heals and case.again is None:
-        yield "heals is about a second load; say again what is expected then"
+        yield "heals needs a second load; add its expected outcomes as `again`"
     known = requirements.clauses
     if unknown := [clause for clause in case.clauses if clause not in known]:
-        yield f"no catalogue has {', '.join(unknown)}; see `list clauses`"
+        yield f"there is no clause {', '.join(unknown)}; see `list clauses`"
     elif len({known[clause].level for clause in case.clauses}) > 1:
-        yield "its clauses convict and advise; split it"
+        yield "it cites both required and advisory clauses; split it"
     for server in case.given.servers:
         if not server.script:
-            yield f"{server.server_id} has an empty script; leave it out"
+            yield f"{server.server_id} has an empty script; leave the script out"
         if server.same_origin_as not in {None, *ids} - {server.server_id}:
-            yield f"{server.server_id} shares the origin of {server.same_origin_as}; name another"
+            yield f"{server.server_id} has same_origin_as {server.same_origin_as}; name another one"
         for number, behaviour in enumerate(server.script):
             for fault in _faults_of(behaviour, len(server.script), ids):
                 yield f"{server.server_id}, behaviour {number}: {fault}"
@@ -241,10 +243,8 @@ def _faults_of(behaviour: Behaviour, length: int, ids: list[str]) -> Iterator[st
     if lacking := set(needs) - has:
         yield f"{behaviour.do} needs {', '.join(sorted(lacking))}"
     if more := has - {*needs, *may}:
-        yield f"{behaviour.do} takes no {', '.join(sorted(more))}"
+        yield f"{behaviour.do} takes no {', '.join(sorted(more))}; leave it out"
     if behaviour.is_of_connection and length > 1:
-        yield f"{behaviour.do} stands alone in a script; take the others out"
+        yield f"{behaviour.do} must be alone in a script; take the others out"
     if behaviour.to not in {None, HEALTHY_PATH, *ids}:
-        yield (
-            f"{behaviour.do} leads to {behaviour.to!r}; say {HEALTHY_PATH!r} or the id of a server"
-        )
+        yield (f"{behaviour.do} leads to {behaviour.to!r}; write {HEALTHY_PATH!r} or a server's id")

@@ -13,7 +13,7 @@ import msgspec
 from mcp_proxy_conformance.catalogue.resources import fixtures_dir
 
 Level = Literal["required", "advisory"]
-"""F: a breach fails the target. A: it is reported and never counts."""
+"""`required`: a breach fails the target. `advisory`: it is reported and never counts."""
 
 Capability = Literal[
     "config", "user", "server_off", "refresh", "agents", "allow_list", "approval", "quarantine",
@@ -49,11 +49,15 @@ class Source(_Row, frozen=True, kw_only=True):
 
 
 class Clause(_Row, frozen=True, kw_only=True):
-    """One observable sentence about a target; without a `source`, its requirement's applies."""
+    """One observable sentence about a target; without a `source`, its requirement's applies.
+
+    `broken` says what is wrong when the clause is broken; a report continues it with the findings.
+    """
 
     id: str
     level: Level
     text: str
+    broken: str = ""
     observed: str
     source: Source | None = None
     capability: tuple[Capability, ...] = ()
@@ -129,7 +133,7 @@ BESIDE = "+"
 """Separator between the ids of profiles that are judged together."""
 OF_PROXIES = "discovery+robustness"
 """Profile by which a proxy that the suite drives is judged."""
-OF_ONES_OWN = "A check that asks for something of your own cites nothing: leave @requirement out."
+OF_ONES_OWN = "For a check of your own, without a clause of the suite, leave @requirement out."
 FOLDERS = {"discovery-live": "live", "resilience-basic": "resilience"}
 """Folders of checks whose name is not the id of their profile."""
 
@@ -223,7 +227,7 @@ def _version(wanted: str) -> Profile:
     there = {candidate.name: candidate for candidate in versions() if candidate.id == profile_id}
     if wanted not in there:
         names = ", ".join(there)
-        raise UnknownProfile(f"There is no version {version!r} of {profile_id}; there is {names}.")
+        raise UnknownProfile(f"There is no version {version!r} of {profile_id}; known: {names}.")
     return there[wanted]
 
 
@@ -256,7 +260,7 @@ def requirement(*ids: str) -> Callable[[_Check], _Check]:
     if len(set(levels.values())) != 1:
         cited = ", ".join(f"{name} ({kind})" for name, kind in levels.items()) or "nothing"
         raise MixedLevels(
-            f"A check cites clauses of one level, and this one cites {cited}: split it.",
+            f"A check must cite clauses of one level, and this one cites {cited}; split it.",
         )
 
     import pytest  # noqa: PLC0415 - checks alone are marked; `list` and `explain` go without

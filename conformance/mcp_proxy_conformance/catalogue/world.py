@@ -95,10 +95,10 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     def __post_init__(self) -> None:
         verbs = [getattr(self, verb) for verb in VERBS]
         if sum(verb is not None for verb in verbs) != 1:
-            raise ValueError(f"a step is exactly one of {', '.join(VERBS)}")
+            raise ValueError(f"a step must have exactly one of {', '.join(VERBS)}")
         alone = self.refresh is not None or (self.changes_nothing and self.call is None)
         if not self.server and not alone:
-            raise ValueError("a step names its server")
+            raise ValueError("a step must name its server")
 
     @property
     def changes_nothing(self) -> bool:

@@ -13,27 +13,27 @@ from mcp_proxy_conformance.cli.groups import Complaining
 
 COMMANDS = {
     "baseline": "Record what a build answers by default, and compare builds.",
-    "completion": "Print the script that completes words in a shell.",
-    "deviations": "Begin a file of known failures, or look over one.",
-    "explain": "Explain clauses, or how adapters and loaders are driven.",
-    "gate": "Judge a target in a CI, and write every report.",
+    "completion": "Print the completion script for a shell.",
+    "deviations": "Create or validate a file of known failures.",
+    "explain": "Explain a clause, a requirement, a case, or the adapter protocol.",
+    "gate": "Judge a target in CI, and write reports in every format.",
     "init": "Write a commented target file.",
-    "lint": "Look for faults in cases, stages and other files of authors.",
+    "lint": "Check cases, stages and other data files for mistakes.",
     "list": "List clauses, checks, cases, profiles or interpretations.",
-    "report": "Tell a run again from its report.json.",
-    "run": "Judge a target.",
-    "selftest": "Prove that the checks can fail, and accuse nobody wrongly.",
+    "report": "Render a saved report in another format.",
+    "run": "Judge a target: an MCP proxy, or a loader of MCP servers.",
+    "selftest": "Test the checks on proxies that are known to be wrong or right.",
 }
 HELP = """
 \b
 Exit codes:
-  0    conformant; or nothing but known failures
+  0    conformant, or only known failures
   1    violated
-  2    usage, configuration or declaration
+  2    error in the usage, the configuration or the declaration
   3    target or adapter could not be started, reached or kept running
   4    incomplete: nothing violated, but something was not observed
-  5    a known failure that passes now, has expired or names nothing
-  70   fault of the suite itself
+  5    an entry for a known failure passes now, has expired or names nothing
+  70   error in the suite itself
   130  interrupted; the partial report is written
 
 \b
@@ -76,7 +76,7 @@ def _version(context: click.Context, parameter: click.Parameter, value: bool) ->
     help="Show the versions of the suite, of Python and of the profiles.",
 )
 def main() -> None:
-    """Check an MCP tool proxy, from outside and on the wire."""
+    """Check from outside whether an MCP tool proxy conforms, by the messages it sends."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # what its encoding lacks must not end the run
             stream.reconfigure(errors="backslashreplace")

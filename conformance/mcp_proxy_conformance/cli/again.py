@@ -1,4 +1,4 @@
-"""The command line of a run, rebuilt with `--check NAME` to reproduce one failure."""
+"""The command line of a run, rebuilt so that one check of it can be run again."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ CHOICES = frozenset({"check", "only", "fail_fast", "processes", "quiet", "shard"
 """Parameters that select, or show less or more, and do not describe the target."""
 
 
-def again(
+def command_line(
     context: click.Context, hidden: Callable[[str], str] = lambda word: word
-) -> Callable[[str], str]:
-    """Return a function that rebuilds the command with `--check` and a name.
+) -> tuple[str, str]:
+    """Return the two halves of the command line between which `--check NAME` is inserted.
 
-    `hidden` takes credentials out of words. A name that is not a check, such as that of the first
-    look at a target, adds no option, since any run repeats it.
+    `hidden` takes credentials out of words.
     """
     before, after = [PROGRAM], list[str]()
     for level in _from_the_top(context):
@@ -33,13 +32,7 @@ def again(
                 after += ["--", *map(str, value)]
             else:
                 before += _option(parameter, value)
-    first, last = shlex.join(map(hidden, before)), shlex.join(map(hidden, after))
-
-    def command(name: str) -> str:
-        check = f"--check {shlex.quote(name)}" if name.startswith("test_") else ""
-        return " ".join(filter(None, (first, check, last)))
-
-    return command
+    return shlex.join(map(hidden, before)), shlex.join(map(hidden, after))
 
 
 def _from_the_top(context: click.Context) -> list[click.Context]:

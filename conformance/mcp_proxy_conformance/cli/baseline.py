@@ -60,7 +60,9 @@ def baseline() -> None:
     "record",
     epilog=examples("baseline record --target-file old.toml --of pre_feature --out baseline"),
 )
-@click.option("--target", "kind", metavar="KIND", help="As `run` names it.  [default: reference]")
+@click.option(
+    "--target", "kind", metavar="KIND", help="Kind of target, as for `run`.  [default: reference]"
+)
 @click.option("--binary", metavar="PATH", help="The program of a target of kind mcpproxy.")
 @click.option("--out", type=_FOLDER, required=True, help="The folder of the recording.")
 @click.option(
@@ -68,17 +70,20 @@ def baseline() -> None:
     type=click.Choice(get_args(Kind)),
     default="previous",
     show_default=True,
-    help="`pre_feature`: the build does not know the flag yet, and is the measure of SC-001.",
+    help="`pre_feature`: a build from before the flag existed, which SC-001 compares with;"
+    " `previous`: any other earlier build.",
 )
 @described_options
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def record_(
     *, kind: str | None, out: Path, of: Kind, command: tuple[str, ...], **options: Any
 ) -> None:
-    """Record a build: `baseline record --out FOLDER --target command -- PROGRAM ARGUMENTS`.
+    """Record the answers of a build into a folder.
 
-    The frozen requests of the plain stage are sent before and after its locks, without the
-    flag, several times to two fresh targets; members that differ between equal requests are noted.
+    An adapter is given last: `baseline record --out FOLDER --target command -- PROGRAM ARGUMENTS`.
+
+    Fixed requests without the flag are sent to two fresh targets, several times, before and after
+    some tools are locked. Members that differ between equal requests are recorded as changing.
     """
     options["command"] = command or None
     scratch = Path(tempfile.mkdtemp(prefix="baseline-"))
@@ -92,14 +97,14 @@ def record_(
     except (AdapterError, Unreachable, ProtocolFault) as error:
         _stop(BROKEN, str(error))
     except (Inconclusive, Misshapen) as error:
-        _stop(INCOMPLETE, f"not recorded: {error}")
+        _stop(INCOMPLETE, f"the build was not recorded: {error}")
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     requests = len(recording.bodies) * PASSES * TARGETS
     moving = sum(bool(body.moving) for body in recording.bodies)
     click.echo(
-        f"{out}: {len(recording.bodies)} answers of {requests}, kind {of};"
-        f" {moving} have members that move by themselves"
+        f"{out}: {len(recording.bodies)} answers recorded from {requests} requests, kind {of};"
+        f" answers with members that change between equal requests: {moving}"
     )
 
 
@@ -128,9 +133,9 @@ def diff(old: Path, new: Path) -> None:
 @baseline.command(epilog=examples("baseline accept old new --reason 'the names are longer'"))
 @click.argument("old", type=_FOLDER)
 @click.argument("new", type=_FOLDER)
-@click.option("--reason", required=True, help="Why the difference is wanted; it is kept.")
+@click.option("--reason", required=True, help="Why the difference is wanted; it is stored in OLD.")
 def accept(old: Path, new: Path, reason: str) -> None:
-    """Copy the answers of NEW into OLD, and keep the reason there.
+    """Copy the answers of NEW into OLD, and store the reason there.
 
     A recording that was changed in this way no longer measures SC-001: its kind is `previous`.
     """
@@ -145,8 +150,9 @@ def accept(old: Path, new: Path, reason: str) -> None:
     try:
         write(replace(after, kind="previous", accepted=taken), old)
     except (OSError, BadBaseline) as error:
-        _stop(DECLARATION, f"{old} cannot be written: {error}")
-    click.echo(f"{old}: accepted, kind previous")
+        why = getattr(error, "strerror", None) or error
+        _stop(DECLARATION, f"{old} cannot be written: {why}")
+    click.echo(f"{old}: now contains the answers of {new}, kind previous")
 
 
 def _read(folder: Path) -> Recording:
@@ -161,8 +167,8 @@ def _compared(old: Recording, new: Recording) -> dict[str, str]:
     differences: Differences = answers_changed(old.bodies, new.bodies, new.members)
     differences |= entries_changed(old.bodies, new.bodies, new.members)
     texts = {key: repr(difference) for key, difference in differences.items()}
-    lost = dict.fromkeys(missing(old.bodies, new.bodies), "not asked in the new recording")
-    added = dict.fromkeys(missing(new.bodies, old.bodies), "not asked in the old recording")
+    lost = dict.fromkeys(missing(old.bodies, new.bodies), "missing from the new recording")
+    added = dict.fromkeys(missing(new.bodies, old.bodies), "missing from the old recording")
     return texts | lost | added
 
 
@@ -170,7 +176,7 @@ def _listing(changed: dict[str, str]) -> str:
     lines = [f"{key}\n  {inert(text)}" for key, text in list(changed.items())[:SHOWN]]
     if len(changed) > SHOWN:
         lines.append(f"… and {len(changed) - SHOWN} more")
-    lines.append(f"{len(changed)} answers differ" if changed else "0 bytes differ")
+    lines.append(f"answers that differ: {len(changed)}" if changed else "no answer differs")
     return "\n".join(lines)
 
 

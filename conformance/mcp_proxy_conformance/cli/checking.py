@@ -67,7 +67,9 @@ def alone_in(out: Path) -> Iterator[None]:
                 fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
                 if error.errno in (errno.EAGAIN, errno.EACCES):
-                    raise BadTarget(f"another run writes into {out}; name another --out") from None
+                    raise BadTarget(
+                        f"another run is writing to {out}; name another --out"
+                    ) from None
         yield
     finally:
         os.close(opened)
@@ -81,5 +83,5 @@ def in_processes(number: str | None) -> str | None:
     """
     if number is not None and find_spec("xdist") is None:
         extra = "pip install 'mcp-proxy-conformance[parallel]'"
-        raise BadTarget(f"-n needs pytest-xdist, which is not installed: {extra}")
+        raise BadTarget(f"-n needs pytest-xdist, which is not installed; run {extra}")
     return number

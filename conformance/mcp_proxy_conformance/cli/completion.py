@@ -20,7 +20,7 @@ VARIABLE = "_MCP_PROXY_CONFORMANCE_COMPLETE"
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
-    """Print the script that completes words in SHELL: commands, options, ids and names."""
+    """Print the script by which SHELL completes our commands, options, ids and names."""
     shell_class = get_completion_class(shell)
     assert shell_class is not None
     click.echo(shell_class(context.find_root().command, {}, PROGRAM, VARIABLE).source())

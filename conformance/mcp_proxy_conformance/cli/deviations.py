@@ -24,7 +24,10 @@ _PATH = click.Path(path_type=Path)
 
 @click.group(epilog=examples("deviations check", "run --deviations known.toml"))
 def deviations() -> None:
-    """Failures that are known and do not count, until a date: `run --deviations FILE`."""
+    """Create or validate a file of known failures, each of which does not count until a date.
+
+    A run reads the file with `run --deviations FILE`.
+    """
 
 
 @deviations.command(
@@ -36,13 +39,13 @@ def deviations() -> None:
     "--expires",
     type=click.DateTime(["%Y-%m-%d"]),
     metavar="DATE",
-    help=f"The last day on which the entries hold.  [default: in {DAYS} days]",
+    help=f"Last day on which the entries apply.  [default: in {DAYS} days]",
 )
 def init(report: Path, out: Path, expires: datetime | None) -> None:
-    """Write an entry for each clause that fails in REPORT, the report.json of a run.
+    """Write a file with an entry for each clause that fails in a report.
 
-    The reason and the issue of each are left to be filled in; a run refuses the file until they
-    are. An existing file is never overwritten.
+    REPORT is the report.json of a run. Fill in the reason and the issue of each entry: a run
+    refuses the file until then. An existing file is never overwritten.
     """
     try:
         document = read_report(report)
@@ -61,19 +64,22 @@ def init(report: Path, out: Path, expires: datetime | None) -> None:
         why = getattr(error, "strerror", None) or error
         _stop(f"{out} cannot be written: {why}; name another --out")
     named = "" if out == Path(FILE) else f" --deviations {shlex.quote(str(out))}"
-    repair = f"{out}: fill in each reason and issue, then: mcp-proxy-conformance run{named}"
+    repair = f"{out}: fill in each reason and issue, then run: mcp-proxy-conformance run{named}"
     click.echo(inert(repair))
 
 
 @deviations.command(epilog=examples("deviations check known.toml"))
 @click.argument("file", type=_PATH, default=FILE)
 def check(file: Path) -> None:
-    """Validate FILE without a run: exit 2 if it is malformed, 5 if an entry is of no use."""
+    """Validate FILE without a run.
+
+    Exit 2 if it is malformed, 5 if an entry has expired or names nothing that can be waived.
+    """
     entries = known(file)
     if isinstance(entries, int):
         sys.exit(entries)
     first = min((entry.expires for entry in entries), default=None)
-    until = f", the first until {first}" if first else ""
+    until = f", the first expires on {first}" if first else ""
     click.echo(f"{file}: deviations: {len(entries)}{until}")
 
 
@@ -81,7 +87,7 @@ def _last_day(expires: datetime | None) -> date:
     if expires is None:
         return today() + timedelta(days=DAYS)
     if expires.date() < today():
-        _stop(f"--expires {expires.date()} is past; give a day to come")
+        _stop(f"--expires {expires.date()} is in the past; give today or a later day")
     return expires.date()
 
 

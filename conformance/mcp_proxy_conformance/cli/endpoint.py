@@ -46,53 +46,66 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     )
 )
 @click.option("--url", help="The endpoint, e.g. http://127.0.0.1:8080/mcp")
-@click.option("--stdio", metavar="CMD", help="A program that serves MCP on its standard streams.")
-@click.option("--header", multiple=True, metavar="'NAME: VALUE'", help="Sent with each request.")
+@click.option(
+    "--stdio", metavar="CMD", help="Command line of a program that serves MCP over stdio."
+)
+@click.option("--header", multiple=True, metavar="'NAME: VALUE'", help="A header for each request.")
 @click.option(
     "--as", "agents", multiple=True, metavar="NAME='HEADER: VALUE'",
-    help="A narrower credential: it must not see more than the main one.",
+    help="A narrower credential, which must not see more than the main one.",
 )  # fmt: skip
-@click.option("--query", multiple=True, metavar="WORD", help="Asked for before all other words.")
-@click.option("--expect", type=_FILE, help='locks.toml: "SERVER:TOOL" = "disabled_by_config", …')
-@click.option("--call", multiple=True, metavar="SERVER:TOOL", help="Called if listed as locked.")
-@click.option("--tool", metavar="NAME", help="Discovery tool.  [default: retrieve_tools]")
+@click.option("--query", multiple=True, metavar="WORD", help="A query to send before all others.")
+@click.option(
+    "--expect", type=_FILE, help='Expected locks: "SERVER:TOOL" = "disabled_by_config", …'
+)
+@click.option(
+    "--call", multiple=True, metavar="SERVER:TOOL", help="Call this tool if it is listed as locked."
+)
+@click.option("--tool", metavar="NAME", help="The discovery tool.  [default: retrieve_tools]")
 @click.option("--listing", metavar="TOOL[=JSON]", help="The tool that lists servers.")
-@click.option("--inspect", metavar="TOOL=JSON", help="The tool that shows one {server}.")
+@click.option(
+    "--inspect", metavar="TOOL=JSON", help="The tool that shows one server, {server} in JSON."
+)
 @click.option(
     "--max-requests",
     type=click.IntRange(4, 10_000),
     default=300,
     show_default=True,
-    help="In all, whatever their kind.",
+    help="Maximum number of requests.",
 )
 @click.option(
-    "--rate", type=Finite(1, 10_000), default=20.0, show_default=True, help="Requests a second."
+    "--rate",
+    type=Finite(1, 10_000),
+    default=20.0,
+    show_default=True,
+    help="Maximum requests per second.",
 )
 @click.option(
     "--answer-timeout",
     type=Finite(0.1, 600),
     default=10.0,
     show_default=True,
-    help="Seconds that one answer may take.",
+    help="Seconds to wait for one answer.",
 )
 @click.option(
     "--wire",
     type=click.Choice(["auto", "handshake", "stateless"]),
     default="auto",
     show_default=True,
-    help="How to speak; auto tries both.",
+    help="Revisions of MCP to use: with a handshake, or stateless; auto tries both.",
 )
-@click.option("--insecure", is_flag=True, help="Take any certificate.")
-@click.option("--ca", type=_FILE, help="Certificates to trust, in place of the system's.")
-@click.option("--use-proxy", is_flag=True, help="Go through http_proxy or https_proxy.")
+@click.option("--insecure", is_flag=True, help="Accept any certificate.")
+@click.option("--ca", type=_FILE, help="Certificates to trust instead of the system's.")
+@click.option("--use-proxy", is_flag=True, help="Obey $http_proxy and $https_proxy.")
 @live_options
 @click.pass_obj
 def endpoint(outer: dict[str, Any], /, **inner: Any) -> None:
-    """Look at a live endpoint, and judge what it says of locked tools.
+    """Judge what a live endpoint says about locked tools.
 
-    Passive: it shakes hands, reads tools/list, and calls the discovery tool, the tools named by
-    --listing and --inspect, and no other tool unless --call names one that is listed as locked.
-    The plan is printed before the first request. Exit 0 means consistent with the profile.
+    Nothing is set up or locked: the suite reads tools/list and calls only the discovery tool, the
+    tools that --listing and --inspect name, and those that --call names if they are listed as
+    locked. The plan is printed before the first request. Exit 0 means that nothing observed
+    contradicts the profile, not that the target conforms.
     """
     _refuse(outer | {name: inner[name] for name in ONE_BUDGET if inner[name] is not None})
     options = {n: inner.get(n) if inner.get(n) is not None else outer.get(n) for n in TAKEN}
@@ -116,12 +129,13 @@ def _refuse(outer: dict[str, Any]) -> None:
     needless = sorted(n for n, value in outer.items() if value is not None and n not in TAKEN)
     if set(needless) & set(ONE_BUDGET):
         click.echo(
-            "`run endpoint` keeps one budget and one rate; leave -n and --shard out", err=True
+            "`run endpoint` has one budget and one rate of requests; leave -n and --shard out",
+            err=True,
         )
         sys.exit(DECLARATION)
     if needless:
         word = needless[0].removesuffix("_s").replace("upstreams_", "upstream_").replace("_", "-")
-        click.echo(f"`run endpoint` starts nothing and takes no --{word}; leave it out", err=True)
+        click.echo(f"`run endpoint` starts no target and takes no --{word}; leave it out", err=True)
         sys.exit(DECLARATION)
 
 
@@ -142,19 +156,21 @@ def _endpoint(
 ) -> Endpoint:
     """Build the endpoint from the options; raises BadEndpoint or BadTarget."""
     if bool(inner["url"]) == bool(words):
-        raise BadEndpoint("`run endpoint` looks at one place; give --url URL or --stdio CMD")
+        raise BadEndpoint(
+            "`run endpoint` judges one endpoint; give either --url URL or --stdio CMD"
+        )
     url, own = place_named(inner["url"]) if inner["url"] else ("", {})
     surface, pins, described = surface_in(file)
     headers = own | headers_of(inner["header"], "--header")
     agents = agents_of(inner["agents"])
     if words and (headers or agents):
-        raise BadEndpoint("a program on its standard streams takes no --header and no --as")
+        raise BadEndpoint("--header and --as do not apply to --stdio; leave them out")
     ca = inner["ca"]
     try:
         ssl.create_default_context(cafile=ca)
     except OSError as error:
-        why = f"{ca} is of no use ({error.strerror or error})"
-        raise BadEndpoint(f"{why}; give --ca a file of certificates") from None
+        why = f"--ca {ca} cannot be used: {error.strerror or error}"
+        raise BadEndpoint(f"{why}; name a file of certificates") from None
     return Endpoint(
         url=url,
         stdio=words,
@@ -197,5 +213,5 @@ def _template(text: str, option: str) -> ToolTemplate:
         read = None
     if not tool.strip() or not isinstance(read, dict):
         example = '\'upstream_servers={"operation":"list"}\''
-        raise BadEndpoint(f"--{option} {text!r} is no tool with arguments; write e.g. {example}")
+        raise BadEndpoint(f"--{option} {text!r} is not a tool with arguments; write e.g. {example}")
     return ToolTemplate(tool=tool.strip(), arguments=read)

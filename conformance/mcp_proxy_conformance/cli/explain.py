@@ -42,13 +42,13 @@ _PATH = click.Path(dir_okay=False, path_type=Path)
     )
 )
 @click.argument("wanted", metavar="[ID]", default="", shell_complete=explained_ids)
-@click.option("--all", "every", is_flag=True, help="Every requirement.")
+@click.option("--all", "every", is_flag=True, help="Explain every requirement.")
 @click.option(
     "--profile",
     "named",
     metavar="PROFILE",
     shell_complete=profile_ids,
-    help="Of --all, what this profile judges.",
+    help="With --all: only what this profile judges.",
 )
 @click.option(
     "--format",
@@ -56,17 +56,17 @@ _PATH = click.Path(dir_okay=False, path_type=Path)
     type=click.Choice(["text", "markdown"]),
     default="text",
     show_default=True,
-    help="What to print.",
+    help="Format of the output.",
 )
 @click.option("--out", type=_PATH, help="The file to write.  [default: standard output]")
 def explain(*, wanted: str, every: bool, named: str | None, form: str, out: Path | None) -> None:
     """Explain a clause, e.g. FR-006.cap, or a requirement, e.g. FR-006; or --all of them.
 
-    With the id of a case: its request, and the servers, tools and locks of its world that it
-    touches. With `adapter` or `loader` in place of an id: the protocol that drives one.
+    For the id of a case: its request, and the servers, tools and locks of its world that matter to
+    it. For `adapter` or `loader` instead of an id: the protocol by which the suite drives one.
     """
     if every == bool(wanted) or (named and not every):
-        _stop("name one clause, requirement or case, or say --all, which --profile goes with")
+        _stop("name one clause, requirement or case, or give --all; --profile needs --all")
     try:
         text = _explanation(wanted, profile(named) if named else None, form)
     except (UnknownClause, UnknownProfile) as error:
@@ -109,8 +109,8 @@ def _clause(facts: Explained) -> Iterator[str]:
     yield f"{clause.id}  ({MEANING[clause.level].partition(':')[0]})\n  {clause.text}"
     yield f"\nsource: {facts.source.text}, {facts.source.at}\nobserved: {clause.observed}"
     for label, words in (
-        ("only for targets declaring", ", ".join(clause.capability)),
-        ("only when asked for by", f"--{clause.asked_by}" if clause.asked_by else ""),
+        ("only for targets that declare", ", ".join(clause.capability)),
+        ("only judged with", f"--{clause.asked_by}" if clause.asked_by else ""),
         ("advisory because", clause.advisory),
         ("not part of this version", clause.untested),
         ("profiles", ", ".join(held.name for held in facts.profiles)),
@@ -122,9 +122,9 @@ def _clause(facts: Explained) -> Iterator[str]:
     for row in facts.rulings:
         yield f"\ninterpretation: {row.id}\n  {row.question}"
         yield from (f"  - {reading}" for reading in row.readings)
-        yield f"  ruling: {row.ruling}\n  here: {row.suite}"
+        yield f"  chosen: {row.ruling}\n  in the suite: {row.suite}"
     for broken in facts.broken:
-        yield f"\ncounterexample: {broken.id}, killed by {', '.join(broken.killers)}"
+        yield f"\nmutant: {broken.id}, killed by {', '.join(broken.killers)}"
         yield f"  {broken.text}"
     if facts.cases:
         yield f"\n{len(facts.cases)} cases: {', '.join(case.id for case in facts.cases)}"

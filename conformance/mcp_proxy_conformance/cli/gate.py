@@ -25,15 +25,16 @@ from mcp_proxy_conformance.verdict.redaction import inert
 F = TypeVar("F", bound=Callable[..., Any])
 PREFIX = "MCP_PROXY_CONFORMANCE_GATE_"
 HELP = {
-    "target": "The kind: reference, mcpproxy, command, loader, endpoint.  [default: by the others]",
-    "url": "A live endpoint.",
+    "target": "Kind of target: reference, mcpproxy, command, loader or endpoint."
+    "  [default: implied by the other options]",
+    "url": "URL of a live endpoint.",
     "command": "The adapter (or loader, or stdio endpoint) and its arguments, as one string.",
     "binary": "The program of kind mcpproxy.",
-    "headers": "Headers for the endpoint, one a line; a secret is best put in the environment.",
+    "headers": "Headers for the endpoint, one per line; pass secrets by the environment.",
     "profile": "The profile of clauses.",
-    "deviations": "The file of failures that are known.",
-    "baseline": "A recording to compare bytes with.",
-    "fail_on": "violated: what is only incomplete passes.  [default: incomplete]",
+    "deviations": "The file of known failures.",
+    "baseline": "The folder of a recording to compare answers with: see `baseline record`.",
+    "fail_on": "`violated`: a run that is only incomplete passes.  [default: incomplete]",
     "options": "Further options of `run`, as one string.",
 }
 
@@ -58,11 +59,11 @@ def _inputs(command: F) -> F:
     help="Folder of the reports.",
 )
 def gate(*, out: Path, **values: str) -> None:
-    """Judge a target in a CI: run, write every report, end with the exit code of the run.
+    """Judge a target in CI: run, write every report, end with the exit code of the run.
 
-    Each option can be set in the environment instead, as MCP_PROXY_CONFORMANCE_GATE_URL and the
-    like. Beside report.json there are junit.xml, report.html, report.sarif and report.md; on
-    GitHub the step also gets annotations, a summary and outputs.
+    Each option can also be set in the environment: --url by MCP_PROXY_CONFORMANCE_GATE_URL, and so
+    on. The reports are report.json, junit.xml, report.html, report.sarif and report.md; on GitHub
+    the step also gets annotations, a summary and outputs.
     """
     for name in HELP:
         os.environ.pop(PREFIX + name.upper(), None)  # no target needs them, and one is a secret
@@ -74,7 +75,9 @@ def gate(*, out: Path, **values: str) -> None:
             files_of(report, folder)
         click.echo(job.tell(code, report, folder), nl=False)
     except OSError as error:
-        click.echo(f"{error.filename} cannot be written: {error.strerror}; name another", err=True)
+        click.echo(
+            f"{error.filename} cannot be written: {error.strerror}; name another place", err=True
+        )
         code = DECLARATION
     except BadReport as error:
         click.echo(str(error), err=True)
@@ -97,7 +100,7 @@ def _judged(inputs: Inputs, out: Path, job: Job) -> int:
             code = end.code if isinstance(end.code, int) else 0
     if code or (out / REPORT).exists():
         return code
-    click.echo("the options make no run of it; take --help and the like out of them", err=True)
+    click.echo("these options start no run; take --help and similar ones out", err=True)
     return DECLARATION
 
 

@@ -49,7 +49,7 @@ def run_words(inputs: Inputs, *, described: bool) -> list[str]:
     described = described or "--target-file" in inputs.options
     if kind is None and not described:
         raise BadInput(
-            "nothing says what is to be judged; give command, url or binary, or put a"
+            "no target is named; give command, url or binary, or put"
             " mcp-proxy-conformance.toml into the working folder"
         )
     _agree(inputs, kind)
@@ -77,14 +77,14 @@ def _kind(inputs: Inputs) -> str | None:
     """Return the named kind, else the one that the other inputs imply, if any."""
     if inputs.target and inputs.target not in KINDS:
         near = get_close_matches(inputs.target, KINDS, 1)
-        repair = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(KINDS)}"
-        raise BadInput(f"target is {inputs.target!r}, which is no kind of target; {repair}")
+        repair = f"did you mean {near[0]!r}?" if near else f"the kinds are {', '.join(KINDS)}"
+        raise BadInput(f"target is {inputs.target!r}, which is not a kind of target; {repair}")
     if inputs.target:
         return inputs.target
     meant = {"url": "endpoint", "binary": "mcpproxy", "command": "command"}
     named = [name for name in meant if getattr(inputs, name)]
     if len(named) > 1:
-        raise BadInput(f"{' and '.join(named)} name a target each; give one of them")
+        raise BadInput(f"{' and '.join(named)} each name a target; give only one of them")
     return meant[named[0]] if named else None
 
 
@@ -98,8 +98,10 @@ def _agree(inputs: Inputs, kind: str | None) -> None:
     }
     for name, kinds in allowed.items():
         if getattr(inputs, name) and kind not in kinds:
-            source = kind or "the target file"
-            raise BadInput(f"{name} is not for {source}; leave it out, or say target: {kinds[0]}")
+            source = f"kind {kind}" if kind else "the target file"
+            raise BadInput(
+                f"{name} does not go with {source}; leave it out, or set target: {kinds[0]}"
+            )
 
 
 def _words(name: str, line: str) -> list[str]:
@@ -109,7 +111,7 @@ def _words(name: str, line: str) -> list[str]:
     except ValueError as error:
         raise BadInput(f"{name} cannot be read: {error}; quote its words as for a shell") from None
     if name == "command" and not words:
-        raise BadInput("command holds no word; leave it out, or name a program")
+        raise BadInput("command is blank; leave it out, or name a program")
     if name == "options" and "--" in words:
-        raise BadInput("options holds `--`; the adapter and its arguments go into command")
+        raise BadInput("options contains `--`; put the adapter and its arguments into command")
     return words

@@ -99,7 +99,7 @@ def summary_of(code: int, report: Report | None) -> str:
         return summary
     return (
         markdown.render(msgspec.structs.replace(report, results=[]))
-        + "\nThe results are in the report.\n"
+        + "\nThe single results are left out, for length; they are in the report.\n"
     )
 
 

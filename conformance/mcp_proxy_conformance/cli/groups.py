@@ -161,7 +161,7 @@ def _code(command: Callable[[], Any]) -> int:
 def _unwritten(error: OSError) -> int:
     place = error.filename or "standard output"
     with suppress(OSError, ValueError):
-        click.echo(f"{place} cannot be written: {error.strerror}; free some room", err=True)
+        click.echo(f"{place} cannot be written: {error.strerror}; free some disk space", err=True)
     return DECLARATION
 
 

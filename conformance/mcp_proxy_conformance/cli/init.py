@@ -16,8 +16,8 @@ from mcp_proxy_conformance.targets.description import FILE
 from mcp_proxy_conformance.verdict.outcome import DECLARATION
 
 TO_CHOOSE = (
-    "Texts that a run could not read, each under the lock that it was told for: move it to the one",
-    "whose remedy it is, and take the # away.",
+    "Texts that a run did not recognise, each under the lock that the target gave it for. Move",
+    "each text to the lock that it says how to lift, and remove the #.",
 )
 TABLE = re.compile(r"^\[+ *(.*?) *\]", re.MULTILINE)
 
@@ -26,12 +26,12 @@ TABLE = re.compile(r"^\[+ *(.*?) *\]", re.MULTILINE)
 @click.argument("path", type=click.Path(path_type=Path), default=FILE)
 @click.option(
     "--from", "report", metavar="REPORT", type=click.Path(path_type=Path),
-    help="Add the texts that this report.json says were not read, as comments to choose from.",
+    help="Add the texts that this report.json lists as not recognised, as comments to sort.",
 )  # fmt: skip
 def init(path: Path, report: Path | None) -> None:
     """Write a commented target file; an existing one is never overwritten.
 
-    With --from, an existing file keeps all it has, and the texts are added at its end.
+    With --from, an existing file keeps its content, and the texts are added at its end.
     """
     there = report is not None and path.exists()
     try:
@@ -39,7 +39,7 @@ def init(path: Path, report: Path | None) -> None:
         before = (path if there else template).read_text(encoding="utf-8")
         added = "" if report is None else _to_choose(report, before)
         if report is not None and not added:
-            click.echo(f"{report}: there is nothing to pin that {path} does not have")
+            click.echo(f"{report}: {path} needs no further text from it")
             return
         with path.open("a" if there else "x", encoding="utf-8") as file:
             file.write(added if there else before + added)
@@ -54,9 +54,9 @@ def init(path: Path, report: Path | None) -> None:
         click.echo(f"{path} cannot be written: {why}; name another file", err=True)
         sys.exit(DECLARATION)
     if report is not None:
-        click.echo(f"{path}: choose the lock of each text at its end, then run again")
+        click.echo(f"{path}: move each text at the end of the file to its lock, then run again")
     else:
-        click.echo(f"{path}: name your proxy in it, then: mcp-proxy-conformance run")
+        click.echo(f"{path}: name your proxy in it, then run: mcp-proxy-conformance run")
 
 
 def _to_choose(report: Path, before: str) -> str:

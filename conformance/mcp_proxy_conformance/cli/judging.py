@@ -12,7 +12,7 @@ import click
 import msgspec
 import pytest
 
-from mcp_proxy_conformance.cli.again import again
+from mcp_proxy_conformance.cli.again import command_line
 from mcp_proxy_conformance.cli.checking import alone_in, in_processes, known, softened
 from mcp_proxy_conformance.cli.options import DEFAULTS, target_meant, target_options
 from mcp_proxy_conformance.cli.strays import reaped
@@ -80,6 +80,7 @@ def _judged(kind: str | None, options: dict[str, Any], out: Path) -> int:
         deviations=deviations,
         within_s=options["timeout"],
         keep=options["keep"],
+        command=command_line(click.get_current_context(), redactor.text),
     )
     # A run keeps nearly all of its objects to its end, so garbage collection would find none.
     gc.freeze()
@@ -94,8 +95,7 @@ def _judged(kind: str | None, options: dict[str, Any], out: Path) -> int:
         return INTERRUPTED if code == pytest.ExitCode.INTERRUPTED else FAULT
     document = msgspec.json.decode(report.read_bytes(), type=Report)
     code = softened(document, options["fail_on"])
-    repeated = again(click.get_current_context(), redactor.text)
-    tell(document, report, again=repeated, detail=detail, code=code)
+    tell(document, report, detail=detail, code=code)
     return code
 
 
@@ -138,6 +138,7 @@ def _judged_live(endpoint: Endpoint, options: dict[str, Any], out: Path) -> int:
         selection=selection_of(options),
         deviations=deviations,
         within_s=endpoint.within_s + JUDGING_S,
+        command=command_line(click.get_current_context(), redactor.text),
     )
     with Progress(log, sys.stderr, redactor, detail) as progress:
         code = invoke(request, plugins=[progress])
@@ -159,6 +160,5 @@ def _judged_live(endpoint: Endpoint, options: dict[str, Any], out: Path) -> int:
             )
         )
     else:
-        repeated = again(click.get_current_context(), redactor.text)
-        tell(document, report, again=repeated, detail=detail, code=code, hidden=redactor.text)
+        tell(document, report, detail=detail, code=code, hidden=redactor.text)
     return code

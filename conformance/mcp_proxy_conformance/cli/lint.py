@@ -19,13 +19,13 @@ _PATH = click.Path(path_type=Path)
 
 @click.command("lint", epilog=examples("lint", "lint my-case.json --json"))
 @click.argument("paths", nargs=-1, type=_PATH)
-@click.option("--json", "as_json", is_flag=True, help="One JSON document instead of lines.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of lines.")
 def lint_(*, paths: tuple[Path, ...], as_json: bool) -> None:
-    """Look for faults in files of authors; without PATHS in those that are shipped.
+    """Check data files for mistakes; without PATHS, those that the suite ships.
 
-    Cases, stages, requirements, profiles, interpretations and lists of proofs, each judged among
-    the shipped ones, in place of the one of its kind and name. Exit 0 if nothing is found, 1 if
-    something is, 2 if a path cannot be read.
+    PATHS are cases, stages, requirements, profiles, interpretations and lists of proofs. Each file
+    is checked together with the shipped ones, and replaces the one of its kind and name. Exit 0 if
+    there is no finding, 1 if there is one, 2 if a path cannot be read.
     """
     try:
         linted = lint(paths)
@@ -40,6 +40,8 @@ def lint_(*, paths: tuple[Path, ...], as_json: bool) -> None:
         for finding in linted.findings:
             click.echo(finding.told())
         for path in linted.passed_over:
-            click.echo(inert(f"not looked at, of no known kind: {shown(path)}"), err=True)
+            click.echo(
+                inert(f"{shown(path)}: not checked, since it is not a known kind of file"), err=True
+            )
         click.echo(f"files: {linted.files}; findings: {len(linted.findings)}", err=True)
     sys.exit(VIOLATED if linted.findings else 0)

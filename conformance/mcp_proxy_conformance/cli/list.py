@@ -21,7 +21,7 @@ WHAT: dict[str, Callable[[], list[listing.Row]]] = {
 
 @click.command("list", epilog=examples("list", "list checks", "list cases --json"))
 @click.argument("what", type=click.Choice(list(WHAT)), default="clauses", metavar="[WHAT]")
-@click.option("--json", "as_json", is_flag=True, help="As JSON: schemas/list.schema.json.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, as in schemas/list.schema.json.")
 def list_(*, what: str, as_json: bool) -> None:
     """List the clauses (default), checks, cases, profiles or interpretations."""
     rows = WHAT[what]()

@@ -52,7 +52,7 @@ class Finite(click.FloatRange):
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         """Refuse NaN."""
         number = super().convert(value, param, ctx)
-        return self.fail(f"{value!r} is no number", param, ctx) if math.isnan(number) else number
+        return self.fail(f"{value!r} is not a number", param, ctx) if math.isnan(number) else number
 
 
 def _processes(context: click.Context, param: click.Parameter, value: str | None) -> str | None:
@@ -77,14 +77,19 @@ _OF_ANY_RUN = (
     click.option(
         "--out", type=_FOLDER, help="Folder of the report.  [default: mcp-proxy-conformance-out]"
     ),
-    click.option("--timeout", type=Finite(1, 86_400), help="Seconds in all.  [default: 600]"),
+    click.option(
+        "--timeout",
+        type=Finite(1, 86_400),
+        help="Seconds that the whole run may take.  [default: 600]",
+    ),
     click.option(
         "--only",
         metavar="ID",
         multiple=True,
         callback=_some,
         shell_complete=asked_ids,
-        help="Only a requirement (FR-006) or a clause (FR-006.cap): a partial run; repeatable.",
+        help="Judge only this requirement (FR-006) or clause (FR-006.cap); repeatable."
+        " The run is then partial.",
     ),
     click.option(
         "--check",
@@ -92,31 +97,36 @@ _OF_ANY_RUN = (
         multiple=True,
         callback=_some,
         shell_complete=check_names,
-        help="Only this check, or this case: a partial run; repeatable.",
+        help="Run only this check or this case; repeatable. The run is then partial.",
     ),
     click.option(
         "--fail-fast", is_flag=True, default=None, help="End after the first failure that counts."
     ),
     click.option(
-        "--quiet", "-q", is_flag=True, default=None, help="Only failures, and the last line."
+        "--quiet", "-q", is_flag=True, default=None, help="Print only failures and the last line."
     ),
     click.option(
-        "--verbose", "-v", is_flag=True, default=None, help="Every check, world and advisory too."
+        "--verbose",
+        "-v",
+        is_flag=True,
+        default=None,
+        help="Print every check, world and advisory too.",
     ),
     click.option(
         "--deviations",
         type=_FILE,
-        help=f"Known failures, which do not count.  [default: {DEVIATIONS} if it lies here]",
+        help="File of known failures, which do not count."
+        f"  [default: {DEVIATIONS} in the working folder, if it exists]",
     ),
     click.option(
         "--fail-on",
         type=click.Choice(["violated", "incomplete"]),
-        help="`violated`: what would end with 4 ends with 0, unless it judged nothing."
-        "  [default: incomplete]",
+        help="`violated`: an incomplete run (exit 4) ends with 0, unless it was cut short or judged"
+        " nothing.  [default: incomplete]",
     ),
 )
 _TARGET_FILE = click.option(
-    "--target-file", type=_FILE, help="What `init` writes; read before the options."
+    "--target-file", type=_FILE, help="Target file, as `init` writes it; options override it."
 )
 _NOT_LIVE = (
     click.option("-n", "--processes", hidden=True, help="Refused: there is one budget."),
@@ -127,62 +137,75 @@ _OF_A_RUN = (
         "--profile",
         metavar="ID",
         shell_complete=profile_ids,
-        help="The profile of clauses, such as discovery or, in that version, discovery@1."
-        "  [default: by kind; discovery+robustness for the reference"
-        " and adapters, resilience for loaders, else discovery]",
+        help="Profile (set of clauses) to judge by: discovery, or discovery@1 for that version."
+        "  [default by kind: discovery+robustness for the reference and adapters, resilience for"
+        " loaders, else discovery]",
     ),
     *_OF_ANY_RUN,
-    click.option("--case", type=_FILE, help="Only the case in this JSON file."),
+    click.option("--case", type=_FILE, help="Run only the case in this JSON file."),
     click.option(
         "--examples",
         type=click.IntRange(1, 100_000),
         metavar="N",
-        help="How many loads or worlds are generated.  [default: 30 loads; worlds by speed]",
+        help="Number of loads or worlds to generate.  [default: 30 loads; worlds by speed]",
     ),
     click.option(
         "--seed",
         type=click.IntRange(0),
         metavar="S",
-        help="What they are generated from; the same give the same.  [default: 0]",
+        help="Seed of what is generated; the same seed generates the same.  [default: 0]",
     ),
     click.option(
         "-n",
         "--processes",
         callback=_processes,
         metavar="N|auto",
-        help="Run the checks in so many processes, each with targets of its own.",
+        help="Run the checks in N processes, each with its own targets.",
     ),
     click.option(
         "--shard",
         metavar="I/N",
-        help="Only one part of N, a partial run; `report merge` makes one report of all parts.",
+        help="Run only part I of N; `report merge` makes one report of all parts.",
     ),
     click.option("--keep", is_flag=True, default=None, help="Keep the targets' scratch folders."),
     click.option(
         "--soak",
         type=Finite(1, 3600),
         metavar="SECONDS",
-        help="Keep stages running so long, and observe them again (FR-001.endures).",
+        help="Keep stages running this long, then observe them again (FR-001.endures).",
     ),
     click.option(
         "--baseline",
         type=_FOLDER,
-        help="A recording to compare bytes with: see `baseline record`.",
+        help="Recording to compare answers with, byte by byte: see `baseline record`.",
     ),
 )
 _ABOUT_TARGET = (
     _TARGET_FILE,
-    click.option("--capabilities", metavar="A,B,…", help="What the target's operator side can do."),
-    click.option("--settle", "settle_s", type=_SECONDS, help="Seconds until claims follow a lock."),
-    click.option("--enforce", "enforce_s", type=_SECONDS, help="Seconds until a lock is enforced."),
-    click.option("--ready", "ready_s", type=_SECONDS, help="Seconds until tools are callable."),
-    click.option("--upstream-host", "upstreams_host", help="The suite's host, as targets name it."),
-    click.option("--upstream-bind", "upstreams_bind", help="Where upstreams listen: an address."),
+    click.option(
+        "--capabilities",
+        metavar="A,B,…",
+        help="What the target's operator side can do: config,user,…",
+    ),
+    click.option(
+        "--settle", "settle_s", type=_SECONDS, help="Seconds within which answers must show a lock."
+    ),
+    click.option(
+        "--enforce",
+        "enforce_s",
+        type=_SECONDS,
+        help="Seconds within which a lock must be enforced.",
+    ),
+    click.option(
+        "--ready", "ready_s", type=_SECONDS, help="Seconds within which tools must be callable."
+    ),
+    click.option("--upstream-host", "upstreams_host", help="Host at which targets find the suite."),
+    click.option("--upstream-bind", "upstreams_bind", help="Address that upstreams listen on."),
     click.option(
         "--upstream-transport",
         "upstreams_transport",
         type=click.Choice(["by stage", "stdio", "http"]),
-        help="`stdio`: a command line for each upstream instead of a URL; `http`: a URL for each.",
+        help="`stdio`: give the target a command line for each upstream; `http`: a URL for each.",
     ),
 )
 
@@ -245,7 +268,7 @@ def _file_here(kind: str | None, here: str) -> Path | None:
 
     described = kind_in(Path(here)) if kind is not None else None
     if described is not None and described != kind:
-        click.echo(f"{here} describes a target of kind {described!r}; not used", err=True)
+        click.echo(f"{here} is not used: it describes a target of kind {described!r}", err=True)
         return None
     if kind == "reference":
         return None

@@ -14,7 +14,6 @@ from mcp_proxy_conformance.cli.telling import tell
 from mcp_proxy_conformance.report import badge, comparing, github, html, junit, markdown, sarif
 from mcp_proxy_conformance.report.document import Report, plain, written
 from mcp_proxy_conformance.report.reading import BadReport, read_report
-from mcp_proxy_conformance.report.retelling import quoted
 from mcp_proxy_conformance.verdict.outcome import DECLARATION
 
 FORMATS: dict[str, Callable[[Report], str]] = {
@@ -69,22 +68,22 @@ class _Telling(click.Group):
     ),
 )
 @click.argument("files", metavar="FILE...", nargs=-1, type=_PATH)
-@click.option("--compare", is_flag=True, help="Tell several reports beside each other.")
+@click.option("--compare", is_flag=True, help="Compare several reports side by side.")
 @click.option(
     "--format",
     "wanted",
     type=click.Choice(list(FORMATS)),
-    help="What to make; with --compare html or markdown.  [default with --compare: html]",
+    help="Format of the output; with --compare, html or markdown.  [default with --compare: html]",
 )
 @click.option("--out", type=_PATH, help="The file to write.  [default: standard output]")
 def report(*, files: tuple[Path, ...], compare: bool, wanted: str | None, out: Path | None) -> None:
     """Render FILE, the report.json of a run, in another format.
 
-    With --compare, several: a row for each clause, a column for each report. `report merge` makes
-    one report of the parts of a run.
+    With --compare, show several reports in one table: a row for each clause, a column for each
+    report. `report merge` makes one report of the parts of a run.
 
-    The same files make the same bytes. Exit 0 if it was made, whatever the verdicts in them; 2
-    if a file is not a report or --out cannot be written.
+    The same files always give the same bytes. Exit 0 if the output was written, even if a target
+    failed; 2 if a file is not a report or the output cannot be written.
     """
     try:
         text = _compared(files, wanted or "html") if compare else _rendered(files, wanted)
@@ -100,7 +99,7 @@ def report(*, files: tuple[Path, ...], compare: bool, wanted: str | None, out: P
 
 def _rendered(files: tuple[Path, ...], wanted: str | None) -> str:
     if len(files) != 1:
-        _stop("`report` tells one FILE, the report.json of a run; name one, or add --compare")
+        _stop("`report` renders one FILE, the report.json of a run; name one, or add --compare")
     if wanted is None:
         _stop(f"`report` needs --format; give one of {', '.join(FORMATS)}")
     return FORMATS[wanted](read_report(files[0]))
@@ -108,9 +107,9 @@ def _rendered(files: tuple[Path, ...], wanted: str | None) -> str:
 
 def _compared(files: tuple[Path, ...], wanted: str) -> str:
     if len(files) < 2:  # noqa: PLR2004 - one has nothing to be compared with
-        _stop("--compare tells several reports beside each other; name two files or more")
+        _stop("--compare needs several reports; name two files or more")
     if wanted not in COMPARED:
-        _stop(f"--compare makes no {wanted}; give --format {' or '.join(COMPARED)}")
+        _stop(f"--compare cannot write {wanted}; give --format {' or '.join(COMPARED)}")
     return COMPARED[wanted]([(str(file), read_report(file)) for file in files])
 
 
@@ -118,12 +117,12 @@ def _compared(files: tuple[Path, ...], wanted: str) -> str:
 @click.argument("files", metavar="FILE...", type=_PATH, nargs=-1, required=True)
 @click.option("--out", type=_PATH, required=True, help="The report.json to write.")
 def merge(*, files: tuple[Path, ...], out: Path) -> None:
-    """Make one report of the parts of a run: `run --shard 1/3`, `2/3`, `3/3`.
+    """Make one report of the parts of a run.
 
-    They must be parts of one run: of one target and version, one profile, and this version of the
-    suite. With every part, the report is that of one run; with some it is partial and says
-    which are missing. Runs on other platforms or by other profiles are not parts, and stay apart.
-    Exit code: that of the run.
+    Parts are made by `run --shard 1/3`, `2/3` and `3/3`, for example. They must agree in the
+    target and its version, the profile, and this version of the suite. With every part, the report
+    is that of a whole run; otherwise it is partial and lists the missing parts. Do not merge runs
+    on different platforms: they are not parts of one run. The exit code is that of the merged run.
     """
     # Merging judges again, and imports all that a run does; rendering a report does not.
     from mcp_proxy_conformance.run.merging import merged  # noqa: PLC0415
@@ -137,13 +136,7 @@ def merge(*, files: tuple[Path, ...], out: Path) -> None:
         _stop(str(error))
     except OSError as error:
         _stop(f"{out} cannot be written: {error.strerror}; name another --out")
-    tell(
-        merged_report,
-        out,
-        again=lambda name: f"the command of any part without --shard, with --check {quoted(name)}",
-        detail="usual",
-        code=merged_report.exit,
-    )
+    tell(merged_report, out, detail="usual", code=merged_report.exit)
     sys.exit(merged_report.exit)
 
 

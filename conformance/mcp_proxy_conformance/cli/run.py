@@ -12,7 +12,7 @@ from mcp_proxy_conformance.cli.groups import Complaining, examples
 from mcp_proxy_conformance.cli.options import merged, run_options
 from mcp_proxy_conformance.verdict.outcome import BROKEN, DECLARATION
 
-KINDS = {"endpoint": "Look at a live endpoint, and judge what it says of locked tools."}
+KINDS = {"endpoint": "Judge what a live endpoint says about locked tools."}
 """Kinds with a module of their own."""
 
 
@@ -27,8 +27,8 @@ KINDS = {"endpoint": "Look at a live endpoint, and judge what it says of locked 
 def run(context: click.Context, /, **options: Any) -> None:
     """Judge a target. Options may come before or after the kind.
 
-    Without a kind: the target that ./mcp-proxy-conformance.toml or --target-file describes, else
-    the bundled reference proxy.
+    Without a kind, the target is the one that --target-file or ./mcp-proxy-conformance.toml
+    describes, else the bundled reference proxy.
     """
     context.obj = options
     if context.invoked_subcommand is None:
@@ -44,11 +44,13 @@ def reference(outer: dict[str, Any], /, **options: Any) -> None:
 
 
 @run.command(epilog=examples("run mcpproxy --binary ./mcpproxy"))
-@click.option("--binary", metavar="PATH", help="The program; it is never told to go online.")
+@click.option(
+    "--binary", metavar="PATH", help="Path of the program; telemetry and update checks are off."
+)
 @run_options
 @click.pass_obj
 def mcpproxy(outer: dict[str, Any], /, **options: Any) -> None:
-    """Judge the real Go proxy: smart-mcp-proxy/mcpproxy-go."""
+    """Judge the Go proxy smart-mcp-proxy/mcpproxy-go."""
     sys.exit(judge("mcpproxy", merged(outer, options)))
 
 
@@ -59,7 +61,7 @@ def mcpproxy(outer: dict[str, Any], /, **options: Any) -> None:
 def command(outer: dict[str, Any], /, command: tuple[str, ...], **options: Any) -> None:
     """Judge any proxy through an adapter: `run command -- PROGRAM ARGUMENTS`.
 
-    What an adapter is: `mcp-proxy-conformance explain adapter`.
+    `mcp-proxy-conformance explain adapter` says what an adapter has to do.
     """
     options["command"] = command or None
     sys.exit(judge("command", merged(outer, options)))
@@ -70,31 +72,36 @@ def command(outer: dict[str, Any], /, command: tuple[str, ...], **options: Any) 
         "run loader", "run loader --command 'python my_loader.py'", "run loader --builtin mcp-sdk"
     )
 )
-@click.option("--command", "program", metavar="CMD", help="The program that loads, as one string.")
+@click.option(
+    "--command", "program", metavar="CMD", help="Command line of the loader, as one string."
+)
 @click.option(
     "--builtin",
     metavar="NAME",
-    help="A loader from a package index, in an environment of its own: langchain, …",
+    help="A known loader, installed from a package index: langchain, mcp-sdk, …",
 )
-@click.option("--tool-prefix", metavar="TEXT", help="What it puts before the names of tools.")
+@click.option(
+    "--tool-prefix", metavar="TEXT", help="Prefix that the loader adds to names of tools."
+)
 @click.option(
     "--timeout-signature",
     "timeout_signatures",
     metavar="TEXT",
     multiple=True,
-    help="What in the body of a 403 it takes for a timeout; may be given several times.",
+    help="Text in the body of a 403 that the loader treats as a timeout; repeatable.",
 )
 @run_options
 @click.pass_obj
 def loader(
     outer: dict[str, Any], /, program: str | None, builtin: str | None, **options: Any
 ) -> None:
-    """Judge a loader of many MCP servers; without --command the reference's own.
+    """Judge a loader of many MCP servers; without --command, that of the reference.
 
-    The program receives its loads as lines of JSON: `mcp-proxy-conformance explain loader`. Its
-    --capabilities are attempts, classifies, retries, warnings unless fewer are named. A builtin
-    has none of them, and is judged by the profile resilience-basic. A target file of kind `loader`
-    that is named, or is in the working folder, is read before the options.
+    The program gets its loads as lines of JSON: see `mcp-proxy-conformance explain loader`. By
+    default it declares the capabilities attempts, classifies, retries and warnings; --capabilities
+    can name fewer. A builtin declares none, and is judged by the profile resilience-basic. Options
+    override those of a target file of kind `loader`, whether --target-file names it or it is in
+    the working folder.
     """
     options["timeout_signatures"] = options["timeout_signatures"] or None
     values = merged(outer, options)
@@ -104,7 +111,7 @@ def loader(
     try:
         words = shlex.split(program) if program else None
     except ValueError as error:
-        click.echo(f"--command {program!r} cannot be read: {error}", err=True)
+        click.echo(f"--command cannot be read: {error}; quote its words as for a shell", err=True)
         sys.exit(DECLARATION)
     sys.exit(judge("loader", values | {"command": words}))
 

@@ -34,25 +34,29 @@ from mcp_proxy_conformance.wire.program import lacking
 @click.command(
     epilog=examples("selftest --part 1/24", "selftest --only echo", "selftest --target reference")
 )
-@click.option("--full", is_flag=True, help="Every check on every counterexample; orders.")
-@click.option("--only", multiple=True, metavar="ID", help="Only this counterexample or variant.")
+@click.option("--full", is_flag=True, help="Try every check on every mutant, and other orders.")
+@click.option(
+    "--only", multiple=True, metavar="ID", help="Try only this mutant or variant; repeatable."
+)
 @click.option(
     "--part",
     default="1/1",
     metavar="I/N",
     show_default=True,
-    help="Every Nth counterexample, variant, control and check alone, from the Ith on.",
+    help="Run only every Nth trial, starting at number I.",
 )
-@click.option("--jobs", type=click.IntRange(1, 64), default=2, show_default=True, help="At once.")
+@click.option(
+    "--jobs", type=click.IntRange(1, 64), default=2, show_default=True, help="Trials at a time."
+)
 @click.option(
     "--json",
     "report",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the matrices to this file.",
+    help="Write the results to this file.",
 )
 @click.option("--keep", is_flag=True, help="Keep the report of each trial.")
 @click.option(
-    "--target", "kind", metavar="KIND", help="In front of this target, as `run` names it."
+    "--target", "kind", metavar="KIND", help="Try the checks on this kind of target, as for `run`."
 )
 @click.option("--binary", metavar="PATH", help="The program of a target of kind mcpproxy.")
 @described_options
@@ -69,21 +73,22 @@ def selftest(
     command: tuple[str, ...],
     **options: Any,
 ) -> None:
-    """Try the checks on proxies that are each wrong in one way, and on fair ones.
+    """Test the checks on mutants, which are each wrong in one way, and on correct variants.
 
-    With --target or --target-file: on that target, as it is and with each fault of the wire in
-    front of it. Clauses that the target itself violates are listed, and are not a fault of the
-    suite: only checks that pass without a fault can kill it, and it is unseeable if none does and
-    other checks of its clauses fail or do not apply. `selftest --target command -- PROGRAM
+    By default these are changed reference proxies. With --target or --target-file, the checks are
+    tried on that target, as it is and behind each wire mutant, which changes its messages. The
+    clauses that the target itself breaks are listed, and do not fail the selftest. Only a check
+    that passes on the unchanged target can kill a mutant. If none does, and other checks of its
+    clauses fail or do not apply, the mutant is unseeable. `selftest --target command -- PROGRAM
     ARGUMENTS` names an adapter.
 
-    With --full every check is tried on every counterexample, and checks that none needs are listed.
+    With --full, every check is tried on every mutant, and checks that no mutant needs are listed.
     The checks also run in reverse order, and each alone, on the unchanged reference, and must reach
-    the same verdicts; --only order-backwards and --only order-alone do only that.
+    the same verdicts; --only order-backwards and --only order-alone run just these trials.
 
-    Exit 0 if every counterexample is killed by a check of a clause it breaks, no variant is
-    accused, every check kills what fixtures/proofs.toml lists it with, and the controls behave; 4
-    if none of the counterexamples could be seen; 3 if the target cannot be tried; else 1.
+    Exit 0 if a check of a broken clause kills every mutant, no variant fails, every check kills
+    the mutant that fixtures/proofs.toml lists for it, and the controls end as expected; 4 if no
+    mutant could be seen; 3 if the target cannot be tried; else 1.
     """
     if why := lacking("the selftest"):
         click.echo(why, err=True)
@@ -140,7 +145,9 @@ def _described(kind: str | None, options: dict[str, Any]) -> Description | None:
     values = target_options(options)
     if kind is None and file is None:
         if values:
-            click.echo("these options describe a target; name its --target too", err=True)
+            click.echo(
+                "these options describe a target that is not named; add --target KIND", err=True
+            )
             sys.exit(DECLARATION)
         return None
     kind, file = target_meant(kind, file)
@@ -156,7 +163,7 @@ def _described(kind: str | None, options: dict[str, Any]) -> Description | None:
 def _part(part: str) -> tuple[int, int]:
     number, slash, parts = part.partition("/")
     if not (slash and number.isdecimal() and parts.isdecimal() and 1 <= int(number) <= int(parts)):
-        click.echo(f"--part {part!r} is no part of a whole; write for instance 1/8", err=True)
+        click.echo(f"--part {part!r} is not a part; write 1/8 for the first of eight", err=True)
         sys.exit(DECLARATION)
     return int(number), int(parts)
 
@@ -164,7 +171,7 @@ def _part(part: str) -> tuple[int, int]:
 def _refuse_unknown(only: Sequence[str], everything: Sequence[Any], known: Sequence[str]) -> None:
     unknown = sorted(set(only) - {trial.changed.id for trial in everything} - set(known))
     if unknown:
-        click.echo(f"there is no counterexample, variant or control {unknown[0]!r}", err=True)
+        click.echo(f"there is no mutant, variant or control {unknown[0]!r}", err=True)
         sys.exit(DECLARATION)
 
 

@@ -29,12 +29,11 @@ def tell(
     report: Report,
     path: Path,
     *,
-    again: Callable[[str], str],
     detail: Detail,
     code: int,
     hidden: Callable[[str], str] = lambda text: text,
 ) -> None:
     """Print the outcome of a run and its exit code; `hidden` takes credentials out of the text."""
     colour = wanted(sys.stdout)
-    text = render(report, path, again=again, detail=detail, colour=colour, code=code)
+    text = render(report, path, detail=detail, colour=colour, code=code)
     click.echo(hidden(text), color=colour)

@@ -16,7 +16,7 @@ def scoped(bench: Bench, agent: str) -> Bench:
     own = [k for k in sorted(bench.armed.called) if k.server in bench.world.agents[agent]]
     free = [k for k in own if bench.states[k].callable]
     shown = any(k in view.discover(bench.tools[k].word or k.tool).callables() for k in free)
-    bench.require(shown, "the agent was not shown a callable tool of its own")
+    bench.require(shown, "the agent saw no callable tool within its scope")
     return view
 
 
@@ -49,7 +49,7 @@ def telling_queries(bench: Bench, agent: str) -> list[str]:
     words += [bench.tools[key].word for key in hidden.values()]
     queries = dict.fromkeys([*words, *(key.tool for key in hidden.values())])
     revealing = [query for query in queries if statuses_beyond(bench, agent, query)]
-    bench.require(revealing, "the flag revealed no tool beyond the scope to anybody")
+    bench.require(revealing, "the flag revealed no tool beyond the agent's scope to any caller")
     return revealing
 
 

@@ -13,6 +13,7 @@ from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.targets.known import Known
 from mcp_proxy_conformance.verdict.result import DeclarationFault, Inconclusive, Misshapen
 from mcp_proxy_conformance.wire.faults import ProtocolFault
+from mcp_proxy_conformance.wire.jsonrpc import kind_of, quoted
 from mcp_proxy_conformance.wire.reply import ToolReply
 
 SHOWN = 200
@@ -132,12 +133,13 @@ def read_answer(reply: ToolReply, query: str, members: Members, known: Known) ->
     note = body.get(members.note)
     if note is not None and not isinstance(note, str):
         raise Misshapen(
-            f"member {members.note!r} is {note!r:.{SHOWN}}; a note is one string", "FR-009.one-line"
+            f'the member "{members.note}" is {kind_of(note)}, not a string', "FR-009.one-line"
         )
     remediation = body.get(members.remediation)
     if remediation is not None and not isinstance(remediation, dict):
         raise Misshapen(
-            f"member {members.remediation!r} is no object: {remediation!r:.{SHOWN}}", "FR-005.keys"
+            f'the member "{members.remediation}" is {kind_of(remediation)}, not an object',
+            "FR-005.keys",
         )
     return Answer(
         reply=reply,
@@ -156,7 +158,7 @@ def read_listing(reply: ToolReply, members: Members) -> Listing:
     body = read_body(reply)
     listed = body.get(members.servers)
     if not isinstance(listed, list):
-        raise Misshapen(f"the server listing has no list {members.servers!r}: {body!r:.{SHOWN}}")
+        raise Misshapen(f'the server listing has no list "{members.servers}": {as_json(body)}')
     entries = [server_entry(server, members) for server in listed]
     return Listing(reply=reply, servers={entry.name: entry for entry in entries})
 
@@ -168,7 +170,7 @@ def read_inspected(reply: ToolReply, members: Members) -> ServerEntry:
     if isinstance(inspected, list) and len(inspected) == 1:
         inspected = inspected[0]
     if inspected is None or isinstance(inspected, list):
-        raise Misshapen(f"inspecting a server tells no {members.inspected!r}: {body!r:.{SHOWN}}")
+        raise Misshapen(f'the view of one server has no "{members.inspected}": {as_json(body)}')
     return server_entry(inspected, members)
 
 
@@ -176,14 +178,14 @@ def read_body(reply: ToolReply) -> dict[str, Any]:
     """Return the JSON object that a built-in tool answered; raises Misshapen, on an error too."""
     body = _body(reply)
     if body is None:
-        raise Misshapen(f"a built-in tool answered an error: {_error_text(reply):.{SHOWN}}")
+        raise Misshapen(f"a built-in tool answered with an error: {_error_text(reply):.{SHOWN}}")
     return body
 
 
 def server_entry(entry: Any, members: Members) -> ServerEntry:
     """Return one server as listed or inspected; raises Misshapen."""
     if not isinstance(entry, dict) or not isinstance(entry.get(members.server_name), str):
-        raise Misshapen(f"a listed server has no name: {entry!r:.{SHOWN}}")
+        raise Misshapen(f"a listed server has no name: {as_json(entry)}")
     _expect_short(entry[members.server_name])
     return ServerEntry(
         name=entry[members.server_name],
@@ -200,11 +202,11 @@ def _entries(
     if listed is None:
         return ()
     if not isinstance(listed, list):
-        raise Misshapen(f"member {member!r} is no list: {listed!r:.{SHOWN}}", *clauses)
+        raise Misshapen(f'the member "{member}" is {kind_of(listed)}, not an array', *clauses)
     entries = []
-    for item in listed:
+    for number, item in enumerate(listed, 1):
         if not isinstance(item, dict) or not isinstance(item.get("name"), str):
-            raise Misshapen(f"an entry of {member!r} has no name: {item!r:.{SHOWN}}", *clauses)
+            raise Misshapen(f'entry {number} of "{member}" has no name', *clauses)
         server = item.get("server")
         name = item["name"]
         key = known.key(server if isinstance(server, str) else "", name)
@@ -213,12 +215,19 @@ def _entries(
     return tuple(entries)
 
 
+def as_json(value: Any) -> str:
+    """Return the beginning of a JSON value as text, for a message."""
+    return quoted(value)[:SHOWN]
+
+
 def _expect_short(*names: str) -> None:
     """Raise ProtocolFault for names that are too long to search for in texts."""
     for name in names:
         if len(name) > LONGEST_NAME:
             most = f"names of at most {LONGEST_NAME} characters"
-            raise ProtocolFault("size", most, f"one of {len(name)}", name[:SHOWN].encode())
+            raise ProtocolFault(
+                "size", most, f"one of {len(name)} characters", name[:SHOWN].encode()
+            )
 
 
 def _body(reply: ToolReply) -> dict[str, Any] | None:
@@ -229,12 +238,12 @@ def _body(reply: ToolReply) -> dict[str, Any] | None:
     try:
         body = json.loads(text)
     except (ValueError, RecursionError):
-        raise Misshapen(f"the text item is no JSON document: {text:.{SHOWN}}") from None
+        raise Misshapen(f"the text item is not a JSON document: {quoted(text[:SHOWN])}") from None
     if not isinstance(body, dict):
-        raise Misshapen(f"the text item is no JSON object: {text:.{SHOWN}}")
+        raise Misshapen(f"the text item is {kind_of(body)}, not an object")
     if text.count("{") + text.count("[") > DEEPEST and nests_deeper(body, DEEPEST):
-        reason = f"the text item nests deeper than {DEEPEST} levels"
-        raise Misshapen(f"{reason}: {text:.{SHOWN}}")
+        reason = f"the text item is nested more than {DEEPEST} levels deep"
+        raise Misshapen(reason)
     return body
 
 
@@ -264,6 +273,6 @@ def expect_declared(answer: Answer, capabilities: Collection[str]) -> None:
         word = CAPABILITY.get(entry.status)
         if word is not None and word not in capabilities:
             raise DeclarationFault(
-                f"{entry.key} is told as {entry.status}, though {word} is not declared; declare"
-                f" {word} if the target has it, so that it is checked"
+                f"{entry.key} has the status {entry.status}, but {word} is not declared; add {word}"
+                " to the declared capabilities, or correct the status in the target"
             )

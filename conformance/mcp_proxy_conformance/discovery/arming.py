@@ -134,7 +134,7 @@ class Prover:
             return False
         if beside is not None and not self.expect_call(beside):
             self.armed.refused.pop(key)
-            self.armed.unproven[key] = Unproven(f"{beside} was not reached either", "not_reached")
+            self.armed.unproven[key] = Unproven(f"no call reaches {beside} either", "not_reached")
             return False
         return self.expect_refusal(key)
 
@@ -417,5 +417,17 @@ def confirm_all(prover: Prover) -> None:
         if key in armed.called or (state.approval == "pending" and siblings):
             prover.expect_refusal(key)
         else:
-            armed.unproven[key] = Unproven("it was never callable on this target", "not_reached")
+            armed.unproven[key] = Unproven(_never_callable(prover, key), "not_reached")
     prover.started.settled_from = time.monotonic()
+
+
+def _never_callable(prover: Prover, key: ToolKey) -> str:
+    """Return why a tool was never callable, as far as its upstream knows."""
+    page = prover.started.servers[key.server].unasked_page(key.tool)
+    if page:
+        asked = "page 1 only" if page == SECOND else f"no page after {page - 1}"
+        return f"{key} is on page {page} of tools/list; the target asked for {asked}"
+    return "it was never callable on this target"
+
+
+SECOND = 2

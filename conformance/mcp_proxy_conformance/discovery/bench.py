@@ -103,7 +103,10 @@ class Bench:
     def revealed(self, query: str, *, limit: Any = ABSENT) -> dict[ToolKey, Any]:
         """Return the statuses that the flag reveals for a query; inconclusive on an error."""
         answer = self.asked(query, include_disabled=True, limit=limit)
-        self.require(answer.error is None, f"the flag is answered with an error: {answer.error}")
+        self.require(
+            answer.error is None,
+            f"the request with the flag was answered with an error: {answer.error}",
+        )
         return answer.statuses()
 
     def list(self) -> Listing:
@@ -135,7 +138,7 @@ class Bench:
         text = self.started.answers.get(("refusal", key))
         if text is None:
             called = call(self.started, key)
-            self.require(not called.reached, f"{key} is not refused")
+            self.require(not called.reached, f"the call of {key} was not refused")
             text = self.started.answers["refusal", key] = called.text
         return str(text)
 
@@ -166,7 +169,7 @@ class Bench:
         yield
         moved = {str(k): self.upstream_calls(k) - n for k, n in before.items()}
         if reached := {name: count for name, count in moved.items() if count}:
-            raise Breach(f"calls of locked tools reached their upstream: {reached}")
+            raise Breach({f"calls of {name}": count for name, count in reached.items()})
 
     # -- the operator side, on fresh targets -----------------------------------------------
 
@@ -280,7 +283,7 @@ class Bench:
     def _any_note(self) -> bool:
         answers = [self.discover(word) for word in self._sample_words()]
         if answers and all(answer.tools for answer in answers):
-            raise NotApplicable("every default answer lists a callable tool: no note is due")
+            raise NotApplicable("every default answer lists a callable tool, so no note is due")
         return any(answer.note for answer in answers)
 
     @property

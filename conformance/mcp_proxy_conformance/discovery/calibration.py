@@ -67,7 +67,8 @@ class Difference:
     seen: bytes
 
     def __repr__(self) -> str:
-        return f"<{self.at}, byte {self.offset}: usual {self.usual!r}, here {self.seen!r}>"
+        usual, here = (text.decode("utf-8", "replace") for text in (self.usual, self.seen))
+        return f"in {self.at} from byte {self.offset} on: {here}; usually: {usual}"
 
 
 def differences(
@@ -174,7 +175,7 @@ def _moved(node: Node, other: Node, path: Path) -> Iterator[Path]:
         return
     left, right = children(node), children(other)
     if node.kind != other.kind or [k for k, _ in left] != [k for k, _ in right] or not left:
-        raise _disagreement(f"{told(path)} is {_short(node.raw)} and then {_short(other.raw)}")
+        raise _disagreement(f"{told(path)} is first {_short(node.raw)}, then {_short(other.raw)}")
     for (step, inner), (_, again) in zip(left, right, strict=True):
         yield from _moved(inner, again, (*path, step))
 
@@ -226,4 +227,4 @@ def _place(usual: Node, actual: Node, path: Path, moving: frozenset[Path]) -> Pa
 
 
 def _short(raw: bytes) -> str:
-    return repr(raw if len(raw) <= AFTER else raw[:AFTER] + b"...")
+    return (raw if len(raw) <= AFTER else raw[:AFTER] + b"...").decode("utf-8", "replace")

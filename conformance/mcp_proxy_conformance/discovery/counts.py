@@ -14,6 +14,7 @@ from mcp_proxy_conformance.discovery.answer import Listing, ServerEntry
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.oracle import CALLABLE, counted_as
 from mcp_proxy_conformance.verdict.result import Misshapen, NotApplicable
+from mcp_proxy_conformance.wire.jsonrpc import kind_of
 
 REASONS = STATUSES
 KEYS = (CALLABLE, *REASONS)
@@ -25,7 +26,7 @@ def block(entry: ServerEntry) -> dict[str, Any]:
         return {}
     if not isinstance(entry.counts, dict):
         raise Misshapen(
-            f"the counts of {entry.name} are no object: {entry.counts!r:.200}", "FR-010.block"
+            f"the counts of {entry.name} are {kind_of(entry.counts)}, not an object", "FR-010.block"
         )
     return entry.counts
 
@@ -54,7 +55,7 @@ def judged(bench: Bench) -> tuple[str, ...]:
     if not locked and bench.armed.skipped and not bench.armed.unproven:
         left_out = next(iter(bench.armed.skipped.values()))
         raise NotApplicable(f"a lock was left out on every server: {left_out}")
-    bench.require(locked, "no server with a proven lock can be judged")
+    bench.require(locked, "no server with locked tools has all its locks proven")
     return tuple(names)
 
 

@@ -65,7 +65,7 @@ def _discovered(case: Case, bench: Bench) -> Comparison:
     if answer.error is not None and odd:
         compared.observed["FR-006.odd-limits"] += 1  # it may be refused
         return compared
-    bench.require(answer.error is None, f"discovery answered an error: {answer.error}")
+    bench.require(answer.error is None, f"discovery answered with an error: {answer.error}")
     flag = bool(when.include_disabled)
     limit = when.limit if isinstance(when.limit, (int, float)) else None
     _not_capped_lower(then, answer, bench)
@@ -97,7 +97,7 @@ def _placed(
         return  # it may be there by a name that no tool has (FR-003.name)
     if not inside:
         shows = ["FR-007.hidden"] if flag and _others_see(bench, tool, answer.query) else []
-        compared.one_of(f"place of {tool}", place, tuple(allowed), breaks=["FR-007.hidden"],
+        compared.one_of(f"status of {tool}", place, tuple(allowed), breaks=["FR-007.hidden"],
                         shows=shows)  # fmt: skip
         return
     alone = bench.tools.get(tool)
@@ -119,7 +119,7 @@ def _placed(
         named = tool.tool in answer.text_without_echo() and tool.tool != answer.query
         compared.one_of(f"name of {tool} without the flag", named, (False,),
                         breaks=["FR-009.no-entries", "FR-002.no-locked-names"])  # fmt: skip
-    compared.one_of(f"place of {tool}", place, tuple(allowed), breaks=breaks, shows=shows)
+    compared.one_of(f"status of {tool}", place, tuple(allowed), breaks=breaks, shows=shows)
 
 
 def _locked_matches(bench: Bench, query: str) -> list[ToolKey]:
@@ -193,8 +193,10 @@ def _counted(
 
 
 def _bounds_text(bounds: Bounds) -> str:
-    if bounds.equals is not None:
-        return f"exactly {bounds.equals}"
+    if bounds.equals is not None or bounds.max == bounds.min:
+        return f"{bounds.min if bounds.equals is None else bounds.equals}"
+    if bounds.max is not None and not bounds.min:
+        return f"at most {bounds.max}"
     return f"{bounds.min} or more" if bounds.max is None else f"{bounds.min} to {bounds.max}"
 
 
@@ -205,7 +207,9 @@ def _not_crowded_out(then: Then, answer: Answer, most: int) -> None:
     missing = any(key(n) not in statuses and "absent" not in a for n, a in _wanted(then))
     withheld = sum(word in BY_APPROVAL for word in others)
     if missing and len(statuses) >= most and withheld:
-        raise NotApplicable("the locked part is full of withheld tools that were not asked for")
+        raise NotApplicable(
+            "withheld tools beside those of the case fill the locked part to its cap"
+        )
 
 
 def _not_capped_lower(then: Then, answer: Answer, bench: Bench) -> None:
@@ -228,25 +232,29 @@ def _controls(case: Case, bench: Bench, query: str) -> None:
     then = case.then
     for left_out, reason in bench.armed.skipped.items():
         if bench.tools[left_out].holds(query):
-            raise NotApplicable(f"{left_out} would be found too: {reason}")
+            raise NotApplicable(
+                f"the query also matches {left_out}, which could not be prepared: {reason}"
+            )
     for name, allowed in (then.disabled or {}).items():
         _armed(bench, key(name))
         if "absent" not in allowed and not bench.states[key(name)].callable:
             relevant = bench.relevant(key(name), query)
-            bench.require(relevant, f"{name} was not relevant to {query!r} while callable")
+            bench.require(relevant, f"{name} was not listed for {query!r} while it was callable")
             revealed = bench.agent is None or key(name) in own_entries(
                 _as_admin(bench), [key(name)]
             )
             bench.require(
-                revealed, f"the flag reveals {name} to nobody; see FR-001", "other_clause"
+                revealed, f"the flag reveals {name} to no caller; see FR-001", "other_clause"
             )
     for name in (then.tools.has or ()) if then.tools else ():
         relevant = key(name) in bench.armed.shown.get(query, ())
-        bench.require(relevant, f"{name} was not listed for {query!r} while all was callable")
+        bench.require(
+            relevant, f"{name} was not listed for {query!r} while all tools were callable"
+        )
     if then.disabled or then.disabled_count is not None or not case.when.include_disabled:
-        bench.require(_as_admin(bench).flag_alive, "the feature was not seen on this stage")
+        bench.require(_as_admin(bench).flag_alive, "the flag revealed no locked tool on this stage")
     if then.note == "absent":
-        bench.require(_as_admin(bench).note_alive, "no note was seen on this stage")
+        bench.require(_as_admin(bench).note_alive, "no answer had a note on this stage")
     if then.note == "due":
         bench.require(bench.revealed(query), "the flag reveals nothing for this query")
 
@@ -259,7 +267,9 @@ def _armed(bench: Bench, tool: ToolKey) -> None:
     if tool in bench.armed.skipped:
         raise NotApplicable(f"{tool}: {bench.armed.skipped[tool]}")
     if tool not in bench.states:
-        raise NotApplicable(f"{tool} needs what the target does not declare", cause="not_declared")
+        raise NotApplicable(
+            f"{tool} needs a capability that the target does not declare", cause="not_declared"
+        )
     if tool in bench.armed.unproven:
         unproven = bench.armed.unproven[tool]
         raise Inconclusive(f"{tool}: {unproven.reason}", cause=unproven.cause)
@@ -327,7 +337,7 @@ def _texts(then: Then, answer: Answer, bench: Bench, compared: Comparison, *, fl
         wanted = statuses if then.remediation_keys == "as statuses" else set(then.remediation_keys)
         breaks = ["FR-005.keys"] if flag else ["FR-002.no-section", "FR-001.default-off"]
         only = _only_beyond(bench, answer.query, set(told_map) - statuses)
-        compared.one_of("keys of the map", sorted(told_map), (sorted(wanted),),
+        compared.one_of("keys of the remediation map", sorted(told_map), (sorted(wanted),),
                         breaks=[*breaks, *(["FR-007.hidden"] if only else [])],
                         shows=breaks if wanted or not flag else ())  # fmt: skip
     for status in then.remediation_class:
@@ -363,7 +373,7 @@ def _text(
     if outcome == "unrecognised":
         compared.unread(path, text, clauses)
         return
-    wanted = "no instruction of another class"
+    wanted = "no instruction for another kind of lock"
     compared.truth(path, text, holds=outcome != "convicted", allowed=wanted, breaks=clauses)
 
 
@@ -407,7 +417,7 @@ def _matches_beyond(bench: Bench, query: str) -> bool:
 
 def _listed(case: Case, bench: Bench) -> Comparison:
     compared = Comparison()
-    bench.require(_as_admin(bench).block_alive, "no counts block was seen on this stage")
+    bench.require(_as_admin(bench).block_alive, "no server had a counts block on this stage")
     listing = bench.list()
     for server, wanted in (case.then.counts or {}).items():
         for tool, reason in bench.armed.skipped.items():
@@ -470,7 +480,7 @@ def _called(case: Case, bench: Bench, *, way: int) -> Comparison:
     if then is None:
         return compared
     if then.reaches_upstream is not None:
-        compared.one_of("the call reached the upstream", called.reached, (then.reaches_upstream,),
+        compared.one_of(f"call of {tool}", called.reached, (then.reaches_upstream,),
                         breaks=["FR-011.never-reaches"])  # fmt: skip
     if called.reached:
         return compared  # no text of it is a rejection
@@ -481,10 +491,10 @@ def _called(case: Case, bench: Bench, *, way: int) -> Comparison:
         _class(text, tool, then.is_class, bench, compared)
     if then.not_class is not None:
         own = _own_rejections(bench, then.not_class)
-        bench.require(own, f"no tool is locked as {then.not_class} alone")
+        bench.require(own, f"no tool is locked only as {then.not_class}")
         clause = "FR-008.distinct" if _in_scope(bench, tool) else "FR-007.rejection"
         compared.truth(f"rejection of {tool}", text, holds=text not in own,
-                       allowed=f"another text than that for {then.not_class}",
+                       allowed=f"a text other than that for {then.not_class}",
                        breaks=[clause])  # fmt: skip
     return compared
 
@@ -496,7 +506,7 @@ def _class(text: str, tool: ToolKey, status: str, bench: Bench, compared: Compar
         if other != status and text in _own_rejections(bench, other):
             alone = ["FR-008.distinct"] if bench.states[tool] == ToolState(config=True) else []
             compared.truth(f"rejection of {tool}", text, holds=False,
-                           allowed=f"another text than that for {other}",
+                           allowed=f"a text other than that for {other}",
                            breaks=[*clauses, *alone])  # fmt: skip
             return
     own = masked(bench, text, tool) if tool in bench.tools else text
@@ -519,5 +529,6 @@ def _own_rejections(bench: Bench, status: str) -> list[str]:
 def _pointer(called: Called, bench: Bench, compared: Comparison) -> None:
     words = (FLAG, bench.surface.discovery_tool)
     points = any(word in called.text for word in words)
-    compared.truth("what the rejection points to", called.text, holds=points,
-                   allowed=f"one of {', '.join(words)}", breaks=["FR-008.pointer"])  # fmt: skip
+    compared.truth(f"rejection of {called.key}", called.text, holds=points,
+                   allowed=f"a text with {' or '.join(words)}",
+                   breaks=["FR-008.pointer"])  # fmt: skip

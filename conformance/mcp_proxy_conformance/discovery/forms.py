@@ -14,6 +14,7 @@ from mcp_proxy_conformance.discovery.calibration import (
     Exact,
     absent_against_false,
 )
+from mcp_proxy_conformance.discovery.requests import in_words
 from mcp_proxy_conformance.wire import spans
 from mcp_proxy_conformance.wire.spans import Malformed, Node
 
@@ -78,7 +79,7 @@ def unequal(
     for request in requests:
         asked(bench, request, OPTED_IN)
     compared = {
-        str(dict(request)): absent_against_false(
+        in_words(request): absent_against_false(
             lambda form, request=request: asked(bench, request, form, apart=apart),  # type: ignore[misc]
             bench.cut,
         )

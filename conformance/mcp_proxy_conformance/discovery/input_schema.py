@@ -19,6 +19,7 @@ from referencing.exceptions import Unresolvable
 
 from mcp_proxy_conformance.catalogue.surface import FLAG
 from mcp_proxy_conformance.verdict.result import Inconclusive, Misshapen
+from mcp_proxy_conformance.wire.jsonrpc import kind_of
 
 SHOWN = 200
 APPLIED_S, MEMORY = 10.0, 320 << 20
@@ -48,13 +49,15 @@ def refusals(schema: Any, forms: Sequence[dict[str, Any]]) -> list[list[str]]:
         Inconclusive: It refers to another document, or cannot be applied in time.
     """
     if not isinstance(schema, dict):
-        raise Misshapen(f"the inputSchema is no object: {schema!r:.{SHOWN}}", "FR-001.declared")
+        raise Misshapen(f"the inputSchema is {kind_of(schema)}, not an object", "FR-001.declared")
     outcome = applied(schema, forms) if _is_plain(schema) else _in_child(schema, forms)
     match outcome.kind:
         case "none":
-            raise Misshapen(f"the inputSchema is no JSON Schema: {outcome.told}", "FR-001.declared")
+            raise Misshapen(
+                f"the inputSchema is not a JSON Schema: {outcome.told}", "FR-001.declared"
+            )
         case "foreign":
-            reason = f"the inputSchema rests on another document: {outcome.told}"
+            reason = f"the inputSchema refers to another document: {outcome.told}"
             raise Inconclusive(reason, cause="foreign_schema")
         case "open":
             reason = f"the inputSchema could not be applied: {outcome.told}"
@@ -76,17 +79,23 @@ def applied(schema: dict[str, Any], forms: Sequence[dict[str, Any]]) -> Applied:
     try:
         kind.check_schema(schema)
         validator = kind(schema, registry=Registry())
-        messages = [[error.message for error in validator.iter_errors(form)] for form in forms]
+        messages = [[_refusal(error) for error in validator.iter_errors(form)] for form in forms]
     except jsonschema.SchemaError as error:
         # a pattern is of ECMA-262, of which Python reads the most and not all
         return Applied("open" if error.validator == "format" else "none", error.message)
     except Unresolvable as error:
         return Applied("foreign", str(error))
     except RecursionError:
-        return Applied("open", "it nests too deeply, or refers to itself without end")
+        return Applied("open", "it is nested too deeply, or refers to itself without end")
     except Exception as error:  # noqa: BLE001 - whatever it is, it is not the suite's
         return Applied("open", f"{type(error).__name__} {error}")
     return Applied("refusals", messages)
+
+
+def _refusal(error: jsonschema.ValidationError) -> str:
+    """Return an error in JSON's words: the keyword, its value, and the refused one."""
+    keyword, value = error.validator, json.dumps(error.validator_value, default=str)
+    return f"{error.json_path}: {keyword} {value:.{SHOWN}} refuses {json.dumps(error.instance)}"
 
 
 def _is_plain(schema: dict[str, Any]) -> bool:
@@ -122,7 +131,7 @@ def _in_child(schema: dict[str, Any], forms: Sequence[dict[str, Any]]) -> Applie
     except subprocess.TimeoutExpired:
         return Applied("open", f"that takes more than {APPLIED_S:g} s")
     except (ValueError, RecursionError):
-        return Applied("open", "it nests too deeply, or takes too much memory")
+        return Applied("open", "it is nested too deeply, or takes too much memory")
 
 
 def _main() -> None:

@@ -54,7 +54,7 @@ def owed(bench: Bench, queries: Iterable[str], limit: Any = ABSENT) -> dict[str,
     answers = {query: bench.asked(query, limit=limit) for query in queries}
     open_tools = any(state.callable for state in bench.states.values())
     if open_tools and all(answer.tools for answer in answers.values()):
-        raise NotApplicable("its search lists callable tools for every query, so no note is owed")
+        raise NotApplicable("its search lists callable tools for every query, so no note is due")
     owing = {
         query: answer
         for query, answer in answers.items()
@@ -64,7 +64,9 @@ def owed(bench: Bench, queries: Iterable[str], limit: Any = ABSENT) -> dict[str,
             relevant=sum(bench.relevant(k, query) for k in bench.revealed(query, limit=100)),
         )
     }
-    bench.require(owing, "the flag revealed no relevant tool where nothing callable was found")
+    bench.require(
+        owing, "the flag revealed no relevant tool for a query that finds no callable one"
+    )
     return owing
 
 

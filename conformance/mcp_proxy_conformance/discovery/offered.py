@@ -49,4 +49,4 @@ def _entry(client: Conversation, name: str) -> dict[str, Any]:
     for tool in client.tools():
         if tool.get("name") == name:
             return tool
-    raise Inconclusive(f"no tool {name!r} is offered", cause="not_offered")
+    raise Inconclusive(f"the tool {name!r} is not offered", cause="not_offered")

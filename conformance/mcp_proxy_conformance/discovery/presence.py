@@ -62,7 +62,7 @@ def missing(started: Started) -> Missing | None:
     flagged = poll(lambda: _ask(started, LOCKED, True), _has_section, started.target.settle_s)
     if _has_section(flagged):
         return None
-    why = f"{no_mention(surface.discovery_tool)}, and it brings up nothing that is locked"
+    why = f"{no_mention(surface.discovery_tool)}, and the flag reveals no locked tool"
     return Missing(why, violated=True)
 
 
@@ -76,7 +76,7 @@ def no_tool(name: str, tools: Sequence[dict[str, Any]]) -> str:
 
 def no_mention(name: str) -> str:
     """Return the message for a discovery tool that does not name the flag."""
-    return f"FR-014.described: {name} names {FLAG} neither in its description nor in its schema"
+    return f"FR-014.described: neither the description nor the schema of {name} names {FLAG}"
 
 
 def names_flag(tool: dict[str, Any]) -> bool:

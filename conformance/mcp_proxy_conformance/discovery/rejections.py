@@ -23,7 +23,9 @@ def rejection(bench: Bench, key: ToolKey, *, surface: int = 0) -> Called:
     A call of a tool that does not exist may reach the upstream: either side may refuse it.
     """
     called = bench.call(key, surface=surface)
-    bench.require(key not in bench.tools or not called.reached, f"{key} is not refused")
+    bench.require(
+        key not in bench.tools or not called.reached, f"the call of {key} was not refused"
+    )
     return called
 
 
@@ -54,7 +56,7 @@ def read_as_policy(bench: Bench, keys: Iterable[ToolKey], *, surface: int = 0) -
     }
     for key, outcome in outcomes.items():
         if outcome == "unrecognised" and own_words(bench, key) in theirs:
-            outcomes[key] = "the text of a lock that is the user's to lift"
+            outcomes[key] = "the text of a lock that the user can lift"
     unread = [key for key, outcome in outcomes.items() if outcome == "unrecognised"]
     if unread and set(outcomes.values()) <= {"conveys", "unrecognised"}:
         text = rejection(bench, unread[0], surface=surface).text

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +26,21 @@ class _Absent:
 ABSENT: Any = _Absent()
 ANSWERED = "answered"
 """Mark of a target that has answered a request without the flag."""
+
+
+WORDS = {"include_disabled": "flag", "list": "listing of servers", "do": ""}
+"""Members of a request that go by another word in a sentence."""
+
+
+def in_words(request: Mapping[str, Any]) -> str:
+    """Return the arguments of a request as a part of a sentence: `query "mobel", flag true`."""
+    parts = []
+    for name, value in request.items():
+        word = WORDS.get(name, name)
+        plain = name in ("agent", "server", "tool", "do")
+        text = str(value) if plain else json.dumps(value, ensure_ascii=False, default=str)
+        parts.append(word if name == "list" and value is True else f"{word} {text}".strip())
+    return ", ".join(parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

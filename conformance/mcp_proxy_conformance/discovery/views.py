@@ -67,8 +67,9 @@ def compare_forms(case: Case, bench: Bench, compared: Comparison) -> None:
     else:
         unlike = unequal(view, [{"query": when.query, **limit}])
         differences = [repr(difference) for several in unlike.values() for difference in several]
-        compared.truth("bytes of the flag's false form", differences, holds=not differences,
-                       allowed="as without it", breaks=["FR-002.absent-is-false"])  # fmt: skip
+        compared.truth("bytes with the flag false", differences, holds=not differences,
+                       allowed="the same bytes as without the flag",
+                       breaks=["FR-002.absent-is-false"])  # fmt: skip
 
 
 def views(case: Case, bench: Bench) -> list[View]:

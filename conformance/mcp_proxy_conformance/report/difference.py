@@ -1,59 +1,144 @@
-"""Differences between expected and observed values, each with its path."""
+"""Differences between observed and allowed values, and the sentences in which a failure is told."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from deepdiff import DeepDiff
 from deepdiff.helper import NotPresent
 
+from mcp_proxy_conformance.catalogue.requirement import UnknownClause, catalogue
 from mcp_proxy_conformance.verdict.result import Finding
 
 MOST, WIDTH = 12, 240
+_NAME = re.compile(r"[A-Za-z][\w.:-]{0,79}")
 
 
-def differences(findings: Sequence[Finding]) -> list[str]:
-    """Return the lines of findings, of each its own; those beyond `MOST` are counted."""
-    lines = [
-        line
-        for finding in findings[:MOST]
-        for line in difference(
-            "==", {finding.path: finding.observed}, {finding.path: finding.allowed}
-        )
-    ]
-    return _bounded(lines, more=len(findings[MOST:]))
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A place in which observed and allowed values differ, both as they are shown.
+
+    `path` is empty for the whole observation, `allowed` where nothing is allowed; both values are
+    empty where the path says it all. `texts` are the observed strings, as the target wrote them.
+    """
+
+    path: str
+    observed: str
+    allowed: str
+    texts: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """Return the difference as a part of a sentence."""
+        values = "; allowed: ".join(filter(None, (self.observed, self.allowed)))
+        return ": ".join(filter(None, (self.path, values)))
 
 
-def difference(op: str, observed: Any, expected: Any) -> list[str]:
-    """Return a line for each differing path of an equation; both sides of other comparisons."""
-    left, right = _plain(observed), _plain(expected)
-    relation = "" if op == "==" else f"{op} "
-    sides = [f"observed: {_short(left)}", f"expected: {relation}{_short(right)}"]
-    if op != "==" or not isinstance(left, (list, dict)):
-        return sides
+def sentences(findings: Sequence[Finding]) -> list[str]:
+    """Return the sentences on findings: what is wrong, in the clause's words, and each place.
+
+    The first place stands in the line of what is wrong, each other one in a line of its own.
+    Places beyond `MOST` are counted.
+    """
+    lines: list[str] = []
+    for head, group in groupby(findings[:MOST], key=lambda finding: wrong(finding.clauses)):
+        places = [str(difference) for difference in differences(tuple(group))]
+        lines += _joined(head, [place for place in places if place])
+    rest = len(lines[MOST:]) + len(findings[MOST:])
+    return [*lines[:MOST], *([f"... and {rest} more differences"] if rest else [])]
+
+
+def differences(findings: Sequence[Finding]) -> list[Difference]:
+    """Return the differences of findings, in order: one for each place of a nested value."""
+    return [difference for finding in findings for difference in _of_finding(finding)]
+
+
+def wrong(clauses: tuple[str, ...]) -> str:
+    """Return what is wrong when the first of these clauses is broken; empty if nothing says so."""
     try:
-        tree = DeepDiff(right, left, ignore_order=False, view="tree", verbose_level=1)
-        rows = [_row(change) for changes in tree.values() for change in changes]
-    except Exception:  # noqa: BLE001 - an unshowable difference is not the target's fault
-        return sides
-    return _bounded(rows) or sides
+        return catalogue().clause(clauses[0]).broken if clauses else ""
+    except UnknownClause:
+        return ""
 
 
-def _bounded(rows: list[str], more: int = 0) -> list[str]:
-    rest = len(rows[MOST:]) + more
-    return [*rows[:MOST], *([f"... and {rest} more differences"] if rest else [])]
+def _joined(head: str, places: list[str]) -> list[str]:
+    first = ": ".join(filter(None, (head, *places[:1])))
+    return [line for line in (first, *places[1:]) if line]
 
 
-def _row(change: Any) -> str:
-    path = " / ".join(map(str, change.path(output_format="list"))) or "the top"
-    return f"at {path}: expected {_short(change.t1)}, observed {_short(change.t2)}"
+def _of_finding(finding: Finding) -> Iterator[Difference]:
+    observed, allowed = _plain(finding.observed), _plain(finding.allowed)
+    if finding.described and isinstance(allowed, str):
+        shown = "nothing" if observed is None else _short(observed)
+        yield Difference(finding.path, shown, _cut(allowed), _texts(observed))
+    else:
+        yield from _differences(finding.path, observed, allowed)
+
+
+def _differences(path: str, observed: Any, allowed: Any) -> Iterator[Difference]:
+    if isinstance(observed, dict) and isinstance(allowed, dict) and allowed:
+        tree = DeepDiff(allowed, observed, view="tree", threshold_to_diff_deeper=0)
+        for change in sorted((c for changes in tree.values() for c in changes), key=_steps):
+            place = " / ".join(filter(None, (path, *_steps(change))))
+            yield from _differences(place, _side(change.t2), _side(change.t1))
+    elif isinstance(observed, list) and isinstance(allowed, list):
+        yield _of_lists(path, observed, allowed)
+    elif isinstance(observed, bool) and isinstance(allowed, bool) and path:
+        yield Difference(path, "", "")
+    elif isinstance(observed, dict) and observed and allowed in (None, {}):
+        for name, value in observed.items():
+            yield from _differences(" / ".join(filter(None, (path, name))), value, None)
+    else:
+        values = "nothing" if observed is None else _short(observed)
+        yield Difference(path, values, _choices(observed, allowed), _texts(observed))
+
+
+def _choices(observed: Any, allowed: Any) -> str:
+    """Return the allowed value, or the alternatives in a list of them."""
+    if allowed in (None, [], {}):
+        return ""
+    if isinstance(allowed, list) and not isinstance(observed, list):
+        return " or ".join(map(_short, allowed))
+    return _short(allowed)
+
+
+def _of_lists(path: str, observed: list[Any], allowed: list[Any]) -> Difference:
+    """Return the difference of two lists: items too many, items too few, or another order."""
+    seen, due = Counter(map(_short, observed)), Counter(map(_short, allowed))
+    surplus, missing = list((seen - due).elements()), list((due - seen).elements())
+    texts = tuple(text for value in observed if _short(value) in surplus for text in _texts(value))
+    if not (surplus or missing):
+        return Difference(path, _cut(", ".join(map(_short, observed))),
+                          _cut(", ".join(map(_short, allowed))), texts)  # fmt: skip
+    separator = "; " if any(isinstance(value, list) for value in (*observed, *allowed)) else ", "
+    beyond = ("not allowed: " if allowed else "") + _cut(separator.join(surplus))
+    lacking = f"missing: {_cut(separator.join(missing))}"
+    parts = [beyond] * bool(surplus) + [lacking] * bool(missing)
+    return Difference(path, "; ".join(parts), "", texts)
+
+
+def _steps(change: Any) -> list[str]:
+    return list(map(str, change.path(output_format="list")))
+
+
+def _side(value: Any) -> Any:
+    return None if isinstance(value, NotPresent) else value
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    if isinstance(value, list):
+        return tuple(text for inner in value for text in _texts(inner))
+    return (value,) if isinstance(value, str) else ()
 
 
 def _plain(value: Any) -> Any:
-    """Convert tuples and our own values to lists, texts and dicts, so that paths read well."""
+    """Convert tuples, sets and our own values to lists, texts and dicts."""
     if isinstance(value, Mapping):
         return {str(name): _plain(inner) for name, inner in value.items()}
     if isinstance(value, AbstractSet):
@@ -64,12 +149,27 @@ def _plain(value: Any) -> Any:
         return [_plain(inner) for inner in value]
     if isinstance(value, bytes):
         return value.decode("utf-8", "backslashreplace")
-    return value
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return str(value)
 
 
 def _short(value: Any) -> str:
-    """Return the value as JSON; a missing one is `absent`."""
-    if value is ... or isinstance(value, NotPresent):
-        return "absent"
-    text = json.dumps(value, ensure_ascii=False, default=str)
+    """Return the value for a reader: a name as it is, other text in quotation marks."""
+    if isinstance(value, str) and _NAME.fullmatch(value):
+        return value
+    if value is None:
+        return "nothing"
+    if isinstance(value, list):
+        return _cut(", ".join(map(_short, value)) or "none")
+    if isinstance(value, dict):
+        return _cut(
+            "; ".join(f"{name}: {_short(inner)}" for name, inner in value.items()) or "none"
+        )
+    if isinstance(value, str) and len(value) > WIDTH:
+        return f"{_short(value[:WIDTH])}... ({len(value)} characters)"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _cut(text: str) -> str:
     return text if len(text) <= WIDTH else f"{text[:WIDTH]}... ({len(text)} characters)"

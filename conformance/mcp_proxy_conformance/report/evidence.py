@@ -8,33 +8,30 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
+from mcp_proxy_conformance.report.difference import (
+    MOST,
+    Difference,
+    differences,
+    sentences,
+    wrong,
+)
 from mcp_proxy_conformance.report.document import Message
 from mcp_proxy_conformance.verdict.result import Result
 
 LEAST = 4
 """Characters; shorter texts are found in any message."""
-_ROW = re.compile(
-    r"at (?P<path>.*?): expected (?P<expected>.*), observed (?P<observed>.*)", re.DOTALL
-)
-_SIDE = re.compile(r"(?P<side>observed|expected): (?P<value>.*)", re.DOTALL)
 _TOOL = re.compile(r"[\w.-]+:(?P<tool>[\w.-]+)")
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """A place in which observed and expected differ; an empty path means the whole."""
-
-    path: str
-    expected: str
-    observed: str
+_FLAGGED = re.compile(r'include_disabled\\*"\s*:\s*true')
+OF_FLAGGED = ("FR-001", "FR-003", "FR-004", "FR-005", "FR-006", "SC-002")
+"""Requirements whose breach, if it is an absence, is one of an answer to the flag."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Parsed evidence of a result: its differences, both whole sides, and all other lines."""
+    """The evidence of a result: what is wrong, where it differs, and further lines."""
 
+    wrong: str
     differences: tuple[Difference, ...]
-    sides: tuple[tuple[str, str], ...]
     others: tuple[str, ...]
 
 
@@ -47,17 +44,13 @@ class Guilty:
 
 
 def read(result: Result) -> Evidence:
-    """Parse the evidence of a result; an ambiguous line is left as it is."""
-    differences, sides, others = [], [], []
-    for line in result.evidence:
-        row, side = _ROW.fullmatch(line), _SIDE.fullmatch(line)
-        if row and line.count(", observed ") == line.count(": expected ") == 1:
-            differences.append(Difference(row["path"], row["expected"], row["observed"]))
-        elif side:
-            sides.append((side["side"], side["value"]))
-        else:
-            others.append(line)
-    return Evidence(tuple(differences), tuple(sorted(sides)), tuple(others))
+    """Return the evidence of a result; lines that only repeat its findings are left out."""
+    known = set(sentences(result.findings))
+    return Evidence(
+        wrong=wrong(result.findings[0].clauses) if result.findings else "",
+        differences=tuple(differences(result.findings)[:MOST]),
+        others=tuple(line for line in result.evidence if line not in known),
+    )
 
 
 def guilty(result: Result, messages: Mapping[str, Message]) -> tuple[Guilty, ...]:
@@ -71,33 +64,29 @@ def guilty(result: Result, messages: Mapping[str, Message]) -> tuple[Guilty, ...
     of_target = [place for place in result.messages if is_of_target(messages[place])]
     observed = {
         place: text
-        for difference in read(result).differences
-        for text in _forms(_text(difference.observed))
+        for difference in differences(result.findings)
+        for part in difference.texts
+        if len(part) >= LEAST
+        for text in _forms(part)
         for place in of_target
         if text in messages[place].body and _names_its_tool(difference.path, messages[place])
     }
     if observed:
         return tuple(Guilty(place, observed[place]) for place in of_target if place in observed)
-    answers = [
-        place
+    calls = [
+        (before, place)
         for before, place in pairwise(result.messages)
         if place in of_target and "tools/call" in messages[before].note
     ]
+    flagged = [place for before, place in calls if _FLAGGED.search(messages[before].body)]
+    wants_flag = any(clause.startswith(OF_FLAGGED) for clause in result.clauses)
+    answers = flagged if flagged and wants_flag else [place for _, place in calls]
     return tuple(Guilty(place, "") for place in (answers or of_target)[-1:])
 
 
 def is_of_target(message: Message) -> bool:
     """Whether the target sent it: to the client, or to an upstream server."""
     return bool(message.direction == "received")
-
-
-def _text(shown: str) -> str:
-    """Return the text that an evidence line quotes; empty for no text, a short one or a cut one."""
-    try:
-        value = json.loads(shown)
-    except (ValueError, RecursionError):
-        return ""
-    return value if isinstance(value, str) and len(value) >= LEAST else ""
 
 
 def _forms(text: str) -> list[str]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from mcp_proxy_conformance.report.colour import Line, indented, short
 from mcp_proxy_conformance.report.document import Message, Report
 from mcp_proxy_conformance.report.evidence import guilty
-from mcp_proxy_conformance.report.retelling import request, sentence
+from mcp_proxy_conformance.report.retelling import again, request, sentence
 from mcp_proxy_conformance.verdict.result import ClauseVerdict, Result
 
 SHOWN, NAMED = 3, 5
@@ -19,7 +18,7 @@ LONGEST_REQUEST = 2000
 """Characters of a request that is shown as a command."""
 
 
-def failures(report: Report, path: Path, again: Callable[[str], str]) -> list[Line]:
+def failures(report: Report, path: Path) -> list[Line]:
     """List every failure that counts, under the first clause it breaks; each clause once."""
     lines: list[Line] = []
     shown_under: dict[str, str] = {}
@@ -32,18 +31,18 @@ def failures(report: Report, path: Path, again: Callable[[str], str]) -> list[Li
         if clause.level == "required" and failed:
             fresh = [result for result in failed if result.name not in shown_under]
             lines += [*_heading(clause, failed), *_known(failed, shown_under)]
-            lines += _results(fresh, clause.id, report, path, again)
+            lines += _results(fresh, clause.id, report, path)
             shown_under |= {result.name: clause.id for result in fresh}
     return lines
 
 
 def _heading(clause: ClauseVerdict, failed: list[Result]) -> list[Line]:
     wording = sentence(clause.id)
-    number = f"checks and cases that fail: {len(failed)} of {clause.results}"
+    number = f"failing checks and cases: {len(failed)} of {clause.results}"
     return [
         Line(f"FAIL  {clause.id}  ({wording.source})", "fail"),
         Line(f"  {wording.text}", whole=True),
-        Line(f"  {number}; more: explain {clause.id}"),
+        Line(f"  {number}; more: mcp-proxy-conformance explain {clause.id}"),
     ]
 
 
@@ -53,16 +52,14 @@ def _known(failed: list[Result], shown_under: dict[str, str]) -> list[Line]:
     if not known:
         return [Line()]
     places = ", ".join(dict.fromkeys(shown_under[result.name] for result in known))
-    return [Line(f"  told under {places}: {names(known)}"), Line()]
+    return [Line(f"  shown under {places}: {names(known)}"), Line()]
 
 
-def _results(
-    fresh: list[Result], clause_id: str, report: Report, path: Path, again: Callable[[str], str]
-) -> list[Line]:
+def _results(fresh: list[Result], clause_id: str, report: Report, path: Path) -> list[Line]:
     lines: list[Line] = []
     for number, result in enumerate(fresh[:SHOWN]):
         lines += _whole(result, report, path) if number == 0 else _brief(result)
-        lines += [Line(f"    Reproduce with: {again(result.name)}", whole=True), Line()]
+        lines += [Line(f"    Reproduce with: {again(result.name, report)}", whole=True), Line()]
     rest = fresh[SHOWN:]
     if rest:
         lines += [Line(f"  ... and {len(rest)} more of {clause_id}: {names(rest)}"), Line()]
@@ -79,9 +76,9 @@ def _whole(result: Result, report: Report, path: Path) -> list[Line]:
         lines.append(Line(f"    {rest} other messages of this check are in {path}"))
     command = request(result, report)
     if len(command) > LONGEST_REQUEST:
-        lines.append(Line(f"    Request: {len(command)} characters; report {path} --format html"))
+        lines.append(Line(f"    Request: {len(command)} characters; to see it: {_page(path)}"))
     elif command:
-        lines.append(Line(f"    Request, in that state: {command}", whole=True))
+        lines.append(Line(f"    Request, for a target in that state: {command}", whole=True))
     return lines
 
 
@@ -103,8 +100,13 @@ def _evidence(result: Result, path: Path) -> list[Line]:
     rest = len(lines) - EVIDENCE + 1
     shown = [Line(f"    {line}") for line in lines[:EVIDENCE]]
     if rest > 1:
-        shown[-1] = Line(f"    ... {rest} more lines: report {path} --format html")
+        shown[-1] = Line(f"    ... {rest} more lines; to see them: {_page(path)}")
     return shown
+
+
+def _page(path: Path) -> str:
+    """Return the command that renders the whole report."""
+    return f"mcp-proxy-conformance report {path} --format html"
 
 
 def _message(place: str, message: Message) -> list[Line]:

@@ -57,7 +57,7 @@ def _failures(report: Report, folder: str) -> list[str]:
     return [
         annotation(
             "error",
-            _body(result, clause_id),
+            _body(result, clause_id, report),
             **({"file": _file(folder, file), "line": line_of(result, lines)} if file else {}),
             title=clause_id,
         )
@@ -66,11 +66,11 @@ def _failures(report: Report, folder: str) -> list[str]:
     ]
 
 
-def _body(result: Result, clause_id: str) -> str:
+def _body(result: Result, clause_id: str, report: Report) -> str:
     wording = sentence(clause_id)
     reason = next(iter(result.reason.splitlines()), "")
     lines = [f"{wording.text} ({wording.source})", f"{result.name}: {reason}", *result.evidence]
-    return "\n".join([_cut("\n".join(lines)), f"Reproduce with: {again(result)}"])
+    return "\n".join([_cut("\n".join(lines)), f"Reproduce with: {again(result.name, report)}"])
 
 
 def _stale(known: Sequence[Waiver], folder: str) -> list[str]:

@@ -96,9 +96,9 @@ COLOURS = {
 _PLAIN = re.compile(r"[A-Za-z0-9._~-]{1,80}")
 Group = Literal["open", "waived", "advisory", "settled"]
 GROUPS: dict[Group, str] = {
-    "open": "To be mended or settled",
+    "open": "To fix or to settle",
     "waived": "Known deviations",
-    "advisory": "Advisory: told, and never counted",
+    "advisory": "Advisory: reported, never counted",
     "settled": "Nothing to do",
 }
 
@@ -183,7 +183,7 @@ def _entry(anchor: str, result: Result, report: Report) -> Told:
         anchor=anchor,
         result=result,
         name=result.name,
-        again=again(result),
+        again=again(result.name, report),
         request=request(result, report),
         evidence=read(result),
         exchange=exchange(result, report.messages),

@@ -63,10 +63,10 @@ def _case(result: Result, report: Report) -> ET.Element:
         element = ET.SubElement(case, tag, {"message": first})
         if tag != "skipped":
             element.set("type", kind)
-            element.text = inert(_text(result))
+            element.text = inert(_text(result, report))
     elif result.level == "advisory" and result.verdict != "pass":
         out = ET.SubElement(case, "system-out")
-        out.text = inert(f"advisory: {result.verdict}\n{_text(result)}")
+        out.text = inert(f"advisory: {result.verdict}\n{_text(result, report)}")
     return case
 
 
@@ -96,9 +96,9 @@ def _waived(result: Result, report: Report) -> str:
     return "; ".join(" ".join(f"waived by {waiver.told()}".split()) for waiver in known)
 
 
-def _text(result: Result) -> str:
+def _text(result: Result, report: Report) -> str:
     clauses = [f"{clause_id}: {sentence(clause_id).text}" for clause_id in result.clauses]
-    reproduce = f"reproduce with: {again(result)}"
+    reproduce = f"reproduce with: {again(result.name, report)}"
     return "\n".join([*clauses, result.reason, *result.evidence, reproduce])
 
 

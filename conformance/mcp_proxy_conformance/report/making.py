@@ -102,6 +102,7 @@ def _timing(run: RunRecord) -> dict[str, Any]:
         **({} if run.requests is None else {"requests": run.requests}),
         "stages": {stage.place: round(stage.seconds, 3) for stage in run.stages},
         "results": {result.name: result.timing for result in run.state.results},
+        **({"command": list(run.command)} if any(run.command) else {}),
     }
 
 
@@ -147,7 +148,10 @@ def _of_clause(result: Result, clause_id: str) -> str:
     own = next((finding for finding in result.findings if clause_id in finding.clauses), None)
     if own is None or len({finding.clauses for finding in result.findings}) == 1:
         return result.reason
-    return f"at {own.path}: expected {own.allowed!r:.200}, observed {own.observed!r:.200}"
+    # deepdiff takes a fifth of a second to import, and a green run never needs it
+    from mcp_proxy_conformance.report.difference import sentences  # noqa: PLC0415
+
+    return sentences((msgspec.structs.replace(own, clauses=(clause_id,)),))[0]
 
 
 def _without_result(run: RunRecord, clause: Clause) -> tuple[Verdict, str, Cause]:
@@ -155,13 +159,13 @@ def _without_result(run: RunRecord, clause: Clause) -> tuple[Verdict, str, Cause
     if clause.untested:
         return "not_applicable", clause.untested, "untested"
     if run.state.interrupted or run.state.cut_short or run.state.stopped is not None:
-        return "inconclusive", "the run ended before it", "ended"
+        return "inconclusive", "the run ended before it was observed", "ended"
     requested = run.state.asked is None or clause.id in run.state.asked
     if requested and any(clause.id in result.unseen for result in run.state.results):
-        return "inconclusive", "no check that ran has observed anything of it", "not_observed"
+        return "inconclusive", "no check that ran observed it", "not_observed"
     if run.state.partial:
         return "not_applicable", "left out", "left_out"
-    return "error", "no check saw it", "no_check"
+    return "error", "no check observed it", "no_check"
 
 
 def _part(state: RunState, shard: Shard) -> Part:

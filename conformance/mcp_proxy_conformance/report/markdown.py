@@ -31,13 +31,13 @@ def render(report: Report) -> str:
         f"# {code(report.headline)}: {code(report.why)}",
         "",
         f"Profile {code(profile_of(report))}, target {code(target_of(report))}.",
-        *([] if report.complete else ["", "Not the whole profile was judged."]),
+        *([] if report.complete else ["", "Only a part of the profile was judged."]),
         "",
         *_clauses(report.clauses),
     ]
     shown = [result for result in report.results if result.verdict in OPEN]
     for result in shown[:MOST]:
-        lines += ["", *_result(result)]
+        lines += ["", *_result(result, report)]
     if len(shown) > MOST:
         lines += ["", f"{len(shown) - MOST} more are in the JSON report."]
     if known := report.waivers:
@@ -65,7 +65,7 @@ def _row(clause: ClauseVerdict) -> str:
     return f"| {clause.verdict}{advisory} | {cell(clause.id)} | {cell(shown)} |"
 
 
-def _result(result: Result) -> list[str]:
+def _result(result: Result, report: Report) -> list[str]:
     advisory = ", advisory" if result.level == "advisory" else ""
     lines = [f"## {result.verdict}{advisory}: {code(result.name)}", ""]
     for clause_id in result.clauses:
@@ -77,7 +77,7 @@ def _result(result: Result) -> list[str]:
         "",
         *_block([*reason, *result.evidence]),
         "",
-        f"Reproduce with: {code(again(result))}",
+        f"Reproduce with: {code(again(result.name, report))}",
     ]
 
 

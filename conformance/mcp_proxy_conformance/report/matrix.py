@@ -123,7 +123,7 @@ def _row(anchor: str, clause: str, columns: list[Column], reports: list[Report])
 def _cell(anchor: str, clause: str, column: Column, report: Report) -> Cell:
     judged = next((verdict for verdict in report.clauses if verdict.id == clause), None)
     if judged is None or is_left_out(judged):
-        why = "It was left out of this run." if judged else f"{column.profile} does not have it."
+        why = "It was left out of this run." if judged else f"It is not in {column.profile}."
         return Cell(anchor, column, ABSENT, why, (), 0)
     checks = [
         result.name

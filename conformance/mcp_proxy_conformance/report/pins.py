@@ -22,7 +22,7 @@ def pins(report: Report) -> list[str]:
         for text, (first, *others) in statuses.items():
             if first == status:
                 more = sorted({*others} - {first})
-                note = f"  # told for {' and '.join(more)}, too" if more else ""
+                note = f"  # also given for {' and '.join(more)}" if more else ""
                 lines.append(f"  {quoted(text)},{note}")
         lines.append("]")
     return lines

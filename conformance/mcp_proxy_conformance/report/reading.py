@@ -22,7 +22,7 @@ from mcp_proxy_conformance.verdict.outcome import (
 from mcp_proxy_conformance.verdict.redaction import inert
 
 SHOWN = 120
-EDITED, AGAIN = "was edited since it was written", "let `run` write it again"
+EDITED, AGAIN = "was edited since it was written", "create it again with `run`"
 
 
 class BadReport(Exception):
@@ -46,12 +46,12 @@ def read_report(path: Path) -> Report:
     except _Twice as error:
         raise BadReport(f"{path} {EDITED}: {error}; {AGAIN}") from None
     except (msgspec.DecodeError, RecursionError, ValueError) as error:
-        raise BadReport(f"{path} is no JSON: {error}; name the report.json of a run") from error
+        raise BadReport(f"{path} is not JSON: {error}; name the report.json of a run") from error
     form = document.get("format") if isinstance(document, dict) else None
     if form == FIRST_FORMAT:
         document = _of_second_format(document)
     elif form != FORMAT:
-        raise BadReport(f"{path} is not of the format {FORMAT}; name the report.json of a run")
+        raise BadReport(f"{path} does not have the format {FORMAT}; name the report.json of a run")
     fault = _fault(document)
     if not fault:
         try:
@@ -63,7 +63,7 @@ def read_report(path: Path) -> Report:
                 raise BadReport(f"{path} {EDITED}: {unlike}; {AGAIN}")
             return report
     problem = " ".join(inert(fault).split())
-    raise BadReport(f"{path} is no whole report: {problem}; {AGAIN}")
+    raise BadReport(f"{path} is not a valid report: {problem}; {AGAIN}")
 
 
 def _of_second_format(document: dict[str, Any]) -> dict[str, Any]:
@@ -114,9 +114,9 @@ def _fault(document: Any) -> str:
     schema = msgspec.json.decode((schemas_dir() / "report.schema.json").read_bytes())
     error = next(jsonschema.Draft202012Validator(schema).iter_errors(document), None)
     if error is not None:
-        return f"at {error.json_path[:SHOWN]} {error.validator} does not hold"
+        return f"{error.json_path[:SHOWN]} breaks the rule {error.validator} of the schema"
     for result in document["results"]:
         for place in result["messages"]:
             if place not in document["messages"]:
-                return f"it cites a message {place[:SHOWN]!r} that it does not hold"
+                return f"it cites the message {place[:SHOWN]!r}, which it does not contain"
     return ""

@@ -89,7 +89,7 @@ def sentence(clause_id: str) -> Sentence:
         source = catalogue().source(clause_id)
         return Sentence(catalogue().clause(clause_id).text, f"{source.text} {source.at}")
     except UnknownClause:
-        return Sentence("This version of the suite has no such clause.", "no source")
+        return Sentence("This version of the suite does not have this clause.", "no source")
 
 
 def needs_capability(clause_id: str) -> bool:
@@ -130,9 +130,17 @@ def requirement_of(clause_id: str) -> str:
         return clause_id
 
 
-def again(result: Result) -> str:
-    """Describe the command that reproduces the result."""
-    return f"the same command and --check {quoted(result.name)}"
+def again(name: str, report: Report) -> str:
+    """Return the command line that runs this check of a report again.
+
+    A name that is not a check, such as that of the first look at a target, adds no option, since
+    any run repeats it.
+    """
+    check = f"--check {shlex.quote(name)}" if name.startswith("test_") else ""
+    before, after = report.timing.get("command") or ("", "")
+    if not before:
+        return " and ".join(filter(None, ("the same command", check)))
+    return " ".join(filter(None, (before, check, after)))
 
 
 def request(result: Result, report: Report) -> str:

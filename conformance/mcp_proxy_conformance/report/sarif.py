@@ -60,7 +60,9 @@ def _rule(clause_id: str, level: str) -> dict[str, Any]:
         "id": inert(clause_id),
         "shortDescription": _message(wording.text),
         "fullDescription": _message(wording.text),
-        "help": _message(f"Source: {wording.source}. More: explain {clause_id}"),
+        "help": _message(
+            f"Source: {wording.source}. More: mcp-proxy-conformance explain {clause_id}"
+        ),
         "defaultConfiguration": {"level": "error" if level == "required" else "note"},
         "properties": {"source": wording.source, "level": level},
     }
@@ -92,7 +94,7 @@ def _result(result: Result, report: Report, numbers: dict[str, int]) -> dict[str
     return {
         **rule,
         "level": "error",
-        "message": _message("\n".join([*lines, f"reproduce with: {again(result)}"])),
+        "message": _message("\n".join([*lines, f"reproduce with: {again(result.name, report)}"])),
         "locations": [_physical(result, report, known) | _logical(result, report)],
         "partialFingerprints": {"check/v1": inert(result.name)},
         **_suppressions(result, known),

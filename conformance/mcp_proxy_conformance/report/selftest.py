@@ -6,9 +6,9 @@ from collections import Counter
 from typing import Any
 
 TITLES = {
-    "target": "the target as it is",
-    "fault": "counterexamples of the reference",
-    "wire": "counterexamples on the wire",
+    "target": "the unchanged target",
+    "fault": "mutants of the reference",
+    "wire": "mutants on the wire",
     "variant": "variants",
     "control": "controls",
     "order": "orders of the checks",
@@ -25,19 +25,27 @@ def lines(document: dict[str, Any]) -> list[str]:
             counts = ", ".join(f"{number} {cell}" for cell, number in cells.most_common())
             summary.append(f"{title}: {cells.total()} ({counts})")
     summary += [_row(row) for row in document["rows"] if row["cell"] not in SILENT]
-    summary += [f"  does not kill what it is listed with: {check}" for check in document["idle"]]
     summary += [
-        f"  kills something that no other check does: {check}" for check in document["alone"]
+        f"  does not kill the mutant it is listed with: {check}" for check in document["idle"]
     ]
-    summary += [f"  kills nothing that no other check does: {check}" for check in document["spare"]]
-    return [*summary, f"{len(document['checks'])} checks kill something; {_summed(document)}"]
+    summary += [
+        f"  kills a mutant that no other check kills: {check}" for check in document["alone"]
+    ]
+    summary += [
+        f"  kills only mutants that other checks kill too: {check}" for check in document["spare"]
+    ]
+    return [*summary, f"{len(document['checks'])} checks kill mutants; {_summed(document)}"]
 
 
 def _summed(document: dict[str, Any]) -> str:
     if not document["good"]:
         return "the suite is not proven"
     cells = {row["cell"] for row in document["rows"] if row["kind"] != "target"}
-    return "nothing can be seen on this target" if cells == {"unseeable"} else "all is well"
+    return (
+        "this target lets no mutant be observed"
+        if cells == {"unseeable"}
+        else "all trials went as expected"
+    )
 
 
 def _row(row: dict[str, Any]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
@@ -14,10 +13,10 @@ from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.failures import failures, names
 from mcp_proxy_conformance.report.pins import pinned, pins
 from mcp_proxy_conformance.report.retelling import (
+    again,
     is_after_the_end,
     is_left_out,
     profile_of,
-    quoted,
     requirement_of,
     target_of,
 )
@@ -56,7 +55,7 @@ def summary(report: Report, path: Path, *, why: str) -> list[Line]:
         Line(),
         *([Line("known failures:"), *map(Line, known), Line()] if known else []),
         *_not_applicable(report),
-        *[Line(f"taken for what the target file pins: {text}") for text in pinned(report)],
+        *[Line(f"accepted because the target file pins it: {text}") for text in pinned(report)],
         *([Line(f"advisory, never counted: {_some(advisory)} fail; {why}")] if advisory else []),
         Line(f"target {target_of(report)}"),
         Line(f"{profile_of(report)}: {_counted(report)}"),
@@ -102,7 +101,7 @@ def ending(report: Report, code: int | None) -> str:
     own = report.exit
     if code in (None, own):
         return f"exit {own}"
-    return f"exit {code} because of --fail-on violated, the report's own is {own}"
+    return f"exit {code} because of --fail-on violated, otherwise {own}"
 
 
 def _of(report: Report, level: str) -> list[ClauseVerdict]:
@@ -154,28 +153,28 @@ def _known(waiver: Waiver) -> str:
 MOST, LINES = 12, 10
 """Reasons that are shown, and lines of one."""
 WHOSE = {
-    "adapter": "of the adapter, or of the target behind it",
-    "network": "of the network, or of a target that is away",
-    "declaration": "of the declaration",
-    "suite": "of this suite",
+    "adapter": "caused by the adapter, or by the target behind it",
+    "network": "caused by the network, or by a target that cannot be reached",
+    "declaration": "caused by the declaration of the target",
+    "suite": "caused by this suite",
 }
 
 
-def errors(report: Report, again: Callable[[str], str]) -> list[Line]:
+def errors(report: Report) -> list[Line]:
     """List each distinct error, who is to blame, and the checks it affected."""
     groups = _by_reason(report, "error")
     lines: list[Line] = []
     for (reason, blame), affected in list(groups.items())[:MOST]:
         lines += [
-            Line(f"ERROR  a fault {WHOSE.get(blame, 'of nobody known')}", "error"),
+            Line(f"ERROR  {WHOSE.get(blame, 'unknown cause')}", "error"),
             *indented(reason, 4, LINES),
-            *_occurrences(affected, again),
+            *_occurrences(affected, report),
             Line(),
         ]
     return lines + _uncounted(len(groups)) + _unseen(report)
 
 
-def inconclusive(report: Report, again: Callable[[str], str]) -> list[Line]:
+def inconclusive(report: Report) -> list[Line]:
     """List each distinct reason why a counting result is not settled, and what would settle it."""
     groups = _by_reason(report, "inconclusive")
     lines: list[Line] = []
@@ -188,7 +187,7 @@ def inconclusive(report: Report, again: Callable[[str], str]) -> list[Line]:
             Line(f"inconclusive  {', '.join(clauses)}", "inconclusive"),
             *indented(reason, 4, LINES),
             Line(f"    To settle it: {hint or settling(clauses)}", whole=True),
-            *_occurrences(affected, again),
+            *_occurrences(affected, report),
             Line(),
         ]
     return lines + _uncounted(len(groups)) + _to_be_pinned(report)
@@ -198,16 +197,16 @@ def _to_be_pinned(report: Report) -> list[Line]:
     lines = [Line(f"    {line}", whole=True) for line in pins(report)]
     if not lines:
         return []
-    head = "To be pinned in the target file, each text under the lock whose remedy it is;"
-    more = "as they stand they say that each conveys the lock it was told for:"
+    head = "Pin these texts in the target file, each under the status whose remediation it is."
+    more = "Below, each is under the status that the target gave it for; move it if that is wrong:"
     return [Line(head), Line(more), *lines, Line()]
 
 
 def settling(clauses: list[str]) -> str:
     """Return what would settle these clauses, if the result itself does not say."""
     if not clauses:
-        return "another run"
-    return f"see to what is missing there; `explain {clauses[0]}` tells how it is looked for"
+        return "run the suite again"
+    return f"provide what is missing; `mcp-proxy-conformance explain {clauses[0]}` shows the checks"
 
 
 def _by_reason(report: Report, verdict: str) -> dict[tuple[str, str], list[Result]]:
@@ -219,10 +218,10 @@ def _by_reason(report: Report, verdict: str) -> dict[tuple[str, str], list[Resul
     return groups
 
 
-def _occurrences(affected: list[Result], again: Callable[[str], str]) -> list[Line]:
+def _occurrences(affected: list[Result], report: Report) -> list[Line]:
     return [
         Line(f"    in {names(affected)}"),
-        Line(f"    Reproduce with: {again(affected[0].name)}", whole=True),
+        Line(f"    Reproduce with: {again(affected[0].name, report)}", whole=True),
     ]
 
 
@@ -248,15 +247,10 @@ __all__ = ["VERDICTS", "Detail", "known_failures", "render"]
 Detail = Literal["quiet", "usual", "verbose"]
 
 
-def _the_same(name: str) -> str:
-    return f"the same command and --check {quoted(name)}"
-
-
 def render(
     report: Report,
     path: Path,
     *,
-    again: Callable[[str], str] = _the_same,
     detail: Detail = "usual",
     colour: bool = False,
     code: int | None = None,
@@ -266,19 +260,18 @@ def render(
     Args:
         report: The document of a report.
         path: The file of the report.
-        again: The command that runs one check by its name.
         detail: `quiet` is failures and the last line; `verbose` adds checks, worlds, advisories.
         colour: Whether verdicts are coloured.
         code: The exit code of the program, if it is not the report's own.
     """
     shown = _near(path)
-    lines = failures(report, shown, again)
+    lines = failures(report, shown)
     if detail != "quiet":
-        lines += [*errors(report, again), *inconclusive(report, again)]
+        lines += [*errors(report), *inconclusive(report)]
     if detail == "verbose":
         lines = [*worlds(report), *checks(report), *clauses(report), *advisories(report), *lines]
     if detail != "quiet":
-        why = "see above" if detail == "verbose" else "--verbose tells why"
+        why = "see above" if detail == "verbose" else "--verbose shows why"
         lines += summary(report, shown, why=why)
     return painted([*lines, last(report, shown, code)], colour=colour)
 

@@ -24,7 +24,7 @@ BESIDE = Server(server_id="control-beside", tools=("control_beside_tool",))
 WELL = LoadCase(
     id="healthy-servers-only",
     area="control",
-    title="Two healthy servers are available where no other is beside them.",
+    title="Two healthy servers are available if no other server is beside them.",
     source=("MCPServerLoadOutcome",),
     clauses=(),
     given=Given(max_attempts=1, controls=False, servers=(CONTROL_UP, BESIDE)),
@@ -66,9 +66,7 @@ def basis(load: Load, load_of: LoadOf, *, classifies: bool) -> Basis:
         raise NotApplicable("; ".join(load.unmet.values()))
     if load.loaded.hung:
         if "I4.bounded" not in case.clauses:
-            raise Inconclusive(
-                "the load did not come to an end in its time; see I4.bounded", cause="other_clause"
-            )
+            raise Inconclusive("the load did not end in time; see I4.bounded", cause="other_clause")
         return Basis(load=load)
     lost = _lost(load, CONTROLS, classifies=False) if case.given.controls else {}
     isolates = "I1.isolated" in case.clauses
@@ -78,7 +76,8 @@ def basis(load: Load, load_of: LoadOf, *, classifies: bool) -> Basis:
         return Basis(load=load, apart=False)
     if "control-down" in lost:
         raise Inconclusive(
-            f"the control server control-down is {lost['control-down']}", cause="not_loaded"
+            f"the control server control-down fails, but is {lost['control-down']}",
+            cause="not_loaded",
         )
     if lost:
         return _without_controls(load, load_of, classifies=classifies)
@@ -127,12 +126,10 @@ def _lost(load: Load, wanted: dict[str, Expected], *, classifies: bool) -> dict[
 
 def _expect_loading(well: Load, *, classifies: bool) -> None:
     if well.loaded.hung:
-        raise Inconclusive(
-            "a load of healthy servers alone did not come to an end", cause="not_loaded"
-        )
+        raise Inconclusive("even a load of healthy servers alone did not end", cause="not_loaded")
     for name, status in _lost(well, well.case.then, classifies=classifies).items():
         raise Inconclusive(
-            f"healthy servers alone are not loaded either: {name} is {status}", cause="not_loaded"
+            f"even healthy servers alone are not loaded: {name} is {status}", cause="not_loaded"
         )
 
 
@@ -143,4 +140,4 @@ def _expect_met(load: Load) -> None:
     ]
     attempts = [load.seen[name] for name in failing]
     if attempts and not any(number is None or number for number in attempts):
-        raise Inconclusive(f"never asked for anything: {', '.join(failing)}")
+        raise Inconclusive(f"the loader sent no request to {', '.join(failing)}")

@@ -85,7 +85,7 @@ class EmbeddedLoader:
             self._load = None
             return Loaded(seconds=time.monotonic() - began, hung=True)
         except Exception as error:
-            raise AdapterError(f"the loader broke: {error!r}") from error
+            raise AdapterError(f"the loader broke: {type(error).__name__}: {error}") from error
         seconds = time.monotonic() - began
         return Loaded(told=read_answer(line, self._number), line=line, seconds=seconds)
 

@@ -67,12 +67,12 @@ def judged(load: Load, load_of: LoadOf, says: Says) -> Comparison:
     chosen = basis(load, load_of, classifies=says.classifies)
     clauses = chosen.load.case.clauses
     if not chosen.apart and not ("I1.isolated" in clauses or OF_ANY_FAILED.issuperset(clauses)):
-        reason = "a server is failed by another that fails; see I1.isolated"
+        reason = "the failure of one server makes another fail; see I1.isolated"
         raise Inconclusive(reason, cause="other_clause")
     compared = _compared(chosen.load, load_of, says, apart=chosen.apart)
     if compared.is_empty:
         raise NotApplicable(
-            "what the case looks at is not declared by this loader", cause="not_declared"
+            "this loader does not declare what the case checks", cause="not_declared"
         )
     return compared
 
@@ -82,8 +82,7 @@ def _compared(load: Load, load_of: LoadOf, says: Says, *, apart: bool) -> Compar
     faulty = any("available" not in each.status for each in case.then.values())
     compared.truth(
         "the load", "hung" if load.loaded.hung else "ended", holds=not load.loaded.hung,
-        allowed="ended within ten times its timeouts and pauses", breaks=["I4.bounded"],
-        shows=["I4.bounded"] if faulty else [],
+        allowed="ended", breaks=["I4.bounded"], shows=["I4.bounded"] if faulty else [],
     )  # fmt: skip
     if load.loaded.hung:
         return compared
@@ -123,7 +122,7 @@ def _words(compared: Comparison, load: Load, says: Says) -> None:
     for server in load.case.given.servers if says.classifies else ():
         outcome = load.loaded.outcome(server.server_id)
         if outcome is not None:
-            compared.one_of(f"word of {server.server_id}", outcome.status, sorted(WORDS),
+            compared.one_of(f"status of {server.server_id}", outcome.status, sorted(WORDS),
                             breaks=["O2.word"])  # fmt: skip
 
 
@@ -145,7 +144,13 @@ def _status(
             return  # another check judges the clause that it breaks
     shows = _isolation(load, says)
     shows += _shown_by_status(case, server, status, says) if apart else []
-    compared.one_of(f"status of {name}", status, due, breaks=breaks, shows=shows)
+    compared.one_of(f"status of {name}", _shown_status(outcome, says), due,
+                    breaks=breaks, shows=shows)  # fmt: skip
+
+
+def _shown_status(outcome: Outcome | None, says: Says) -> str | None:
+    """Return the status as findings show it, None without an outcome."""
+    return None if outcome is None else status_of(outcome, classifies=says.classifies)
 
 
 def _broken_by_status(
@@ -256,7 +261,8 @@ def _attempts(
         c for c in load.case.clauses if c in OF_ATTEMPTS - {"P4.no-traffic"} and c not in shows
     ]
     shows += [clause for clause in cited if not _is_of_other(clause, load.case, server)]
-    compared.truth(f"attempts of {name}", attempts, holds=holds, allowed=f"{low} to {high}",
+    compared.truth(f"attempts at {name}", attempts, holds=holds,
+                   allowed=low if low == high else f"{low} to {high}",
                    breaks=breaks, shows=shows)  # fmt: skip
 
 
@@ -264,7 +270,7 @@ def _claims(compared: Comparison, load: Load, outcome: Outcome, says: Says) -> N
     """Compare the claimed attempts, in the cases about counting: timing does not matter there."""
     attempts = load.seen.get(outcome.server_id)
     if attempts is not None and says.claims and "O6.claimed" in load.case.clauses:
-        compared.one_of(f"attempts claimed of {outcome.server_id}", outcome.attempts, (attempts,),
+        compared.one_of(f"attempts reported for {outcome.server_id}", outcome.attempts, (attempts,),
                         breaks=["O6.claimed"])  # fmt: skip
 
 
@@ -281,7 +287,7 @@ def _tools(
                         shows=["O3.no-tools",
                                *(["S2.no-tools"] if server.tools else [])])  # fmt: skip
         return
-    compared.one_of(f"error of the available {name}", outcome.error, (None,),
+    compared.one_of(f"error of {name}, which is available", outcome.error, (None,),
                     breaks=["O4.error~null"])  # fmt: skip
     if (listed := expected.tools) is None or "available" not in expected.status:
         return
@@ -321,7 +327,8 @@ def _error(compared: Comparison, load: Load, outcome: Outcome) -> None:
         return
     name, error = outcome.server_id, outcome.error
     is_text = isinstance(error, str) and bool(error.strip())
-    compared.truth(f"error of {name}", error, holds=is_text, allowed="a text", breaks=["O4.error"])
+    compared.truth(f"error of {name}", error, holds=is_text, allowed="a string",
+                   breaks=["O4.error"])  # fmt: skip
     if not is_text:
         return
     lines = len(error.strip().splitlines())
@@ -348,7 +355,7 @@ def _secrets(compared: Comparison, load: Load) -> None:
     if unused and not leaked and "S1.secrets" not in load.case.clauses:
         return
     if unused and not leaked:
-        reason = f"the secret handed over with {unused} was never sent to it"
+        reason = f"the loader never sent {unused} the secret of its connection"
         compared.open.append(Open(clauses=("S1.secrets",), reason=reason, cause="control"))
         return
     own = [clause for clause in load.case.clauses if clause.startswith("S1.")]
@@ -374,8 +381,8 @@ def _traffic(compared: Comparison, load: Load, load_of: LoadOf) -> None:
     for name, attempts in load.seen.items():
         usual = twin.seen.get(name)
         if attempts is not None and usual is not None:
-            compared.truth(f"attempts of {name} beside a malformed connection", attempts,
-                           holds=attempts <= usual, allowed=f"{usual}, as without it",
+            compared.truth(f"attempts at {name} beside a malformed connection", attempts,
+                           holds=attempts <= usual, allowed=f"at most {usual}, as without it",
                            breaks=["P4.no-traffic"])  # fmt: skip
 
 
@@ -401,8 +408,8 @@ def _shared(compared: Comparison, load: Load) -> None:
             if other != owner:
                 leaked = any(token in text for text in _sent(load, other))
                 contacted = any(True for _ in load.servers.log(other))
-                compared.one_of(f"what {owner} gave, sent to {other}", leaked, (False,),
-                                breaks=gives[owner] or GIVES.values(),
+                compared.one_of(f"cookie or session id of {owner} sent to {other}", leaked,
+                                (False,), breaks=gives[owner] or GIVES.values(),
                                 shows=gives[owner] if contacted else [])  # fmt: skip
 
 
@@ -418,23 +425,23 @@ def _sent(load: Load, server_id: str) -> Iterator[str]:
 def _again(compared: Comparison, load: Load, name: str, expected: Expected, says: Says) -> None:
     """Compare the second load: a recovered server is available, one that failed since is not."""
     second = load.again.outcome(name) if load.again is not None else None
-    status = status_of(second, classifies=says.classifies)
+    status = _shown_status(second, says)
     recounted = "O6.claimed" in load.case.clauses
     if not load.case.heals and not _went_as_expected(load, name):
         return  # its script is at another step than the case assumes
     recorded = [clause for clause in load.case.clauses if clause.startswith("X.")]
     if recorded:
-        before = status_of(load.loaded.outcome(name), classifies=says.classifies)
-        compared.one_of(f"again: status of {name}", status, (before,), breaks=recorded)
+        before = _shown_status(load.loaded.outcome(name), says)
+        compared.one_of(f"status of {name} in the second load", status, (before,), breaks=recorded)
     elif (is_well := {word == "available" for word in expected.status}) != {True, False}:
-        compared.truth(f"again: status of {name}", status,
+        compared.truth(f"status of {name} in the second load", status,
                        holds=(status == "available") in is_well, allowed=list(expected.status),
                        breaks=["I5.clears"])  # fmt: skip
     if second is not None and status != "available":
-        compared.one_of(f"again: tools of {name}", second.tools or [], ([],),
+        compared.one_of(f"tools of {name} in the second load", second.tools or [], ([],),
                         breaks=["O3.no-tools"])  # fmt: skip
     if second is not None and says.claims and recounted and name in load.seen_again:
-        compared.one_of(f"again: attempts claimed of {name}", second.attempts,
+        compared.one_of(f"attempts reported for {name} in the second load", second.attempts,
                         (load.seen_again[name],), breaks=["O6.claimed"])  # fmt: skip
 
 

@@ -24,7 +24,7 @@ FIRST_S = 60.0
 """Seconds that a program may take to start and to load no servers."""
 MOST_VALUES = 50_000
 """The most values in one answer, counted by separators; hundreds of servers need a tenth of it."""
-WANTED = "print one JSON answer a line and nothing else to standard output"
+WANTED = "print one JSON answer per line, and nothing else, to standard output"
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,7 +109,7 @@ def read_answer(line: bytes, number: int) -> Told:
         AdapterError: The answer is an error of the loader.
     """
     if (many := values(line)) > MOST_VALUES:
-        raise BadAnswer(f"its answer holds {many} values; at most {MOST_VALUES} are read")
+        raise BadAnswer(f"its answer has {many} values; send at most {MOST_VALUES}")
     quote = f"its answer is {quoted(line)}"
     try:
         answer = _ANSWER.decode(line)
@@ -120,9 +120,9 @@ def read_answer(line: bytes, number: int) -> Told:
     if answer.id != number:
         raise BadAnswer(f"its answer to load {number} is {quoted(line)}; {WANTED}")
     if (answer.ok is None) == (answer.error is None):
-        raise BadAnswer(f"{quote}; it must hold exactly one of ok and error")
+        raise BadAnswer(f"{quote}; send exactly one of ok and error")
     if answer.error is not None:
-        raise AdapterError(f"the loader answers a load with an error: {answer.error:.{QUOTED}}")
+        raise AdapterError(f"the loader answered a load with an error: {answer.error:.{QUOTED}}")
     assert answer.ok is not None
     return answer.ok
 
@@ -168,7 +168,7 @@ class LoaderProgram:
             members = {"max_attempts": max_attempts, "base_backoff_s": base_backoff_s}
             request = asked_for(self._number, servers, **members)
             if (stray := program.stray()) is not None:
-                raise self._break(f"it printed {quoted(stray)} before it was asked; {WANTED}")
+                raise self._break(f"it printed {quoted(stray)} before it got a request; {WANTED}")
             began = time.monotonic()
             program.send(json.dumps(request).encode())
             try:
@@ -177,7 +177,7 @@ class LoaderProgram:
                 self.stop(0.0)
                 return Loaded(seconds=time.monotonic() - began, hung=True)
             except Ended as end:
-                raise self._break(f"it {end} before it had loaded") from None
+                raise self._break(f"it {end} before it answered the load") from None
             seconds = time.monotonic() - began
             loaded = Loaded(told=self._read(line), line=line, seconds=seconds)
             try:

@@ -29,7 +29,7 @@ def warnings(compared: Comparison, load: Load) -> None:
     loaded = load.loaded
     about = any(clause.startswith("W1") for clause in load.case.clauses)
     if about and not any(loaded.told.warnings.values()):
-        raise Inconclusive("a loader that declares warnings has none of servers that failed")
+        raise Inconclusive("the loader declares warnings, but gave none about servers that failed")
     lines = {word: "\n".join(texts) for word, texts in loaded.told.warnings.items()}
     by_status = {outcome.server_id: outcome.status for outcome in loaded.told.outcomes}
     transient, permanent = lines.get("transient", ""), lines.get("permanent", "")
@@ -48,21 +48,22 @@ def warnings(compared: Comparison, load: Load) -> None:
     of_classes = {"W1.one-class": {"transient", "permanent"}, "W1.denied": {"denied"}}
     for clause, names in wrong.items():
         is_shown = bool(statuses & of_classes[clause]) and any(lines.values())
-        compared.one_of(f"warned of in another class ({clause})", names, ([],), breaks=[clause],
+        compared.one_of("servers", names, ([],), breaks=[clause],
                         shows=[clause] if is_shown else [])  # fmt: skip
     if not load.case.servers():
         silent = not any(lines.values())
-        compared.truth("warnings", lines, holds=silent, allowed="none where no server is",
+        compared.truth("", lines, holds=silent, allowed="none",
                        breaks=["I6.silent"])  # fmt: skip
     for text, sense in ((transient, AGAIN), (permanent, ATTENTION)):
         is_worded = any(word in text.lower() for word in sense)
         if text:
-            compared.truth(f"wording of {text!r}", is_worded, holds=is_worded,
-                           allowed=f"one of {sense}", breaks=["W1.lines~wording"])  # fmt: skip
+            compared.truth("warning", text, holds=is_worded,
+                           allowed=f"a text that contains one of {', '.join(sense)}",
+                           breaks=["W1.lines~wording"])  # fmt: skip
     if transient and permanent:
         bare = [sorted(_wording(text, by_status)) for text in (transient, permanent)]
         differ = bare[0] != bare[1]
-        compared.truth("warnings of both classes", bare, holds=differ, allowed="lines that differ",
+        compared.truth("", sorted({transient, permanent}), holds=differ, allowed="",
                        breaks=["W1.lines"])  # fmt: skip
 
 

@@ -75,7 +75,7 @@ def shard_of(text: str) -> Shard:
     words = [word for word in (number, of) if word.isascii() and word.isdecimal()]
     numbers = [int(word) for word in words if len(word) <= MOST]
     if not slash or len(numbers) != len((number, of)) or not 1 <= numbers[0] <= numbers[1]:
-        raise BadShard(f"--shard {text[:SHOWN]!r} is no part; write 1/3 for the first of three")
+        raise BadShard(f"--shard {text[:SHOWN]!r} is not a part; write 1/3 for the first of three")
     return Shard(number=numbers[0], of=numbers[1])
 
 

@@ -92,7 +92,9 @@ def invoke(
     """
     out, soak = request.out, request.soak_s
     if processes is not None and isinstance(request.subject, Target):
-        raise ValueError("a target that is made in this process cannot be handed to others")
+        raise ValueError(
+            "a target made in this process cannot be passed to others; leave processes out"
+        )
     words = [
         *map(str, files), "-c", str(out / INI), "--rootdir", str(out), *ALONE,
         "-p", "pytest_timeout", f"--timeout={check_s + soak}",

@@ -66,7 +66,9 @@ class Ending:
             return tuple(self.comparison.findings)
         if isinstance(self.error, Misshapen) and self.error.clauses:
             return (Finding(path="the answer's shape", clauses=self.error.clauses,
-                            allowed="as the surface names it", observed=self.reason),)  # fmt: skip
+                            allowed="as named in `surface`", observed=self.reason),)  # fmt: skip
+        if isinstance(self.error, Breach):
+            return of_sides(("==", self.error.observed, {}), cited)
         return of_sides(self.sides, cited)
 
 
@@ -132,7 +134,7 @@ def _not_applicable(error: NotApplicable) -> Ending:
 
 
 def _unsupported(error: Exception) -> Ending:
-    reason = f"the adapter does not support {error}, though it is declared"
+    reason = f"the adapter does not support {error}, though the target declares it"
     return _open(Inconclusive(reason, cause="not_supported"))
 
 
@@ -144,7 +146,7 @@ def _full(error: OSError) -> Ending:
     """Attribute a full disk to the declaration; any other OSError to the suite."""
     if error.errno not in (errno.ENOSPC, errno.EDQUOT):
         return _own_fault(error)
-    reason = f"{error.filename or 'the output folder'}: {error.strerror}; free some room"
+    reason = f"{error.filename or 'the output folder'}: {error.strerror}; free some disk space"
     return Ending(verdict="error", reason=reason, blame="declaration", error=error)
 
 
@@ -215,7 +217,10 @@ def judge(
 def confirmed(ending: Ending, second: Ending, subject: str = "the target") -> Ending:
     """Reduce a failure to the clauses that a second attempt breaks too; the rest stays open."""
     if second.verdict == "error":
-        return replace(second, reason=f"{second.reason} (while confirming: {ending.reason})")
+        return replace(
+            second,
+            reason=f"{second.reason} (when the check was repeated to confirm: {ending.reason})",
+        )
     if second.verdict == "fail" and _is_plain(ending) and _is_plain(second):
         return ending
     again = {clause for finding in second.findings(()) for clause in finding.clauses}
@@ -225,7 +230,7 @@ def confirmed(ending: Ending, second: Ending, subject: str = "the target") -> En
         for finding in ending.findings(())
         if (common := tuple(clause for clause in finding.clauses if clause in again))
     ]
-    reason = f"{subject} does not agree with itself; first seen: {ending.reason}"
+    reason = f"{subject} does not agree with itself; seen only once: {ending.reason}"
     own = ending.comparison or Comparison()
     steady = {clause: n for clause, n in own.observed.items() if clause not in first | again}
     unsettled = Open(clauses=tuple(sorted(first ^ again)), reason=reason, cause="disagrees")
@@ -248,7 +253,7 @@ def _is_plain(ending: Ending) -> bool:
 
 
 def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0] or "the check's comparison does not hold"
+    return str(error).partition("\n")[0] or "the check's assertion failed"
 
 
 def reason_of(ending: Ending, evidence: Sequence[str]) -> str:
@@ -261,7 +266,9 @@ def with_log(ending: Ending, started: Started) -> Ending:
     if ending.blame != "network" or started.adapter.alive():
         return ending
     tail = started.adapter.log().strip()
-    return replace(ending, reason=f"{ending.reason}; the target has ended, its log: {tail}")
+    return replace(
+        ending, reason=f"{ending.reason}; the target has ended, and its log ends with: {tail}"
+    )
 
 
 IN_A_ROW = 5
@@ -287,5 +294,5 @@ class Silence:
             self._timeouts.append(ending.error)
         if len(self._timeouts) < IN_A_ROW:
             return None
-        why = f"the target stopped answering, {IN_A_ROW} times in a row: {ending.reason}"
+        why = f"the target stopped answering, {IN_A_ROW} times in a row; last: {ending.reason}"
         return broke(why)

@@ -56,7 +56,7 @@ def merged(reports: Mapping[str, Report]) -> Report:
         record = _record(first, state, max(seconds))
         gather(state, [_share(*each) for each in ordered])
     except (UnknownProfile, msgspec.ValidationError) as error:
-        raise BadReport(f"it cannot be merged: {error}") from None
+        raise BadReport(f"the parts cannot be merged: {error}") from None
     state.missing = _missing([each.number for _, each in ordered], part.of)
     whole = made(replace(record, stages=tuple(state.stages)))
     timing = whole.timing | {"seconds": max(seconds), "parts": seconds}
@@ -67,14 +67,14 @@ def _part(name: str, report: Report) -> Part:
     """Return the part that a report is of; raises BadReport without a part or a profile name."""
     part = report.shard
     if isinstance(part, msgspec.UnsetType):
-        raise BadReport(f"{name} is of no part of a run; make parts with `run --shard 1/3`")
+        raise BadReport(f"{name} is not a part of a run; make parts with `run --shard 1/3`")
     if not part.number <= part.of <= MOST_PARTS:
         label = f"{part.number}/{part.of}"
         raise BadReport(
-            f"{name} says that it is the part {label}; let `run --shard` write it again"
+            f"{name} claims to be part {label}, which cannot be; run `run --shard` again"
         )
     if not report.profile.name:
-        raise BadReport(f"{name} does not say profile.name; let `run --shard` write it again")
+        raise BadReport(f"{name} has no profile.name; run `run --shard` again")
     return part
 
 
@@ -84,16 +84,16 @@ def _expect_one_run(parts: Mapping[str, tuple[Report, Part]]) -> None:
     for what, of in ALIKE.items():
         for name, other in others:
             if of(*other) != of(*reference):
-                raise BadReport(f"{first} and {name} are of other {what}; merge parts of one run")
+                raise BadReport(f"{first} and {name} have different {what}; merge parts of one run")
     by = reference[0].suite.version
     if by != version(SUITE):
-        raise BadReport(f"{first} was made by version {by} of the suite; merge with that one")
+        raise BadReport(f"{first} was made by version {by} of the suite; merge with that version")
     names: dict[int, str] = {}
     for name, (_, part) in parts.items():
         if part.number in names:
             label = f"{part.number}/{part.of}"
             both = f"{names[part.number]} and {name}"
-            raise BadReport(f"{both} are both the part {label}; give one of them")
+            raise BadReport(f"{both} are both part {label}; give only one of them")
         names[part.number] = name
 
 
@@ -119,7 +119,15 @@ def _record(report: Report, state: RunState, seconds: float) -> RunRecord:
         deviations=msgspec.convert(msgspec.to_builtins(report.waivers), type=tuple[Deviation, ...]),
         beyond=beyond(judged_by, can),
         seconds=seconds,
+        command=_command(report.timing.get("command")),
     )
+
+
+def _command(halves: Any) -> tuple[str, str]:
+    """Return the command line of a part, which leaves `--shard` out; empty if it has none."""
+    given = halves if isinstance(halves, list) else []
+    before, after = [*map(str, given), "", ""][:2]
+    return before, after
 
 
 def _share(report: Report, part: Part) -> Share:

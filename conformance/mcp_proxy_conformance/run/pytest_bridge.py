@@ -66,7 +66,7 @@ def setup_ending(
 def late_ending(error: BaseException) -> Ending:
     """Return the ending of a check interrupted by the run's limit, by its own, or by a fault."""
     if isinstance(error, Overdue) and error.of_run:
-        unfinished = Inconclusive(f"{error} while it ran", cause="cut_short")
+        unfinished = Inconclusive(f"{error} while the check ran", cause="cut_short")
         return attempt(partial(_raise, unfinished))
     blame: Blame = "network" if isinstance(error, (Overdue, pytest.fail.Exception)) else "suite"
     return Ending(verdict="error", blame=blame, reason=str(error))

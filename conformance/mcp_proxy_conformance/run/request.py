@@ -55,7 +55,8 @@ class RunRequest:
     `soak_s`: seconds after which stages are observed again. `baseline`: the folder of a recording
     to compare bytes with. `within_s`: seconds that the run may take; None is no limit. `confirm`:
     failures are confirmed before they count. `keep`: the targets' scratch folders are kept.
-    `trial`: the selftest tries the checks; a silent target does not end the run.
+    `trial`: the selftest tries the checks; a silent target does not end the run. `command`: the
+    halves of the command line, between which `--check NAME` is inserted; empty if there was none.
     """
 
     subject: Description | Endpoint | Target
@@ -74,6 +75,7 @@ class RunRequest:
     confirm: bool = True
     keep: bool = False
     trial: bool = False
+    command: tuple[str, str] = ("", "")
 
     def encoded(self) -> bytes:
         """Encode the request for the processes of the same run."""
@@ -95,22 +97,32 @@ def add_options(parser: pytest.Parser) -> None:
     group.addoption(
         "--target", help="the implementation under test: reference, mcpproxy, command, loader"
     )
-    group.addoption("--target-file", help="the target file that `init` writes")
-    group.addoption("--target-options", default="{}", help="its members that differ, as JSON")
-    group.addoption("--soak", type=float, default=0.0, help="seconds; observe stages again then")
+    group.addoption("--target-file", help="the target file, as `init` writes it")
+    group.addoption(
+        "--target-options", default="{}", help="members that override the target file, as JSON"
+    )
+    group.addoption(
+        "--soak", type=float, default=0.0, help="seconds until stages are observed again"
+    )
     group.addoption("--baseline", help="the folder of a recording to compare bytes with")
-    group.addoption("--profile", help="the profile of clauses, or several: discovery+robustness")
+    group.addoption(
+        "--profile", help="the profile of clauses, or several as in discovery+robustness"
+    )
     group.addoption("--out", default=OUT, help="folder of the report")
     group.addoption("--check", action="append", help="only this check, or this case; repeatable")
     group.addoption("--only", action="append", help="only this requirement or clause; repeatable")
-    group.addoption("--fail-fast", action="store_true", help="end after the first failed F check")
+    group.addoption(
+        "--fail-fast", action="store_true", help="end after the first failure that counts"
+    )
     group.addoption("--shard", help="only one part of several, such as 1/3")
     group.addoption("--case", help="only the case in this file")
-    group.addoption("--examples", type=int, help="loads or worlds to be generated")
-    group.addoption("--seed", type=int, default=0, help="what they are generated from")
+    group.addoption("--examples", type=int, help="number of loads or worlds to generate")
+    group.addoption("--seed", type=int, default=0, help="seed of the generated loads or worlds")
     group.addoption("--deviations", help="the file of known failures")
     group.addoption("--keep", action="store_true", help="keep the targets' scratch folders")
-    group.addoption("--no-confirm", action="store_true", help="do not confirm shared failures")
+    group.addoption(
+        "--no-confirm", action="store_true", help="do not confirm failures on a second target"
+    )
 
 
 def request_of(config: pytest.Config) -> RunRequest | None:

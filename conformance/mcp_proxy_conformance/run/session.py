@@ -85,7 +85,7 @@ class Session:
 
     def overdue(self) -> Overdue:
         """Return the exception that is raised when no time is left."""
-        message = f"--timeout {self.request.within_s or 0:g} s was over"
+        message = f"the time limit (--timeout) of {self.request.within_s or 0:g} s was reached"
         return Overdue(message, of_run=True, meanwhile=self.subject.hurry)
 
     def probe(self) -> None:
@@ -125,7 +125,7 @@ class Session:
         ending = rests.ending
         self.state.wire = self.state.wire or self.subject.wire
         self.state.messages |= rests.messages
-        evidence = _evidence(ending, conclusion)
+        evidence = _sentences(conclusion.findings)
         reason = (
             "" if conclusion.verdict == "pass" else conclusion.reason or reason_of(ending, evidence)
         )
@@ -193,7 +193,7 @@ class Session:
             if conclusion.observed:  # other checks report what else is broken or open
                 return replace(conclusion, verdict="pass", clauses=conclusion.observed)
             return replace(conclusion, verdict="not_applicable", clauses=(), cause="not_observed",
-                           reason="nothing of what it cites was there")  # fmt: skip
+                           reason="nothing that its clauses are about was observed")  # fmt: skip
         left = unsettled if is_open else {*cited_clauses} - shown
         verdict: Verdict = "inconclusive" if ending.verdict == "fail" else ending.verdict
         clauses = tuple(clause for clause in cited_clauses if clause in left) or cited_clauses
@@ -230,6 +230,7 @@ class Session:
             unsettled=subject.unsettled,
             requests=subject.requests,
             seconds=time.monotonic() - self.began,
+            command=self.request.command,
         )
 
     def report(self) -> Report:
@@ -265,16 +266,11 @@ def _level(clause_id: str) -> Level:
     return catalogue().clause(clause_id).level
 
 
-def _evidence(ending: Ending, conclusion: Found) -> tuple[str, ...]:
-    """Return lines on the difference: both sides of a plain assertion, else the findings alone."""
-    if not conclusion.findings:
-        return ()
+def _sentences(findings: Sequence[Finding]) -> list[str]:
+    """Return the sentences on findings."""
+    if not findings:
+        return []
     # deepdiff takes a fifth of a second to import, and a green run never needs it
-    from mcp_proxy_conformance.report.difference import (  # noqa: PLC0415
-        difference,
-        differences,
-    )
+    from mcp_proxy_conformance.report.difference import sentences  # noqa: PLC0415
 
-    if ending.comparison is None or not ending.comparison.findings:
-        return tuple(difference(*ending.sides)) if ending.sides is not None else ()
-    return tuple(differences(conclusion.findings))
+    return sentences(findings)

@@ -68,9 +68,11 @@ def _session(request: RunRequest, scratch: Path) -> Session:
     only = _only(request, chosen)
     shard = shard_of(request.shard) if request.shard is not None else None
     if isinstance(target, LoaderTarget) != (chosen.folders == LOADERS):
-        raise pytest.UsageError(f"the profile {chosen.id} does not judge kind {kind!r}")
+        raise pytest.UsageError(
+            f"the profile {chosen.id} does not judge kind {kind!r}; name another"
+        )
     if shard is not None and target is None:
-        raise pytest.UsageError("an endpoint is asked within one budget: leave --shard out")
+        raise pytest.UsageError("an endpoint has one budget of requests; leave --shard out")
     return Session(
         request=request,
         subject=_subject(request, target, chosen, scratch),
@@ -140,6 +142,6 @@ def _only(request: RunRequest, judged: Profile) -> frozenset[str] | None:
         meant = set(catalogue().meant(word)) & set(judged.clauses)
         if not meant:
             reason = f"the profile {judged.id} has no clause of {word}"
-            raise UnknownClause(f"{reason}; name one that has it with --profile")
+            raise UnknownClause(f"{reason}; name a profile that has it with --profile")
         clauses |= meant
     return frozenset(clauses) if request.selection.only else None

@@ -77,7 +77,11 @@ def _deaf(verdicts: Verdicts) -> str:
 
 def unobserved(passed: Collection[str]) -> str:
     """Name the clauses that pass although nothing of them can be observed; empty if none does."""
-    return f"clauses pass that nothing was seen of: {', '.join(sorted(passed))}" if passed else ""
+    return (
+        f"clauses pass although nothing of them was observed: {', '.join(sorted(passed))}"
+        if passed
+        else ""
+    )
 
 
 class Fake:
@@ -201,12 +205,12 @@ def _noise(request: bytes) -> bytes:
 
 
 BARE = (
-    ("closed-port", "Nobody listens.", lambda: Fake(None)),
-    ("silent-port", "Connections are taken and never answered.", lambda: Fake(lambda _: None)),
-    ("echo", "The request itself comes back.", lambda: Fake(lambda request: request)),
-    ("empty-objects", "Every answer is {}.", lambda: Fake(_empty)),
+    ("closed-port", "Nothing listens on the port.", lambda: Fake(None)),
+    ("silent-port", "Connections are accepted and never answered.", lambda: Fake(lambda _: None)),
+    ("echo", "Every answer is the request itself.", lambda: Fake(lambda request: request)),
+    ("empty-objects", "Every answer is an empty JSON object.", lambda: Fake(_empty)),
     ("noise", "Every answer is random bytes.", lambda: Fake(_noise)),
-    ("web-page", "Every answer is a page of HTML.", lambda: Fake(_page)),
+    ("web-page", "Every answer is an HTML page.", lambda: Fake(_page)),
     ("no-discovery", "An MCP server without a discovery tool.", Toolbox),
 )
 CONTROLS = (
@@ -222,7 +226,7 @@ CONTROLS = (
     ),
     Control(
         id="declares-nothing",
-        text="The reference, said to be capable of nothing.",
+        text="The reference, declared without any capability.",
         target=lambda: replace(
             embedded(_changed(), settle_s=SETTLE_S), capabilities=frozenset[str]()
         ),
@@ -230,7 +234,7 @@ CONTROLS = (
     ),
     Control(
         id="reference",
-        text="The reference as it is.",
+        text="The unchanged reference.",
         target=lambda: embedded(_changed(), settle_s=SETTLE_S),
         misses=_exits(0),
     ),

@@ -112,14 +112,14 @@ def _start(work: Callable[[Job], Done], job: Job, place: Path) -> int:
 
 def _outcome(job: Job, place: Path, seconds: float, *, code: int | None) -> Outcome[Job, Done]:
     if code is None:
-        return Outcome(job, None, f"it was not done after {seconds:.0f} s", seconds)
+        return Outcome(job, None, f"it did not end within {seconds:.0f} s", seconds)
     if (place / "value").exists():
         return Outcome(job, pickle.loads((place / "value").read_bytes()), "", seconds)  # noqa: S301 - our own
     failure = place / "failure"
     text = (
         failure.read_text(encoding="utf-8")
         if failure.exists()
-        else f"its process ended with {code}"
+        else f"its process ended with the code {code}"
     )
     return Outcome(job, None, text.strip().rpartition("\n")[2], seconds)
 

@@ -98,7 +98,7 @@ def asked_for(wanted: Sequence[Trial]) -> tuple[list[Row], list[Trial]]:
         asked_by = [clause.asked_by for clause in known if clause.asked_by is not None]
         if known and len(asked_by) == len(known) and (trial.base or asked_by[0] != "baseline"):
             option = NEEDS[asked_by[0]]
-            why = f"a run looks at {known[0].id} only with that option"
+            why = f"a run judges {known[0].id} only with that option"
             skipped.append(made(trial, option, reason=why))
         else:
             rest.append(trial)

@@ -48,7 +48,9 @@ def _says(status: str, error: str | None, attempts: int) -> Callable[[], Target]
 def _unchanged() -> Target:
     from mcp_proxy_mutants.loader.changed import ChangedLoad  # noqa: PLC0415 - as in targets/embedded.py
 
-    return embedded_target(ChangedLoad(id="unchanged", text="The reference's loader itself."))
+    return embedded_target(
+        ChangedLoad(id="unchanged", text="The unchanged loader of the reference.")
+    )
 
 
 def _program(source: str) -> Callable[[], Target]:
@@ -77,21 +79,31 @@ def _all(verdicts: Verdicts) -> str:
 
 NO_LOADERS = (
     ("loader-that-ends", "A program that ends at once.", _program(ENDS), (3,)),
-    ("loader-of-empty-objects", "A program whose every answer is {}.", _program(EMPTY), (3,)),
+    (
+        "loader-of-empty-objects",
+        "A program whose every answer is an empty JSON object.",
+        _program(EMPTY),
+        (3,),
+    ),
     (
         "loader-of-no-outcomes",
-        "A program whose every load has no outcomes.",
+        "A program whose loads never have an outcome.",
         _program(EVERY_LOAD_IS_EMPTY),
         (1, 4),
     ),
     (
         "all-available",
-        "Every server is said to be available, without tools.",
+        "Every server is reported as available, without tools.",
         _says("available", None, 1),
         (1, 4),
     ),
-    ("all-denied", "Every server is said to be denied.", _says("denied", "Denied.", 1), (1, 4)),
-    ("all-transient", "Every server is said to pass.", _says("transient", "Wait.", 1), (1, 4)),
+    ("all-denied", "Every server is reported as denied.", _says("denied", "Denied.", 1), (1, 4)),
+    (
+        "all-transient",
+        "Every server is reported as transient.",
+        _says("transient", "Wait.", 1),
+        (1, 4),
+    ),
 )
 LOADER_CONTROLS = (
     *(
@@ -100,7 +112,7 @@ LOADER_CONTROLS = (
     ),
     Control(
         id="loader",
-        text="The reference's loader as it is.",
+        text="The unchanged loader of the reference.",
         target=_unchanged,
         misses=_all,
         profile="resilience",

@@ -16,6 +16,7 @@ from mcp_proxy_conformance.selftest.rewriting import WireFault, rewriting
 from mcp_proxy_conformance.selftest.row import Cell, Kind, Row
 from mcp_proxy_conformance.selftest.standing import CHECK_S, Standing
 from mcp_proxy_conformance.selftest.trial import EVERY, LONG_S, Verdicts, trial, tried
+from mcp_proxy_conformance.selftest.wording import is_plain
 from mcp_proxy_conformance.targets.adapter import Target
 from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_conformance.verdict.outcome import BROKEN, FAULT
@@ -125,11 +126,11 @@ def _kill(trial: Trial, place: Path, *, full: bool) -> Row:
         citing = Selection(clauses=wanted, until=wanted, first=trial.first)
         verdicts = trial.tried(place / "citing", citing, narrow=True)
         if convicting := killers(verdicts, wanted):
-            return made(trial, "killed", verdicts, convicting)
+            return _killed(trial, verdicts, convicting)
     if verdicts is None or trial.base is None:
         verdicts = trial.tried(place / "whole")
     if convicting := killers(verdicts, wanted):
-        return made(trial, "killed", verdicts, convicting)
+        return _killed(trial, verdicts, convicting)
     if trial.base is not None and verdicts.exit in (BROKEN, FAULT):
         return made(trial, "broken", reason=verdicts.why)
     others = tuple(dict.fromkeys(result["check"] for result in verdicts.failed()))
@@ -140,6 +141,12 @@ def _kill(trial: Trial, place: Path, *, full: bool) -> Row:
     if others:
         return made(trial, "killed for another reason", verdicts, others)
     return made(trial, "survived", verdicts)
+
+
+def _killed(trial: Trial, verdicts: Verdicts, by: tuple[str, ...]) -> Row:
+    """Return the row of a killed mutant, unless a failure is not told in plain words."""
+    odd = next((r["reason"] for r in verdicts.failed() if not is_plain(r["reason"])), "")
+    return made(trial, "badly worded" if odd else "killed", by=by, reason=odd)
 
 
 def _asking(verdicts: Verdicts, wanted: frozenset[str]) -> tuple[str, ...]:
@@ -200,7 +207,7 @@ def reference() -> Target:
     """Return the unchanged reference, in this process."""
     from mcp_proxy_mutants.proxy.changed import Changed  # noqa: PLC0415 - as in targets/embedded.py
 
-    return embedded(Changed(id="unchanged", text="The reference itself."), settle_s=SETTLE_S)
+    return embedded(Changed(id="unchanged", text="The unchanged reference."), settle_s=SETTLE_S)
 
 
 def _pins(declared: Any) -> dict[str, frozenset[str]]:

@@ -83,7 +83,7 @@ def differing(in_order: CaseVerdicts, other: CaseVerdicts) -> dict[str, str]:
         was, now = (verdicts.get((check, case), ABSENT) for verdicts in (in_order, other))
         if was != now:
             name = f"{check}[{case}]" if case else check
-            differences.setdefault(check, f"{name}: {was} in order, {now} so")
+            differences.setdefault(check, f"{name}: {was} in the usual order, {now} in this run")
     return differences
 
 

@@ -35,7 +35,9 @@ def with_recordings(trials: Sequence[Trial], folder: Path) -> list[Trial]:
 
     for outcome in forked(work, sorted(set(wanted.values())), folder / "recordings"):
         if outcome.failure:
-            raise NotRecorded(f"the {outcome.job} reference is not recorded: {outcome.failure}")
+            raise NotRecorded(
+                f"the {outcome.job} reference could not be recorded: {outcome.failure}"
+            )
     kinds = [(trial, wanted.get(trial.changed.id)) for trial in trials]
     return [replace(trial, baseline=folder / kind) if kind else trial for trial, kind in kinds]
 
@@ -53,7 +55,7 @@ def _recording(kind: Kind, scratch: Path) -> Any:
     from mcp_proxy_mutants.proxy.changed import Changed  # noqa: PLC0415 - other targets do without
     from mcp_proxy_mutants.proxy.featureless import FEATURELESS  # noqa: PLC0415
 
-    unchanged = Changed(id="unchanged", text="The reference itself.")
+    unchanged = Changed(id="unchanged", text="The unchanged reference.")
     target = embedded(FEATURELESS if kind == "pre_feature" else unchanged, settle_s=SETTLE_S)
     try:
         return record(target, scratch, kind)

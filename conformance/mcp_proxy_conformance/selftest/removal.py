@@ -87,7 +87,7 @@ def target(
     from mcp_proxy_mutants.proxy.changed import Changed  # noqa: PLC0415 - as in targets/embedded.py
 
     made = embedded(
-        Changed(id="without", text="Something is not there.", change=change),
+        Changed(id="without", text="The reference without some subject.", change=change),
         settle_s=SETTLE_S,
         enforce_s=ENFORCE_S,
     )
@@ -154,7 +154,11 @@ def _none_passes(clauses: frozenset[str]) -> Callable[[Verdicts], str]:
 def _none_applies(clauses: frozenset[str]) -> Callable[[Verdicts], str]:
     def misses(verdicts: Verdicts) -> str:
         other = sorted(clause for clause in clauses if verdicts.clauses[clause] != "not_applicable")
-        return f"clauses of what is not declared apply: {', '.join(other)}" if other else ""
+        return (
+            f"clauses apply although their capability is not declared: {', '.join(other)}"
+            if other
+            else ""
+        )
 
     return misses
 
@@ -178,7 +182,7 @@ def _undeclared(word: str) -> Control:
     clauses = frozenset(clause.id for clause in OF_DISCOVERY if word in clause.capability)
     return Control(
         id=f"without-declaring-{word}",
-        text=f"The reference, which does not declare {word}.",
+        text=f"The reference, declared without the capability {word}.",
         target=lambda: undeclared(word),
         misses=_none_applies(clauses),
         clauses=clauses,

@@ -8,9 +8,9 @@ from typing import Literal
 
 Kind = Literal["fault", "wire", "variant", "control", "target", "order"]
 Cell = Literal[
-    "killed", "killed for another reason", "survived", "acquitted", "accused", "behaved",
-    "misbehaved", "broken", "unread", "unseeable", "violated", "incomplete", "needs --soak",
-    "needs --baseline",
+    "killed", "killed for another reason", "badly worded", "survived", "acquitted", "accused",
+    "behaved", "misbehaved", "broken", "unread", "unseeable", "violated", "incomplete",
+    "needs --soak", "needs --baseline",
 ]  # fmt: skip
 NEEDS: Mapping[str, Cell] = {"soak": "needs --soak", "baseline": "needs --baseline"}
 """Cells of clauses that are judged only with an option of `run`."""

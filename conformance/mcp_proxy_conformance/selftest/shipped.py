@@ -37,7 +37,7 @@ class Gap:
     subject: Subject
     id: str
     fault: str
-    repair: str = "mend it there"
+    repair: str = "correct it there"
 
     def __str__(self) -> str:
         return f"{self.fault}; {self.repair}"
@@ -127,8 +127,8 @@ def clauses_too_seldom_broken(data: Shipped) -> Iterator[Gap]:
     broken = Counter(clause for breaks in data.breaks().values() for clause in breaks)
     for clause in data.firm():
         if broken[clause.id] < TWICE:
-            fault = f"{clause.id} is broken by fewer than two counterexamples"
-            yield Gap("clause", clause.id, fault, "add faults")
+            fault = f"{clause.id} is broken by fewer than two mutants"
+            yield Gap("clause", clause.id, fault, "add mutants")
 
 
 def counterexamples_of_nothing(data: Shipped) -> Iterator[Gap]:
@@ -136,8 +136,8 @@ def counterexamples_of_nothing(data: Shipped) -> Iterator[Gap]:
     known = {clause.id for clause in data.firm(asked=True)}
     for name, breaks in data.breaks().items():
         if not known.intersection(breaks):
-            fault = f"{name} breaks no clause of the profile that convicts"
-            yield Gap("counterexample", name, fault, "mend its ids")
+            fault = f"the mutant {name} breaks no required clause of a proven profile"
+            yield Gap("counterexample", name, fault, "correct the clauses that it breaks")
 
 
 def checks_without_proofs(data: Shipped) -> Iterator[Gap]:
@@ -150,10 +150,10 @@ def checks_without_proofs(data: Shipped) -> Iterator[Gap]:
         name = listed.get(check.name, "")
         if not name:
             fault = f"{check.name} is not in {PROOFS}"
-            yield Gap("check", check.name, fault, "list a counterexample that it kills")
+            yield Gap("check", check.name, fault, "list a mutant that it kills")
         elif not set(check.clauses).intersection(known.get(name, ())):
-            fault = f"{check.name} cannot kill {name}, which breaks nothing it cites"
-            yield Gap("proof", check.name, fault, "list another")
+            fault = f"{check.name} cannot kill {name}, which breaks no clause that it cites"
+            yield Gap("proof", check.name, fault, "list another mutant")
 
 
 def proofs_without_checks(data: Shipped) -> Iterator[Gap]:
@@ -161,9 +161,9 @@ def proofs_without_checks(data: Shipped) -> Iterator[Gap]:
     known = {check.name for check in data.checks}
     for check, name in (*data.proofs.items(), *data.live.items()):
         if check not in known:
-            lost = ", ".join(data.breaks().get(name, ()))
-            fault = f"{lost} lost {check}, which kills {name}"
-            yield Gap("proof", check, fault, f"take it out of {PROOFS}, or rename it")
+            lost = ", ".join(data.breaks().get(name, ())) or "no clause"
+            fault = f"{check}, listed with {name}, which breaks {lost}, is not a check"
+            yield Gap("proof", check, fault, f"remove it from {PROOFS}, or rename it")
 
 
 def rulings_without_variants(data: Shipped) -> Iterator[Gap]:
@@ -174,8 +174,8 @@ def rulings_without_variants(data: Shipped) -> Iterator[Gap]:
     for name in [*advice, *due]:
         if name not in taken:
             subject: Subject = "clause" if name in data.clauses else "ruling"
-            repair = "add one, or say `no_variant`"
-            yield Gap(subject, name, f"no variant takes {name}", repair)
+            repair = 'add one, or say `no_variant = "why"`'
+            yield Gap(subject, name, f"no variant reads {name} in another way", repair)
 
 
 def variants_of_nothing(data: Shipped) -> Iterator[Gap]:
@@ -184,7 +184,7 @@ def variants_of_nothing(data: Shipped) -> Iterator[Gap]:
     for variant in data.variants:
         for name in variant.takes:
             if name not in known:
-                fault = f"the variant {variant.id} takes {name}, which is no ruling and no clause"
+                fault = f"the variant {variant.id} takes {name}, which does not exist"
                 yield Gap("variant", variant.id, fault)
 
 
@@ -195,16 +195,16 @@ def rulings_beside_the_profiles(data: Shipped) -> Iterator[Gap]:
         listed = set(version.rulings)
         due = {row.id for row in data.rulings if not set(row.clauses).isdisjoint(version.clauses)}
         for name in sorted(listed - known):
-            fault = f"the profile {version.id} rests on the ruling {name}, and there is none"
+            fault = f"the profile {version.id} lists an interpretation that is missing: {name}"
             yield Gap("profile", version.name, fault)
         for name in sorted(due - listed):
-            fault = f"the ruling {name} is not listed by the profile {version.id}"
-            yield Gap("profile", version.name, fault, "list it")
-        for name in sorted(listed & known - due):
             fault = (
-                f"the profile {version.id} lists the ruling {name}, which its clauses do not need"
+                f"the profile {version.id} needs the interpretation {name}, but does not list it"
             )
-            yield Gap("profile", version.name, fault)
+            yield Gap("profile", version.name, fault, "list it in `rulings`")
+        for name in sorted(listed & known - due):
+            fault = f"the profile {version.id} lists the interpretation {name} without need"
+            yield Gap("profile", version.name, fault, "remove it from `rulings`")
 
 
 RULES: tuple[Callable[[Shipped], Iterator[Gap]], ...] = (

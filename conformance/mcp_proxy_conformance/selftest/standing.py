@@ -16,7 +16,7 @@ from mcp_proxy_conformance.targets.adapter import Target
 from mcp_proxy_conformance.verdict.redaction import first_line
 from mcp_proxy_conformance.verdict.result import WORST_FIRST
 
-UNCHANGED = WireFault(id="unchanged", text="The target as it is.", breaks=())
+UNCHANGED = WireFault(id="unchanged", text="The unchanged target.", breaks=())
 WHOLE_S = 1800.0
 CHECK_S = 180
 CELLS: dict[int, Cell] = {0: "acquitted", 1: "violated"}
@@ -68,14 +68,15 @@ class Standing:
         wanted = set(clauses)
         if self.convicting(wanted):
             return ""
-        reason = next(self._silent(wanted), f"none was run: {self.found.why}")
-        return f"no check of its clauses passes as it is: {reason}"
+        reason = next(self._silent(wanted), f"none was run; {self.found.why}")
+        return f"no check of its clauses passes on the unchanged target: {reason}"
 
     def doubt(self, clauses: Iterable[str]) -> str:
         """Return a check of these clauses that fails or needs what is not declared; else empty."""
         wanted = set(clauses)
         hidden = next((reason for reason in self._silent(wanted, doubtful=True)), "")
-        return hidden and f"nothing that passes as it is sees it; this does not: {hidden}"
+        detecting = "no check that passes on the unchanged target detects it"
+        return hidden and f"{detecting}; this one does not pass there: {hidden}"
 
     def _silent(self, wanted: set[str], *, doubtful: bool = False) -> Iterator[str]:
         for result in sorted(self.found.results, key=lambda r: WORST_FIRST.index(r["verdict"])):
@@ -104,5 +105,5 @@ def standing(make: Callable[[], Target], folder: Path) -> Standing:
 
     (outcome,) = forked(work, [UNCHANGED], folder, at_once=1, limit_s=WHOLE_S)
     if outcome.value is None:
-        raise NotTried(f"the target as it is could not be tried: {outcome.failure}")
+        raise NotTried(f"the unchanged target could not be tried: {outcome.failure}")
     return Standing(make=make, found=outcome.value, seconds=outcome.seconds)

@@ -149,40 +149,52 @@ def _always(x: Exchange) -> Json | None:
 
 
 FAULTS: tuple[WireFault, ...] = (
-    wire("false-spaced", "The flag false brings one space more.", SAME, spelled=false(spaced)),
-    wire("false-swapped", "The flag false swaps two members.", SAME, spelled=false(swapped)),
-    wire("false-member", "The flag false brings one member more.", SAME, spelled=false(member)),
-    wire("false-fraction", "The flag false writes 1 as 1.0.", SAME, spelled=false(respelled)),
-    wire("false-escaped", "The flag false escapes one letter.", SAME, spelled=false(escaped)),
-    wire("false-newline", "The flag false ends with a line break.", SAME,
+    wire("false-spaced", "With the flag false, the answer has one more space.",
+         SAME, spelled=false(spaced)),
+    wire("false-swapped", "With the flag false, two members are swapped.",
+         SAME, spelled=false(swapped)),
+    wire("false-member", "With the flag false, the answer has one more member.",
+         SAME, spelled=false(member)),
+    wire("false-fraction", "With the flag false, a number such as 1 is written as 1.0.",
+         SAME, spelled=false(respelled)),
+    wire("false-escaped", "With the flag false, one letter is escaped.",
+         SAME, spelled=false(escaped)),
+    wire("false-newline", "With the flag false, the answer ends with a line break.", SAME,
          spelled=false("{}\n".format)),
-    wire("false-structured", "The flag false adds structuredContent.", SAME, result=_beside),
-    wire("false-marked", "The flag false tells or hides isError.", SAME, result=_marked),
-    wire("false-refused", "The flag false is answered with an error.", SAME, result=_failing),
-    wire("false-shortened", "The flag false drops the last of many.", SAME, document=_shortened),
-    wire("false-noteless", "The flag false takes the note away.", SAME, document=_noteless),
+    wire("false-structured", "With the flag false, structuredContent is added.",
+         SAME, result=_beside),
+    wire("false-marked", "With the flag false, isError is added or removed.", SAME, result=_marked),
+    wire("false-refused", "A request with the flag false is answered with an error.",
+         SAME, result=_failing),
+    wire("false-shortened", "With the flag false, the last of several callable tools is missing.",
+         SAME, document=_shortened),
+    wire("false-noteless", "With the flag false, the note is missing.", SAME, document=_noteless),
     wire(
-        "false-spaced-at-one", "The flag false brings one space more at limit 1.", SAME,
+        "false-spaced-at-one", "With the flag false and limit 1, the answer has one more space.",
+        SAME,
         spelled=false(spaced, lambda x: x.limit == 1),
     ),
     wire(
-        "false-spaced-for-names", "The flag false brings one space more if the query has a _.",
+        "false-spaced-for-names",
+        "With the flag false and a _ in the query, the answer has one more space.",
         SAME, spelled=false(spaced, lambda x: "_" in x.query),
     ),
     wire(
-        "false-spaced-for-agents", "The flag false brings agents one space more.", SAME,
+        "false-spaced-for-agents", "With the flag false, answers to agents have one more space.",
+        SAME,
         spelled=false(spaced, lambda x: bool(x.agent)),
     ),
     wire(
-        "false-spaced-at-times", "Every fifth answer to the flag false has one space more.", SAME,
+        "false-spaced-at-times", "Every fifth answer to the flag false has one more space.", SAME,
         spelled=false(spaced, every_fifth),
     ),
     wire(
-        "false-spaced-after-true", "The flag false brings one space more once the flag was true.",
+        "false-spaced-after-true",
+        "After the same query with the flag true, the flag false adds one space.",
         SAME, spelled=_opted_in_before,
     ),
     wire(
-        "false-is-true", "The flag false is taken for true.", SAME, "FR-001.default-off",
+        "false-is-true", "The flag false is treated as true.", SAME, "FR-001.default-off",
         instead=_as_true,
     ),
     wire(
@@ -190,15 +202,15 @@ FAULTS: tuple[WireFault, ...] = (
         "FR-002.no-section", instead=_always,
     ),
     wire(
-        "empty-section", "An empty section stands in every default answer.", "FR-002.no-section",
+        "empty-section", "Every default answer has an empty locked section.", "FR-002.no-section",
         "FR-001.default-off", document=usual(_empty_section),
     ),
     wire(
-        "section-unasked", "The section stands in default answers.", "FR-002.no-section",
+        "section-unasked", "Default answers have the locked section.", "FR-002.no-section",
         "FR-001.default-off", document=usual(_section),
     ),
     wire(
-        "map-unasked", "The remediation map stands in default answers.", "FR-002.no-section",
+        "map-unasked", "Default answers have the remediation map.", "FR-002.no-section",
         document=usual(_map_alone),
     ),
     wire(
@@ -206,11 +218,11 @@ FAULTS: tuple[WireFault, ...] = (
         "FR-001.default-off", "FR-002.no-locked-names", document=usual(_among_tools),
     ),
     wire(
-        "names-unasked", "Default answers name locked tools in a member of their own.",
+        "names-unasked", "Default answers name locked tools in a separate member.",
         "FR-002.no-locked-names", document=usual(_names),
     ),
     wire(
-        "descriptions-unasked", "Default answers tell the descriptions of locked tools.",
+        "descriptions-unasked", "Default answers contain the descriptions of locked tools.",
         "FR-002.no-locked-names", document=usual(_descriptions),
     ),
 )  # fmt: skip

@@ -23,6 +23,7 @@ from mcp_proxy_conformance.selftest.exchange import Exchange, WireFault
 
 Where = Callable[[Exchange], bool]
 HOOKS = ("document", "result", "spelled", "refusal", "instead")
+IN_WORDS = {"to agents": "for agents", "elsewhere": "at endpoints other than the first"}
 KNOWN = {
     fault.id: fault
     for module in (
@@ -64,7 +65,7 @@ def only(place: str, where: Where, *names: str) -> tuple[WireFault, ...]:
         replace(
             KNOWN[name],
             id=f"{name}-{place.replace(' ', '-')}",
-            text=f"{KNOWN[name].text[:-1]}, {place} only.",
+            text=f"{KNOWN[name].text[:-1]}, only {IN_WORDS.get(place, place)}.",
             **{hook: narrowed(getattr(KNOWN[name], hook)) for hook in HOOKS},
         )
         for name in names
@@ -95,7 +96,8 @@ FAULTS: tuple[WireFault, ...] = (
         "text-to-the-user", "section-unasked", "note-naming", "note-broken", "map-absent",
         "map-long", "note-low", "callables-gone",
     ),
-    wire("agents-unknown", "Agents are told no reason but the unknown one.", "FR-004.precedence",
+    wire("agents-unknown", "Agents get disabled_unknown as the reason for config and user locks.",
+         "FR-004.precedence",
          document=lambda x, answer: restated(
              {"disabled_by_config": "disabled_unknown", "disabled_by_user": "disabled_unknown"}
          )(x, answer) if to_agents(x) else None),

@@ -32,13 +32,13 @@ def _trace(body: bytes) -> tuple[int, str, bytes] | None:
 FAULTS = (
     WireFault(
         id="broken-body-is-a-page",
-        text="A body that is no JSON is answered with a page of HTML and HTTP 500.",
+        text="A body that is not JSON is answered with an HTML page and HTTP 500.",
         breaks=("ROB.message",),
         unread=_page,
     ),
     WireFault(
         id="list-body-breaks",
-        text="A list as the body is answered with a stack trace.",
+        text="A request body that is a list is answered with a stack trace.",
         breaks=("ROB.message",),
         unread=_trace,
     ),

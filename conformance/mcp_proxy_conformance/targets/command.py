@@ -65,7 +65,7 @@ def fault_of(access: Accepted) -> str | None:
             Client(access.url, transcript=Transcript())  # it connects only when it is first used
             (urlsplit(access.url).hostname or "").encode("idna")
         except ValueError as error:
-            return f"the url {_cut(access.url)!r} ({_cut(error)}); give an http one"
+            return f"the url {_cut(access.url)!r} ({_cut(error)}); give an http URL"
     sets = [("headers", access.headers or {})]
     sets += [(f"agents.{name}", headers) for name, headers in (access.agents or {}).items()]
     for place, headers in sets:
@@ -73,7 +73,7 @@ def fault_of(access: Accepted) -> str | None:
             try:
                 check_header(name, value)
             except ValueError as error:
-                return f"in {_cut(place)} what cannot be sent: {_cut(error)}; take it out"
+                return f"a header in {_cut(place)} that cannot be sent ({_cut(error)}); take it out"
     return _fault_of_stdio(access.stdio) if access.stdio is not None else None
 
 
@@ -81,10 +81,10 @@ def _fault_of_stdio(stdio: Stdio) -> str | None:
     if not stdio.command or not stdio.command[0]:
         return "a stdio.command that names no program; name one, or leave stdio out"
     if not all(map(_is_plain, stdio.command)):
-        return "a stdio.command that no program can be started with; take the odd characters out"
+        return "a stdio.command with characters that no command line can have; take them out"
     for name, value in stdio.env.items():
         if not name or "=" in name or not _is_plain(name) or not _is_plain(value):
-            return f"in stdio.env the variable {_cut(name)!r}, which no program takes; mend it"
+            return f"in stdio.env the variable {_cut(name)!r}, which cannot be set; correct it"
     return None
 
 
@@ -126,7 +126,7 @@ def _redacted(value: Any, *, secret: bool = False) -> Any:
 
 START_S, ANSWER_S, END_S = 60.0, 30.0, 5.0
 REQUIRED = ("start", "lock", "unlock")
-WANTED = "print one JSON answer a line and nothing else to standard output"
+WANTED = "print one JSON answer per line, and nothing else, to standard output"
 
 
 class CommandAdapter:
@@ -155,12 +155,14 @@ class CommandAdapter:
         try:
             accepted = self._ask("start", START_S, dir=str(state), world=members)
         except Refused as refusal:
-            raise self._break(f"it refuses to start a world: {refusal}") from None
+            raise self._break(f"it refused the request start: {refusal}") from None
         if accepted.url is None:
             raise self._break("its answer to start has no url")
         missing = sorted(set(world.agents) - set(accepted.agents or {}))
         if missing:
-            raise self._break(f"its answer to start has no headers for the agents {missing}")
+            raise self._break(
+                f"its answer to start has no headers for agents: {', '.join(missing)}"
+            )
         self._moved(accepted)
         return self._access
 
@@ -214,9 +216,7 @@ class CommandAdapter:
             assert self._program is not None
             stray = self._program.stray()
             if stray is not None:
-                raise self._break(
-                    f"it printed {quoted(stray)} before it was asked to {op}; {WANTED}"
-                )
+                raise self._break(f"it printed {quoted(stray)} before the request {op}; {WANTED}")
             self._program.send(json.dumps({"id": self._number, "op": op} | members).encode())
             line = self._line(op, within_s or self._answer_s)
             answer = self._read(op, line)
@@ -249,11 +249,12 @@ class CommandAdapter:
             raise self._misread(op, line, f" ({error}); {WANTED}") from None
         members = [answer.ok, answer.refused, answer.unsupported or None, answer.error]
         if sum(member is not None for member in members) != 1:
-            wanted = "it must hold exactly one of ok, refused, unsupported and error"
+            wanted = "give exactly one of ok, refused, unsupported and error"
             raise self._misread(op, line, f"; {wanted}")
         if answer.id != self._number:
             raise self._break(
-                f"its answer to request {self._number} ({op}) is {quoted(line)}; {WANTED}"
+                f"its answer to {op} has another id than {self._number}: {quoted(line)};"
+                " answer each request once, with its id"
             )
         fault = fault_of(answer.ok) if answer.ok is not None else None
         if fault is not None:

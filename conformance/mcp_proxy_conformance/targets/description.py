@@ -156,7 +156,7 @@ def _read(file: Path) -> dict[str, Any]:
     except RecursionError:
         nests_too_deeply, members = True, {}
     except ValueError as error:
-        raise BadTarget(f"{file} is no TOML file: {error}") from None
+        raise BadTarget(f"{file} is not a TOML file: {error}") from None
     if nests_too_deeply:
         raise BadTarget(f"{file} nests deeper than {DEEPEST} levels; flatten it")
     return members
@@ -185,8 +185,8 @@ def _readable(complaint: str) -> str:
     unknown, path = match[1], match[2] or ""
     names = _fields_at(path)
     near = get_close_matches(unknown, names, 1)
-    repair = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(names)}"
-    return f"there is no {'.'.join(filter(None, (path, unknown)))!r}; {repair}"
+    repair = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(names)}"
+    return f"unknown member {'.'.join(filter(None, (path, unknown)))!r}; {repair}"
 
 
 def _fields_at(path: str) -> tuple[str, ...]:
@@ -206,20 +206,20 @@ def _check(described: Description, place: str) -> None:
     for word in described.capabilities or ():
         if word not in known:
             near = get_close_matches(word, known, 1)
-            repair = f"did you mean {near[0]!r}?" if near else f"known: {sorted(known)}"
+            repair = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(known))}"
             raise BadTarget(f"{place}: there is no capability {word!r}; {repair}")
     for name, words in (("command", described.command), ("binary", (described.binary,))):
         if any("\0" in word for word in words):
-            raise BadTarget(f"{place}: {name} holds a NUL, which no command line can; take it out")
+            raise BadTarget(f"{place}: {name} contains a NUL character; take it out")
     policy = set(described.pins.get(POLICY, ()))
     for status, texts in described.pins.items():
         if status not in STATUSES:
             near = get_close_matches(status, STATUSES, 1) or [STATUSES[0]]
-            raise BadTarget(f"{place}: pins.{status} is no status word; did you mean {near[0]!r}?")
+            raise BadTarget(f"{place}: pins.{status} is not a status; did you mean {near[0]!r}?")
         for text in policy.intersection(texts) if status != POLICY else ():
             raise BadTarget(
-                f"{place}: pins.{POLICY} and pins.{status} both hold {text!r}; what lifts a policy"
-                " lifts no other lock: leave it where it belongs"
+                f"{place}: pins.{POLICY} and pins.{status} both contain {text!r}, but no text"
+                " fits both kinds of lock; keep it in one of them"
             )
     if described.kind == "command" and not described.command:
         raise BadTarget(
@@ -236,14 +236,14 @@ def _check_loader(described: Description, place: str) -> None:
     if described.kind == "loader":
         if not all(signature.strip() for signature in described.timeout_signatures):
             raise BadTarget(
-                f"{place}: timeout_signatures holds an empty text, and so does every body;"
+                f"{place}: timeout_signatures contains an empty text, which every body contains;"
                 " take it out"
             )
         return
     for name in ("tool_prefix", "timeout_signatures"):
         if getattr(described, name):
             raise BadTarget(
-                f'{place}: {name} is about loaders; say kind = "loader", or take it out'
+                f'{place}: {name} is for loaders only; set kind = "loader", or take it out'
             )
 
 
@@ -260,7 +260,7 @@ def _check_surface(described: Description, place: str) -> None:
         raise BadTarget(f"{place}: surface.calls is empty; name at least one way to call a tool")
     for number, template in enumerate(surface.calls):
         if not template.names_the_tool:
-            raise BadTarget(f"{place}: surface.calls[{number}] has no {{tool}} in it; put it in")
+            raise BadTarget(f"{place}: surface.calls[{number}] has no {{tool}} in it; add it")
     for name, path in _paths(surface):
         try:
             Client(urljoin("http://127.0.0.1/mcp", path), transcript=Transcript())
@@ -268,15 +268,15 @@ def _check_surface(described: Description, place: str) -> None:
             raise BadTarget(f"{place}: {name} is {path!r} ({error}); give a path") from None
     several = len(surface.calls) > 1 or len(surface.endpoints) > 1
     if declared is not None and several != ("direct_endpoints" in declared):
-        count = "several" if several else "only one"
+        count = "names several of them" if several else "names only one of each"
         repair = "declare the capability" if several else "name others, or take the capability out"
         raise BadTarget(
-            f"{place}: direct_endpoints is about more than one endpoint or call surface,"
-            f" and {count} is named; {repair}"
+            f"{place}: the capability direct_endpoints is for several endpoints or ways to call a"
+            f" tool, and surface {count}; {repair}"
         )
     if declared is not None and (surface.inspect is not None) != ("inspect" in declared):
         raise BadTarget(
-            f"{place}: surface.inspect and the capability inspect go together; have both or none"
+            f"{place}: surface.inspect and the capability inspect go together; give both or none"
         )
 
 

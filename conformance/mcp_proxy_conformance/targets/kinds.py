@@ -36,7 +36,7 @@ UNSEEN = frozenset({"inspect", "counter", "indeterminate"})
 def target_of(described: Description) -> Target:
     """Return the described target, which must not be a loader; raises BadTarget."""
     if described.kind == "loader":
-        raise BadTarget("a target of kind 'loader' is judged by `run loader` only")
+        raise BadTarget("only `run loader` judges a target of kind 'loader'; use that command")
     if described.kind == "mcpproxy":
         target = _mcpproxy(described.binary)
     else:
@@ -101,8 +101,8 @@ def _reference() -> Target:
 def _mcpproxy(path: str) -> Target:
     binary = shutil.which(path)
     if binary is None:
-        what = "is no executable" if Path(path).exists() else "does not exist"
-        raise BadTarget(f"--binary {path} {what}; name the program itself")
+        what = "is not executable" if Path(path).exists() else "does not exist"
+        raise BadTarget(f"--binary {path} {what}; give the path of the program")
     surface = operator_surface()
     return Target(
         kind="mcpproxy",

@@ -171,7 +171,7 @@ class OperatorAdapter:
         self._wait_until_quiet()
         if kind == "config":
             if not (self._launch.empty_allow_locks or self._config.keeps_some(server, tools)):
-                raise Refused("an allow list left empty locks nothing here")
+                raise Refused("an empty allow list locks nothing in this target")
             self._config.deny(server, tools)
             return self._write_config()
         if kind == "user":
@@ -184,7 +184,7 @@ class OperatorAdapter:
             self._api.server(server, "disable")
             self._config.switch(server, "enabled", to=False)
         else:
-            raise AdapterError(f"a lock of kind {kind!r} cannot be laid, only lifted")
+            raise AdapterError(f"a lock of kind {kind!r} cannot be set, only removed")
         return None
 
     def unlock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:

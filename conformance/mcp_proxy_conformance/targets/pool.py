@@ -125,7 +125,7 @@ class Pool(Generic[P]):
         deadline = time.monotonic() + GET_S
         while not wait([future], EVERY_S).done:
             if time.monotonic() > deadline:
-                raise AdapterError(f"the target was not set up within {GET_S} s")
+                raise AdapterError(f"the target was not set up within {GET_S:g} s")
             self._start_ahead()
         if (failure := future.exception()) is not None:
             raise failure.with_traceback(None)  # it is raised once for each check of the stage

@@ -149,7 +149,7 @@ def _not_started(
 ) -> TargetNotStarted:
     """Return the error for a failed start: no such program, or a resource is exhausted."""
     reason = error.strerror if isinstance(error, OSError) else error
-    repair = "free processes, files or memory of this machine" if lacks else NO_PROGRAM
+    repair = "free some processes, open files or memory on this machine" if lacks else NO_PROGRAM
     return TargetNotStarted(f"cannot start {command[0]!r}: {reason}; {repair}")
 
 

@@ -33,7 +33,8 @@ class OperatorApi:
         try:
             status, text = self._send(method, "/api/v1" + path, body)
         except (OSError, http.client.HTTPException) as error:
-            raise AdapterError(f"operator API {method} {path}: {error!r}") from None
+            why = str(error) or type(error).__name__
+            raise AdapterError(f"the operator API did not answer {method} {path}: {why}") from None
         if status == http.client.CONFLICT:
             raise Refused(f"{status} {text[:200]}")
         try:
@@ -41,7 +42,9 @@ class OperatorApi:
         except ValueError:
             answer = None
         if status >= http.client.BAD_REQUEST or not isinstance(answer, dict):
-            raise AdapterError(f"operator API {method} {path}: {status} {text[:300]}")
+            raise AdapterError(
+                f"the operator API answered {method} {path} with {status}: {text[:300]}"
+            )
         return answer
 
     def tool(self, server: str, tool: str, *, enabled: bool) -> None:
@@ -67,7 +70,9 @@ class OperatorApi:
         )
         token = answer.get("token") or answer.get("data", {}).get("token")
         if not isinstance(token, str):
-            raise AdapterError(f"operator API gave no token for agent {agent!r}: {answer}")
+            raise AdapterError(
+                f"the operator API gave no token for agent {agent!r}: {json.dumps(answer)}"
+            )
         return token
 
     def _send(self, method: str, path: str, body: dict[str, Any] | None) -> tuple[int, str]:

@@ -90,7 +90,7 @@ class Started:
         self.transcript = Transcript()
         scratch.mkdir(parents=True, exist_ok=True)
         if scratch.is_symlink():
-            raise AdapterError(f"{scratch} has become a link, which leads elsewhere; remove it")
+            raise AdapterError(f"{scratch} has become a symbolic link; remove it")
         self.folder = Path(tempfile.mkdtemp(prefix=f"{world.id or 'world'}-", dir=scratch))
         place = target.upstreams
         self.upstreams = Upstreams(
@@ -131,7 +131,7 @@ class Started:
                 bind = self.target.upstreams.bind
                 raise AdapterError(
                     f"upstream servers cannot listen on {bind!r}: {error.strerror or error};"
-                    " give upstreams.bind an address of this machine"
+                    " set upstreams.bind to an address of this machine"
                 ) from None
             self.servers[server.name] = upstream
             places[server.name] = (

@@ -47,7 +47,9 @@ class WarmHost:
                 answer = child.stdout.readline()
                 return Process(int(json.loads(answer)["pid"]), log)
             except (OSError, ValueError, KeyError) as error:
-                raise TargetNotStarted(f"the host of the reference is gone: {error!r}") from None
+                raise TargetNotStarted(
+                    f"the process that starts the reference has ended: {error}"
+                ) from None
 
     def close(self) -> None:
         """End the host; instances are ended by their starters."""

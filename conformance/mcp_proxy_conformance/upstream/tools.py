@@ -60,6 +60,7 @@ class ServerState:
         self._lock = threading.Lock()
         self._calls: Counter[str] = Counter()
         self._lists = 0
+        self._asked: set[str | None] = set()
         self._tools: dict[str, UpstreamTool] = {}
         self._pages: dict[str | None, bytes] = {}
         self.set_tools(tools)
@@ -75,7 +76,7 @@ class ServerState:
         listed = tuple(tools)
         by_name = {tool.name: tool for tool in listed}
         if len(by_name) != len(listed):
-            raise ValueError(f"two tools of {self.name} bear one name")
+            raise ValueError(f"two tools of {self.name} have the same name; rename one")
         pages = render_pages(listed, self._page_size)
         with self._lock:
             self._tools, self._pages = by_name, pages
@@ -121,7 +122,18 @@ class ServerState:
         """Count a request for a page and return it; None for an unknown cursor."""
         with self._lock:
             self._lists += 1
-            return self._pages.get(cursor) if isinstance(cursor, str | None) else None
+            if not isinstance(cursor, str | None):
+                return None
+            self._asked.add(cursor)
+            return self._pages.get(cursor)
+
+    def unasked_page(self, tool: str) -> int:
+        """Return the page that lists a tool, counted from 1, if nobody asked for it; else 0."""
+        with self._lock:
+            place = next((n for n, name in enumerate(self._tools) if name == tool), 0)
+            page = place // self._page_size if self._page_size else 0
+            asked = (list(self._pages)[page] if page < len(self._pages) else None) in self._asked
+            return page + 1 if page and self._asked and not asked else 0
 
     def called(self, name: str) -> bool:
         """Count a call; returns whether the tool exists."""
@@ -135,5 +147,6 @@ class ServerState:
     def _known(self, name: str) -> UpstreamTool:
         with self._lock:
             if name not in self._tools:
-                raise LookupError(f"{self.name} has no tool {name!r}; it has {sorted(self._tools)}")
+                names = ", ".join(sorted(self._tools)) or "no tools"
+                raise LookupError(f"{self.name} has no tool {name!r}; it has {names}")
             return self._tools[name]

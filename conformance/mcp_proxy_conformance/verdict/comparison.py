@@ -59,13 +59,14 @@ class Comparison:
         """Require the observation to be one of the allowed values, of the same JSON type."""
         holds = any(same(observed, value) for value in allowed)
         wanted = next(iter(allowed)) if len(allowed) == 1 else sorted(allowed, key=str)
-        self.truth(path, observed, holds=holds, allowed=wanted, breaks=breaks, shows=shows)
+        self.truth(path, observed, holds=holds, allowed=wanted, breaks=breaks, shows=shows,
+                   described=False)  # fmt: skip
 
     def truth(
         self, path: str, observed: Any, *, holds: bool, allowed: Any,
-        breaks: Iterable[str], shows: Iterable[str] | None = None,
+        breaks: Iterable[str], shows: Iterable[str] | None = None, described: bool = True,
     ) -> None:  # fmt: skip
-        """Require the observation to meet a condition, which `allowed` describes.
+        """Require the observation to meet a condition, which `allowed` describes in words.
 
         `breaks`: the clauses that it breaks if it does not; `shows`: those that are observed if it
         does, the same unless others are named.
@@ -73,14 +74,15 @@ class Comparison:
         self.looked += 1
         clauses = tuple(dict.fromkeys(breaks))
         if not holds:
-            finding = Finding(path=path, clauses=clauses, allowed=allowed, observed=observed)
+            finding = Finding(path=path, clauses=clauses, allowed=allowed, observed=observed,
+                              described=described)  # fmt: skip
             self.findings.append(finding)
             return
         self.observed.update(set(clauses if shows is None else shows))
 
     def unread(self, path: str, text: str, clauses: Iterable[str]) -> None:
         """Leave these clauses open, since a text could not be read; its author can pin it."""
-        reason = f"{path}: unrecognised text, pin it with its class: {text!r}"
+        reason = f"{path}: this text is not recognised; pin it under its lock: {text!r}"
         self.open.append(Open(clauses=tuple(clauses), reason=reason, cause="unread_text"))
 
     def add(self, other: Comparison, where: str = "") -> None:
@@ -129,7 +131,7 @@ class Comparison:
         if self.open:
             raise Inconclusive(self.open[0].reason, cause=self.open[0].cause)
         if self.is_empty:
-            raise NotApplicable("what the check looks at is not part of this target's answer")
+            raise NotApplicable("this target's answers do not have what the check looks at")
 
 
 @dataclass(slots=True)
@@ -189,14 +191,31 @@ def of_sides(sides: tuple[str, Any, Any] | None, clauses: tuple[str, ...]) -> tu
         if names:
             return tuple(
                 Finding(
-                    path=str(name),
+                    path=_place(name),
                     clauses=clauses,
                     allowed=right.get(name),
                     observed=left.get(name),
                 )
                 for name in names
             )
-    return (Finding(path="", clauses=clauses, allowed=right, observed=left),)
+    if op in ("==", "is"):
+        return (Finding(path="", clauses=clauses, allowed=right, observed=left),)
+    words = f"{RELATIONS.get(op, op)} {_json(right)}"
+    return (Finding(path="", clauses=clauses, allowed=words, observed=left, described=True),)
+
+
+RELATIONS = {
+    "<": "less than", "<=": "at most", ">": "more than", ">=": "at least",
+    "!=": "anything but", "in": "one of", "not in": "none of",
+}  # fmt: skip
+"""The words for the comparisons of assertions."""
+
+
+def _place(name: object) -> str:
+    """Return the name of a member as a place; of a compound name, its parts in order."""
+    if isinstance(name, tuple) and not hasattr(name, "_fields"):
+        return ", ".join(filter(None, map(_place, name)))
+    return str(name)
 
 
 def same(left: Any, right: Any) -> bool:

@@ -74,12 +74,12 @@ def _lacks(run: RunRecord, clauses: Sequence[ClauseVerdict], open_: list[str]) -
     """Return why a target that breaks no clause is not judged; empty if enough was observed."""
     missing = sorted(set(run.profile.floor.capabilities) - run.target.capabilities)
     if missing:
-        return f"the floor asks for {', '.join(missing)}, which the target does not declare"
+        return f"the profile requires capabilities that are not declared: {', '.join(missing)}"
     if open_:
         return run.unsettled or f"not settled: {', '.join(open_)}"
     reached = {clause.id for clause in clauses if clause.verdict in ("pass", "waived")}
     below = [clause_id for clause_id in run.profile.floor.passes if clause_id not in reached]
-    return f"the floor wants a pass of {', '.join(below)}" if below else ""
+    return f"the profile requires a pass of {', '.join(below)}" if below else ""
 
 
 def _deviating(run: RunRecord, excused: list[str], waivers: Sequence[Waiver]) -> Outcome:
@@ -87,7 +87,7 @@ def _deviating(run: RunRecord, excused: list[str], waivers: Sequence[Waiver]) ->
     number = sum(waiver.state == "used" for waiver in waivers)
     word = "deviation" if number == 1 else "deviations"
     floor = [clause_id for clause_id in excused if clause_id in run.profile.floor.passes]
-    suffix = f"; of the floor: {', '.join(floor)}" if floor else ""
+    suffix = f"; the profile requires a pass of {', '.join(floor)}" if floor else ""
     return Outcome(
         f"passes with {number} {word}", CONFORMANT, f"waived: {', '.join(excused)}{suffix}"
     )
@@ -98,8 +98,8 @@ def _of_a_part(clauses: Sequence[ClauseVerdict]) -> str:
     judged = [clause for clause in clauses if clause.results]
     counts = Counter(clause.verdict for clause in judged if clause.level == "required")
     summary = ", ".join(f"{number} {word}" for word, number in counts.most_common())
-    summary = summary or ("advisory ones alone" if judged else "none")
-    return f"of the clauses that were asked for: {summary}"
+    summary = summary or ("only advisory ones" if judged else "none")
+    return f"judged clauses: {summary}"
 
 
 def _last(reason: str) -> str:

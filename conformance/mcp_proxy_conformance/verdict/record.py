@@ -53,7 +53,7 @@ class RunState:
     def partial(self) -> str:
         """Why a part of the profile was left out; empty if none was."""
         left_out = "the rest of the profile was left out" if self.narrowed else ""
-        return self.missing or (f"this is the part {self.shard.name}" if self.shard else left_out)
+        return self.missing or (f"this is part {self.shard.name}" if self.shard else left_out)
 
     @property
     def complete(self) -> bool:
@@ -78,7 +78,8 @@ class RunRecord:
 
     `beyond`: clauses that are not judged, whatever cites them; `credentials`: headers that grant
     access to the target, besides those of the stages; `unsettled`: why a run that leaves clauses
-    open is incomplete, empty if their names say it; `requests`: the number sent, if counted.
+    open is incomplete, empty if their names say it; `requests`: the number sent, if counted;
+    `command`: the halves of the command line, between which `--check NAME` is inserted.
     """
 
     profile: Profile
@@ -92,6 +93,7 @@ class RunRecord:
     unsettled: str = ""
     requests: int | None = None
     seconds: float = 0.0
+    command: tuple[str, str] = ("", "")
 
 
 def not_declared(needs: Iterable[str], capabilities: frozenset[str]) -> NotApplicable | None:

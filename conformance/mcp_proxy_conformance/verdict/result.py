@@ -24,24 +24,24 @@ Cause = Literal[
 ]  # fmt: skip
 """Why a clause or a result neither passes nor fails; decisions rest on this, never on a reason."""
 HINTS: Mapping[Cause, str] = {
-    "unread_text": "pin that text under the lock whose remedy it is: `pins` in the target file;"
-    " `init --from` writes the lines",
-    "disagrees": "a target that answers equal requests alike; if it is slow to follow a lock, a"
+    "unread_text": "pin that text under the lock that it says how to lift: `pins` in the target"
+    " file; `init --from` writes the lines",
+    "disagrees": "make the target answer equal requests alike; if it is slow to show a lock, give a"
     " longer --settle",
-    "not_supported": "answer that operation, or leave the capability out of the target file",
-    "not_listed": "name the tool that lists servers: `surface` in the target file",
-    "not_offered": "name the tool as the target does: `surface` in the target file",
-    "foreign_schema": "an inputSchema that holds all it refers to",
-    "not_loaded": "a loader that loads healthy servers here; its own words are in the logs",
-    "too_few_generated": "more generated loads: a higher --examples",
-    "no_effect": "an adapter whose locks are real; if they take their time, a longer --enforce",
-    "not_reached": "a target on which that tool can be called, and an adapter that approves what"
-    " it says it does; if either is slow, a longer --ready",
-    "other_clause": "first mend what breaks the clause that is named",
-    "cut_short": "a longer --timeout",
-    "not_named": "the option that is named",
-    "unread_answer": "an answer that the protocol and the names under `surface` in the target file"
-    " allow",
+    "not_supported": "implement that operation, or leave the capability out of the target file",
+    "not_listed": "name the tool that lists servers under `surface` in the target file",
+    "not_offered": "name the tool as the target does, under `surface` in the target file",
+    "foreign_schema": "use an inputSchema that contains everything it refers to",
+    "not_loaded": "make the loader load healthy servers here; its own output is in the logs",
+    "too_few_generated": "generate more: give a higher --examples",
+    "no_effect": "make the adapter set the lock; if that takes longer, give a longer --enforce",
+    "not_reached": "make that tool callable on the target, and let the adapter approve the tools"
+    " that it is asked to; if either is slow, give a longer --ready",
+    "other_clause": "first fix what breaks the clause that is named",
+    "cut_short": "give a longer --timeout",
+    "not_named": "give the option that is named",
+    "unread_answer": "make the target answer as the protocol and the names under `surface` in the"
+    " target file require",
 }
 """The repair of an unsettled result, by its cause."""
 
@@ -69,7 +69,9 @@ class Unread(Inconclusive):
     """A text was not understood: its author can pin it with its class."""
 
     def __init__(self, text: str) -> None:
-        super().__init__(f"unrecognised text, pin it with its class: {text!r}", cause="unread_text")
+        super().__init__(
+            f"this text is not recognised; pin it under its lock: {text!r}", cause="unread_text"
+        )
 
 
 class NotApplicable(Exception):
@@ -92,7 +94,14 @@ class Misshapen(Exception):
 
 
 class Breach(AssertionError):
-    """A failure that needs no second look: a moved upstream counter, a leaked canary."""
+    """A failure that needs no second look: a moved upstream counter, a leaked canary.
+
+    `observed` are the facts by place.
+    """
+
+    def __init__(self, observed: Mapping[str, Any]) -> None:
+        self.observed = observed
+        super().__init__("; ".join(f"{place}: {value}" for place, value in observed.items()))
 
 
 class DeclarationFault(Exception):
@@ -102,13 +111,15 @@ class DeclarationFault(Exception):
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """One difference, about one tool, server or direction.
 
-    `path` is the place of the observation, `clauses` are those that it breaks.
+    `path` is the place of the observation, `clauses` are those that it breaks. `described`: what
+    is allowed is said in words, and is not itself a value.
     """
 
     path: str
     clauses: tuple[str, ...]
     allowed: Any = None
     observed: Any = None
+    described: bool = False
 
 
 class ClauseVerdict(msgspec.Struct, frozen=True, kw_only=True):

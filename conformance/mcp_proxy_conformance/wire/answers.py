@@ -80,9 +80,9 @@ class Awaited:
             ProtocolFault: The response does not contain an answer.
         """
         if (encoding := answer.header("content-encoding") or "identity") != "identity":
-            observed = f"the content encoding {encoding!r}"
+            observed = f"the content encoding {jsonrpc.quoted(encoding)}"
             raise ProtocolFault(
-                "http", "no content encoding, as asked", observed, status=answer.status
+                "http", "no content encoding, as requested", observed, status=answer.status
             )
         if answer.status >= REFUSED:
             envelope = self._refusal(answer, in_session=in_session)
@@ -93,7 +93,8 @@ class Awaited:
         elif answer.media_type == "application/json":
             envelope = self._of_body(answer.body)
         else:
-            observed = f"the content type {answer.header('content-type')!r}"
+            media = answer.header("content-type")
+            observed = f"the content type {jsonrpc.quoted(media)}" if media else "no content type"
             expected = "application/json or text/event-stream"
             raise ProtocolFault("http", expected, observed, answer.body, status=answer.status)
         return Reply(
@@ -121,7 +122,8 @@ class Awaited:
         answered = self.found()
         if answered is None:
             observed = f"a stream of {len(answer.events)} events that ended without it"
-            raise ProtocolFault("stream", f"an answer to {self._id}", observed, answer.body[-200:])
+            expected = f"an answer to request {self._id}"
+            raise ProtocolFault("stream", expected, observed, answer.body[-200:])
         return answered
 
     def _refusal(self, answer: Answer, *, in_session: bool) -> Envelope:
@@ -135,20 +137,21 @@ class Awaited:
         if message is not None and message.error is not None and message.id == self._id:
             return message
         if in_session and answer.status == NOT_FOUND:
-            expected = "the session that it gave out to be known"
+            expected = "an answer in the session that the target issued"
             raise SessionLost("session", expected, "HTTP 404", answer.body, status=NOT_FOUND)
         if message is None or message.error is None or isinstance(message.id, int):
             raise _not_ok(answer)
         return message
 
     def _wrong_id(self, message: Envelope) -> ProtocolFault:
-        observed = "a request" if message.method else f"one to {message.id!r}"
-        return ProtocolFault("id", f"an answer to {self._id}", observed, message.raw)
+        to = "no request" if message.id is None else f"request {jsonrpc.quoted(message.id)}"
+        observed = "a request" if message.method else f"an answer to {to}"
+        return ProtocolFault("id", f"an answer to request {self._id}", observed, message.raw)
 
 
 def _not_ok(answer: Answer) -> ProtocolFault:
     place = answer.header("location") if answer.status in REDIRECTED else None
-    observed = f"HTTP {answer.status}" + (f" to {place!r}" if place else "")
+    observed = f"HTTP {answer.status}" + (f" to {jsonrpc.quoted(place)}" if place else "")
     return ProtocolFault(
         "http",
         "HTTP 200",

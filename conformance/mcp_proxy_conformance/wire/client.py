@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from mcp_proxy_conformance.wire import revisions
+from mcp_proxy_conformance.wire import jsonrpc, revisions
 from mcp_proxy_conformance.wire.conversation import Conversation, let_in, refused
 from mcp_proxy_conformance.wire.dialing import DIRECT, Dialing
 from mcp_proxy_conformance.wire.faults import ProtocolFault
@@ -109,5 +109,6 @@ class Client(Conversation):
         reply = self._session.ask("server/discover", None, self.timeout)
         versions = let_in(reply).get("supportedVersions")
         if not isinstance(versions, list) or revisions.LATEST_STATELESS not in versions:
-            raise refused(reply, f"support for {revisions.LATEST_STATELESS}", f"{versions!r}")
+            observed = f"the versions {jsonrpc.quoted(versions)}"
+            raise refused(reply, f"support for {revisions.LATEST_STATELESS}", observed)
         self.opening = reply

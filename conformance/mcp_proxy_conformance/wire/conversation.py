@@ -124,7 +124,7 @@ class Conversation:
             if cursor is None:
                 return tuple(pages)
             if not isinstance(cursor, str) or cursor in cursors:
-                raise reply.fault("a new cursor or none", f"the cursor {cursor!r}")
+                raise reply.fault("a new cursor or none", f"the cursor {jsonrpc.quoted(cursor)}")
             cursors.add(cursor)
         raise pages[-1].fault(f"at most {MAX_PAGES} pages of tools", "one more")
 
@@ -134,10 +134,10 @@ class Conversation:
         for page in self.tool_pages():
             listed = page.value().get("tools")
             if not isinstance(listed, list):
-                raise page.fault("an array as 'tools'", "none")
+                raise page.fault('an array as "tools"', "none")
             for tool in listed:
                 if not isinstance(tool, dict) or not isinstance(tool.get("name"), str):
-                    raise page.fault("an object with a 'name' for each tool", "another value")
+                    raise page.fault('an object with a "name" for each tool', "another value")
             tools += listed
         return tools
 
@@ -157,7 +157,8 @@ class Conversation:
         reply = self._carrier.ask("initialize", jsonrpc.dumps(params), self.timeout)
         revision = let_in(reply).get("protocolVersion")
         if revision not in revisions.HANDSHAKE_REVISIONS:
-            raise refused(reply, "a known revision of the handshake", f"{revision!r}")
+            observed = f"the revision {jsonrpc.quoted(revision)}"
+            raise refused(reply, "a revision that this suite knows", observed)
         self._carrier.granted(reply, revision)
         self._carrier.tell("notifications/initialized", None, self.timeout)
         self.opening = reply
@@ -166,7 +167,7 @@ class Conversation:
 def let_in(reply: Reply) -> dict[str, Any]:
     """Return the target's description of itself; raises ProtocolFault if it refuses the client."""
     if reply.error is not None:
-        raise refused(reply, "the client to be let in", "a refusal")
+        raise refused(reply, "a successful handshake", "an error")
     return reply.value()
 
 

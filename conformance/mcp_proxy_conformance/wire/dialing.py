@@ -57,7 +57,9 @@ class Dialing:
             return None
         place = urlsplit(named if "://" in named else f"http://{named}")
         if not place.hostname:
-            raise ValueError(f"the environment's {parts.scheme}_proxy is no URL")
+            raise ValueError(
+                f"the environment's {parts.scheme}_proxy is not a URL; correct or unset it"
+            )
         userinfo, at, _ = place.netloc.rpartition("@")
         encoded = base64.b64encode(unquote(userinfo).encode()).decode() if at else ""
         authorization = f"Basic {encoded}" if encoded else ""
@@ -122,6 +124,6 @@ def _tunnel(sock: socket.socket, host: str, port: int, proxy: Proxy, deadline: D
     try:
         status = Response(reader).status
     except NotHttp as error:
-        raise ConnectionError(f"the proxy does not answer in HTTP ({error})") from None
+        raise ConnectionError(f"the proxy sent no whole HTTP response, but {error}") from None
     if status != HTTPStatus.OK:
         raise ConnectionError(f"the proxy refuses to connect (HTTP {status})")

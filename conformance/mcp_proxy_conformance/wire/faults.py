@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Literal
 
 Kind = Literal["http", "json", "envelope", "id", "stream", "size", "session", "handshake", "result"]
@@ -46,7 +47,8 @@ class ProtocolFault(Exception):
         self.status = status
         self.location = location
         self.retry_after = retry_after
-        quoted = f": {self.excerpt!r}" if raw else ""
+        text = self.excerpt.decode("utf-8", "backslashreplace")
+        quoted = f": {json.dumps(text, ensure_ascii=False)}" if raw else ""
         super().__init__(f"expected {expected}, but the target sent {seen}{quoted}")
 
 

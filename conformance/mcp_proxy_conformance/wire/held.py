@@ -44,7 +44,7 @@ class Held:
         if self._bytes > MOST:
             self._release()
         if self._bytes > max(MOST, size):  # a single answer is always accepted
-            most = f"answers that take {MOST >> 20} MiB of memory in all"
+            most = f"answers that take at most {MOST >> 20} MiB of memory in all"
             raise ProtocolFault("size", most, "more", answer.raw)
 
     def _add(self, size: int) -> None:

@@ -99,7 +99,7 @@ def check_header(name: str, value: str) -> None:
         ValueError: The header holds a control character, or one beyond Latin-1.
     """
     if any(ord(c) < 32 or 127 <= ord(c) < 160 or ord(c) > 255 for c in name + value):  # noqa: PLR2004
-        raise ValueError(f"the header {name!r} holds a character that HTTP cannot carry")
+        raise ValueError(f"the header {name!r} contains a character that HTTP cannot carry")
 
 
 class Http:

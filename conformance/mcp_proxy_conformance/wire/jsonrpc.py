@@ -35,6 +35,22 @@ def dumps(value: Any) -> bytes:
         return json.dumps(value, separators=(",", ":")).encode("ascii")
 
 
+def quoted(value: Any) -> str:
+    """Return a JSON value as it is written, for a sentence."""
+    return dumps(value).decode()
+
+
+_KINDS = (
+    (bool, "a boolean"), (int | float, "a number"), (str, "a string"), (list, "an array"),
+    (dict, "an object"),
+)  # fmt: skip
+
+
+def kind_of(value: Any) -> str:
+    """Return the kind of a JSON value with its article, for a sentence."""
+    return next((word for kind, word in _KINDS if isinstance(value, kind)), "null")
+
+
 def request(method: str, params: bytes | None, request_id: int | None) -> bytes:
     """Encode a request, or a notification if there is no id."""
     members = [b'"jsonrpc":"2.0"']
@@ -85,10 +101,10 @@ def parse(raw: bytes) -> Envelope:
     if node.kind != "object":
         raise _fault("a JSON-RPC message", f"a JSON {node.kind}", raw)
     if twice := node.duplicates():
-        raise _fault("each member once", f"{twice[0]!r} more than once", raw)
+        raise _fault("each member once", f"{quoted(twice[0])} more than once", raw)
     members = {member.key: member.value for member in node.members}
     if "jsonrpc" not in members or members["jsonrpc"].value() != "2.0":
-        raise _fault("'jsonrpc':'2.0'", "a message without it", raw)
+        raise _fault('the member "jsonrpc" with "2.0"', "a message without it", raw)
     return _envelope(raw, members)
 
 
@@ -110,27 +126,27 @@ def _envelope(raw: bytes, members: dict[str, spans.Node]) -> Envelope:
         return Envelope(raw=raw, id=message_id, method=method.value())
     if ("result" in members) == ("error" in members):
         both = "both" if "result" in members else "neither"
-        raise _fault("either 'result' or 'error'", both, raw)
+        raise _fault('either "result" or "error"', both, raw)
     if refusal := members.get("error"):
         return Envelope(raw=raw, id=message_id, error=_error(raw, refusal))
     if members["result"].kind != "object":
-        raise _fault("an object as 'result'", f"a {members['result'].kind}", raw)
+        raise _fault('an object as "result"', f"a JSON {members['result'].kind}", raw)
     return Envelope(raw=raw, id=message_id, node=members["result"])
 
 
 def _id(raw: bytes, node: spans.Node | None) -> int | str | None:
     value = None if node is None else node.value()
     if isinstance(value, bool) or not isinstance(value, int | str | None):
-        raise _fault("a string or an integer as 'id'", json.dumps(value), raw)
+        raise _fault('a string or an integer as "id"', json.dumps(value), raw)
     return value
 
 
 def _error(raw: bytes, node: spans.Node) -> dict[str, Any]:
     code, message = node.get("code"), node.get("message")
     if code is None or message is None or not isinstance(code.value(), int):
-        raise _fault("an error with 'code' and 'message'", "one without", raw)
+        raise _fault('an error with "code" and "message"', "one without them", raw)
     if message.kind != "string":
-        raise _fault("a string as the error's 'message'", f"a {message.kind}", raw)
+        raise _fault('a string as the error\'s "message"', f"a JSON {message.kind}", raw)
     value: dict[str, Any] = node.value()
     return value
 

@@ -79,7 +79,7 @@ class Program:
     def write(self, line: bytes, note: str) -> Message:
         """Begin to send one line; up to 16 MiB may be read from now on."""
         if b"\n" in line:
-            raise ValueError("a message over stdio cannot hold a line break")
+            raise ValueError("a message over stdio cannot contain a line break")
         self._unsent += line + b"\n"
         self._size = 0
         return self._record("sent", line, note)

@@ -84,24 +84,27 @@ class ToolReply(Reply):
     def _text_literals(self) -> tuple[spans.Node, ...]:
         content = self.node.get("content")
         if content is None or content.kind != "array":
-            raise self.fault("an array as 'content'", content.kind if content else "none")
+            raise self.fault(
+                'an array as "content"', f"a JSON {content.kind}" if content else "none"
+            )
         texts = []
         for entry in content.items:
             item = entry if entry.members else spans.inside(entry)
             kind = item.get("type")
             if kind is None or kind.kind != "string":
-                raise self.fault("a 'type' in each content item", "an item without")
+                raise self.fault('a "type" in each content item', "an item without one")
             if kind.value() == "text":
                 text = item.get("text")
                 if text is None or text.kind != "string":
-                    raise self.fault("a string as the item's 'text'", text.kind if text else "none")
+                    observed = f"a JSON {text.kind}" if text else "none"
+                    raise self.fault('a string as the item\'s "text"', observed)
                 texts.append(text)
         return tuple(texts)
 
     def _literal(self) -> spans.Node:
         literals = self._text_literals()
         if len(literals) != 1:
-            raise self.fault("exactly one text item", f"{len(literals)}")
+            raise self.fault("exactly one text item", f"{len(literals)} text items")
         return literals[0]
 
     def _with_text(self, by: bytes) -> bytes:
@@ -113,7 +116,7 @@ class ToolReply(Reply):
         """Whether the tool reported an error; absent means it did not."""
         flag = self.node.get("isError")
         if flag is not None and flag.kind != "boolean":
-            raise self.fault("a boolean as 'isError'", f"a {flag.kind}")
+            raise self.fault('a boolean as "isError"', f"a JSON {flag.kind}")
         return flag is not None and bool(flag.value())
 
     @property

@@ -140,7 +140,7 @@ class Response:
         self._read = 0
         while not self.status:
             if not self._fed():
-                raise NotHttp("it ended inside the head") if self._read else Closed
+                raise NotHttp("one that ended inside its head") if self._read else Closed
 
     def header(self, name: str) -> str | None:
         """Return the first field with that lower-case name."""
@@ -156,7 +156,7 @@ class Response:
         while not self._pieces and not self._done:
             if not self._fed():
                 if self._sized:
-                    raise NotHttp("the end of the connection inside its body")
+                    raise NotHttp("one that ended inside its body")
                 self._done = True
         body = b"".join(self._pieces)
         self._pieces.clear()
@@ -183,10 +183,10 @@ class Response:
             raise (error if cause in (None, around) else cause) from None
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             self._kept = False  # bytes after a whole response belong to no request
-            self._broken = self._broken or str(error)
+            self._broken = self._broken or f"a defective one ({error})"
         if self._read > MOST_HEAD:
-            part = "what is beside its body" if self.status else "its head"
-            self._broken = self._broken or f"{part} has more than {MOST_HEAD} bytes"
+            part = "around its body" if self.status else "in its head"
+            self._broken = self._broken or f"one with more than {MOST_HEAD} bytes {part}"
         return True
 
     # -- callbacks of the parser -----------------------------------------------------------
@@ -200,7 +200,7 @@ class Response:
     def on_header(self, name: bytes, value: bytes) -> None:
         """Add a field of the head; those of a trailer are ignored."""
         if len(self._fields) == MOST_HEADERS and not self.status:
-            self._broken = self._broken or f"its head has more than {MOST_HEADERS} fields"
+            self._broken = self._broken or f"one with more than {MOST_HEADERS} header fields"
         elif not self.status:
             self._fields.append((name.decode("latin-1"), value.strip(b" \t").decode("latin-1")))
 
@@ -208,7 +208,7 @@ class Response:
         """Finish a head: of the final response, or of an interim one."""
         status = self._parser.get_status_code()
         if status < HTTPStatus.CONTINUE:
-            self._broken = f"its status is {status}"
+            self._broken = f"one with the status {status}"
         interim = status < HTTPStatus.OK and status != HTTPStatus.SWITCHING_PROTOCOLS
         if self._done or self._broken or interim:
             return

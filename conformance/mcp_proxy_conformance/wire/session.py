@@ -104,7 +104,7 @@ class Session:
                 "GET", b"", headers, note="resume", timeout=left, until=awaited.arrived
             )
             if more.status != OK or more.media_type != STREAM:
-                expected = f"the stream to go on after its event {last_id!r}"
+                expected = f"the stream to go on after its event {jsonrpc.quoted(last_id)}"
                 observed = f"HTTP {more.status}, {more.media_type or 'no content'}"
                 raise ProtocolFault("stream", expected, observed, more.body, status=more.status)
             moved = more.last_id not in ("", last_id)
@@ -123,7 +123,7 @@ class Session:
         headers = self._headers(method, params)
         answer = self._http.exchange("POST", body, headers, note=method, timeout=timeout)
         if answer.status == NOT_FOUND and self.id is not None:
-            expected = "the session that it gave out to be known"
+            expected = "an answer in the session that the target issued"
             raise SessionLost("session", expected, "HTTP 404", answer.body, status=NOT_FOUND)
         if answer.status not in ACKNOWLEDGED:
             observed = f"HTTP {answer.status}"
@@ -144,7 +144,9 @@ class Session:
         """Store the revision and the session's id from the handshake."""
         session_id = next((v for k, v in reply.headers if k.lower() == SESSION_ID.lower()), None)
         if session_id is not None and not _SESSION_ID.fullmatch(session_id):
-            raise refused(reply, "a session id of visible ASCII characters", repr(session_id))
+            raise refused(
+                reply, "a session id of visible ASCII characters", jsonrpc.quoted(session_id)
+            )
         self.revision, self.id = revision, session_id
 
     def forget(self) -> None:

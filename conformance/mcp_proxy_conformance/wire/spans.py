@@ -184,7 +184,7 @@ def _document(raw: bytes, at: int, end: int, keep: int) -> Node:
         start, at = match.span(group)
         if group >= _OBJECT:
             if len(opened) == MAX_DEPTH:
-                raise Malformed(f"nested more than {MAX_DEPTH} deep", start)
+                raise Malformed(f"nested more than {MAX_DEPTH} levels deep", start)
             top = _Open(_KINDS[group], start, [], [], [])
             opened.append(top)
             after = _NEXT.match(raw, at)
@@ -200,8 +200,9 @@ def _document(raw: bytes, at: int, end: int, keep: int) -> Node:
             top = opened[-1]
             after = _NEXT.match(raw, at)
             if after is None or after[1] not in (b",", _CLOSER[top.kind]):
-                closer = _CLOSER[top.kind].decode()
-                raise Malformed(f"',' or '{closer}' was expected", _skipped(raw, at))
+                raise Malformed(
+                    f"a comma or the end of the {top.kind} was expected", _skipped(raw, at)
+                )
             top.take(node, kept=len(opened) <= keep)
             at = after.end()
             if after[1] == b",":
@@ -227,7 +228,7 @@ def _named(raw: bytes, at: int, top: _Open) -> int:
     if top.kind != "object":
         return at
     if (match := _KEY.match(raw, at)) is None:
-        raise Malformed("a member's name and ':' were expected", _skipped(raw, at))
+        raise Malformed("a member's name and a colon were expected", _skipped(raw, at))
     span = Span(*match.span(1))
     name = match[1][1:-1]
     plain = name.isascii() and b"\\" not in name
@@ -252,7 +253,7 @@ def parse(raw: bytes, keep: int = MAX_DEPTH) -> Node:
             that UTF-8 cannot encode (a lone surrogate).
     """
     if raw.startswith(b"\xef\xbb\xbf"):
-        raise Malformed("a byte order mark stands before the document", 0)
+        raise Malformed("a byte order mark before the document", 0)
     try:
         raw.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -155,5 +155,5 @@ class Transcript:
         """
         with self._lock:
             if not 1 <= message_id <= len(self._messages):
-                raise LookupError(f"the transcript holds no message {message_id}")
+                raise LookupError(f"the transcript contains no message {message_id}")
             return self._messages[message_id - 1]

@@ -4,7 +4,7 @@ from mcp_proxy_mutants.proxy.changed import Changed
 
 FEATURELESS = Changed(
     id="without-the-feature",
-    text="Locked tools are left out and never told of; the flag is one unknown argument more.",
+    text="Locked tools are left out and never mentioned; the flag is an unknown argument.",
     change={
         "flag": lambda _arguments: False,
         "flag_schema": None,

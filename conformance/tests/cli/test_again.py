@@ -9,13 +9,20 @@ from typing import Any
 import click
 import pytest
 from click.testing import CliRunner
+from told_runs import ONE, typed
 
 from mcp_proxy_conformance.cli import judging, main
-from mcp_proxy_conformance.cli.again import again
+from mcp_proxy_conformance.cli.again import command_line
+from mcp_proxy_conformance.report.retelling import again
 from mcp_proxy_conformance.verdict.redaction import Redactor
 
 NAME = "test_x[it's a case]"
 AGAIN = "--check 'test_x[it'\"'\"'s a case]'"
+
+
+def repeated(halves: tuple[str, str], name: str = NAME) -> str:
+    """Return the command that runs one check again, of a report of this command line."""
+    return again(name, typed(ONE | {"timing": {"command": list(halves)}}))
 
 
 @pytest.fixture
@@ -24,13 +31,14 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
     commands: list[tuple[str, Any]] = []
 
     def judge(kind: str | None, options: dict[str, Any]) -> int:
-        line = again(click.get_current_context())(NAME)
+        line = repeated(command_line(click.get_current_context()))
         commands.append((line, (kind, options)))
         return 0
 
     def judge_live(endpoint: Any, options: dict[str, Any]) -> int:
         hidden = Redactor(endpoint.secrets).text
-        commands.append((again(click.get_current_context(), hidden)(NAME), options))
+        halves = command_line(click.get_current_context(), hidden)
+        commands.append((repeated(halves), options))
         return 0
 
     monkeypatch.setattr(judging, "judge", judge)
@@ -76,7 +84,7 @@ def test_what_is_no_check_is_seen_again_by_any_run(tmp_path: Path, monkeypatch: 
     monkeypatch.chdir(tmp_path)
 
     def judge(*_: object) -> int:
-        lines.append(again(click.get_current_context())("presence"))
+        lines.append(repeated(command_line(click.get_current_context()), "presence"))
         return 0
 
     monkeypatch.setattr(judging, "judge", judge)

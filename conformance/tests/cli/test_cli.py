@@ -105,7 +105,7 @@ def test_a_header_that_cannot_be_sent_is_exit_2(tmp_path: Path) -> None:
     done = run_process("run", *words, cwd=tmp_path)
 
     assert (done.returncode, done.stdout.count("\n")) == (2, 1)
-    assert "the header 'A' holds a character" in done.stdout
+    assert "the header 'A' contains a character" in done.stdout
 
 
 def test_a_check_that_breaks_is_a_fault_of_the_suite(

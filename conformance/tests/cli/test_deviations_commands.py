@@ -47,8 +47,8 @@ def test_a_file_is_begun_from_a_report_and_refused_until_it_is_filled_in() -> No
     assert (checked.exit_code, checked.output.splitlines()) == (
         2,
         [
-            "known.toml:7: reason says nothing; say why this failure is known and stays",
-            "known.toml:8: issue is no link; give the http(s) address of the issue",
+            "known.toml:7: reason gives no reason; say why this failure is not fixed yet",
+            "known.toml:8: issue is not a link; give the http(s) address of the issue",
         ],
     )
 
@@ -72,8 +72,8 @@ def test_a_file_that_is_there_is_not_written_over() -> None:
     [
         (CLEAN, [], "has no failure that can be waived; no file is needed"),
         (report(result("fail") | {"check": "presence"}), [], "has no failure that can be waived"),
-        ({}, [], "is not of the format"),
-        (ONE, ["--expires", "2020-01-01"], "--expires 2020-01-01 is past; give a day to come"),
+        ({}, [], "does not have the format"),
+        (ONE, ["--expires", "2020-01-01"], "--expires 2020-01-01 is in the past; give today or"),
         (ONE, ["--expires", "soon"], "'soon'"),
         (ONE, ["--out", "/dev/null/x"], "/dev/null/x cannot be written"),
     ],
@@ -95,7 +95,7 @@ def test_what_begins_a_file_says_how_a_run_reads_it(name: str, line: str) -> Non
     """A file of another name is read only by runs that name it."""
     done = command("deviations", "init", written(report(result("fail"))), "--out", name)
 
-    output = f"{name}: fill in each reason and issue, then: mcp-proxy-conformance {line}\n"
+    output = f"{name}: fill in each reason and issue, then run: mcp-proxy-conformance {line}\n"
     assert (done.exit_code, done.output) == (0, output)
 
 
@@ -117,5 +117,5 @@ def test_a_sound_file_is_counted() -> None:
 
     assert (done.exit_code, done.output) == (
         0,
-        "known.toml: deviations: 1, the first until 2999-01-02\n",
+        "known.toml: deviations: 1, the first expires on 2999-01-02\n",
     )

@@ -99,7 +99,7 @@ def test_an_entry_that_names_what_passes_is_stale() -> None:
 @pytest.mark.parametrize(
     ("text", "exit_code", "words"),
     [
-        ("id = 1", 2, f"{FILE}:1: there is no 'id'; known: deviation"),
+        ("id = 1", 2, f"{FILE}:1: unknown member 'id'; known: deviation"),
         ("ROB.flags", 5, f"{FILE}:2: there is no clause, check or case 'ROB.flags'"),
         ("ROB.tools~text", 5, f"{FILE}:2: ROB.tools~text is advisory and never counts"),
     ],
@@ -132,7 +132,8 @@ def test_an_expired_entry_is_told_before_anything_is_started(
 
     assert (done.exit_code, report) == (5, {})
     assert (
-        done.stderr == f"{FILE}:5: ROB.flag has expired on 2026-11-22; mend it or set a new date\n"
+        done.stderr
+        == f"{FILE}:5: ROB.flag expired on 2026-11-22; fix the failure or set a new date\n"
     )
 
 
@@ -152,7 +153,7 @@ def test_a_case_that_a_check_has_not_ends_the_run_before_its_first_check() -> No
 
     nearest = f"the nearest is '{check}[9]'"
     assert (done.exit_code, report["results"], report["headline"]) == (5, [], "unknown deviation")
-    assert report["why"] == f"{FILE}:1: there is no '{check}[99]'; {nearest}"
+    assert report["why"] == f"{FILE}:1: there is no case '{check}[99]'; {nearest}"
 
 
 def test_a_file_that_is_begun_from_a_report_makes_its_run_pass(broken: Any) -> None:
@@ -170,7 +171,7 @@ def test_a_file_that_is_begun_from_a_report_makes_its_run_pass(broken: Any) -> N
 
     codes = [ended.exit_code for ended in (failed, begun, unfilled, filled)]
     assert codes == [1, 0, 2, 0]
-    assert f"{FILE}:7: reason says nothing" in unfilled.stderr
+    assert f"{FILE}:7: reason gives no reason" in unfilled.stderr
 
 
 @pytest.mark.parametrize(
@@ -181,7 +182,7 @@ def test_a_file_that_is_begun_from_a_report_makes_its_run_pass(broken: Any) -> N
         (
             ["--fail-on", "violated"],
             0,
-            "exit 0 because of --fail-on violated, the report's own is 4",
+            "exit 0 because of --fail-on violated, otherwise 4",
         ),
     ],
 )

@@ -53,16 +53,16 @@ def test_inputs_mean_a_run(inputs: Inputs, words: list[str]) -> None:
 @pytest.mark.parametrize(
     ("inputs", "sentence"),
     [
-        (Inputs(), "nothing says what is to be judged"),
+        (Inputs(), "no target is named; give command"),
         (Inputs(target="refrence"), "did you mean 'reference'?"),
-        (Inputs(target="--help"), "known are reference, mcpproxy, command, loader, endpoint"),
-        (Inputs(url="u", command="c"), "url and command name a target each"),
-        (Inputs(target="reference", url="u"), "url is not for reference"),
-        (Inputs(target="mcpproxy", command="c"), "command is not for mcpproxy"),
-        (Inputs(command="c", headers="A: b"), "headers is not for command"),
+        (Inputs(target="--help"), "the kinds are reference, mcpproxy, command, loader, endpoint"),
+        (Inputs(url="u", command="c"), "url and command each name a target"),
+        (Inputs(target="reference", url="u"), "url does not go with kind reference"),
+        (Inputs(target="mcpproxy", command="c"), "command does not go with kind mcpproxy"),
+        (Inputs(command="c", headers="A: b"), "headers does not go with kind command"),
         (Inputs(command="'"), "command cannot be read: No closing quotation"),
-        (Inputs(command=" \n"), "command holds no word"),
-        (Inputs(url="u", options="-- x"), "options holds `--`"),
+        (Inputs(command=" \n"), "command is blank"),
+        (Inputs(url="u", options="-- x"), "options contains `--`"),
     ],
 )
 def test_inputs_that_mean_no_run_are_told(inputs: Inputs, sentence: str) -> None:
@@ -105,7 +105,7 @@ def test_a_summary_is_never_longer_than_a_job_takes() -> None:
 
     assert len(summary.encode()) < SUMMARY_MOST
     assert summary.startswith("# `violated`")
-    assert summary.endswith("The results are in the report.\n")
+    assert summary.endswith("they are in the report.\n")
     assert summary_of(1, typed(ONE)).count("## ") == 1
 
 

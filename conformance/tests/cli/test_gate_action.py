@@ -250,5 +250,5 @@ def test_without_anything_to_judge_nothing_passes(job: Job) -> None:
     job.uses({}, only="gate")
 
     assert (job.code, job.outputs["verdict"], job.outputs["report"]) == (2, "no report", "")
-    assert "nothing says what is to be judged" in job.printed
+    assert "no target is named; give command" in job.printed
     assert (list(left.iterdir()), job.summary[:18]) == ([], "# `no report`: exi")

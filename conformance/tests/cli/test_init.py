@@ -42,7 +42,7 @@ def test_a_new_file_ends_with_the_texts_to_choose_from(tmp_path: Path, report: P
 
     done = _init(file, "--from", report)
 
-    assert (done.exit_code, "choose the lock of each text" in done.output) == (0, True)
+    assert (done.exit_code, "move each text at the end" in done.output) == (0, True)
     assert tomllib.loads(file.read_text(encoding="utf-8"))["pins"] == {}
     assert _chosen(file)["pins"] == {"disabled_by_config": [TEXT]}
 
@@ -70,11 +70,11 @@ def test_where_every_text_was_read_nothing_is_written(tmp_path: Path) -> None:
     done = _init(file, "--from", report)
 
     assert (done.exit_code, file.exists()) == (0, False)
-    assert "nothing to pin" in done.output
+    assert "needs no further text" in done.output
 
 
-@pytest.mark.parametrize(("content", "why"), [(None, "cannot be read"), (b"{}", "not of the form"),
-                                              (b"\xff", "is no JSON")])  # fmt: skip
+@pytest.mark.parametrize(("content", "why"), [(None, "cannot be read"), (b"{}", "not have"),
+                                              (b"\xff", "is not JSON")])  # fmt: skip
 def test_what_is_no_report_is_told_and_nothing_is_written(
     content: bytes | None, why: str, tmp_path: Path
 ) -> None:

@@ -86,7 +86,7 @@ def test_without_a_time_a_second_is_waited(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (("--timeout", "5"), "it asks to wait 30 s, which is too long; raise --timeout"),
+        (("--timeout", "5"), "the endpoint asks to wait 30 s, which is too long; raise --timeout"),
         (("--max-requests", "4"), "all 4 requests are used; raise --max-requests"),
     ],
 )

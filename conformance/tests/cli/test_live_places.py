@@ -155,7 +155,7 @@ def test_a_file_that_holds_no_certificate_is_told(tmp_path: Path) -> None:
     ]
 
     assert [result.exit_code for result in results] == [2, 2]
-    assert all("give --ca a file of certificates" in result.output for result in results)
+    assert all("name a file of certificates" in result.output for result in results)
 
 
 def test_a_proxy_is_used_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,7 +211,7 @@ def test_a_proxy_that_speaks_no_http_is_not_taken_for_the_endpoint(
         monkeypatch.setenv("no_proxy", "")
         result = look("https://127.0.0.1:1/mcp", "--use-proxy")
 
-    assert (result.exit_code, "the proxy does not answer in HTTP" in result.stdout) == (3, True)
+    assert (result.exit_code, "the proxy sent no whole HTTP response" in result.stdout) == (3, True)
 
 
 def _greet(server: socket.socket) -> None:

@@ -136,7 +136,7 @@ def test_the_plan_stands_before_the_first_request(tmp_path: Path) -> None:
     result = look("http://127.0.0.1:1/mcp", tmp_path, "--max-requests", "50")
 
     assert result.stderr.startswith("http://127.0.0.1:1/mcp: at most 50 requests, 10000 a second")
-    assert (result.exit_code, "nothing answers there" in result.stdout) == (3, True)
+    assert (result.exit_code, "the endpoint does not answer" in result.stdout) == (3, True)
 
 
 def test_the_deadline_is_kept(counting: tuple[Counting, str], tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ def test_one_file_is_enough_for_pytest(
     report = json.loads((tmp_path / "mcp-proxy-conformance-out" / "report.json").read_bytes())
     assert (known.returncode, "passed" in known.stdout, report["exit"]) == (0, True, 0)
     assert verdicts(report)["FR-001.reveals-config"] == "pass"
-    assert "not applicable: not asked for; --call does" in known.stdout
+    assert "not applicable: not asked for; add --call" in known.stdout
     assert (unnamed.returncode, "set MCP_PROXY_CONFORMANCE_URL" in unnamed.stdout) == (1, True)
     assert calls(started) == 0
 
@@ -151,7 +151,7 @@ def test_without_any_lock_the_run_is_incomplete(tmp_path: Path) -> None:
         target.close()
 
     assert (code, report["why"]) == (4, UNSEEN)
-    assert "nothing locked was seen; name one with --expect" in printed
+    assert "no locked tool was seen; name one with --expect" in printed
     assert verdicts(report)["FR-001.accepts"] == "pass"
 
 

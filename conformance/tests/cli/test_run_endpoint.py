@@ -67,7 +67,7 @@ def test_a_closed_port_answers_nothing() -> None:
 
     result = look(f"http://127.0.0.1:{port}/mcp")
 
-    assert (result.exit_code, "nothing answers" in result.output) == (3, True)
+    assert (result.exit_code, "does not answer" in result.output) == (3, True)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_a_tool_that_names_the_flag_nowhere_is_asked_for_what_the_user_says() ->
         result = look(server.url, "--query", "repos")
 
     assert (result.exit_code, server.calls(tool.name) > 0) == (1, True)
-    assert "and it brings up nothing that is locked" in result.output
+    assert "and the flag reveals no locked tool" in result.output
 
 
 def test_a_tool_that_only_names_the_flag_is_asked_and_found_wanting() -> None:

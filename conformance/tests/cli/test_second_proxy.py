@@ -89,7 +89,7 @@ def test_without_the_feature_nothing_is_checked(tmp_path: Path) -> None:
     verdicts = {clause["id"]: clause["verdict"] for clause in report["clauses"]}
     assert (code, verdicts.pop("FR-014.described")) == (1, "fail")
     assert set(verdicts.values()) == {"inconclusive"}
-    assert "neither in its description nor in its schema" in report["why"]
+    assert "neither the description nor the schema of" in report["why"]
     assert not list((tmp_path / "out" / "scratch").glob("*"))
 
 

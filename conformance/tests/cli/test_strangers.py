@@ -82,8 +82,8 @@ def test_a_proxy_without_the_feature_is_incomplete_or_violated(
 
     sentence = "no discovery tool named 'retrieve_tools' on this endpoint (tools: add, find_tools)"
     assert missing == f"{sentence}\nexit 4"
-    words = "names include_disabled neither in its description nor in its schema"
-    assert ignoring == f"FR-014.described: find_tools {words}\nexit 1"
+    words = "neither the description nor the schema of find_tools names include_disabled"
+    assert ignoring == f"FR-014.described: {words}\nexit 1"
     assert upstream.lists > lists
     assert upstream.calls() == 0
 
@@ -111,8 +111,8 @@ def test_a_missing_key_is_told(others: Strangers) -> None:
 
     output = proxy.look("/mcp")
 
-    what = f"{proxy.origin}/mcp turns this client away (HTTP 401)"
-    advice = "give credentials that it takes with --header 'NAME: VALUE'"
+    what = f"{proxy.origin}/mcp rejects this client (HTTP 401)"
+    advice = "give valid credentials with --header 'NAME: VALUE'"
     assert output == f"{what}; {advice}\nexit 3"
 
 

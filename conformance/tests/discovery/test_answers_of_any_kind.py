@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from mcp_proxy_conformance.catalogue.surface import Members
 from mcp_proxy_conformance.catalogue.world import Tool, ToolKey
 from mcp_proxy_conformance.discovery.answer import read_answer, read_listing
-from mcp_proxy_conformance.report.difference import difference
+from mcp_proxy_conformance.report.difference import sentences
 from mcp_proxy_conformance.run.judgement import Ending, attempt
 from mcp_proxy_conformance.targets.known import Known
-from mcp_proxy_conformance.verdict.comparison import plain, same
+from mcp_proxy_conformance.verdict.comparison import of_sides, plain, same
 from mcp_proxy_conformance.verdict.redaction import Redactor
 from mcp_proxy_conformance.verdict.result import Finding
 from mcp_proxy_conformance.wire import Reply, ToolReply, jsonrpc
@@ -57,7 +57,7 @@ def read(text: str) -> Ending:
         document = plain(Finding(path="x", clauses=("FR-004.enum",), observed=answer.body))
         entries = [(entry.key, entry.status, entry.description) for entry in answer.disabled]
         assert same(answer.body, answer.body) or "NaN" in text
-        difference("==", {"x": answer.body}, {"x": entries})
+        sentences(of_sides(("==", {"x": answer.body}, {"x": entries}), ("FR-004.enum",)))
         msgspec.json.encode(
             Redactor(["a-secret-of-many-letters"]).tree(msgspec.to_builtins(document))
         )

@@ -143,8 +143,8 @@ def test_a_difference_of_a_byte_is_found_and_named(
     differing = changes(before, recorded(changed))
 
     assert differing
-    assert all("'issue'" in key or "list" in key for key in differing)
-    assert any(difference.startswith(f"<{place}") for difference in differing.values()), differing
+    assert all('"issue"' in key or "list" in key for key in differing)
+    assert any(difference.startswith(f"in {place}") for difference in differing.values()), differing
 
 
 def counting() -> Callable[[Json, Request], Json]:

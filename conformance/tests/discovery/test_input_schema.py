@@ -36,7 +36,7 @@ def deep(depth: int) -> dict[str, Any]:
         ({"properties": {"query": {"pattern": "^(a+)+$!"}}}, "that takes more than"),
         ({"$ref": "#"}, "refers to itself without end"),
         ({"properties": {"query": {"pattern": r"^\p{L}+$"}}}, "is not a 'regex'"),
-        (deep(950), "nests too deeply"),
+        (deep(950), "nested too deeply"),
     ],
     ids=["chained definitions", "a pattern", "itself", "a foreign pattern", "deep"],
 )
@@ -52,14 +52,14 @@ def test_what_cannot_be_applied_in_time_is_open(schema: dict[str, Any], told: st
 
 def test_what_refers_to_another_document_is_open() -> None:
     """Nothing is fetched."""
-    with pytest.raises(Inconclusive, match="rests on another document"):
+    with pytest.raises(Inconclusive, match="refers to another document"):
         refusals({"$ref": "http://127.0.0.1:9/schema.json"}, FORMS)
 
 
 @pytest.mark.parametrize("schema", [{"type": 7}, {"type": 7, "pattern": "a"}, {"properties": [1]}])
 def test_what_is_no_schema_is_told(schema: dict[str, Any]) -> None:
     """It is reported whether it is applied here or in a child process."""
-    with pytest.raises(Misshapen, match="is no JSON Schema"):
+    with pytest.raises(Misshapen, match="is not a JSON Schema"):
         refusals(schema, FORMS)
 
 
@@ -68,4 +68,5 @@ def test_the_arguments_are_laid_beside_the_schema(keyword: dict[str, Any]) -> No
     """The sentences are the same wherever the schema is applied."""
     flag = {"include_disabled": {"type": "string"}}
 
-    assert refusals({"properties": flag} | keyword, FORMS) == [[], ["True is not of type 'string'"]]
+    sentence = '$.include_disabled: type "string" refuses true'
+    assert refusals({"properties": flag} | keyword, FORMS) == [[], [sentence]]

@@ -45,12 +45,12 @@ def test_a_file_of_locks_names_tools_and_their_status(tmp_path: Path) -> None:
     [
         ('"forge:wipe" = "disabled_by_conf"', "did you mean 'disabled_by_config'?"),
         ('"forge:wipe" = "locked"', "did you mean '"),
-        ('"wipe" = "disabled_by_user"', "'wipe' names no tool of a server; write SERVER:TOOL"),
+        ('"wipe" = "disabled_by_user"', "'wipe' is not a tool of a server; write SERVER:TOOL"),
         ('":wipe" = "disabled_by_user"', "write SERVER:TOOL"),
-        ('"forge:wipe" = 5', "is no status word"),
-        ("[forge]\nwipe = 'disabled_by_user'", "'forge' is no status word"),
-        ("", "names no tool"),
-        ("forge:wipe", "is no TOML file"),
+        ('"forge:wipe" = 5', "has no status; write"),
+        ("[forge]\nwipe = 'disabled_by_user'", "'forge' has no status"),
+        ("", "names no tools"),
+        ("forge:wipe", "is not a TOML file"),
     ],
 )
 def test_a_bad_file_of_locks_is_told_with_its_repair(

@@ -86,10 +86,10 @@ def test_nothing_that_is_sent_looks_like_a_stack_trace() -> None:
         (200, b'{"jsonrpc":"2.0","id":1,"result":{}}', ""),
         (200, b'[{"jsonrpc":"2.0","id":1,"result":{}}]', ""),
         (500, b'{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no"}}', ""),
-        (500, b"<h1>Internal Server Error</h1>", "HTTP 500 with what is no JSON"),
+        (500, b"<h1>Internal Server Error</h1>", "HTTP 500 with a body that is not JSON"),
         (500, b"", "HTTP 500"),
         (502, b'{"result":{}}', "HTTP 502"),
-        (200, b'{"half":', "HTTP 200 with what is no JSON"),
+        (200, b'{"half":', "HTTP 200 with a body that is not JSON"),
     ],
 )
 def test_a_refusal_may_have_many_forms(status: int, body: bytes, told: str) -> None:
@@ -120,9 +120,9 @@ def test_what_is_refused_is_clean_and_silence_is_not() -> None:
     failures = uncleanly(bench(), asks, lambda: True)
 
     assert failures == {
-        "broken": "expected HTTP 200, but the target sent HTTP 500",
-        "silent": "no answer: no answer in time",
-        "wrong": "HTTP 500",
+        ("broken", "answer"): "HTTP 500",
+        ("silent", "connection"): "no answer in time",
+        ("wrong", "answer"): "HTTP 500",
     }
 
 
@@ -135,7 +135,7 @@ def test_a_target_that_keeps_silent_is_not_asked_for_ever() -> None:
         bench(), {"a": silent, "b": silent, "c": lambda: calls.append(1)}, lambda: True
     )
 
-    assert (list(failures), calls) == (["a", "b"], [])
+    assert (list(failures), calls) == ([("a", "connection"), ("b", "connection")], [])
 
 
 def test_the_call_after_it_may_need_a_new_session() -> None:
@@ -144,7 +144,7 @@ def test_the_call_after_it_may_need_a_new_session() -> None:
 
     failures = uncleanly(bench(), {"a": lambda: None, "b": lambda: None}, lambda: next(tries))
 
-    assert failures == {"b": "the call after it fails"}
+    assert failures == {("b", "next call"): "fails"}
 
 
 def test_a_stack_trace_in_an_answer_is_told() -> None:
@@ -157,7 +157,9 @@ def test_a_stack_trace_in_an_answer_is_told() -> None:
             edge="client", direction="received", peer="it", raw=raw, headers=(), note=""
         )
 
-    assert uncleanly(traced, {"a": ask}, lambda: True) == {"a": "a stack trace is told"}
+    failures = uncleanly(traced, {"a": ask}, lambda: True)
+
+    assert failures == {("a", "stack trace"): "at find (/srv/find.js:41:7)"}
 
 
 def test_the_reference_is_robust(tmp_path: Path) -> None:

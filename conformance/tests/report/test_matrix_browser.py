@@ -63,7 +63,7 @@ def test_rows_that_are_the_same_can_be_left_out(script: bool, looking: Looking) 
     """Differing rows are marked by a sign, not by colour alone."""
     page = looking.at(comparing.html(several(SETS["two"])), java_script_enabled=script)
 
-    page.get_by_label("in which all say the same: 3").uncheck()
+    page.get_by_label("with the same verdict in all columns: 3").uncheck()
 
     rows = page.locator("tbody tr:visible")
     assert rows.count() == 1

@@ -27,7 +27,9 @@ def test_each_text_stands_once_under_the_first_status_it_was_told_for() -> None:
     lines = pins(_report((USER, "b"), (CONFIG, "a"), (CONFIG, "b"), (USER, "b"), (USER, ODD)))
 
     assert tomllib.loads("\n".join(lines)) == {"pins": {CONFIG: ["a"], USER: ["b", ODD]}}
-    assert [line for line in lines if "#" in line] == ['  "b",  # told for disabled_by_config, too']
+    assert [line for line in lines if "#" in line] == [
+        '  "b",  # also given for disabled_by_config'
+    ]
 
 
 @pytest.mark.parametrize("text", [ODD, "", "'''", "\t\x00"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from told_runs import BAD, MANY, ONE, outside_code, typed
+from told_runs import BAD, MANY, ONE, TOO_MANY, outside_code, typed
 
 from mcp_proxy_conformance.report import markdown
 
@@ -25,12 +25,12 @@ def test_markdown_tables_keep_their_columns() -> None:
 
 
 def test_markdown_tells_a_failure_with_both_sides_and_how_to_see_it_again() -> None:
-    """It has the clause, sentence, observed and expected values, and the command."""
+    """It has the clause, sentence, observed and allowed values, and the command."""
     text = markdown.render(typed(ONE))
 
     assert "## fail: `test_cap[11]`" in text
     assert "- `FR-006.cap` (discovery\\-spec FR\\-006): An answer has at most" in text
-    assert "observed: assert 11 <= 10\nexpected: <= 10\n```" in text
+    assert f'{TOO_MANY}: "assert 11 <= 10"; allowed: 10\n```' in text
     assert "Reproduce with: `the same command and --check 'test_cap[11]'`" in text
 
 

@@ -48,7 +48,7 @@ def test_rows_are_the_clauses_of_all_profiles() -> None:
     ]
     assert table.differing == 5
     assert [row.cells[2].reason for row in table.rows][:2] == [
-        "robustness@1 does not have it.",
+        "It is not in robustness@1.",
         "It was left out of this run.",
     ]
 
@@ -134,11 +134,11 @@ def test_the_same_files_make_the_same_bytes(wanted: tuple[str, ...], tmp_path: P
     [
         ((), (), "name two files or more"),
         ((ONE,), (), "name two files or more"),
-        ((ONE, b"{"), (), "1.json is no JSON"),
-        ((b"[]", ONE), (), "0.json is not of the format"),
-        ((ONE, ONE | {"messages": {}}), (), "cites a message"),
+        ((ONE, b"{"), (), "1.json is not JSON"),
+        ((b"[]", ONE), (), "0.json does not have the format"),
+        ((ONE, ONE | {"messages": {}}), (), "cites the message"),
         ((ONE, ONE), ("none.json",), "none.json cannot be read"),
-        ((ONE, ONE), ("--format", "sarif"), "--compare makes no sarif; give --format html or"),
+        ((ONE, ONE), ("--format", "sarif"), "--compare cannot write sarif; give --format html or"),
         ((ONE, ONE), ("--out", "/none/x.html"), "name another --out"),
     ],
 )

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 
 import pytest
 from page_runs import DEVIATION, LONG, PAGES, WAIVED, failing_report, message_of
-from told_runs import BAD, ONE, REPORTS, report, result, typed
+from told_runs import BAD, ONE, REPORTS, finding, report, result, typed
 
 from mcp_proxy_conformance.report import html
 
@@ -112,46 +112,46 @@ def test_html_tells_a_failure_with_all_that_it_rests_on() -> None:
         "An answer has at most as many locked entries",
         "(discovery-spec FR-006)",
         "How the suite reads this sentence: Must the locked section be filled up to its cap?",
-        "expected<= 10",
-        "observedassert 11 <= 10",
-        "2 messages, in order; number 2 is the target's last before the verdict",
+        "an answer has more locked entries than its cap allows",
+        'observed"assert 11 <= 10"',
+        "allowed10",
+        "2 messages, in order; number 2 is the target's last message before the verdict",
         "1. suite → target",
         "2. target → suite",
         "curl -sg http://127.0.0.1:8080/mcp -H 'Content-Type: application/json' --data-raw",
         "the same command and --check 'test_cap[11]'",
         "mcp-proxy-conformance explain FR-006.cap",
     ]
-    main = words.rindex("To be mended or settled")
+    main = words.rindex("To fix or to settle")
     places = [words.find(text, main) for text in told_of]
     assert places == sorted(places)
     assert -1 not in places
 
 
-def test_the_differing_path_is_told_apart() -> None:
-    """A line that can be read in two ways is left unchanged."""
-    plain = 'at tools / 2 / status: expected "disabled_by_config", observed "disabled_by_user"'
-    double = 'at a: expected "x, observed 1", observed "y"'
-    page = unescape(
-        html.render(typed(failing_report(message_of("received", "{}"), evidence=[plain, double])))
-    )
+def test_each_difference_has_its_place_and_both_sides() -> None:
+    """A line that does not come from a finding is shown as it is."""
+    found = [finding("disabled_by_user", "disabled_by_config", "status of forge:drop")]
+    members = {"findings": found, "evidence": ["a world of two tools"]}
+    page = unescape(html.render(typed(failing_report(message_of("received", "{}"), **members))))
 
-    assert "<dt>where</dt><dd><mark><code>tools / 2 / status</code></mark></dd>" in page
-    assert '<dt>expected</dt><dd><code>"disabled_by_config"</code></dd>' in page
-    assert f"<pre>{double}</pre>" in page
+    assert "<dt>where</dt><dd><mark><code>status of forge:drop</code></mark></dd>" in page
+    assert "<dt>allowed</dt><dd><code>disabled_by_config</code></dd>" in page
+    assert "<dt>observed</dt><dd><code>disabled_by_user</code></dd>" in page
+    assert "<pre>a world of two tools</pre>" in page
 
 
 def test_the_message_that_holds_what_was_observed_is_marked() -> None:
     """JSON inside of JSON is searched too; its request is the one to copy."""
     inner = r'{"jsonrpc":"2.0","result":{"text":"{\"map\":\"ask the \\\"user\\\"\"}"}}'
     first, second = message_of("sent", '{"id":1}'), message_of("sent", '{"id":2}')
-    lines = ['at map: expected "none", observed "ask the \\"user\\""']
+    found = [finding('ask the "user"', None, "map")]
     page = unescape(
         html.render(
-            typed(failing_report(first, message_of("received", inner), second, evidence=lines))
+            typed(failing_report(first, message_of("received", inner), second, findings=found))
         )
     )
 
-    assert "3 messages, in order; look at number 2 first: it holds what was observed" in page
+    assert "3 messages, in order; look at number 2 first: it contains what was observed" in page
     assert r"<mark>ask the \\\"user\\\"</mark>" in page
     assert """--data-raw '{"id":1}'""" in page
 
@@ -159,8 +159,8 @@ def test_the_message_that_holds_what_was_observed_is_marked() -> None:
 def test_what_was_observed_is_shown_wherever_it_is_in_a_body() -> None:
     """A little of the body before it is shown, and the rest after it."""
     body = "x" * 9000 + "ask the user" + "y" * 9000
-    lines = ['at map: expected "", observed "ask the user"']
-    page = html.render(typed(failing_report(message_of("received", body), evidence=lines)))
+    found = [finding("ask the user", None, "map")]
+    page = html.render(typed(failing_report(message_of("received", body), findings=found)))
 
     assert f"<pre>… {'x' * 300}<mark>ask the user</mark>yyy" in page
     assert "The rest of the body is not on this page." in page
@@ -169,7 +169,7 @@ def test_what_was_observed_is_shown_wherever_it_is_in_a_body() -> None:
 def test_a_call_that_reached_an_upstream_is_told_with_its_way() -> None:
     """The edge behind the target has its own words."""
     sent, reached = message_of("sent", "{}"), message_of("received", '{"call":1}', "upstream")
-    words = Page(html.render(typed(failing_report(sent, reached, evidence=[])))).words
+    words = Page(html.render(typed(failing_report(sent, reached, findings=[], evidence=[])))).words
 
     assert "2. target → upstream" in words
 
@@ -177,8 +177,8 @@ def test_a_call_that_reached_an_upstream_is_told_with_its_way() -> None:
 def test_of_many_messages_the_guilty_and_the_last_are_shown() -> None:
     """The others are counted."""
     many = [message_of("received", f'"word {number}"') for number in range(100)]
-    lines = ['at x: expected "", observed "word 7\\""']
-    words = Page(html.render(typed(failing_report(*many, evidence=lines)))).words
+    found = [finding('word 7"', None, "x")]
+    words = Page(html.render(typed(failing_report(*many, findings=found)))).words
 
     assert "100 messages, in order; look at number 8 first" in words
     assert "8. target → suite" in words
@@ -233,4 +233,4 @@ def test_html_tells_results_whose_clause_is_not_in_the_profile() -> None:
     words = Page(html.render(typed(stranger))).words
 
     assert "Results of other clauses" in words
-    assert "FR-000.gone: This version of the suite has no such clause." in words
+    assert "FR-000.gone: This version of the suite does not have this clause." in words

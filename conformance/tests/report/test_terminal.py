@@ -6,18 +6,20 @@ import io
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
 from syrupy.assertion import SnapshotAssertion
 from told_endings import ENDINGS, FORTY, LENGTHY, OPEN, SEVERAL, TIMED
-from told_runs import BAD, HOSTILE, ONE, report, result, typed
+from told_runs import BAD, HOSTILE, ONE, TOO_MANY, report, result, typed
 
 from mcp_proxy_conformance.catalogue.resources import checks_dir, schemas_dir
 from mcp_proxy_conformance.report import markdown
 from mcp_proxy_conformance.report.colour import wanted
-from mcp_proxy_conformance.report.difference import difference
+from mcp_proxy_conformance.report.difference import sentences
 from mcp_proxy_conformance.report.terminal import Detail, render, settling
+from mcp_proxy_conformance.verdict.comparison import of_sides
 from mcp_proxy_conformance.verdict.redaction import disarmed, inert
 from mcp_proxy_conformance.verdict.result import HINTS
 
@@ -26,10 +28,10 @@ LONGEST = 25
 COLOUR = re.compile("\x1b\\[(?:0|1;31|33|36|32)m")
 
 
-def text(report: dict[str, object], detail: Detail = "usual", *, colour: bool = False) -> str:
+def text(report: dict[str, Any], detail: Detail = "usual", *, colour: bool = False) -> str:
     """Return the output of a run that was started with `run reference`."""
-    again = "run --check {}".format
-    return render(typed(report), PATH, again=again, detail=detail, colour=colour)
+    timing = {"timing": report["timing"] | {"command": ["run", ""]}}
+    return render(typed(report | timing), PATH, detail=detail, colour=colour)
 
 
 @pytest.mark.parametrize("name", ENDINGS)
@@ -72,7 +74,7 @@ def test_of_forty_failures_a_few_are_told_and_the_others_counted() -> None:
 
     assert output.count("FAIL  FR-006.cap") == 1
     assert output.count("Reproduce with: ") == 3
-    assert "checks and cases that fail: 40 of 43" in output
+    assert "failing checks and cases: 40 of 43" in output
     assert "and 37 more of FR-006.cap" in output
 
 
@@ -136,7 +138,7 @@ def test_colours_are_for_terminals(
 def test_what_is_open_comes_with_what_its_clause_says_is_observed() -> None:
     """Its result has no hint of its own."""
     assert "explain FR-006.cap" in settling(["FR-006.cap"])
-    assert settling([]) == "another run"
+    assert settling([]) == "run the suite again"
 
 
 def test_every_cause_with_a_hint_is_given_somewhere() -> None:
@@ -157,10 +159,12 @@ def test_control_characters_are_shown_as_escapes(raw: str, shown: str) -> None:
 
 
 def test_a_difference_names_its_path() -> None:
-    """Each differing place has its expected and its observed value."""
-    lines = difference("==", {"a": [1, None]}, {"a": [1, "x"]})
+    """Each differing place has its observed and its allowed value."""
+    sides = ("==", {"a": {"b": 1, "c": "x y"}}, {"a": {"b": 2, "c": "x"}})
 
-    assert lines == ['at a / 1: expected "x", observed null']
+    lines = sentences(of_sides(sides, ("FR-006.cap",)))
+
+    assert lines == [f"{TOO_MANY}: a / b: 1; allowed: 2", 'a / c: "x y"; allowed: x']
 
 
 COMMANDS = ["::error::x", "  ::set-output name=a::b", "##[error]x", "a ##vso[task.complete]x"]

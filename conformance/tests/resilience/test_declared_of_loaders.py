@@ -121,12 +121,12 @@ def test_each_declared_signature_is_served(
 
 def test_without_a_declared_signature_there_is_nothing_to_ask(tmp_path: Path) -> None:
     """Nor is there if a declared one is in the body of what would be a denial."""
-    with loading(AS_IT_IS, tmp_path) as bench, pytest.raises(NotApplicable, match="no signature"):
+    with loading(AS_IT_IS, tmp_path) as bench, pytest.raises(NotApplicable, match="no timeout"):
         bench.judged(CASES["authorization-declared"])
     body = CASES["denied-forbidden-policy"].given.servers[0].script[0].body or ""
     with (
         loading(AS_IT_IS, tmp_path, timeout_signatures=(body.upper(),)) as bench,
-        pytest.raises(NotApplicable, match="alpha sends holds a declared signature"),
+        pytest.raises(NotApplicable, match="alpha sends contains a declared timeout"),
     ):
         bench.judged(CASES["denied-forbidden-policy"])
 
@@ -153,7 +153,7 @@ def test_a_class_that_changes_between_two_loads_is_seen(case: str, tmp_path: Pat
     turning = ChangedLoad(id="by-turns", text="It changes its mind.", tell=by_turns())
 
     with loading(turning, tmp_path) as bench:
-        assert "again: status of alpha" in differing(bench, case)
+        assert "status of alpha in the second load" in differing(bench, case)
     with loading(AS_IT_IS, tmp_path) as bench:
         assert differing(bench, case) == []
 

@@ -24,14 +24,14 @@ ENDING_S = 10.0
 @pytest.mark.parametrize(
     ("words", "seconds", "told"),
     [
-        (["reference"], 4, "--timeout 4 s was over"),
-        (["reference", "-n", "2"], 4, "--timeout 4 s was over"),
-        (["loader"], 4, "--timeout 4 s was over"),
-        (["command", "--", *MUTE], 2, "--timeout 2 s was over before the target was ready"),
+        (["reference"], 4, "the time limit (--timeout) of 4 s was reached"),
+        (["reference", "-n", "2"], 4, "the time limit (--timeout) of 4 s was reached"),
+        (["loader"], 4, "the time limit (--timeout) of 4 s was reached"),
+        (["command", "--", *MUTE], 2, "2 s was reached before the target was ready"),
         (
             ["loader", "--command", shlex.join(MUTE)],
             2,
-            "--timeout 2 s was over before the target was ready",
+            "the time limit (--timeout) of 2 s was reached before the target",
         ),
     ],
     ids=["checks", "workers", "loads", "a mute adapter", "a mute loader"],

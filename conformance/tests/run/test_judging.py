@@ -74,7 +74,7 @@ def raising(error: BaseException) -> Callable[[], Any]:
     ("error", "verdict", "blame"),
     [
         (AssertionError("x"), "fail", "target"),
-        (Breach("x"), "fail", "target"),
+        (Breach({"x": 1}), "fail", "target"),
         (Misshapen("x", "FR-003.members"), "fail", "target"),
         (Misshapen("x"), "inconclusive", "target"),
         (Inconclusive("x"), "inconclusive", ""),
@@ -213,7 +213,7 @@ def test_a_breach_needs_no_second_look() -> None:
     confirmations = []
 
     def check(_: Bench) -> None:
-        raise Breach("moved")
+        raise Breach({"calls of forge:drop": 1})
 
     def confirm() -> Bench:
         confirmations.append(1)

@@ -48,7 +48,7 @@ def test_only_what_is_asked_for_is_judged(tmp_path: Path) -> None:
     assert (done.exit_code, report["headline"], report["complete"]) == (4, "partial", False)
     assert {"T1.timeout", "T1.retried", "D1.denied"} <= observed(report)
     assert not {"O1.one", "N2.none"} & observed(report)
-    assert last_line.startswith("partial: of the clauses that were asked for: ")
+    assert last_line.startswith("partial: judged clauses: ")
     assert f"exit 4; report: {tmp_path / 'report.json'}" in last_line
 
 
@@ -81,7 +81,7 @@ def test_a_part_that_is_broken_is_violated(tmp_path: Path) -> None:
     ("words", "sentence"),
     [
         (["--only", "FR-06"], "no requirement or clause 'FR-06'; the nearest is 'FR-006'"),
-        (["--only", "T1"], "the profile discovery+robustness has no clause of T1; name one"),
+        (["--only", "T1"], "the profile discovery+robustness has no clause of T1; name a"),
         (["--only", "FR-006", "--only", ""], "no requirement or clause ''"),
         (["--check", "test_nothing_of_that_name"], "there is no check or case"),
         (["--quiet", "--verbose"], "contradict each other; leave one out"),
@@ -118,7 +118,7 @@ def test_a_run_can_end_at_its_first_failure(tmp_path: Path) -> None:
     unseen = [clause for clause in report["clauses"] if not clause["results"]]
     assert (done.exit_code, report["exit"], report["complete"]) == (1, 1, False)
     assert (last["verdict"], last["clauses"]) == ("fail", ["T4.declared"])
-    assert {clause["reason"] for clause in unseen} == {"the run ended before it"}
+    assert {clause["reason"] for clause in unseen} == {"the run ended before it was observed"}
     assert [result["verdict"] for result in report["results"]].count("fail") == 1
     assert (
         f"{len([clause for clause in unseen if clause['level'] == 'required'])} not run"

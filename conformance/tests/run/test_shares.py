@@ -187,14 +187,14 @@ def merge(tmp_path: Path, *documents: dict[str, Any]) -> tuple[int, str]:
 @pytest.mark.parametrize(
     ("other", "words"),
     [
-        (CLEAN, "b.json is of no part of a run"),
-        (PART, "are both the part 1/2; give one of them"),
-        (SECOND | {"shard": SECOND["shard"] | {"of": 3}}, "other numbers of parts"),
-        (SECOND | {"shard": SECOND["shard"] | {"order": {}}}, "other checks"),
-        (SECOND | {"suite": PART["suite"] | {"version": "9"}}, "other suite versions"),
-        (SECOND | {"target": PART["target"] | {"kind": "mcpproxy"}}, "other kinds of target"),
-        (SECOND | {"profile": PART["profile"] | {"name": "robustness@1"}}, "other profiles"),
-        ({}, "is not of the format"),
+        (CLEAN, "b.json is not a part of a run"),
+        (PART, "are both part 1/2; give only one of them"),
+        (SECOND | {"shard": SECOND["shard"] | {"of": 3}}, "different numbers of parts"),
+        (SECOND | {"shard": SECOND["shard"] | {"order": {}}}, "different checks"),
+        (SECOND | {"suite": PART["suite"] | {"version": "9"}}, "different suite versions"),
+        (SECOND | {"target": PART["target"] | {"kind": "mcpproxy"}}, "different kinds of target"),
+        (SECOND | {"profile": PART["profile"] | {"name": "robustness@1"}}, "different profiles"),
+        ({}, "does not have the format"),
     ],
 )
 def test_what_are_no_parts_of_one_run_is_not_merged(
@@ -227,10 +227,10 @@ def without(document: dict[str, Any], member: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("members", "words"),
     [
-        ({"profile": without(PART["profile"], "name")}, "a.json does not say profile.name;"),
-        ({"shard": PART["shard"] | {"of": 10**12}}, "says that it is the part 1/1000000000000;"),
-        ({"shard": PART["shard"] | {"number": 3}}, "says that it is the part 3/2;"),
-        ({"waivers": [WAIVER]}, "it cannot be merged: "),
+        ({"profile": without(PART["profile"], "name")}, "a.json has no profile.name;"),
+        ({"shard": PART["shard"] | {"of": 10**12}}, "claims to be part 1/1000000000000,"),
+        ({"shard": PART["shard"] | {"number": 3}}, "claims to be part 3/2,"),
+        ({"waivers": [WAIVER]}, "the parts cannot be merged: "),
     ],
 )
 def test_a_part_that_does_not_say_what_parts_say_is_refused(

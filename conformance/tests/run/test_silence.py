@@ -41,7 +41,7 @@ def test_silence_in_a_row_ends_the_run() -> None:
     "between",
     [
         None,
-        AssertionError("the check's comparison does not hold"),
+        AssertionError("the check's assertion failed"),
         ProtocolFault("http", "HTTP 200", "HTTP 503", status=503),
         AdapterError("the adapter answers lock with an error"),
     ],

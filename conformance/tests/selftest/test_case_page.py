@@ -23,9 +23,9 @@ then: {
   "withheld": ["limebuba:convert_poruda"]
 }
 
-of the 26 tools of stage mixed it touches 1:
-  server limebuba: not trusted: its tools want approval
-    limebuba:convert_poruda: locked by approval (changed); told as pending_approval
+it touches 1 of the 26 tools of the stage mixed:
+  server limebuba: not trusted: its tools need approval
+    limebuba:convert_poruda: locked by approval (changed); listed as pending_approval
 
 after these steps:
   unlock approval on limebuba: convert_poruda

@@ -84,10 +84,10 @@ def test_a_clause_is_told_with_all_that_proves_it() -> None:
         "- Level: **required**, a breach fails the target.",
         "- Source: discovery-spec, FR-006\n",
         "- Profiles: `discovery@1`, `discovery-live@1`\n",
-        "- Ruling [cap-fills](#ruling-cap-fills): The bound convicts",
-        "::test_the_cap_holds_on_every_endpoint` | At every",
+        "- Interpretation [cap-fills](#ruling-cap-fills): Exceeding the cap",
+        "::test_the_cap_holds_on_every_endpoint` | Every endpoint",
         "[limits-1-at-1](#case-limits-1-at-1)",
-        "| `cap-lets-one-more` | The section holds eleven",
+        "| `cap-lets-one-more` | The locked section has eleven",
     ):
         assert words in text
 
@@ -127,9 +127,9 @@ def test_a_sentence_comes_out_of_markdown_as_it_went_in(text: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "name one clause, requirement or case, or say --all"),
-        (("FR-006", "--all"), "name one clause, requirement or case, or say --all"),
-        (("FR-006", "--profile", "discovery"), "which --profile goes with"),
+        ((), "name one clause, requirement or case, or give --all"),
+        (("FR-006", "--all"), "name one clause, requirement or case, or give --all"),
+        (("FR-006", "--profile", "discovery"), "--profile needs --all"),
         (("FR-06.cap",), "no clause or requirement 'FR-06.cap'; the nearest is 'FR-006.cap'"),
         (("--all", "--profile", "discover"), "no profile 'discover'; the nearest"),
         (("--all", "--out", "/dev/null/x"), "/dev/null/x cannot be written"),

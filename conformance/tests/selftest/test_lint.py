@@ -58,17 +58,21 @@ STATUS = "discovery/remediation/remediation-both.json"
 @pytest.mark.parametrize(
     ("name", "bend", "said"),
     [
-        (STATUS, lambda c: c.update(id="other"), "/id: the file of 'other' is called"),
+        (STATUS, lambda c: c.update(id="other"), "/id: the id is 'other', but the file is"),
         (STATUS, lambda c: c.update(area="nothing"), "/area: There is no check of the area"),
         (STATUS, lambda c: c["clauses"].append("FR-006.capp"), "/clauses/5: There is no clause"),
-        (STATUS, lambda c: c["clauses"].append("FR-006.fills"), "/clauses: its clauses convict"),
+        (
+            STATUS,
+            lambda c: c["clauses"].append("FR-006.fills"),
+            "/clauses: some of its clauses are required",
+        ),
         (STATUS, lambda c: c["given"].update(stage="mixt"), "/given/stage: There is no stage"),
         (STATUS, lambda c: c["then"].update(nothing=1), "/then: Additional properties"),
         (STATUS, lambda c: c.pop("title"), "'title' is a required property"),
         (
             STATUS,
             lambda c: c.update(title="It is off and never as disabled_by_config."),
-            "/title: it says never as disabled_by_config, which then.disabled allows for tuzubak:",
+            "/title: the title says `never as disabled_by_config`, but then.disabled allows that",
         ),
         (
             STATUS,
@@ -100,27 +104,27 @@ STATUS = "discovery/remediation/remediation-both.json"
         (
             STATUS,
             lambda c: c["then"].update(tools={"has": ["tuzubak:scrub_latefiro"]}),
-            "/then/tools/has/0: tuzubak:scrub_latefiro is no callable match",
+            "/then/tools/has/0: tuzubak:scrub_latefiro is not a callable match",
         ),
         (
             STATUS,
             lambda c: c["then"].update(withheld=["tuzubak:scrub_latefiro"]),
-            "/then/withheld/0: nothing of tuzubak:scrub_latefiro need be withheld",
+            "/then/withheld/0: tuzubak:scrub_latefiro has no text that must be withheld",
         ),
-        (STATUS, lambda c: c["then"].update(note="due"), "/then/note: a note is due where"),
+        (STATUS, lambda c: c["then"].update(note="due"), "/then/note: a note is due only"),
         (STATUS, lambda c: c["when"].update(agent="nobody"), "/when/agent: There is no agent"),
         (
             "discovery/counts/counts-plain.json",
             lambda c: c["then"]["counts"].update(
                 {next(iter(c["then"]["counts"])): {"callable": 99}}
             ),
-            "the locks make",
+            "the locks give a count of",
         ),
         (LOAD, lambda c: c.update(id="other"), "the id does not begin with the area 'denied'"),
         (
             LOAD,
             lambda c: c["then"][next(iter(c["then"]))].update(status=["available"]),
-            "the source allows denied in 1 to 1 attempts for",
+            "the source allows denied for",
         ),
         (LOAD, lambda c: c["then"].update(zeta={"status": ["denied"]}), "then and the servers"),
         (
@@ -131,14 +135,14 @@ STATUS = "discovery/remediation/remediation-both.json"
         (
             "stages/mixed.json",
             lambda c: c["steps"].append({"lock": "user", "server": "nowhere", "tools": ["a"]}),
-            "there is no server 'nowhere'; name what this stage has",
+            "there is no server 'nowhere'; use a name of this stage",
         ),
         (
             "stages/scope.json",
             lambda c: c["servers"][0]["tools"][0].update(description="Nothing of it."),
-            "has not all of its words in its description; mend",
+            "lacks its `word` or one of its `groups`; correct",
         ),
-        ("stages/scope.json", lambda c: c.update(words=["zorvika", "zorvikb"]), "too like each"),
+        ("stages/scope.json", lambda c: c.update(words=["zorvika", "zorvikb"]), "are too similar"),
     ],
 )
 def test_a_bent_file_is_told_of(name: str, bend: Bend, said: str, tmp_path: Path) -> None:
@@ -171,7 +175,7 @@ def test_a_path_that_cannot_be_read_is_exit_2(tmp_path: Path) -> None:
 
     assert (code, output.count("\n")) == (2, 1)
     assert "none.json cannot be read: No such file or directory; name another path" in output
-    assert (empty, "holds no .json and no .toml" in complaint) == (2, True)
+    assert (empty, "has no .json or .toml file" in complaint) == (2, True)
 
 
 def test_what_is_of_no_known_kind_is_told(tmp_path: Path) -> None:
@@ -183,4 +187,4 @@ def test_what_is_of_no_known_kind_is_told(tmp_path: Path) -> None:
     walked = lint_output(tmp_path)
 
     assert (named[0], "this is none of the known" in named[1]) == (1, True)
-    assert (walked[0], "not looked at, of no known kind" in walked[1]) == (0, True)
+    assert (walked[0], "not checked, since it is not a known" in walked[1]) == (0, True)

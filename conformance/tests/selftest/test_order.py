@@ -42,6 +42,6 @@ def test_a_check_whose_verdict_depends_on_the_order_is_named() -> None:
     )
 
     assert differences == {
-        "a": "a[x]: pass in order, no verdict so",
-        "c": "c: no verdict in order, fail so",
+        "a": "a[x]: pass in the usual order, no verdict in this run",
+        "c": "c: no verdict in the usual order, fail in this run",
     }

@@ -61,8 +61,8 @@ def test_a_job_that_breaks_hangs_or_dies_costs_nothing_but_its_row(tmp_path: Pat
 
     assert outcomes["fine"].value == "FINE"
     assert "ValueError: boom" in outcomes["raises"].failure
-    assert outcomes["dies"].failure == "its process ended with 9"
-    assert outcomes["hangs"].failure.startswith("it was not done after")
+    assert outcomes["dies"].failure == "its process ended with the code 9"
+    assert outcomes["hangs"].failure.startswith("it did not end within")
     assert time.monotonic() - began < 30
 
 
@@ -75,7 +75,7 @@ def test_a_job_that_is_late_may_end_what_it_started(tmp_path: Path) -> None:
 
     (outcome,) = forked(work, ["late"], tmp_path / "jobs", limit_s=0.5)
 
-    assert outcome.failure.startswith("it was not done after")
+    assert outcome.failure.startswith("it did not end within")
     assert (tmp_path / "late").read_text(encoding="utf-8") == "asked"
 
 
@@ -98,7 +98,7 @@ def test_it_prints_what_each_row_came_to(tmp_path: Path) -> None:
         "web-page": "behaved",
     }
     assert done.returncode == 0
-    assert "all is well" in done.stdout
+    assert "all trials went as expected" in done.stdout
     assert document["checks"][check] == [proof]
 
 

@@ -75,7 +75,7 @@ def test_a_target_that_does_not_start_proves_nothing() -> None:
     ended = done(*SELFTEST, "--target", "command", "--only", "false-spaced", *dead)
 
     assert ended.returncode == 3
-    assert "nothing can be seen on this target" in ended.stdout
+    assert "this target lets no mutant be observed" in ended.stdout
     assert "before it answered start" in ended.stdout
 
 

@@ -56,7 +56,7 @@ def test_nothing_is_started_where_a_link_leads(tmp_path: Path) -> None:
     (tmp_path / "scratch").symlink_to(tmp_path / "elsewhere")
     target = Target(kind="command", make=lambda: CommandAdapter(["true"]))
 
-    with pytest.raises(AdapterError, match="has become a link, which leads elsewhere; remove it"):
+    with pytest.raises(AdapterError, match="has become a symbolic link; remove it"):
         Started(target, world(server("forge", tool("add"))), tmp_path / "scratch")
 
     assert list((tmp_path / "elsewhere").iterdir()) == []

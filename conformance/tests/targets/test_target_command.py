@@ -155,10 +155,10 @@ def test_refusals_and_unsupported_operations_are_told_apart(
         (["[1]"], "'[1]'"),
         (['{"id":2,"ok":{}}'], """'{"id":2,"ok":{}}'"""),
         (['{"id":1,"ok":{}}'], "its answer to start has no url"),
-        (['{"id":1,"ok":{"url":"http://x/mcp"}}'], "no headers for the agents ['junior']"),
+        (['{"id":1,"ok":{"url":"http://x/mcp"}}'], "no headers for agents: junior"),
         (['{"id":1,"ok":{"url":"ftp://x"}}'], "'ftp://x'"),
         (['{"id":1,"unsupported":true}'], "it does not support start"),
-        (['{"id":1,"refused":"no"}'], "it refuses to start a world: no"),
+        (['{"id":1,"refused":"no"}'], "it refused the request start: no"),
         (['{"id":1,"ok":{},"error":"x"}'], "exactly one of ok, refused, unsupported and error"),
         (["{" * 5000], "…"),
         (["!sys.stderr.write('KABOOM'); sys.exit(1)"], "KABOOM"),
@@ -166,10 +166,10 @@ def test_refusals_and_unsupported_operations_are_told_apart(
         ([ok('"url":"http://127.0.0.1:99999/mcp"')], "the url 'http://127.0.0.1:99999/mcp'"),
         ([ok('"url":"http://[/mcp"')], "the url 'http://[/mcp'"),
         ([ok('"url":"http://a..b/mcp"')], "the url 'http://a..b/mcp'"),
-        ([ok('"headers":{"A":"b\\n"}')], "in headers what cannot be sent: the header 'A'"),
-        ([ok('"agents":{"x":{"\\u0100":""}}')], "in agents.x what cannot be sent"),
+        ([ok('"headers":{"A":"b\\n"}')], "a header in headers that cannot be sent (the header 'A'"),
+        ([ok('"agents":{"x":{"\\u0100":""}}')], "a header in agents.x that cannot be sent"),
         ([ok('"stdio":{"command":[]}')], "a stdio.command that names no program"),
-        ([ok('"stdio":{"command":["a\\u0000"]}')], "a stdio.command that no program can"),
+        ([ok('"stdio":{"command":["a\\u0000"]}')], "a stdio.command with characters that"),
         ([ok('"stdio":{"command":["a"],"env":{"B=":""}}')], "in stdio.env the variable 'B='"),
         ([ok('"count":-1')], "$.ok.count"),
         (
@@ -235,7 +235,7 @@ def test_a_flood_is_told_as_such_and_does_not_keep_the_end_waiting(
     while program._lines.qsize() < WAITING_MOST and time.monotonic() < until:
         time.sleep(0.01)
 
-    with pytest.raises(AdapterError, match="it printed 'flood' before it was asked to lock"):
+    with pytest.raises(AdapterError, match="it printed 'flood' before the request lock"):
         adapter.lock("user", "forge", ["zorvik_list"])
     assert not adapter.alive()
 
@@ -333,6 +333,6 @@ def test_a_machine_that_lacks_something_is_asked_again(
             child.communicate(timeout=30)
         assert (len(tried), child.returncode) == (3, 0)
     else:
-        with pytest.raises(TargetNotStarted, match="unavailable; free processes, files or memory"):
+        with pytest.raises(TargetNotStarted, match="unavailable; free some processes, open"):
             process.spawned([sys.executable], stdin=subprocess.DEVNULL)
         assert len(tried) == 4

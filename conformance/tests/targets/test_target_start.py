@@ -126,7 +126,7 @@ def test_a_file_found_that_describes_another_kind_is_not_used(
 
     done = CliRunner().invoke(main, ["run", "mcpproxy", "--binary", "/no/such/proxy"])
 
-    line = f"{FILE} describes a target of kind 'command'; not used"
+    line = f"{FILE} is not used: it describes a target of kind 'command'"
     assert done.output.splitlines()[0] == line
     assert "/no/such/proxy does not exist" in done.output
     assert done.exit_code == 2
@@ -193,7 +193,7 @@ def test_what_is_shown_though_undeclared_is_a_fault_of_the_declaration(tmp_path:
         ],
     )  # fmt: skip
 
-    assert "quarantine is not declared; declare quarantine" in done.output
+    assert "quarantine is not declared; add quarantine" in done.output
     assert done.exit_code == 2
 
 

@@ -222,16 +222,16 @@ def test_a_log_keeps_the_first_entries_and_counts_the_rest(
         ([{"script": [{"do": "statu"}]}], r"'statu' - at `\$\[0\]\.script\[0\]\.do`"),
         ([{"script": [{"do": "reset", "code": 1}]}], "unknown field `code`"),
         ([{"script": []}], "length >= 1"),
-        ([{"script": [{"do": "refused"}, HEALTHY]}], "stands alone"),
+        ([{"script": [{"do": "refused"}, HEALTHY]}], "has other behaviours beside refused"),
         ([{"script": [HEALTHY]}] * 2, "two servers have the id 'a'"),
         ([{"script": [{"do": "redirect", "to": "b"}]}], "redirects to 'b'"),
-        ([{"script": [HEALTHY], "same_origin_as": "a"}], "name a server with its own"),
+        ([{"script": [HEALTHY], "same_origin_as": "a"}], "name one with its own"),
         (
             [
                 {"script": [HEALTHY], "same_origin_as": "b"},
                 {"server_id": "b", "script": [{"do": "refused"}]},
             ],
-            "both must speak HTTP",
+            "make both speak HTTP",
         ),
     ],
 )

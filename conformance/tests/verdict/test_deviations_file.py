@@ -82,30 +82,30 @@ def swapped(old: str, new: str) -> str:
 @pytest.mark.parametrize(
     ("text", "line", "words"),
     [
-        ("[[deviations]]\n", 1, "there is no 'deviations'; did you mean 'deviation'?"),
-        ("\nversion = 1\n" + CAP, 2, "there is no 'version'; known: deviation"),
-        ("deviation = 1\n", 1, "deviation is no list; begin each with [[deviation]]"),
-        ("\n[deviation]\nid = 1\n", 2, "deviation is no list; begin each with [[deviation]]"),
-        ("deviation = [1]\n", 1, "deviation is no list; begin each with [[deviation]]"),
-        (CAP + "why = 1\n", 6, "there is no 'why'; known: id, reason, issue, expires"),
-        (CAP + "issues = 1\n", 6, "there is no 'issues'; did you mean 'issue'?"),
+        ("[[deviations]]\n", 1, "unknown member 'deviations'; did you mean 'deviation'?"),
+        ("\nversion = 1\n" + CAP, 2, "unknown member 'version'; known: deviation"),
+        ("deviation = 1\n", 1, "deviation is not a list; begin each with [[deviation]]"),
+        ("\n[deviation]\nid = 1\n", 2, "deviation is not a list; begin each with [[deviation]]"),
+        ("deviation = [1]\n", 1, "deviation is not a list; begin each with [[deviation]]"),
+        (CAP + "why = 1\n", 6, "unknown member 'why'; known: id, reason, issue, expires"),
+        (CAP + "issues = 1\n", 6, "unknown member 'issues'; did you mean 'issue'?"),
         (swapped('id = "FR-006.cap"\n', ""), 1, "id is missing; an entry has id, reason, issue"),
-        (swapped('"FR-006.cap"', "7"), 2, "id is no text; put it in quotes"),
+        (swapped('"FR-006.cap"', "7"), 2, "id is not a text; put it in quotes"),
         (swapped("FR-006.cap", " "), 2, "id is empty; name a clause, a check or a case"),
-        (swapped("2026-11-22", '"2026-11-22"'), 5, "expires is no date; write it as 2027-01-31"),
-        (swapped("2026-11-22", "2026-11-22T10:00:00Z"), 5, "expires is no date; write it as"),
+        (swapped("2026-11-22", '"2026-11-22"'), 5, "expires is not a date; write it as 2027-01-31"),
+        (swapped("2026-11-22", "2026-11-22T10:00:00Z"), 5, "expires is not a date; write it as"),
         (swapped("expires = 2026-11-22\n", ""), 1, "expires is missing; an entry has"),
-        (swapped("https://example.com/issues/1", ""), 4, "issue is no link; give the http(s)"),
-        (swapped("https://example.com/issues/1", "#17"), 4, "issue is no link"),
-        (swapped("https://example.com/issues/1", "ftp://a/b"), 4, "issue is no link"),
-        (swapped("https://example.com/issues/1", "https://[a"), 4, "issue is no link"),
-        (swapped("https://example.com/issues/1", "https:// a"), 4, "issue is no link"),
-        (swapped("https", "\\u001b[2Jhttps"), 4, "issue is no link"),
-        (CAP + CAP, 7, "'FR-006.cap' stands here and on line 1; leave one of them"),
-        (swapped("reason =", "reason"), 3, "is no TOML: "),
-        (CAP + "[", 6, "is no TOML: "),
-        (swapped("2026-11-22", "2026-02-30"), 5, "is no TOML: Invalid date or datetime"),
-        (b"\n\nid = '\xff'", 3, "is no UTF-8; save the file in that encoding"),
+        (swapped("https://example.com/issues/1", ""), 4, "issue is not a link; give the http(s)"),
+        (swapped("https://example.com/issues/1", "#17"), 4, "issue is not a link"),
+        (swapped("https://example.com/issues/1", "ftp://a/b"), 4, "issue is not a link"),
+        (swapped("https://example.com/issues/1", "https://[a"), 4, "issue is not a link"),
+        (swapped("https://example.com/issues/1", "https:// a"), 4, "issue is not a link"),
+        (swapped("https", "\\u001b[2Jhttps"), 4, "issue is not a link"),
+        (CAP + CAP, 7, "'FR-006.cap' is also on line 1; keep only one of them"),
+        (swapped("reason =", "reason"), 3, "is not TOML: "),
+        (CAP + "[", 6, "is not TOML: "),
+        (swapped("2026-11-22", "2026-02-30"), 5, "is not TOML: Invalid date or datetime"),
+        (b"\n\nid = '\xff'", 3, "is not UTF-8; save the file in that encoding"),
         ("x = " + "[" * 5000, 1, "nests too deeply"),
         ("#" * (reading.MOST + 1), 1, "has more than 1048576 bytes"),
     ],
@@ -129,7 +129,7 @@ def test_a_reason_that_says_nothing_is_none(reason: str) -> None:
     sentences = complaints(swapped("One too many since the rewrite.", reason))
 
     assert sentences == [
-        "known.toml:3: reason says nothing; say why this failure is known and stays"
+        "known.toml:3: reason gives no reason; say why this failure is not fixed yet"
     ]
 
 
@@ -149,7 +149,7 @@ def test_a_reason_may_speak_of_what_is_to_be_done() -> None:
         ("note-plain-nothing", "there is no clause, check or case 'note-plain-nothing'; the near"),
         ("[]", "there is no clause, check or case '[]'; the nearest is"),
         ("FR-006.fills", "FR-006.fills is advisory and never counts; take the entry out"),
-        ("SUITE.changed", "SUITE.changed is never waived; take changes over with `baseline acc"),
+        ("SUITE.changed", "SUITE.changed cannot be waived; accept the new answers with `base"),
         ("x" * 900_000, "there is no clause, check or case 'xxx"),
     ],
 )
@@ -193,7 +193,7 @@ def test_an_entry_holds_to_the_end_of_its_day(monkeypatch: pytest.MonkeyPatch) -
     assert len(held) == 1
     assert (done.exit_code, done.output) == (
         5,
-        "known.toml:5: FR-006.cap has expired on 2026-11-22; mend it or set a new date\n",
+        "known.toml:5: FR-006.cap expired on 2026-11-22; fix the failure or set a new date\n",
     )
 
 
@@ -229,7 +229,7 @@ def test_of_a_file_that_is_something_else_not_everything_is_told() -> None:
     sentences = complaints("".join(f"x{number} = 1\n" for number in range(50_000)))
 
     assert (sentences[0], len(sentences)) == (
-        "known.toml:1: there is no 'x0'; known: deviation",
+        "known.toml:1: unknown member 'x0'; known: deviation",
         20,
     )
 

@@ -204,7 +204,10 @@ def test_a_waived_clause_of_the_floor_is_named_as_such() -> None:
     """The run passes the gate without a pass of that clause."""
     report = reported(known("ROB.flag"), known("ROB.query"), other=(BOTH,))
 
-    assert report["why"] == "waived: ROB.query, ROB.flag; of the floor: ROB.query, ROB.flag"
+    assert (
+        report["why"]
+        == "waived: ROB.query, ROB.flag; the profile requires a pass of ROB.query, ROB.flag"
+    )
     assert [c["id"] for c in report["clauses"] if c["verdict"] == "waived"] == [
         "ROB.query",
         "ROB.flag",
@@ -273,8 +276,8 @@ def test_a_case_that_its_check_has_not_is_told_with_the_nearest() -> None:
 
     assert complaints == [
         "", "", "", "",
-        "known.toml:3: there is no 'test_x[111]'; the nearest is 'test_x[11]'",
-        "known.toml:3: there is no 'test_y[1]'; the nearest is 'test_y'",
+        "known.toml:3: there is no case 'test_x[111]'; the nearest is 'test_x[11]'",
+        "known.toml:3: there is no case 'test_y[1]'; the nearest is 'test_y'",
     ]  # fmt: skip
 
 

@@ -81,5 +81,5 @@ def test_all_texts_are_given_where_there_are_several() -> None:
 
 def test_is_error_must_be_a_boolean() -> None:
     """A string that reads false is not false."""
-    with pytest.raises(ProtocolFault, match="a boolean as 'isError'"):
+    with pytest.raises(ProtocolFault, match='a boolean as "isError"'):
         _ = reply(b'"content":[],"isError":"false"').is_error

@@ -114,12 +114,12 @@ def test_what_follows_a_response_is_nobodys_answer(more: bytes, pair: Pair) -> N
     ("raw", "said"),
     [
         (b"ello\r\n\r\n", "HTTP"),
-        (OK, "inside the head"),
+        (OK, "inside its head"),
         (OK + b"X: " + b"x" * (70 << 10), "more than 65536 bytes"),
-        (OK + b"X: x\r\n" * 102, "more than 100 fields"),
+        (OK + b"X: x\r\n" * 102, "more than 100 header fields"),
         (b"HTTP/1.1 100 Continue\r\n\r\n" * 3000, "more than 65536 bytes"),
         (OK + b"Content-Length: x\r\n\r\n", "Content-Length"),
-        (b"HTTP/1.1 099 \r\n\r\n", "its status is 99"),
+        (b"HTTP/1.1 099 \r\n\r\n", "one with the status 99"),
     ],
 )
 def test_what_is_no_head_is_said_to_be_none(raw: bytes, said: str, pair: Pair) -> None:
@@ -158,7 +158,7 @@ def test_what_is_beside_a_body_has_an_end(more: bytes, pair: Pair) -> None:
     pair[0].sendall(b"0" * (66 << 10))
 
     assert first == b"{}"
-    with pytest.raises(NotHttp, match="beside its body has more than 65536 bytes"):
+    with pytest.raises(NotHttp, match="more than 65536 bytes around its body"):
         incoming.piece()
 
 

@@ -209,7 +209,7 @@ def test_who_does_not_go_on_has_not_answered(status: int, serve: Callable[[Scrip
         talk.call_tool("any")
 
     assert str(fault.value).startswith(
-        f"expected the stream to go on after its event 'p/1', but the target sent HTTP {status}"
+        f'expected the stream to go on after its event "p/1", but the target sent HTTP {status}'
     )
 
 

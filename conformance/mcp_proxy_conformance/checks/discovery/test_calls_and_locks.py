@@ -38,7 +38,7 @@ def test_no_call_reaches_a_locked_tool_while_the_target_comes_up(bench: Bench) -
 @requirement("FR-011.not-unlocked")
 @on(FORGE)
 def test_a_refused_call_leaves_no_lock_behind(bench: Bench) -> None:
-    """A tool discovered and called while locked is callable once its config lock is lifted."""
+    """A tool that was discovered and called while locked is callable after its unlock."""
     bench.operator.lock(CONFIG, "forge", [DROP.tool, WIPE.tool])
     bench.require(bench.refused(DROP), "the lock had no effect", "no_effect")
     bench.settled(lambda: ask(bench, DROP).status(DROP), "disabled_by_config")

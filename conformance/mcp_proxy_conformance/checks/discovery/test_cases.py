@@ -17,7 +17,7 @@ def test_a_tool_under_several_locks_has_the_one_status_that_comes_first(
 
 @each_case("limits")
 def test_the_locked_part_of_an_answer_keeps_to_its_cap(bench: Bench, case: Case) -> None:
-    """The number of locked entries keeps to the smaller of the limit and ten."""
+    """The number of locked entries is at most the smaller of the limit and ten."""
     looked_at(case, bench).conclude()
 
 
@@ -25,13 +25,13 @@ def test_the_locked_part_of_an_answer_keeps_to_its_cap(bench: Bench, case: Case)
 def test_an_answer_without_a_callable_tells_of_locked_matches_in_one_note(
     bench: Bench, case: Case
 ) -> None:
-    """A note appears exactly where locked tools match and no callable one is listed."""
+    """A note appears exactly when locked tools match and no callable tool is listed."""
     looked_at(case, bench).conclude()
 
 
 @each_case("withheld")
 def test_texts_are_told_or_withheld_as_the_lock_asks(bench: Bench, case: Case) -> None:
-    """Descriptions of vouched-for tools are returned whole, the others are withheld."""
+    """Descriptions of approved tools are returned in full; all others are withheld."""
     looked_at(case, bench).conclude()
 
 
@@ -43,13 +43,13 @@ def test_an_agent_sees_the_locked_tools_of_its_own_servers_only(bench: Bench, ca
 
 @each_case("counts")
 def test_the_listing_counts_tools_by_reason(bench: Bench, case: Case) -> None:
-    """Each server's counts are those of its locks, and absent where every tool is callable."""
+    """Each server's counts match its locks, and are absent if every tool is callable."""
     looked_at(case, bench).conclude()
 
 
 @each_case("rejection")
 def test_a_refused_call_says_why_and_reaches_no_upstream(bench: Bench, case: Case) -> None:
-    """The refusal names its class and the next step, and the upstream's counter does not move."""
+    """The refusal gives its reason and the next step, and the call does not reach the upstream."""
     looked_at(case, bench).conclude()
 
 
@@ -61,11 +61,11 @@ def test_locked_tools_come_back_on_request_only(bench: Bench, case: Case) -> Non
 
 @each_case("remediation")
 def test_each_status_shown_has_its_one_remediation(bench: Bench, case: Case) -> None:
-    """The remediation map has the statuses shown, each with a text of its own class."""
+    """The remediation map has the statuses shown, each with a text that fits the status."""
     looked_at(case, bench).conclude()
 
 
 @each_case("order")
 def test_callable_tools_are_the_same_with_and_without_the_flag(bench: Bench, case: Case) -> None:
-    """The callable part of an answer is the same as without the flag."""
+    """The callable entries of an answer are the same with and without the flag."""
     looked_at(case, bench).conclude()

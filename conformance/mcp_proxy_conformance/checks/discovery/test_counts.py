@@ -8,6 +8,7 @@ from typing import Any
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on, stage
 from mcp_proxy_conformance.discovery.agents import onlookers
+from mcp_proxy_conformance.discovery.answer import ServerEntry
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.counts import (
     KEYS,
@@ -40,7 +41,7 @@ def test_every_tool_is_counted_once_under_its_reason(bench: Bench) -> None:
 @requirement("FR-010.sum")
 @on(COMBOS)
 def test_a_tool_with_several_locks_is_counted_under_the_first_of_them(bench: Bench) -> None:
-    """Combined locks are counted once, by precedence."""
+    """A tool with several locks is counted once, under the reason that comes first."""
     servers = judged(bench)
     bench.require(bench.block_alive, "no counts block was seen")
 
@@ -52,7 +53,7 @@ def test_a_tool_with_several_locks_is_counted_under_the_first_of_them(bench: Ben
 @requirement("FR-010.sum~extra-keys")
 @on(MIXED)
 def test_a_block_has_no_further_keys(bench: Bench) -> None:
-    """A block holds `callable` and the reasons, nothing else."""
+    """A block contains `callable` and the reasons, and nothing else."""
     blocks = _blocks(bench)
 
     others = {
@@ -65,7 +66,7 @@ def test_a_block_has_no_further_keys(bench: Bench) -> None:
 @requirement("FR-010.zero-omitted")
 @on(MIXED)
 def test_a_reason_without_tools_is_left_out(bench: Bench) -> None:
-    """No block shows a reason with value 0, at any endpoint or to an agent of every server."""
+    """No block shows a reason with value 0, at any endpoint or for an agent of all servers."""
     views = {"": bench} | _other_views(bench)
     blocks = {(place, n): counts for place, v in views.items() for n, counts in _blocks(v).items()}
 
@@ -79,7 +80,7 @@ def test_a_reason_without_tools_is_left_out(bench: Bench) -> None:
 @requirement("FR-010.no-names")
 @on(MIXED)
 def test_a_block_names_no_tool(bench: Bench) -> None:
-    """A block contains numbers and no name of the server's tools."""
+    """A block contains no name of the server's tools."""
     blocks = _blocks(bench)
 
     named = {
@@ -148,15 +149,15 @@ def test_tools_of_a_quarantined_server_are_counted_as_quarantined(bench: Bench) 
 @requirement("FR-010.inspect")
 @on(MIXED, needs=("inspect",))
 def test_the_view_of_one_server_shows_the_block_of_the_listing(bench: Bench) -> None:
-    """Inspecting a server and listing all of them return the same counts, or none."""
+    """Inspecting a server returns the same counts as the listing, or none if that has none."""
     servers = judged(bench)
     bench.require(bench.block_alive, "no counts block was seen")
     listed = bench.list().servers
 
     views = {name: bench.inspect(name) for name in servers if name in listed}
-    shown = {name: (view.has_counts, view.counts) for name, view in views.items()}
+    shown = {name: _as_sent(view) for name, view in views.items()}
 
-    assert shown == {name: (listed[name].has_counts, listed[name].counts) for name in views}
+    assert shown == {name: _as_sent(listed[name]) for name in views}
 
 
 def _other_views(bench: Bench) -> dict[str, Bench]:
@@ -172,6 +173,11 @@ def _lists(view: Bench) -> bool:
         return False  # an agent may be refused the listing
 
 
+def _as_sent(entry: ServerEntry) -> dict[str, Any]:
+    """The counts of an entry as a member, even if null; empty where the member is absent."""
+    return {"counts": entry.counts} if entry.has_counts else {}
+
+
 def _callable_in_quarantine(bench: Bench) -> dict[str, Any]:
     servers = _quarantined(bench)
     bench.require(bench.block_alive, "no counts block was seen")
@@ -183,7 +189,7 @@ def _counted(bench: Bench, servers: tuple[str, ...]) -> tuple[dict[str, Any], di
     """The tally of each block, and the allowed tally equal to it, or else the first allowed one."""
     entries = bench.list().servers
     tallies = {n: tally(entries[n]) for n in servers if n in entries and block(entries[n])}
-    bench.require(tallies, "no server that can be judged shows a block")
+    bench.require(tallies, "no server that can be judged has a counts block")
     allowed = {name: tallies_allowed(states_of(bench, name)) for name in tallies}
     return tallies, {n: tallies[n] if tallies[n] in allowed[n] else allowed[n][0] for n in tallies}
 
@@ -192,13 +198,13 @@ def _blocks(bench: Bench) -> dict[str, dict[str, Any]]:
     """The blocks of the servers that can be judged; Inconclusive when there is none."""
     entries = bench.list().servers
     blocks = {n: counts for n in judged(bench) if n in entries and (counts := block(entries[n]))}
-    bench.require(blocks, "no server that can be judged shows a block")
+    bench.require(blocks, "no server that can be judged has a counts block")
     return blocks
 
 
 def _quarantined(bench: Bench) -> set[str]:
     servers = {key.server for key in bench.locked(quarantined=True)}
-    bench.require(servers, "no quarantined server with a proven lock")
+    bench.require(servers, "no call of a quarantined server's tool was refused")
     return servers
 
 

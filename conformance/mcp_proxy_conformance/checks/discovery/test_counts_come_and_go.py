@@ -38,16 +38,24 @@ NEWS = structs.replace(
         Step(unlock="approval", server="forge", tools=("tarnix_push",)),
     ),
 )
-WHILE_LOCKED = {"block": True, "not integers": {}}
+WHILE_LOCKED = {"no block": False, "not integers": {}}
+AFTERWARDS = {"still a block": False}
+AT_EACH_LOCK = {
+    "forge, one tool locked": {"callable": 2, "disabled_by_user": 1},
+    "forge, two tools locked": {"callable": 1, "disabled_by_user": 2},
+    "forge, one tool locked again": {"callable": 2, "disabled_by_user": 1},
+}
 
 
 @requirement("FR-010.block")
 @on(FORGE)
 def test_the_block_is_there_while_a_tool_is_locked(bench: Bench) -> None:
     """The block appears on a user or config lock and disappears on its unlock."""
-    observed = {kind: _lock_and_unlock(bench, kind) for kind in (USER, CONFIG)}
+    blocks = _lock_and_unlock(bench, USER) | _lock_and_unlock(bench, CONFIG)
 
-    assert observed == dict.fromkeys(observed, (WHILE_LOCKED, False))
+    locked = {f"{MOBEL} locked by {kind}": WHILE_LOCKED for kind in (USER, CONFIG)}
+    unlocked = {f"{MOBEL} unlocked by {kind}": AFTERWARDS for kind in (USER, CONFIG)}
+    assert blocks == locked | unlocked
 
 
 @requirement("FR-010.block")
@@ -59,33 +67,34 @@ def test_the_block_is_there_while_a_tool_waits_for_approval(bench: Bench) -> Non
 
     bench.operator.unlock("approval", "forge", ["mobel_drop"])
     bench.require(bench.reached(MOBEL), "the approval had no effect", "no_effect")
-    approved = bench.settled(lambda: _has_block(bench), expected=False)
+    approved = {"still a block": bench.settled(lambda: _has_block(bench), expected=False)}
 
-    assert (pending, approved) == (WHILE_LOCKED, False)
+    blocks = {f"{MOBEL} pending": pending, f"{MOBEL} approved": approved}
+    assert blocks == {f"{MOBEL} pending": WHILE_LOCKED, f"{MOBEL} approved": AFTERWARDS}
 
 
 @requirement("FR-010.sum")
 @on(PAIR)
 def test_the_counts_follow_every_further_lock(bench: Bench) -> None:
-    """A second tool locked by the user is counted, and no longer once it is unlocked."""
+    """A second tool is counted while the user locks it, and not after its unlock."""
     tallies = _at_each_lock(bench, _counted)
 
-    assert tallies == [_tally_of(1), _tally_of(2), _tally_of(1)]
+    assert tallies == AT_EACH_LOCK
 
 
 @requirement("FR-010.inspect")
 @on(PAIR, needs=("inspect",))
 def test_the_view_of_one_server_follows_every_further_lock(bench: Bench) -> None:
-    """The view's counts are those of the listing before, during and after a second lock."""
+    """The view has the counts of the listing before, during and after a second lock."""
     tallies = _at_each_lock(bench, _inspected)
 
-    assert tallies == [_tally_of(1), _tally_of(2), _tally_of(1)]
+    assert tallies == AT_EACH_LOCK
 
 
 @requirement("SC-005.absent")
 @on(MIXED)
 def test_a_server_whose_tools_are_all_callable_has_no_block(bench: Bench) -> None:
-    """The server's entry lacks the counts member, which is neither null nor empty."""
+    """The server's entry has no counts member, not even a null or empty one."""
     locked = {tool_key.server for tool_key, state in bench.states.items() if not state.callable}
     bench.require(bench.block_alive, "no counts block was seen")
 
@@ -96,17 +105,18 @@ def test_a_server_whose_tools_are_all_callable_has_no_block(bench: Bench) -> Non
     assert shown == dict.fromkeys(shown, False)
 
 
-def _lock_and_unlock(bench: Bench, kind: LockKind) -> tuple[dict[str, Any], bool]:
+def _lock_and_unlock(bench: Bench, kind: LockKind) -> dict[str, dict[str, Any]]:
     """The block while the tool is locked, and whether there is still one afterwards."""
     bench.operator.lock(kind, "forge", ["mobel_drop"])
     bench.require(bench.refused(MOBEL), f"the lock by {kind} had no effect", "no_effect")
     locked = bench.settled(lambda: _block(bench), WHILE_LOCKED)
     bench.operator.unlock(kind, "forge", ["mobel_drop"])
     bench.require(bench.reached(MOBEL), f"the unlock by {kind} had no effect", "no_effect")
-    return locked, bench.settled(lambda: _has_block(bench), expected=False)
+    unlocked = {"still a block": bench.settled(lambda: _has_block(bench), expected=False)}
+    return {f"{MOBEL} locked by {kind}": locked, f"{MOBEL} unlocked by {kind}": unlocked}
 
 
-def _at_each_lock(bench: Bench, look: Callable[[Bench, int], dict[str, Any]]) -> list[Any]:
+def _at_each_lock(bench: Bench, look: Callable[[Bench, int], dict[str, Any]]) -> dict[str, Any]:
     """The results of `look` with one locked tool, with two, and with one again."""
     bench.require(MOBEL in bench.armed.refused, "the first lock had no effect", "no_effect")
     tallies = [look(bench, 1)]
@@ -115,7 +125,8 @@ def _at_each_lock(bench: Bench, look: Callable[[Bench, int], dict[str, Any]]) ->
     tallies.append(look(bench, 2))
     bench.operator.unlock(USER, "forge", [TARNIX.tool])
     bench.require(bench.reached(TARNIX), "the second lock was not lifted")
-    return [*tallies, look(bench, 1)]
+    tallies.append(look(bench, 1))
+    return dict(zip(AT_EACH_LOCK, tallies, strict=True))
 
 
 def _counted(bench: Bench, locked: int) -> dict[str, Any]:
@@ -129,7 +140,9 @@ def _inspected(bench: Bench, locked: int) -> dict[str, Any]:
     """The tally in the server's view, once the listing has settled on this many locked tools."""
     listed = _counted(bench, locked)
     bench.require(
-        listed == _tally_of(locked), f"the listing counts {listed}; see FR-010.sum", "other_clause"
+        listed == _tally_of(locked),
+        f"the listing does not count {locked} locked of 3 tools; see FR-010.sum",
+        "other_clause",
     )
     return bench.settled(lambda: tally(bench.inspect("forge")), _tally_of(locked))
 
@@ -145,4 +158,4 @@ def _has_block(bench: Bench) -> bool:
 def _block(bench: Bench) -> dict[str, Any]:
     counts = block(bench.list().server("forge"))
     odd = {word: number for word, number in counts.items() if word in KEYS and not integral(number)}
-    return {"block": bool(counts), "not integers": odd}
+    return {"no block": not counts, "not integers": odd}

@@ -15,6 +15,7 @@ from mcp_proxy_conformance.catalogue.world import CONFIG, USER, ToolKey, server,
 from mcp_proxy_conformance.discovery.agents import onlookers
 from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
+from mcp_proxy_conformance.discovery.requests import in_words
 from mcp_proxy_conformance.verdict.result import NotApplicable
 
 ALONE, MIXED, PLAIN = stage("alone"), stage("mixed"), stage("plain")
@@ -34,13 +35,20 @@ def answers(bench: Bench, flag: object) -> dict[str, Answer]:
     return {word: bench.asked(word, include_disabled=flag) for word in bench.world.queries()}
 
 
+def with_flag(word: str, **arguments: Any) -> str:
+    """The request for a word with the flag true, in words."""
+    return in_words({"query": word} | arguments | {"include_disabled": True})
+
+
 def everywhere_else(bench: Bench, flag: object) -> dict[str, Answer]:
     """The answers to every third word at other endpoints, to agents of every server, at limit 1."""
     words = bench.world.queries()[::3]
-    views: dict[str, tuple[Bench, Any]] = {"at limit 1": (bench, 1)}
+    views: dict[str, tuple[Bench, Any]] = {"limit 1": (bench, 1)}
     views |= {place: (view, ABSENT) for place, view in onlookers(bench).items()}
     return {
-        f"{word} {place}": view.asked(word, include_disabled=flag, limit=limit)
+        f"{in_words({'query': word})}, {place}": (
+            view.asked(word, include_disabled=flag, limit=limit)
+        )
         for place, (view, limit) in views.items()
         for word in words
     }
@@ -65,16 +73,19 @@ def revealing(bench: Bench) -> list[str]:
 def sections(bench: Bench, queries: list[str], flag: object) -> dict[str, set[str]]:
     """The members that carry locked tools under the flag, where a default answer has them."""
     names = {bench.surface.members.disabled, bench.surface.members.remediation}
-    bodies = {query: bench.asked(query, include_disabled=flag).body for query in queries}
+    bodies = {
+        in_words({"query": query}): bench.asked(query, include_disabled=flag).body
+        for query in queries
+    }
     bodies |= {place: answer.body for place, answer in everywhere_else(bench, flag).items()}
-    return {query: names & set(body) for query, body in bodies.items() if names & set(body)}
+    return {place: names & set(body) for place, body in bodies.items() if names & set(body)}
 
 
 @requirement("FR-002.no-section")
 @on(MIXED)
 @pytest.mark.parametrize("flag", [ABSENT, False])
 def test_a_default_answer_has_no_section_for_locked_tools(bench: Bench, flag: object) -> None:
-    """Queries that fill the section and the map under the flag show neither without it."""
+    """Queries that fill the section and the map with the flag show neither without it."""
     queries = [*revealing(bench), *(bench.tools[key].word for key in bench.armed.called)]
 
     shown = sections(bench, queries, flag)
@@ -94,20 +105,27 @@ def test_an_answer_without_a_callable_tool_has_no_section(bench: Bench, flag: ob
     assert shown == {}
 
 
-def leaks(bench: Bench, flag: object) -> list[tuple[str, str]]:
-    """Names, words and canaries of locked tools in default answers, with the query that led there.
+def leaks(bench: Bench, flag: object) -> dict[tuple[str, str], list[str]]:
+    """Names, words and canaries of locked tools in default answers, by the request.
 
     A query's own word is not a leak: it came from the request.
     """
-    bench.require(bench.flag_alive, "the feature was not seen")
+    bench.require(bench.flag_alive, "the flag revealed no locked tool")
     locked = [bench.tools[key] for key in bench.armed.refused]
     bench.require(len(locked) >= 10, "fewer than 10 tools were locked")
     secret = {text for tool in locked for text in (tool.name, tool.word, *tool.canaries)}
-    replies = answers(bench, flag) | everywhere_else(bench, flag)
+    replies = {in_words({"query": q}): answer for q, answer in answers(bench, flag).items()}
+    replies |= everywhere_else(bench, flag)
     texts = {place: (reply.query, reply.text_without_echo()) for place, reply in replies.items()}
-    leaked = [(p, t) for p, (q, answer) in texts.items() for t in secret - {q} if t in answer]
-    owned = {key.tool: _owned(bench, key, flag) for key in bench.armed.refused}
-    return leaked + [(name, form) for name, forms in owned.items() for form in forms]
+    leaked = {
+        (place, ""): sorted(text for text in secret - {query} if text in answer)
+        for place, (query, answer) in texts.items()
+    }
+    leaked |= {
+        (in_words({"query": key.tool}), "name with its server"): _owned(bench, key, flag)
+        for key in bench.armed.refused
+    }
+    return {place: words for place, words in leaked.items() if words}
 
 
 def _owned(bench: Bench, key: ToolKey, flag: object) -> list[str]:
@@ -124,7 +142,7 @@ def test_a_default_answer_names_no_locked_tool(bench: Bench, flag: object) -> No
     """No locked tool's name or description text occurs in the result, except as an echo."""
     leaked = leaks(bench, flag)
 
-    assert leaked == []
+    assert leaked == {}
 
 
 @requirement("FR-002.no-locked-names")
@@ -134,44 +152,60 @@ def test_an_answer_without_a_callable_tool_names_no_locked_one(bench: Bench, fla
     """An answer without callable tools, its note included, names no locked tool."""
     leaked = leaks(bench, flag)
 
-    assert leaked == []
+    assert leaked == {}
 
 
 @requirement("FR-002.no-section~words")
 @on(MIXED)
 def test_a_default_answer_uses_no_word_of_the_feature(bench: Bench) -> None:
-    """No member at any depth has the name of the section or the map, or one of the six statuses."""
-    bench.require(bench.flag_alive, "the feature was not seen")
+    """No member is named like the section or the map, and no status is one of the six words."""
+    bench.require(bench.flag_alive, "the flag revealed no locked tool")
     names = {bench.surface.members.disabled, bench.surface.members.remediation}
 
-    pairs = [pair for answer in answers(bench, ABSENT).values() for pair in members(answer.body)]
+    words = {
+        (in_words({"query": query}), "names and statuses of the feature"): {
+            name if name in names else value
+            for name, value in members(answer.body)
+            if name in names or (name == "status" and value in STATUSES)
+        }
+        for query, answer in answers(bench, ABSENT).items()
+    }
 
-    words = [(n, v) for n, v in pairs if n in names or (n == "status" and v in STATUSES)]
-    assert words == []
+    assert {request: used for request, used in words.items() if used} == {}
 
 
 @requirement("FR-002.no-locks-no-change")
 @on(LOOSE)
 def test_where_nothing_is_locked_the_flag_changes_nothing(bench: Bench) -> None:
-    """Without locks the flag keeps the callable tools and their order, and lists no locked tool."""
+    """Without locks, the flag changes no callable tool or its order, and lists no locked tool."""
     usual = {word: answer.callables() for word, answer in answers(bench, ABSENT).items()}
     bench.require(all(usual.values()), "a query found no callable tool")
 
     flagged = answers(bench, True)
 
     tight = {word: bench.discover(word, include_disabled=True, limit=1) for word in usual}
-    observed = {word: (answer.callables(), answer.statuses()) for word, answer in flagged.items()}
-    beyond = {word: answer.statuses() for word, answer in tight.items() if answer.disabled}
+    requests = {word: with_flag(word) for word in usual}
+    observed: dict[tuple[str, ...], Any] = {
+        (request, "callable tools"): flagged[word].callables() for word, request in requests.items()
+    }
+    observed |= {
+        (request, limit, str(key)): status
+        for limit, replies in (("", flagged), ("limit 1", tight))
+        for word, request in requests.items()
+        for key, status in replies[word].statuses().items()
+    }
     bench.operator.lock(CONFIG, "forge", ["mobel_drop"])
     bench.require(bench.refused(BY_CONFIG), "the lock had no effect", "no_effect")
-    bench.require(bench.until(lambda: bench.revealed("mobel"), bool), "the feature was not seen")
-    assert (observed, beyond) == ({word: (keys, {}) for word, keys in usual.items()}, {})
+    bench.require(
+        bench.until(lambda: bench.revealed("mobel"), bool), "the flag revealed no locked tool"
+    )
+    assert observed == {(requests[w], "callable tools"): keys for w, keys in usual.items()}
 
 
 @requirement("FR-002.no-locks-no-change")
 @on(LOOSE)
 def test_a_locked_tool_is_not_revealed_to_a_query_that_did_not_find_it(bench: Bench) -> None:
-    """A query with room to spare that listed other tools does not reveal a locked one."""
+    """A query that did not find a tool, although the limit left room, does not reveal it."""
     listed = {word: bench.discover(word, limit=ROOM).callables() for word in LOOSE.queries()}
     room = min(ROOM, max(len(keys) for keys in listed.values()))
     with_room = {word: keys for word, keys in listed.items() if len(keys) < room}
@@ -187,32 +221,45 @@ def test_a_locked_tool_is_not_revealed_to_a_query_that_did_not_find_it(bench: Be
     )
     alive = set(bench.until(lambda: bench.revealed("mobel"), bool))
     alive |= set(bench.until(lambda: bench.revealed("bitoko"), bool))
-    bench.require(alive & {BY_CONFIG, BY_USER}, "the feature was not seen")
-    revealed_now = [(word, key) for word, key in apart if key in bench.revealed(word, limit=ROOM)]
-    assert revealed_now == []
+    bench.require(alive & {BY_CONFIG, BY_USER}, "the flag revealed no locked tool")
+    statuses = {(w, k): bench.revealed(w, limit=ROOM).get(k) for w, k in apart}
+    revealed_now = {
+        (with_flag(w, limit=ROOM), str(k)): s for (w, k), s in statuses.items() if s is not None
+    }
+    assert revealed_now == {}
 
 
 @requirement("FR-002.no-locks-no-change~empty-members")
 @on(UNLOCKED)
 def test_where_nothing_is_locked_the_flag_adds_no_member(bench: Bench) -> None:
-    """Without locks, an answer under the flag has the members of a default one."""
+    """Without locks, an answer with the flag has the same members as one without it."""
     words = bench.world.queries()[:6]
 
-    observed = {word: set(bench.discover(word, include_disabled=True).body) for word in words}
+    observed = {
+        (with_flag(word), "members"): set(bench.discover(word, include_disabled=True).body)
+        for word in words
+    }
 
-    assert observed == {word: set(bench.discover(word).body) for word in words}
+    assert observed == {
+        (with_flag(word), "members"): set(bench.discover(word).body) for word in words
+    }
 
 
 @requirement("FR-002.no-locks-no-change~quarantined")
 @on(MIXED, needs=("quarantine",))
 def test_a_withheld_tool_is_revealed_only_by_a_query_that_concerns_it(bench: Bench) -> None:
-    """A word that is nowhere in a quarantined, pending or changed tool does not reveal it."""
+    """A query does not reveal a quarantined, pending or changed tool that lacks its word."""
     states = bench.states
     withheld = {k for k in bench.armed.refused if states[k].quarantined or states[k].approval}
     alive = [key for key in withheld if key in bench.revealed(key.tool)]
-    bench.require(alive, "no withheld tool was seen at all")
+    bench.require(alive, "the flag revealed no withheld tool")
 
     others = [bench.tools[key].word for key in states if states[key].callable]
-    revealed_now = {(word, key) for word in others for key in withheld & set(bench.revealed(word))}
+    revealed_now = {
+        (with_flag(word), str(key)): status
+        for word in others
+        for key, status in bench.revealed(word).items()
+        if key in withheld
+    }
 
-    assert revealed_now == set()
+    assert revealed_now == {}

@@ -13,9 +13,10 @@ from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on, stage
 from mcp_proxy_conformance.catalogue.world import CONFIG, ToolKey, server, tool, world
 from mcp_proxy_conformance.discovery.bench import Bench
-from mcp_proxy_conformance.discovery.calibration import differences
+from mcp_proxy_conformance.discovery.calibration import Difference, differences
 from mcp_proxy_conformance.discovery.forms import asked, unequal
 from mcp_proxy_conformance.discovery.offered import elsewhere
+from mcp_proxy_conformance.discovery.requests import in_words
 from mcp_proxy_conformance.verdict.result import NotApplicable
 
 ALONE, CROWD, MIXED = stage("alone"), stage("crowd"), stage("mixed")
@@ -24,11 +25,34 @@ UNLOCKED = msgspec.structs.replace(PLAIN, id="plain-unlocked", steps=())
 REQUESTS = tuple(request for request in PLAIN.requests if "agent" not in request)
 FORGE = world(server("forge", tool("zorvik_list"), tool("mobel_drop")))
 DROPPED = ToolKey("forge", "mobel_drop")
+Place = tuple[str, ...]
+Bytes = dict[Place, bytes]
 
 
 def answered(bench: Bench, requests: Iterable[Mapping[str, Any]]) -> int:
     """The number of requests that find a callable tool."""
     return sum(bool(bench.discover(request["query"]).tools) for request in requests)
+
+
+def differing_bytes(
+    view: Bench, requests: Iterable[Mapping[str, Any]], *, apart: bool = False
+) -> tuple[Bytes, Bytes]:
+    """The bytes that differ between the two forms: in answers to false, and without the flag."""
+    unlike = unequal(view, requests, apart=apart)
+    viewer = f"agent {view.agent}" if view.agent else ""
+    endpoint = f"at {view.endpoint}" if view.endpoint else ""
+    places: dict[Place, Difference] = {
+        (viewer, endpoint, request, f"{change.at} near byte {change.offset}"): change
+        for request, changes in unlike.items()
+        for change in changes
+    }
+    return sides(places)
+
+
+def sides(changes: Mapping[Place, Difference]) -> tuple[Bytes, Bytes]:
+    """The bytes at each place that differs: of the answer, and of those that it should equal."""
+    observed = {place: change.seen for place, change in changes.items()}
+    return observed, {place: change.usual for place, change in changes.items()}
 
 
 def queries(*words: str) -> list[dict[str, Any]]:
@@ -39,79 +63,83 @@ def queries(*words: str) -> list[dict[str, Any]]:
 @requirement("FR-002.absent-is-false")
 @on(PLAIN)
 def test_false_is_absent_among_everyday_tools_of_which_some_are_locked(bench: Bench) -> None:
-    """Every ninth frozen request, some with limits, gets the same bytes in both forms."""
+    """Every ninth request of the stage gets the same bytes with the flag false and without it."""
     requests = REQUESTS[::9]
     bench.require(answered(bench, requests) >= 3, "fewer than 3 requests found a callable tool")
 
-    differing = unequal(bench, requests)
+    with_false, without_flag = differing_bytes(bench, requests)
 
-    assert differing == {}
+    assert with_false == without_flag
 
 
 @requirement("FR-002.absent-is-false")
 @on(UNLOCKED)
 def test_false_is_absent_where_nothing_is_locked(bench: Bench) -> None:
-    """Other frozen requests get the same bytes in both forms where nothing is locked."""
+    """If nothing is locked, requests get the same bytes with the flag false and without it."""
     requests = REQUESTS[3::9]
     bench.require(answered(bench, requests) >= 3, "fewer than 3 requests found a callable tool")
 
-    differing = unequal(bench, requests)
+    with_false, without_flag = differing_bytes(bench, requests)
 
-    assert differing == {}
+    assert with_false == without_flag
 
 
 @requirement("FR-002.absent-is-false")
 @on(MIXED)
 def test_false_is_absent_whatever_lies_on_the_tools(bench: Bench) -> None:
-    """Queries for a callable tool and for each lock kind get the same bytes in both forms."""
+    """The flag false and absent get the same bytes, whichever locks the matching tools have."""
     kinds = {bench.states[key]: key for key in bench.tools if key in bench.states}
     words = [bench.tools[key].word for key in kinds.values()]
     requests = queries(*words, *(key.tool for key in kinds.values()), "pipekan")
     bench.require(answered(bench, requests) >= 2, "fewer than 2 requests found a callable tool")
 
-    differing = unequal(bench, requests)
+    with_false, without_flag = differing_bytes(bench, requests)
 
-    assert differing == {}
+    assert with_false == without_flag
 
 
 @requirement("FR-002.absent-is-false")
 @on(MIXED)
 def test_false_is_absent_in_sessions_of_their_own(bench: Bench) -> None:
-    """Both forms get the same bytes when each is sent in a session of its own."""
+    """The flag false and absent get the same bytes when sent in separate sessions."""
     requests = queries("pipekan", "tovafu", "patoku")
     bench.require(answered(bench, requests) >= 2, "fewer than 2 requests found a callable tool")
 
-    differing = unequal(bench, requests, apart=True)
+    with_false, without_flag = differing_bytes(bench, requests, apart=True)
 
-    assert differing == {}
+    assert with_false == without_flag
 
 
 @requirement("FR-002.absent-is-false")
 @on(MIXED)
 def test_false_is_absent_at_every_endpoint(bench: Bench) -> None:
-    """Both forms get the same bytes at every other endpoint that offers discovery."""
+    """The flag false and absent get the same bytes at every other endpoint with discovery."""
     endpoints = elsewhere(bench)
     if not endpoints:
-        raise NotApplicable("discovery is offered at one endpoint")
+        raise NotApplicable("discovery is offered at one endpoint only")
     requests = queries("pipekan", "tovafu", "patoku")
     bench.require(answered(bench, requests) >= 2, "fewer than 2 requests found a callable tool")
 
-    differing = {endpoint: unequal(bench.at(endpoint), requests) for endpoint in endpoints}
+    with_false, without_flag = Bytes(), Bytes()
+    for endpoint in endpoints:
+        false, absent = differing_bytes(bench.at(endpoint), requests)
+        with_false |= false
+        without_flag |= absent
 
-    assert {endpoint: changes for endpoint, changes in differing.items() if changes} == {}
+    assert with_false == without_flag
 
 
 @requirement("FR-002.absent-is-false")
 @on(ALONE)
 def test_false_is_absent_where_only_locked_tools_match(bench: Bench) -> None:
-    """The answer without a callable tool, with its note, is the same in both forms."""
+    """An answer with the note has the same bytes with the flag false and without it."""
     bench.require(answered(bench, queries("debazu")), "no query finds a callable tool")
     groups = sorted({group for tool in bench.tools.values() for group in tool.groups})
     requests = [*queries(*groups), {"query": groups[0], "limit": 1}]
 
-    differing = unequal(bench, requests)
+    with_false, without_flag = differing_bytes(bench, requests)
 
-    assert differing == {}
+    assert with_false == without_flag
 
 
 @requirement("FR-002.absent-is-false")
@@ -120,35 +148,37 @@ def test_false_is_absent_where_only_locked_tools_match(bench: Bench) -> None:
 def test_false_is_absent_at_every_limit_beside_hundreds_of_locked_tools(
     bench: Bench, limit: int
 ) -> None:
-    """Words shared by callable or by hundreds of locked tools get the same bytes in both forms."""
+    """The flag false and absent get the same bytes, even beside hundreds of locked tools."""
     groups = Counter(group for tool in bench.tools.values() for group in tool.groups)
     callables = {g for k, s in bench.states.items() if s.callable for g in bench.tools[k].groups}
     words = [min(callables), groups.most_common(1)[0][0]]
     bench.require(answered(bench, queries(*words)), "no shared word finds a callable tool")
 
-    differing = unequal(bench, ({"query": word, "limit": limit} for word in words))
+    with_false, without_flag = differing_bytes(
+        bench, ({"query": word, "limit": limit} for word in words)
+    )
 
-    assert differing == {}
+    assert with_false == without_flag
 
 
 @requirement("FR-002.absent-is-false")
 @on(SCOPE, needs=("agents",))
 @pytest.mark.parametrize("agent", sorted(SCOPE.agents))
 def test_false_is_absent_for_agents_of_narrow_scope(bench: Bench, agent: str) -> None:
-    """An agent gets the same bytes in both forms, for tools inside and outside its scope."""
+    """The flag false and absent get an agent the same bytes, inside and outside its scope."""
     eyes = bench.as_agent(agent)
     requests = queries("vedivimo", "lidamo", "dagapa", "kefanitu", "torizo", "tuduvum")
     bench.require(answered(eyes, requests) >= 2, "fewer than 2 requests found a callable tool")
 
-    differing = unequal(eyes, requests)
+    with_false, without_flag = differing_bytes(eyes, requests)
 
-    assert differing == {}
+    assert with_false == without_flag
 
 
 @requirement("FR-002.restored")
 @on(FORGE)
 def test_the_bytes_come_back_with_the_unlock(bench: Bench) -> None:
-    """After an unlock the default answer has the bytes that it had before the lock."""
+    """After an unlock, the default answer has the same bytes as before the lock."""
     usual = [asked(bench, {"query": "mobel"}, "A") for _ in range(4)]
 
     bench.operator.lock(CONFIG, "forge", ["mobel_drop"])
@@ -160,4 +190,6 @@ def test_the_bytes_come_back_with_the_unlock(bench: Bench) -> None:
         lambda: differences(usual, [asked(bench, {"query": "mobel"}, "A")], bench.cut),
         lambda changes: not changes,
     )
-    assert moved == ()
+    request = f"{in_words({'query': 'mobel'})}, after the unlock"
+    after, before = sides({(request, f"{m.at} near byte {m.offset}"): m for m in moved})
+    assert after == before

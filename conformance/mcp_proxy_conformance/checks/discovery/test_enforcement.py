@@ -43,11 +43,14 @@ ARGUMENTS: tuple[dict[str, Any], ...] = (
 @requirement("FR-011.never-reaches")
 @on(MIXED)
 def test_no_call_reaches_a_locked_tool_before_or_after_its_discovery(bench: Bench) -> None:
-    """A call before a tool is listed and five after it, with any arguments, are refused."""
+    """Calls of a locked tool are refused before and after it is listed, with any arguments."""
     keys = _kept_back(bench)
-    bench.require(bench.flag_alive, "the feature was not seen")
+    bench.require(bench.flag_alive, "the flag revealed no locked tool")
     free = _free(bench)
-    bench.require(bench.call(free).reached, "no callable tool was reached beside locked ones")
+    bench.require(
+        bench.call(free).reached,
+        "no call of a callable tool beside locked ones reached its upstream",
+    )
 
     with bench.untouched(*keys):
         for key in keys:
@@ -58,13 +61,15 @@ def test_no_call_reaches_a_locked_tool_before_or_after_its_discovery(bench: Benc
             for arguments in ARGUMENTS:
                 bench.call(key, arguments)
 
-    bench.require(bench.call(free).reached, "the callable tool was reached no more")
+    bench.require(
+        bench.call(free).reached, "calls of the callable tool no longer reached its upstream"
+    )
 
 
 @requirement("FR-011.never-reaches")
 @on(MIXED)
 def test_no_way_of_calling_reaches_a_locked_tool(bench: Bench) -> None:
-    """No call surface reaches a locked tool, and at least one reaches a callable one."""
+    """No call surface reaches a locked tool, although at least one reaches a callable tool."""
     keys = _one_a_kind(bench)
     ways = range(len(bench.surface.calls))
     free = _free(bench)
@@ -80,7 +85,7 @@ def test_no_way_of_calling_reaches_a_locked_tool(bench: Bench) -> None:
 @requirement("FR-011.never-reaches")
 @on(MIXED)
 def test_no_call_gets_through_while_others_discover_the_tool(bench: Bench) -> None:
-    """Eight threads that call locked tools and list them at once reach none of them."""
+    """Eight threads that call and list locked tools at the same time reach none of them."""
     keys = _one_a_kind(bench)
     free = _free(bench)
     before = bench.upstream_calls(free)
@@ -91,7 +96,7 @@ def test_no_call_gets_through_while_others_discover_the_tool(bench: Bench) -> No
         bench.together([*acts, *acts, *acts])
 
     moved = bench.upstream_calls(free) - before
-    bench.require(moved, "no callable tool was reached at the same time")
+    bench.require(moved, "no call of a callable tool reached its upstream at the same time")
 
 
 @requirement("FR-011.never-reaches")
@@ -101,7 +106,7 @@ def test_no_agent_reaches_a_locked_tool(bench: Bench) -> None:
     keys = _one_a_kind(bench)
     views = [bench.as_agent(name) for name in SCOPE.agents]
     proven = [view for view in views if any(view.call(k).reached for k in _all_free(bench))]
-    bench.require(proven, "no agent reached a callable tool")
+    bench.require(proven, "no agent's call of a callable tool reached its upstream")
 
     with bench.untouched(*keys):
         for view in proven:
@@ -115,7 +120,8 @@ def test_no_agent_reaches_a_locked_tool(bench: Bench) -> None:
 def test_discovering_and_being_refused_change_no_lock(bench: Bench) -> None:
     """Statuses, counts and refusals are the same after each tool was listed and called."""
     keys = tuple(bench.armed.refused)
-    bench.require(bench.flag_alive and bench.block_alive, "the feature was not seen")
+    bench.require(bench.flag_alive, "the flag revealed no locked tool")
+    bench.require(bench.block_alive, "no counts block was seen")
     bench.settle()
     counts = _counts(bench)
     statuses = {key: _status(bench, key) for key in keys}
@@ -127,20 +133,24 @@ def test_discovering_and_being_refused_change_no_lock(bench: Bench) -> None:
         ask(bench, key)
         bench.call(key)
 
-    moved = {str(key) for key, status in before.items() if not _is_still(bench, key, status)}
-    let_through = {str(key) for key in keys if bench.call(key).served}
-    shut_out = {str(key) for key in _all_free(bench) if not bench.call(key).reached}
-    assert (moved, let_through, shut_out, _counts(bench)) == (set(), set(), set(), counts)
+    changed: dict[str, Any] = {
+        "status changed": [k for k, status in before.items() if not _is_still(bench, k, status)],
+        "no longer refused": [key for key in keys if bench.call(key).served],
+        "no longer callable": [key for key in _all_free(bench) if not bench.call(key).reached],
+        "counted as callable": _counts(bench),
+    }
+    none: dict[str, Any] = {name: [] for name in changed}
+    assert changed == none | {"counted as callable": counts}
 
 
 @requirement("FR-011.not-unlocked")
 @on(BENEATH)
 def test_neither_discovery_nor_a_refused_call_lifts_a_lock_beneath_another(bench: Bench) -> None:
-    """The user lock of a discovered and called tool holds once the config lock is lifted.
+    """After the config lock is lifted, the user lock still refuses a tool that was called.
 
-    The control: it also holds for a sibling that was neither discovered nor called.
+    The control: it also refuses a second tool that was neither listed nor called.
     """
-    bench.require({SEEN, UNSEEN} <= bench.armed.refused.keys(), "the user locks were not proven")
+    bench.require({SEEN, UNSEEN} <= bench.armed.refused.keys(), "a user lock had no effect")
     names = [key.tool for key in (SEEN, UNSEEN, MARK)]
     bench.operator.lock(CONFIG, "forge", names)
     bench.require(bench.refused(MARK), "the config lock had no effect", "no_effect")
@@ -154,7 +164,7 @@ def test_neither_discovery_nor_a_refused_call_lifts_a_lock_beneath_another(bench
     bench.require(bench.reached(MARK), "the config lock was not lifted")
     bench.settle()
     held = not bench.call(UNSEEN).served
-    bench.require(held, "lifting the config lock lifts the user lock too")
+    bench.require(held, "lifting the config lock also lifted the user lock")
     assert {str(SEEN): bench.call(SEEN).served} == {str(SEEN): False}
 
 
@@ -165,10 +175,12 @@ def test_refused_calls_approve_no_changed_tool(bench: Bench) -> None:
     bench.operator.change_upstream(CHANGE)
     bench.operator.refresh("forge")
     status = bench.settled(lambda: _status_by_name(bench, SEEN), "pending_approval")
-    bench.require(status == "pending_approval", "the changed tool was not told as waiting")
+    bench.require(
+        status == "pending_approval", "the changed tool was not listed as pending_approval"
+    )
 
-    served = [bench.call(SEEN).served for _ in range(5)]
-    assert served == [False] * len(served)
+    served = {(SEEN, f"served at call {n}"): bench.call(SEEN).served for n in range(1, 6)}
+    assert served == dict.fromkeys(served, False)
 
 
 def _status_by_name(bench: Bench, key: ToolKey) -> str:
@@ -181,7 +193,7 @@ def _kept_back(bench: Bench) -> tuple[ToolKey, ...]:
     locked = [key for key, state in bench.states.items() if not state.callable]
     others = [key for key in locked if key not in bench.armed.refused]
     listed = [key for key in others if key in ask(bench, key).statuses()]
-    bench.require(bench.armed.refused, "no lock was proven")
+    bench.require(bench.armed.refused, "no call of a locked tool was refused")
     return (*bench.armed.refused, *listed)
 
 
@@ -199,7 +211,7 @@ def _free(bench: Bench) -> ToolKey:
     """A callable tool on the server with the most refused ones."""
     servers = [key.server for key in bench.armed.refused]
     free = sorted(_all_free(bench), key=lambda key: servers.count(key.server), reverse=True)
-    bench.require(free, "no callable tool was reached while arming")
+    bench.require(free, "no call of a callable tool reached its upstream before the checks")
     return free[0]
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Any
 
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on, stage
@@ -17,24 +18,25 @@ from mcp_proxy_conformance.discovery.locked import (
     repeated,
     schemas,
 )
+from mcp_proxy_conformance.discovery.requests import in_words
 
 MIXED, SCOPE = stage("mixed"), stage("scope")
 MEMBERS = ("name", "server", "description", "status")
 LONG = 1000
 
-Described = set[tuple[str, str | None]]
+Place = str | tuple[str, str]
 
 
 @requirement("FR-003.members")
 @on(MIXED)
 def test_a_locked_entry_has_name_server_description_and_one_status(bench: Bench) -> None:
-    """Every entry of a config- or user-locked tool has the four strings, no schema, no remedy."""
+    """Entries of config- and user-locked tools have four strings, no schema and no remedy."""
     answers = every_answer(bench, _vouched(bench))
     _expect_config(bench, [key for key, _ in answers])
 
-    faults = {(str(key), fault) for key, answer in answers for fault in _faults(answer, key)}
+    faults = _by_place(fault for key, answer in answers for fault in _faults(answer, key))
 
-    assert faults == set()
+    assert faults == {}
 
 
 @requirement("FR-003.members~extras")
@@ -46,13 +48,13 @@ def test_a_locked_entry_has_no_other_members(bench: Bench) -> None:
 
     extras = {name for _, entry in entries for name in entry.members} - {*MEMBERS}
 
-    assert extras == set()
+    assert {"other members": extras} == {"other members": set()}
 
 
 @requirement("FR-003.name")
 @on(MIXED)
 def test_a_locked_entry_names_the_tool_as_callable_entries_do_or_barely(bench: Bench) -> None:
-    """No locked entry has a name of another form than those seen while tools were callable."""
+    """Every locked entry's name has the form of callable entries, or is the bare tool name."""
     shown = {entry.name for entry in bench.armed.entries.values()}
     forms = {"{tool}"} | {_form(entry) for entry in bench.armed.entries.values()}
     known = shown | {_spelled(form, key) for form in forms for key in bench.tools}
@@ -60,7 +62,7 @@ def test_a_locked_entry_names_the_tool_as_callable_entries_do_or_barely(bench: B
     answers = [own_answer(bench, key) for key in bench.armed.refused]
     answers += [answer for _, answer in every_answer(bench, _vouched(bench))]
     names = {entry.name for answer in answers for entry in answer.disabled}
-    bench.require(shown and names, "no locked entry was seen")
+    bench.require(shown and names, "no answer had a locked entry")
 
     assert names - known == set()
 
@@ -68,39 +70,45 @@ def test_a_locked_entry_names_the_tool_as_callable_entries_do_or_barely(bench: B
 @requirement("FR-003.name~one-form")
 @on(MIXED)
 def test_callable_and_locked_entries_of_one_answer_name_tools_in_one_form(bench: Bench) -> None:
-    """In an answer with callable and locked entries, all names have one form."""
+    """In an answer with callable and locked entries, all names have the same form."""
     word = _shared_word(bench)
 
     answer = bench.asked(word, include_disabled=True)
-    bench.require(answer.tools and answer.disabled, "no answer has entries of both kinds")
+    bench.require(answer.tools and answer.disabled, "no answer had both callable and locked tools")
 
+    place = (
+        in_words({"query": word, "include_disabled": True}),
+        "form of the names of locked entries",
+    )
     callable_forms = {_form(entry) for entry in answer.tools}
     locked_forms = {_form(entry) for entry in answer.disabled}
-    assert locked_forms == callable_forms
+    assert {place: locked_forms} == {place: callable_forms}
 
 
 @requirement("FR-003.server")
 @on(MIXED)
 def test_a_locked_entry_names_the_server_that_owns_the_tool(bench: Bench) -> None:
-    """The entry's server is the tool's own, for every kind of lock that is revealed."""
+    """The entry names the server that owns the tool, for every kind of lock revealed."""
     entries = every_entry(bench, bench.armed.refused)
     _expect_config(bench, [key for key, _ in entries])
 
-    owners = {(str(key), entry.members.get("server")) for key, entry in entries}
+    others = _other_servers(entries)
 
-    assert owners == {(str(key), key.server) for key, _ in entries}
+    assert others == {}
 
 
 @requirement("FR-003.server")
 @on(SCOPE)
 def test_entries_of_one_answer_name_each_its_own_server(bench: Bench) -> None:
-    """A word shared by tools of two servers lists each with the server that owns it."""
+    """If tools of two servers match a query, each entry names the server that owns its tool."""
     entries = every_entry(bench, bench.armed.refused)
-    bench.require(len({key.server for key, _ in entries}) > 1, "one server's tools were revealed")
+    bench.require(
+        len({key.server for key, _ in entries}) > 1, "the flag revealed tools of one server only"
+    )
 
-    owners = {(str(key), entry.members.get("server")) for key, entry in entries}
+    others = _other_servers(entries)
 
-    assert owners == {(str(key), key.server) for key, _ in entries}
+    assert others == {}
 
 
 @requirement("FR-003.description")
@@ -108,8 +116,8 @@ def test_entries_of_one_answer_name_each_its_own_server(bench: Bench) -> None:
 def test_a_locked_entry_has_the_description_of_the_callable_tool(bench: Bench) -> None:
     """Plain, marked-up, non-Latin and emoji descriptions are the same as before the lock."""
     observed, expected = _descriptions(bench, lambda text: len(text) <= LONG and "\n" not in text)
-    marked = [text for _, text in expected if text and not text.isascii()]
-    bench.require(marked, "no marked-up, non-Latin or emoji text was told")
+    marked = [text for texts in expected.values() for text in texts if not text.isascii()]
+    bench.require(marked, "no answer had a description with non-ASCII text")
 
     assert observed == expected
 
@@ -119,7 +127,7 @@ def test_a_locked_entry_has_the_description_of_the_callable_tool(bench: Bench) -
 def test_a_long_description_is_the_same_when_locked(bench: Bench) -> None:
     """A description of more than a thousand characters is the same as before the lock."""
     observed, expected = _descriptions(bench, lambda text: len(text) > LONG)
-    bench.require(expected, "no long description was told")
+    bench.require(expected, "no answer had a long description")
 
     assert observed == expected
 
@@ -129,7 +137,7 @@ def test_a_long_description_is_the_same_when_locked(bench: Bench) -> None:
 def test_a_description_of_many_lines_is_the_same_when_locked(bench: Bench) -> None:
     """A description with line breaks is the same as before the lock."""
     observed, expected = _descriptions(bench, lambda text: "\n" in text)
-    bench.require(expected, "no description with line breaks was told")
+    bench.require(expected, "no answer had a description with line breaks")
 
     assert observed == expected
 
@@ -143,18 +151,40 @@ def _expect_config(bench: Bench, keys: Collection[ToolKey]) -> None:
     expected = len(bench.locked(config=True))
     revealed = len(set(keys) & set(bench.locked(config=True)))
     bench.require(
-        expected > 1 and revealed == expected, f"{revealed} of {expected} config locks revealed"
+        expected > 1 and revealed == expected,
+        f"the flag revealed {revealed} of {expected} config-locked tools",
     )
 
 
-def _faults(answer: Answer, key: ToolKey) -> list[str]:
+def _by_place(facts: Iterable[tuple[Place, Any]]) -> dict[Place, list[Any]]:
+    """The values at each place, each value once."""
+    values: dict[Place, list[Any]] = {}
+    for place, value in facts:
+        listed = values.setdefault(place, [])
+        listed += [] if value in listed else [value]
+    return values
+
+
+def _faults(answer: Answer, key: ToolKey) -> Iterator[tuple[Place, Any]]:
+    """Yield the tool and a kind of fault, and the member or the text that has it."""
     entry = named(answer, key)
     members = entry.members if entry is not None else {}
-    faults = [f"{m} is {members.get(m)!r}" for m in MEMBERS if not isinstance(members.get(m), str)]
-    faults += [f"{name} is a schema" for name in schemas(members)]
-    faults += [f"{name} is a remedy" for name in members if "remediation" in name.lower()]
+    faults = [("missing", name) for name in MEMBERS if name not in members]
+    sent = [(name, members[name]) for name in MEMBERS if name in members]
+    faults += [(f"{m} is not text", value) for m, value in sent if not isinstance(value, str)]
+    faults += [("schema", name) for name in schemas(members)]
+    faults += [("remedy", name) for name in members if "remediation" in name.lower()]
     texts = (answer.remediation or {}).values()
-    return faults + [f"holds the remedy {text!r}" for text in repeated(texts, members)]
+    faults += [("remediation text", text) for text in repeated(texts, members)]
+    for fault, value in faults:
+        yield (str(key), fault), value
+
+
+def _other_servers(entries: Iterable[tuple[ToolKey, Entry]]) -> dict[Place, list[Any]]:
+    """The servers that entries name, by tool, other than the one that owns it."""
+    owners = {(key, entry.members.get("server")) for key, entry in entries}
+    others = [(str(key), server) for key, server in owners if server != key.server]
+    return _by_place(sorted(others, key=str))
 
 
 def _form(entry: Entry) -> str:
@@ -172,13 +202,21 @@ def _shared_word(bench: Bench) -> str:
     return max(bench.world.queries(), key=lambda word: len(shown.get(word, ())))
 
 
-def _descriptions(bench: Bench, chosen: Callable[[str], bool]) -> tuple[Described, Described]:
-    """The descriptions of locked entries, and those of the same tools while callable."""
+def _descriptions(
+    bench: Bench, chosen: Callable[[str], bool]
+) -> tuple[dict[Place, Any], dict[Place, list[str]]]:
+    """The descriptions of locked entries, and those of the same tools while callable.
+
+    A single wrong description is given as it is, any others as a list.
+    """
     entries, before = every_entry(bench, _vouched(bench)), bench.armed.entries
     wanted = [
         (key, entry)
         for key, entry in entries
         if key in before and before[key].description and chosen(bench.tools[key].description)
     ]
-    locked = {(str(key), entry.description) for key, entry in wanted}
-    return locked, {(str(key), before[key].description) for key, _ in wanted}
+    locked = _by_place((str(key), entry.description) for key, entry in wanted)
+    expected = _by_place((str(key), before[key].description) for key, _ in wanted)
+    wrong = {name: texts for name, texts in locked.items() if texts != expected[name]}
+    single = {name: texts[0] for name, texts in wrong.items() if len(texts) == 1}
+    return locked | single, expected

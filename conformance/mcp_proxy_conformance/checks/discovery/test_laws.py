@@ -13,7 +13,7 @@ from mcp_proxy_conformance.run.subjects.proxy import GENERATED, LawBench
 @requirement("FR-001.accepts")
 @on(GENERATED)
 def test_what_is_answered_without_the_flag_is_answered_with_it(bench: LawBench) -> None:
-    """Any query, at any limit and by any caller, is answered in the same form with the flag."""
+    """With the flag, any query, limit and caller get the same kind of answer as without it."""
     bench.law("accepts").conclude()
 
 
@@ -25,14 +25,14 @@ def test_what_is_answered_without_the_flag_is_answered_with_it(bench: LawBench) 
 )  # fmt: skip
 @on(GENERATED)
 def test_in_any_world_a_tool_is_told_as_its_locks_allow(bench: LawBench) -> None:
-    """After any sequence of locks and unlocks, each tool's place and status are allowed ones."""
+    """After any locks and unlocks, each tool is listed with an allowed status, or callable."""
     bench.law("statuses").conclude()
 
 
 @requirement("FR-004.deterministic")
 @on(GENERATED)
 def test_in_any_world_a_status_asked_for_again_is_the_same(bench: LawBench) -> None:
-    """Seven equal queries in a row, by the administrator or an agent, return the same status."""
+    """Seven identical queries in a row, by any caller, return the same status."""
     bench.law("steady").conclude()
 
 
@@ -46,14 +46,14 @@ def test_no_generated_tool_is_told_twice_in_one_answer(bench: LawBench) -> None:
 @requirement("FR-006.cap", "FR-006.odd-limits")
 @on(GENERATED)
 def test_no_answer_in_any_world_exceeds_its_cap(bench: LawBench) -> None:
-    """No answer lists more locked tools than its limit or ten, odd limits included."""
+    """No answer lists more locked tools than its limit or ten, even at an odd limit."""
     bench.law("cap").conclude()
 
 
 @requirement("FR-005.keys", "FR-007.hidden")
 @on(GENERATED)
 def test_in_any_world_the_map_has_the_statuses_shown_as_its_keys(bench: LawBench) -> None:
-    """The map's keys are the statuses of the entries after cap and scope."""
+    """The map's keys are the statuses of the entries that remain after cap and scope."""
     bench.law("keys").conclude()
 
 
@@ -67,14 +67,14 @@ def test_in_any_world_the_flag_keeps_the_callable_tools(bench: LawBench) -> None
 @requirement("FR-002.no-locks-no-change")
 @on(GENERATED)
 def test_in_any_world_a_query_brings_no_locked_tool_that_it_did_not_find(bench: LawBench) -> None:
-    """A query lists no locked tool that it did not find, and none where nothing is locked."""
+    """A query lists no locked tool that it does not find, and none if nothing is locked."""
     bench.law("unasked").conclude()
 
 
 @requirement("FR-002.absent-is-false")
 @on(GENERATED)
 def test_in_any_world_false_is_absent(bench: LawBench) -> None:
-    """The flag false and absent get the same bytes, at any limit, for agents too."""
+    """The flag false and absent get the same bytes, at any limit and for any caller."""
     bench.law("absent is false").conclude()
 
 
@@ -83,7 +83,7 @@ def test_in_any_world_false_is_absent(bench: LawBench) -> None:
 )
 @on(GENERATED)
 def test_in_any_world_a_default_answer_is_silent_on_locked_tools(bench: LawBench) -> None:
-    """A default answer has no section, no map and no word of a locked tool."""
+    """A default answer has no section, no map, and no name or description of a locked tool."""
     bench.law("silence").conclude()
 
 
@@ -100,7 +100,7 @@ def test_in_any_world_a_locked_entry_tells_what_it_may(bench: LawBench) -> None:
 @requirement("FR-005.text", "FR-005.once", "FR-005.class", "SC-003.discovery", "FR-003.members")
 @on(GENERATED)
 def test_in_any_world_remedies_are_those_of_their_locks(bench: LawBench) -> None:
-    """Each remedy says something of its own class, once, beside the entries."""
+    """Each remedy fits its status, and appears once, outside the entries."""
     bench.law("remedies").conclude()
 
 
@@ -110,7 +110,7 @@ def test_in_any_world_remedies_are_those_of_their_locks(bench: LawBench) -> None
 )  # fmt: skip
 @on(GENERATED)
 def test_in_any_world_the_note_stands_where_it_is_due_and_nowhere_else(bench: LawBench) -> None:
-    """A note appears only where it is due: one line, the right number, and the flag's name."""
+    """A note appears exactly when it must: one line, the right number, and the flag's name."""
     bench.law("notes").conclude()
 
 
@@ -120,14 +120,14 @@ def test_in_any_world_the_note_stands_where_it_is_due_and_nowhere_else(bench: La
 )  # fmt: skip
 @on(GENERATED)
 def test_in_any_world_the_counts_add_up(bench: LawBench) -> None:
-    """Each tool is counted once, by a word of its locks; no block where all are callable."""
+    """Each tool is counted once, under one of its locks; no block if all are callable."""
     bench.law("counts").conclude()
 
 
 @requirement("FR-013.counts")
 @on(GENERATED, needs=("counter",))
 def test_in_any_world_the_counter_counts_opt_ins_alone(bench: LawBench) -> None:
-    """The counter grows by one with the flag, not without it, and is zero after a restart."""
+    """Each call with the flag adds one to the counter, no other does; a restart resets it."""
     bench.law("counter").conclude()
 
 
@@ -136,7 +136,7 @@ def test_in_any_world_the_counter_counts_opt_ins_alone(bench: LawBench) -> None:
 )
 @on(GENERATED, needs=("agents",))
 def test_in_any_world_nothing_beyond_its_scope_is_told_to_an_agent(bench: LawBench) -> None:
-    """Answers, listings and refusals show an agent nothing beyond its scope and all within it."""
+    """Answers, listings and refusals show an agent all of its scope and nothing beyond."""
     bench.law("scope").conclude()
 
 
@@ -150,21 +150,21 @@ def test_in_any_world_what_lies_beyond_its_scope_changes_no_byte(bench: LawBench
 @requirement("FR-008.config", "FR-008.distinct", "FR-008.pointer", "SC-003.rejection")
 @on(GENERATED)
 def test_in_any_world_a_refusal_tells_its_own_lock(bench: LawBench) -> None:
-    """A refusal states its own lock, config first, in distinct words, and the next step."""
+    """A refusal gives the reason of its own lock, config first, and the next step."""
     bench.law("refusals").conclude()
 
 
 @requirement("FR-011.never-reaches", "FR-011.not-unlocked")
 @on(GENERATED)
 def test_in_any_world_no_call_reaches_a_locked_tool(bench: LawBench) -> None:
-    """No call by any surface, repeated or after a callable one, reaches or frees a locked tool."""
+    """No call, over any surface and however often, reaches or unlocks a locked tool."""
     bench.law("calls").conclude()
 
 
 @requirement("FR-004.unknown")
 @on(GENERATED, needs=("indeterminate",))
 def test_in_any_world_a_reason_that_is_lost_is_said_to_be_unknown(bench: LawBench) -> None:
-    """A lost reason has the unknown status and a neutral remedy, and the tool stays locked."""
+    """If its reason is lost, a tool has the unknown status, a neutral remedy, and stays locked."""
     bench.law("unknown").conclude()
 
 

@@ -22,6 +22,7 @@ from mcp_proxy_conformance.discovery.numbers import numbers_in
 from mcp_proxy_conformance.discovery.remediation_words import is_english
 from mcp_proxy_conformance.verdict.result import NotApplicable
 from mcp_proxy_conformance.wire import spans
+from mcp_proxy_conformance.wire.jsonrpc import quoted
 
 SHARED = "kelmund"
 TWICE = world(
@@ -44,7 +45,8 @@ def test_an_answer_without_callable_tools_tells_of_locked_ones(
     answers = owed_everywhere(bench, queries)
 
     notes = {query: answer.note for query, answer in answers.items() if not _complete(answer)}
-    bench.require(all(is_english(note) for note in notes.values() if note), f"not read: {notes}")
+    unread = [note for note in notes.values() if note and not is_english(note)]
+    bench.require(not unread, f"a note is not in English: {', '.join(map(quoted, unread))}")
 
     assert notes == {}
 
@@ -54,19 +56,19 @@ def test_an_answer_without_callable_tools_tells_of_locked_ones(
 def test_the_number_in_the_note_is_that_of_the_locked_matches(
     bench: Bench, queries: tuple[str, ...]
 ) -> None:
-    """The number is that of entries under the flag, or no less where the section may be full."""
+    """The number equals the entries with the flag, or is no smaller if the section may be full."""
     answers = {query: answer.note for query, answer in owed(bench, queries).items() if answer.note}
-    bench.require(any(map(numbers_in, answers.values())), "no note tells a number")
+    bench.require(any(map(numbers_in, answers.values())), "no note contains a number")
     allowed = {query: numbers_allowed(bench, query) for query in answers}
     fullest = max(max(numbers) for numbers, _ in allowed.values())
 
-    wrong = {
-        note: f"allowed {sorted(numbers)}, full at {fullest}"
-        for note, (numbers, least) in zip(answers.values(), allowed.values(), strict=True)
-        if least and not counts_right(note, numbers, least, full=max(numbers) == fullest)
-    }
+    missed: dict[str, Any] = {}
+    for query, (numbers, least) in allowed.items():
+        full = max(numbers) == fullest
+        if least and not counts_right(answers[query], numbers, least, full=full):
+            missed[query] = f"at least {least}" if full else sorted(numbers)
 
-    assert wrong == {}
+    assert {query: answers[query] for query in missed} == missed
 
 
 @requirement("FR-009.no-entries")
@@ -97,35 +99,37 @@ def test_the_note_does_not_name_servers(bench: Bench, queries: tuple[str, ...]) 
     bench.require(any(answer.note for answer in answers.values()), "no note was seen")
 
     names = [server.name for server in bench.world.servers]
-    named = {n for answer in answers.values() for n in names if n in answer.text_without_echo()}
+    texts = {query: answer.text_without_echo() for query, answer in answers.items()}
+    named = {
+        query: mentioned
+        for query, text in texts.items()
+        if (mentioned := [name for name in names if name in text])
+    }
 
-    assert named == set()
+    assert named == {}
 
 
 @requirement("FR-009.one-line")
 @on_stages_of_locked_tools()
 def test_the_note_is_a_single_line(bench: Bench, queries: tuple[str, ...]) -> None:
-    """The note is one member, a string without a line break, and is not repeated elsewhere."""
+    """The note is one member, a string without a line break, and not repeated elsewhere."""
     answers = owed_everywhere(bench, queries)
     bench.require(any(answer.note for answer in answers.values()), "no note was seen")
 
-    note = bench.surface.members.note
     noted = {query: answer for query, answer in answers.items() if answer.note}
-    broken = {query: answer.note for query, answer in noted.items() if len(_lines(answer.note)) > 1}
-    twice = {q: note for q, answer in noted.items() if note in _twice(answer.reply.document)}
-    again = {
-        q: answer.note
-        for q, answer in noted.items()
-        if repeated([answer.note], _rest(answer, note))
+    faults = {
+        (query, fault): answer.note
+        for query, answer in noted.items()
+        for fault in _faults(answer, bench.surface.members.note)
     }
 
-    assert (broken, twice, again) == ({}, {}, {})
+    assert faults == {}
 
 
 @requirement("FR-009.tight-limit")
 @on_stages_of_locked_tools()
 def test_the_note_appears_at_limit_one_too(bench: Bench, queries: tuple[str, ...]) -> None:
-    """The note appears at the tightest limit too."""
+    """The note also appears at limit 1."""
     answers = owed(bench, queries, limit=1)
 
     lacking = {query: answer.note for query, answer in answers.items() if not leads_on(answer)}
@@ -136,20 +140,25 @@ def test_the_note_appears_at_limit_one_too(bench: Bench, queries: tuple[str, ...
 @requirement("FR-009.count")
 @on(TWICE)
 def test_a_tool_under_two_locks_is_counted_once(bench: Bench) -> None:
-    """With two matches, one of them under two locks, the note counts two."""
+    """With two matches, one of which has two locks, the note counts two."""
     bench.require(set(MATCHES) <= set(bench.armed.refused), "a lock had no effect", "no_effect")
     unshown = [key for key in MATCHES if not bench.relevant(key, SHARED)]
-    bench.require(not unshown, f"not listed for {SHARED} while callable: {unshown}")
+    bench.require(
+        not unshown, f"not listed for {SHARED} while callable: {', '.join(map(str, unshown))}"
+    )
     shown = bench.settled(lambda: len(bench.revealed(SHARED, limit=100)), len(MATCHES))
-    bench.require(shown == len(MATCHES), f"the flag reveals {shown} of {len(MATCHES)}")
+    bench.require(
+        shown == len(MATCHES), f"the flag revealed {shown} of {len(MATCHES)} locked tools"
+    )
 
     answer = bench.until(lambda: bench.discover(SHARED), lambda answer: bool(answer.note))
     numbers = numbers_in(answer.note or "")
     if answer.tools:
-        raise NotApplicable("the answer lists a callable tool: no note is due")
-    bench.require(numbers, "no note tells a number")
+        raise NotApplicable("the answer lists a callable tool, so no note is due")
+    bench.require(numbers, "no note contains a number")
 
-    assert len(MATCHES) in numbers, answer.note
+    counted = len(MATCHES) if len(MATCHES) in numbers else answer.note
+    assert {SHARED: counted} == {SHARED: len(MATCHES)}
 
 
 def _complete(answer: Answer) -> bool:
@@ -161,6 +170,16 @@ def _own_words(bench: Bench, query: str) -> list[str]:
     matches = [bench.tools[k] for k in bench.revealed(query, limit=100) if k in bench.tools]
     words = {w for t in matches for w in (t.name, t.word, *t.groups, *t.canaries)}
     return sorted(word for word in words if word and word not in query)
+
+
+def _faults(answer: Answer, member: str) -> list[str]:
+    """The ways in which the note of this member is not a single line that appears once."""
+    ways = {
+        "several lines": len(_lines(answer.note)) > 1,
+        "member that appears twice": member in _twice(answer.reply.document),
+        "repeated elsewhere": bool(repeated([answer.note], _rest(answer, member))),
+    }
+    return [way for way, holds in ways.items() if holds]
 
 
 def _lines(note: str | None) -> list[str]:

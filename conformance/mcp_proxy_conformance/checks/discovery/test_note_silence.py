@@ -26,7 +26,7 @@ NOWHERE = ("quolvexi", "fribbadon wexumla", "NoSuchTool_xq")
 @requirement("FR-009.silent")
 @on(MIXED)
 def test_no_note_stands_where_none_is_owed(bench: Bench) -> None:
-    """Words that find callable tools, and words that find nothing at all, get no note."""
+    """Queries that find callable tools, and queries that find nothing, get no note."""
     owed(bench, [bench.tools[sample].word for sample in bench.armed.samples()])
     bench.require(bench.note_alive, "no note was seen")
 
@@ -46,7 +46,7 @@ def test_no_note_stands_where_none_is_owed(bench: Bench) -> None:
 @requirement("FR-009.silent")
 @on(SHUT)
 def test_a_query_that_matches_nothing_brings_no_note(bench: Bench) -> None:
-    """A query that matches no locked tool gets no note."""
+    """A query that finds nothing gets no note, even if no tool is callable."""
     bench.require(bench.note_alive, "no note was seen")
 
     answers = {query: bench.asked(query) for query in NOWHERE}
@@ -71,13 +71,13 @@ def test_there_is_no_note_as_long_as_a_match_is_callable(bench: Bench) -> None:
     alone = bench.until(lambda: bench.discover("kelmund"), leads_on)
     bench.require(leads_on(alone), "no note was seen")
 
-    assert beside.note is None
+    assert {beside.query: beside.note} == {beside.query: None}
 
 
 @requirement("FR-009.silent~under-flag")
 @on(ALONE)
 def test_no_note_stands_beside_the_locked_entries(bench: Bench) -> None:
-    """An answer that lists the locked tools has no note as well."""
+    """An answer that lists locked tools does not have a note as well."""
     bench.require(bench.note_alive, "no note was seen")
 
     answers = {q: bench.discover(q, include_disabled=True) for q in queries_of(ALONE)}

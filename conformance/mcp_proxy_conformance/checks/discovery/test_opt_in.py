@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -19,6 +19,7 @@ from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
 from mcp_proxy_conformance.discovery.input_schema import default, refusals
 from mcp_proxy_conformance.discovery.offered import offered, offered_anywhere
 from mcp_proxy_conformance.discovery.oracle import ABSENT as NOWHERE
+from mcp_proxy_conformance.discovery.requests import in_words
 
 MIXED = stage("mixed")
 LOCKED = world(
@@ -41,29 +42,48 @@ def _offered(bench: Bench, keys: Iterable[ToolKey]) -> list[str]:
     return [str(k) for k in keys if k in bench.discover(bench.tools[k].word).callables()]
 
 
-def envelope(bench: Bench, answer: Answer) -> tuple[str | None, list[str], bool]:
-    """An answer's error, the types of its content items, and whether it lists callable tools."""
-    items = answer.reply.value()["content"] if answer.reply.error is None else []
-    listed = bench.surface.members.tools in answer.body
-    return answer.error, [item["type"] for item in items], listed
+def envelopes(
+    bench: Bench, answers: Mapping[tuple[str, str], Answer]
+) -> dict[tuple[str, str, str], Any]:
+    """Each answer's error, types of content items, and whether it lists callable tools."""
+    tools = bench.surface.members.tools
+    facts: dict[tuple[str, str, str], Any] = {}
+    for (place, word), answer in answers.items():
+        query = in_words({"query": word})
+        items = answer.reply.value()["content"] if answer.reply.error is None else []
+        facts |= {
+            (place, query, "error"): answer.error,
+            (place, query, "types of content"): [item["type"] for item in items],
+            (place, query, f"member {tools}"): "present" if tools in answer.body else "missing",
+        }
+    return facts
+
+
+def request(query: str, **arguments: object) -> str:
+    """The request in words, without the arguments that are not sent."""
+    sent = {name: value for name, value in arguments.items() if value is not ABSENT}
+    return in_words({"query": query} | sent)
 
 
 @requirement("FR-001.accepts")
 @on(MIXED)
 def test_discovery_takes_the_flag_wherever_it_is_offered(bench: Bench) -> None:
-    """With the flag true there is no error, and the answer has the envelope of any other."""
+    """With the flag true, there is no error and the answer has the same members as without."""
     words = [bench.tools[key].word for key in bench.armed.called if bench.states[key].callable]
     words += [bench.tools[key].word for key in bench.armed.samples()]
     views = {f"at {endpoint}": bench.at(endpoint) for endpoint in offered(bench)}
     views |= {f"as agent {view.agent}": view for view in everywhere(bench)}
     places = [(place, word) for place in views for word in words]
-    usual = {(p, w): envelope(bench, views[p].discover(w)) for p, w in places}
-    bench.require(any(listed for *_, listed in usual.values()), "no query found a callable tool")
-    bench.require(not any(error for error, *_ in usual.values()), "discovery itself fails")
+    answers = {(p, w): views[p].discover(w) for p, w in places}
+    usual = envelopes(bench, answers)
+    bench.require("present" in usual.values(), "no query found a callable tool")
+    bench.require(
+        not any(a.error for a in answers.values()),
+        "a discovery call without the flag was answered with an error",
+    )
 
-    observed = {
-        (p, w): envelope(bench, views[p].discover(w, include_disabled=True)) for p, w in places
-    }
+    flagged = {(p, w): views[p].discover(w, include_disabled=True) for p, w in places}
+    observed = envelopes(bench, flagged)
 
     assert observed == usual
 
@@ -71,18 +91,18 @@ def test_discovery_takes_the_flag_wherever_it_is_offered(bench: Bench) -> None:
 @requirement("FR-001.accepts")
 @on(MIXED)
 def test_the_flag_works_wherever_discovery_is_offered(bench: Bench) -> None:
-    """Every endpoint that offers discovery reveals the same tools as the target's own."""
-    bench.require(bench.flag_alive, "the feature was not seen")
+    """Every endpoint that offers discovery reveals the same tools as the default one."""
+    bench.require(bench.flag_alive, "the flag revealed no locked tool")
     places = [(e, bench.tools[k].word) for e in offered(bench) for k in bench.armed.samples()]
 
     observed = {
-        (e, w): {*bench.discover(w, include_disabled=True, endpoint=e).statuses()}
+        (f"at {e}", request(w)): {*bench.discover(w, include_disabled=True, endpoint=e).statuses()}
         for e, w in places
     }
 
     assert observed == {
-        (endpoint, word): {*bench.discover(word, include_disabled=True).statuses()}
-        for endpoint, word in places
+        (f"at {e}", request(w)): {*bench.discover(w, include_disabled=True).statuses()}
+        for e, w in places
     }
 
 
@@ -90,20 +110,26 @@ def test_the_flag_works_wherever_discovery_is_offered(bench: Bench) -> None:
 @on(MIXED)
 @pytest.mark.parametrize("flag", [ABSENT, False])
 def test_no_locked_tool_is_listed_unless_asked_for(bench: Bench, flag: object) -> None:
-    """Queries that reveal locked tools under the flag list none of them without it."""
-    bench.require(bench.flag_alive, "the feature was not seen")
+    """Queries that reveal locked tools with the flag list none of them without it."""
+    bench.require(bench.flag_alive, "the flag revealed no locked tool")
     locked = bench.armed.refused
     bench.require(len(locked) >= 10, "fewer than 10 tools were locked")
 
     queries = {query for k in locked for query in (bench.tools[k].word, k.tool)}
     requests = [(query, limit) for query in queries for limit in (ABSENT, 1)]
-    answers = {(q, n): bench.asked(q, include_disabled=flag, limit=n) for q, n in requests}
-
-    observed = {
-        place: (a.has_disabled, sorted(set(a.callables()) & set(locked)))
-        for place, a in answers.items()
+    answers = {
+        request(q, limit=n, include_disabled=flag): bench.asked(q, include_disabled=flag, limit=n)
+        for q, n in requests
     }
-    assert observed == dict.fromkeys(requests, (False, []))
+
+    section = f"member {bench.surface.members.disabled}"
+    listed = {(r, section): [*a.statuses()] for r, a in answers.items() if a.has_disabled}
+    listed |= {
+        (r, "callable tools"): sorted(keys)
+        for r, a in answers.items()
+        if (keys := {*a.callables()} & {*locked})
+    }
+    assert listed == {}
 
 
 @requirement("FR-001.default-off")
@@ -111,9 +137,9 @@ def test_no_locked_tool_is_listed_unless_asked_for(bench: Bench, flag: object) -
 def test_no_locked_tool_is_offered_after_a_restart(bench: Bench) -> None:
     """After a restart, tools whose calls are still refused stay out of default answers."""
     bench.operator.restart()
-    bench.require(bench.ready(FREE), "the target did not come back")
+    bench.require(bench.ready(FREE), "no tool could be called after the restart")
     held = [key for key in bench.armed.refused if not bench.call(key).reached]
-    bench.require(held, "no lock outlived the restart")
+    bench.require(held, "no lock was left after the restart")
 
     offered = bench.until(lambda: _offered(bench, held), lambda listed: not listed)
 
@@ -125,51 +151,62 @@ def test_no_locked_tool_is_offered_after_a_restart(bench: Bench) -> None:
 def test_no_locked_tool_is_listed_while_others_ask_for_them(bench: Bench) -> None:
     """With eight threads at once, answers to requests without the flag list no locked tool."""
     words = [bench.tools[key].word for key in bench.armed.samples()]
-    bench.require(words and bench.flag_alive, "the feature was not seen")
+    bench.require(words and bench.flag_alive, "the flag revealed no locked tool")
     forms = [(word, flag) for word in words * 3 for flag in (True, ABSENT, True, False)]
 
     answers = bench.together([partial(_answer, bench, word, flag) for word, flag in forms])
 
-    leaking = {
-        word
+    listed = {
+        request(word, include_disabled=flag): [*answer.statuses()]
         for (word, flag), answer in zip(forms, answers, strict=True)
         if flag is not True and answer.disabled
     }
-    assert leaking == set()
+    assert listed == {}
 
 
 @requirement("FR-001.by-description")
 @on(MIXED)
 def test_a_locked_tool_is_found_by_its_description(bench: Bench) -> None:
-    """A word of the description alone still finds the tool when config or the user locks it."""
+    """A word from the description finds a tool that config or the user locks, as before."""
     pure = {"config": bench.locked(config=True), "user": bench.locked(user=True)}
     places = {
         kind: [(k, g) for k in keys for g in bench.tools[k].groups if bench.relevant(k, g)]
         for kind, keys in pure.items()
     }
-    bench.require(all(places.values()), "no description found its tool while it was callable")
+    bench.require(
+        all(places.values()),
+        "no word from a description found its tool while the tool was callable",
+    )
     judged = [*places["config"], *places["user"]]
 
     answers = {word: bench.asked(word, include_disabled=True) for _, word in judged}
-    observed = [(str(key), word, answers[word].status(key) != NOWHERE) for key, word in judged]
+    observed = {(str(k), request(w)): answers[w].status(k) != NOWHERE for k, w in judged}
 
-    assert observed == [(str(key), word, True) for key, word in judged]
+    assert observed == dict.fromkeys(observed, True)
 
 
 @requirement("FR-001.declared")
 @on(MIXED)
 def test_the_published_schema_takes_all_forms_of_the_flag(bench: Bench) -> None:
-    """True, false and left out are valid arguments, and the flag is not on by default."""
+    """The schema accepts the flag true, false and absent, and does not turn it on by default."""
     schemas = {place: tool.get("inputSchema") or {} for place, tool in offered(bench).items()}
     usual = {bench.surface.query: "zorvik", bench.surface.limit: 5}
-    forms: list[dict[str, Any]] = [{}, {FLAG: True}, {FLAG: False}]
-
-    observed = {
-        place: (refusals(schema, [usual | form for form in forms]), default(schema) is True)
-        for place, schema in schemas.items()
+    forms: dict[str, dict[str, Any]] = {
+        "without the flag": usual,
+        "with the flag true": usual | {FLAG: True},
+        "with the flag false": usual | {FLAG: False},
     }
 
-    assert observed == {place: ([[], [], []], False) for place in schemas}
+    refused: dict[tuple[str, str], Any] = {
+        (place, form): messages
+        for place, schema in schemas.items()
+        for form, messages in zip(forms, refusals(schema, [*forms.values()]), strict=True)
+    }
+    defaults = {(p, "default of the flag"): default(schema) for p, schema in schemas.items()}
+    wrong = {place: messages for place, messages in refused.items() if messages}
+    wrong |= {place: value for place, value in defaults.items() if value is True}
+
+    assert wrong == {}
 
 
 @requirement("FR-001.declared~property")
@@ -178,12 +215,16 @@ def test_the_published_schema_names_the_flag(bench: Bench) -> None:
     """The flag is a property of the input schema."""
     tools = offered(bench)
 
-    observed = {
-        place: FLAG in (tool.get("inputSchema") or {}).get("properties", {})
+    properties = {
+        place: (tool.get("inputSchema") or {}).get("properties", {})
         for place, tool in tools.items()
     }
+    observed = {
+        (place, f"property {FLAG}"): "declared" if FLAG in declared else "missing"
+        for place, declared in properties.items()
+    }
 
-    assert observed == dict.fromkeys(tools, True)
+    assert observed == dict.fromkeys(observed, "declared")
 
 
 @requirement("FR-014.described")
@@ -205,7 +246,8 @@ def test_one_sentence_is_about_the_flag(bench: Bench) -> None:
 
     sentences = {p: re.split(r"[.!?]\s|\n", t.get("description") or "") for p, t in tools.items()}
     observed = {
-        place: sum(FLAG in sentence for sentence in parts) for place, parts in sentences.items()
+        (place, f"sentences with {FLAG}"): sum(FLAG in sentence for sentence in parts)
+        for place, parts in sentences.items()
     }
 
-    assert observed == dict.fromkeys(tools, 1)
+    assert observed == dict.fromkeys(observed, 1)

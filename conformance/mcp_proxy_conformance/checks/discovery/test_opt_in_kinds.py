@@ -12,6 +12,7 @@ from mcp_proxy_conformance.discovery.arming import SHOW_LIMIT
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.oracle import ABSENT as NOWHERE
 from mcp_proxy_conformance.discovery.oracle import CALLABLE
+from mcp_proxy_conformance.discovery.requests import in_words
 from mcp_proxy_conformance.verdict.result import NotApplicable
 
 MIXED = stage("mixed")
@@ -27,7 +28,10 @@ def judged(bench: Bench, keys: Sequence[ToolKey], least: int) -> dict[ToolKey, s
     """The tools that their own word found while they were callable, each with that word."""
     words = {key: bench.tools[key].word for key in keys}
     relevant = {key: word for key, word in words.items() if bench.relevant(key, word)}
-    bench.require(len(relevant) >= least, f"fewer than {least} such tools were locked and relevant")
+    bench.require(
+        len(relevant) >= least,
+        f"fewer than {least} such tools were found while callable and then locked",
+    )
     return relevant
 
 
@@ -35,7 +39,11 @@ def revealed(bench: Bench, queries: dict[ToolKey, str]) -> list[ToolKey]:
     """The tools that the flag reveals to their query."""
     entries = {key for query in queries.values() for key in bench.revealed(query, limit=SHOW_LIMIT)}
     named = entries <= bench.tools.keys()
-    bench.require(named, "an entry names no tool of this world; see FR-003.name", "other_clause")
+    bench.require(
+        named,
+        "an entry's name is not the name of a tool of this world; see FR-003.name",
+        "other_clause",
+    )
     return [key for key, query in queries.items() if key in bench.revealed(query, limit=SHOW_LIMIT)]
 
 
@@ -66,7 +74,7 @@ def test_a_tool_missing_from_an_allow_list_is_revealed(bench: Bench) -> None:
 @requirement("FR-001.reveals-user")
 @on(MIXED)
 def test_a_tool_that_the_user_disabled_is_revealed(bench: Bench) -> None:
-    """The flag lists every tool that the user alone has disabled."""
+    """The flag lists every tool that only the user has disabled."""
     queries = judged(bench, bench.locked(user=True), 4)
 
     listed = revealed(bench, queries)
@@ -77,12 +85,12 @@ def test_a_tool_that_the_user_disabled_is_revealed(bench: Bench) -> None:
 @requirement("FR-001.reveals-user")
 @on(FORGE, needs=("refresh",))
 def test_a_user_disabled_tool_is_still_revealed_after_a_refresh(bench: Bench) -> None:
-    """Discovering the server's tools again does not hide the locked one from the flag."""
+    """After a refresh of its server, the flag still reveals a user-locked tool."""
     bench.require(DROPPED in bench.armed.refused, "the lock had no effect", "no_effect")
 
     bench.operator.refresh("forge")
 
-    bench.require(bench.refused(DROPPED), "the lock did not outlive the refresh")
+    bench.require(bench.refused(DROPPED), "the lock was gone after the refresh")
     listed = bench.until(lambda: list(bench.revealed("mobel")), lambda keys: DROPPED in keys)
     assert listed == [DROPPED]
 
@@ -90,14 +98,14 @@ def test_a_user_disabled_tool_is_still_revealed_after_a_refresh(bench: Bench) ->
 @requirement("FR-001.reveals-user")
 @on(FORGE, needs=("restart",))
 def test_a_user_disabled_tool_is_still_revealed_after_a_restart(bench: Bench) -> None:
-    """A user lock that still refuses calls after a restart is still revealed by the flag."""
+    """If a user lock still refuses calls after a restart, the flag still reveals the tool."""
     bench.require(DROPPED in bench.armed.refused, "the lock had no effect", "no_effect")
 
     bench.operator.restart()
 
-    bench.require(bench.ready(KEPT), "the target did not come back")
+    bench.require(bench.ready(KEPT), "no tool could be called after the restart")
     if bench.call(DROPPED).reached:
-        raise NotApplicable("the lock did not outlive the restart")
+        raise NotApplicable("the lock was gone after the restart")
     listed = bench.until(lambda: list(bench.revealed("mobel")), lambda keys: DROPPED in keys)
     assert listed == [DROPPED]
 
@@ -105,9 +113,9 @@ def test_a_user_disabled_tool_is_still_revealed_after_a_restart(bench: Bench) ->
 @requirement("FR-001.reveals-pending")
 @on(MIXED, needs=("approval",))
 def test_a_tool_that_awaits_approval_is_revealed(bench: Bench) -> None:
-    """The flag lists a new, unapproved tool to a query that is its name."""
+    """The flag lists a new, unapproved tool when the query is its name."""
     waiting = {key: key.tool for key in bench.locked(approval="pending")}
-    bench.require(waiting, "no tool was seen to await approval")
+    bench.require(waiting, "no call of a pending tool was refused")
 
     listed = revealed(bench, waiting)
 
@@ -117,9 +125,9 @@ def test_a_tool_that_awaits_approval_is_revealed(bench: Bench) -> None:
 @requirement("FR-001.reveals-changed")
 @on(MIXED, needs=("approval",))
 def test_a_tool_that_changed_since_its_approval_is_revealed(bench: Bench) -> None:
-    """The flag lists a changed tool to a query that is its name."""
+    """The flag lists a changed tool when the query is its name."""
     changed = {key: key.tool for key in bench.locked(approval="changed")}
-    bench.require(changed, "no changed tool was seen to be locked")
+    bench.require(changed, "no call of a changed tool was refused")
 
     listed = revealed(bench, changed)
 
@@ -129,7 +137,7 @@ def test_a_tool_that_changed_since_its_approval_is_revealed(bench: Bench) -> Non
 @requirement("FR-001.reveals-quarantined")
 @on(MIXED, needs=("quarantine",))
 def test_a_tool_of_a_quarantined_server_is_revealed(bench: Bench) -> None:
-    """The flag lists tools that were callable until their server was quarantined, by name."""
+    """The flag lists a quarantined server's tools, callable before, when queried by name."""
     withheld = {key: key.tool for key in bench.locked(quarantined=True)}
     bench.require(len(withheld) >= 2, "fewer than 2 tools were locked by a quarantine")
 
@@ -146,7 +154,7 @@ def test_a_quarantined_tool_is_still_revealed_after_a_restart(bench: Bench) -> N
     bench.require(bench.refused(OPENED), "the lock had no effect", "no_effect")
     bench.operator.restart()
 
-    bench.require(bench.ready(KEPT), "the target did not come back")
+    bench.require(bench.ready(KEPT), "no tool could be called after the restart")
     listed = bench.until(lambda: list(bench.revealed(OPENED.tool)), lambda keys: OPENED in keys)
 
     assert listed == [OPENED]
@@ -155,44 +163,47 @@ def test_a_quarantined_tool_is_still_revealed_after_a_restart(bench: Bench) -> N
 @requirement("FR-001.reveals-quarantined~first-contact")
 @on(TWO, needs=("quarantine", "restart"))
 def test_a_tool_first_met_in_quarantine_is_revealed(bench: Bench) -> None:
-    """A tool that its server added after the quarantine is listed by name."""
+    """The flag lists a tool that its server added during quarantine, when queried by name."""
     bench.operator.lock("quarantine", "vault")
     bench.require(bench.refused(OPENED), "the lock had no effect", "no_effect")
     bench.operator.change_upstream(LATE)
     bench.operator.restart()
 
-    bench.require(bench.ready(KEPT), "the target did not come back")
+    bench.require(bench.ready(KEPT), "no tool could be called after the restart")
     listed = bench.until(
         lambda: [k.tool for k in bench.revealed("fegadu_seal") if "fegadu" in k.tool], bool
     )
 
-    assert listed != []
+    observed = "listed" if listed else "not listed"
+    assert {"vault:fegadu_seal": observed} == {"vault:fegadu_seal": "listed"}
 
 
 @requirement("FR-001.server-off")
 @on(MIXED, needs=("server_off",))
 def test_tools_of_a_server_that_is_off_are_absent_or_called_so(bench: Bench) -> None:
     """Tools of a switched-off server are `server_disabled` or not listed, never callable."""
-    bench.require(bench.flag_alive, "the feature was not seen")
+    bench.require(bench.flag_alive, "the flag revealed no locked tool")
     off = bench.locked(server_off=True)
     bench.require(len(off) >= 2, "fewer than 2 tools were locked by switching their server off")
 
     requests = [(key, query) for key in off for query in (bench.tools[key].word, key.tool)]
     observed = {
-        (key, status)
+        (str(key), in_words({"query": query, "include_disabled": flag})): (
+            bench.asked(query, include_disabled=flag).status(key)
+        )
         for key, query in requests
         for flag in (True, False)
-        if (status := bench.asked(query, include_disabled=flag).status(key)) in WORDS
     }
 
-    allowed = {(key, status) for key in off for status in (NOWHERE, "server_disabled")}
-    assert sorted(observed - allowed) == []
+    wrong = {*WORDS} - {NOWHERE, "server_disabled"}
+    listed = {place: status for place, status in observed.items() if status in wrong}
+    assert listed == {}
 
 
 @requirement("FR-001.server-off~listing")
 @on(TWO, needs=("server_off",))
 def test_the_listing_shows_a_server_that_was_switched_off(bench: Bench) -> None:
-    """The server's entry remains, and one of its otherwise constant members changes."""
+    """The server stays in the listing, and a usually constant member of its entry changes."""
     usual, again = (bench.list().server("vault").members for _ in range(2))
     still = {name: value for name, value in usual.items() if again.get(name) == value}
 
@@ -204,4 +215,5 @@ def test_the_listing_shows_a_server_that_was_switched_off(bench: Bench) -> None:
         lambda entry: entry is not None and not still.items() <= entry.members.items(),
     )
     moved = entry is not None and any(entry.members.get(n) != v for n, v in still.items())
-    assert moved
+    observed = "changed" if moved else "missing" if entry is None else "unchanged"
+    assert {"entry of vault": observed} == {"entry of vault": "changed"}

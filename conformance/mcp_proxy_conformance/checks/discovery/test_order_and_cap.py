@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import NamedTuple
 
 import pytest
 
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on, stage
+from mcp_proxy_conformance.catalogue.surface import FLAG
 from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.agents import scoped
 from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
 from mcp_proxy_conformance.discovery.offered import elsewhere
 from mcp_proxy_conformance.discovery.oracle import cap
+from mcp_proxy_conformance.discovery.requests import in_words
 from mcp_proxy_conformance.verdict.result import NotApplicable
 from mcp_proxy_conformance.wire.spans import Span, member
 
@@ -25,19 +28,32 @@ MEMBERS = {
 }
 BULK = max(MEMBERS, key=lambda word: len(MEMBERS[word]))
 TEN = next(word for word, keys in MEMBERS.items() if len(keys) == 10)
-Named = tuple[tuple[ToolKey, str], ...]
 REQUESTS = tuple(r["query"] for r in PLAIN.requests if r.keys() == {"query"})
+
+
+class Listed(NamedTuple):
+    """A callable tool of an answer, and the name by which it is called."""
+
+    key: ToolKey
+    name: str
+
+    def __str__(self) -> str:
+        """The tool, and its name where that is spelt otherwise."""
+        return self.name if self.name == str(self.key) else f"{self.key} as {self.name}"
+
+
+Named = tuple[Listed, ...]
 
 
 @requirement("FR-006.cap")
 @on(CROWD)
 @pytest.mark.parametrize("limit", [1, 2, 5, 9, 10, 11, 50, 100, ABSENT])
 def test_no_more_locked_tools_come_back_than_the_limit_or_ten(bench: Bench, limit: object) -> None:
-    """Of none to hundreds of locked matches at most min(limit, 10) are listed."""
+    """However many locked tools match, at most min(limit, 10) of them are listed."""
     large = [word for word, keys in MEMBERS.items() if len(keys) > 10]
     unshown = [word for word in large if len(bench.armed.shown[word]) < 11]
-    bench.require(not unshown, f"fewer than 11 tools matched while callable: {unshown}")
-    bench.require(bench.flag_alive, "the feature was not seen")
+    bench.require(not unshown, f"fewer than 11 tools matched while callable: {', '.join(unshown)}")
+    bench.require(bench.flag_alive, "the flag revealed no locked tool")
 
     words = (*MEMBERS, *CROWD.words)
     counts = {w: len(bench.discover(w, include_disabled=True, limit=limit).disabled) for w in words}
@@ -50,9 +66,9 @@ def test_no_more_locked_tools_come_back_than_the_limit_or_ten(bench: Bench, limi
 @requirement("FR-006.cap")
 @on(CROWD)
 def test_the_cap_holds_on_every_endpoint(bench: Bench) -> None:
-    """At every endpoint with discovery, hundreds of locked matches list at most ten tools."""
+    """Every endpoint with discovery lists at most ten of hundreds of locked matches."""
     bench.require(len(bench.armed.shown[BULK]) >= 11, "fewer than 11 tools matched while callable")
-    bench.require(bench.flag_alive, "the feature was not seen")
+    bench.require(bench.flag_alive, "the flag revealed no locked tool")
     places = [place for place in bench.surface.endpoints if _offered(bench, place)]
 
     counts = {
@@ -60,7 +76,7 @@ def test_the_cap_holds_on_every_endpoint(bench: Bench) -> None:
         for place in places
     }
 
-    over = {place: count for place, count in counts.items() if count > cap(100)}
+    over = {(BULK, place): count for place, count in counts.items() if count > cap(100)}
     assert over == {}
 
 
@@ -70,8 +86,13 @@ def test_the_flag_keeps_the_callable_tools_and_their_order(bench: Bench) -> None
     """Answers with and without the flag list the same callable tools in the same order."""
     default, answers = _both_forms(bench, REQUESTS)
 
-    bench.require(any(a.tools and a.disabled for a in answers.values()), "no answer held both")
-    bench.require(any(len(a.tools) > 1 for a in answers.values()), "no answer has an order")
+    bench.require(
+        any(a.tools and a.disabled for a in answers.values()),
+        "no answer had both callable and locked tools",
+    )
+    bench.require(
+        any(len(a.tools) > 1 for a in answers.values()), "no answer had two callable tools"
+    )
     assert {query: _named(answer) for query, answer in answers.items()} == default
 
 
@@ -82,63 +103,73 @@ def test_the_flag_keeps_the_order_at_every_endpoint_and_for_agents(bench: Bench)
     views = {f"at {endpoint}": bench.at(endpoint) for endpoint in elsewhere(bench)}
     views |= {f"as agent {name}": scoped(bench, name) for name in bench.world.agents}
     if not views:
-        raise NotApplicable("discovery is offered at one endpoint, and agents are not declared")
+        raise NotApplicable(
+            "discovery is offered at one endpoint only, and agents are not declared"
+        )
     forms = {place: _both_forms(view, REQUESTS[::2]) for place, view in views.items()}
 
     ordered = [a for _, answers in forms.values() for a in answers.values() if len(a.tools) > 1]
-    bench.require(ordered, "no answer has an order")
-    moved = {
-        (place, query): _named(answer)
-        for place, (default, answers) in forms.items()
-        for query, answer in answers.items()
-        if _named(answer) != default[query]
-    }
-    assert moved == {}
+    bench.require(ordered, "no answer had two callable tools")
+    named = {(q, p): _named(a) for p, (_, answers) in forms.items() for q, a in answers.items()}
+    assert named == {(q, p): default[q] for p, (default, _) in forms.items() for q in default}
 
 
 @requirement("FR-006.callables")
 @on(CROWD)
 def test_locked_matches_displace_no_callable_one(bench: Bench) -> None:
-    """However many locked tools match, the flag keeps the number of callable ones."""
-    requests = [(word, limit) for word in _shared(bench) for limit in (1, 2, 3, 5, 15, 100)]
-    default = {(w, n): len(bench.discover(w, limit=n).tools) for w, n in requests}
+    """However many locked tools match, the flag does not change the number of callable ones."""
+    requests = {
+        in_words({"query": word, "limit": limit}): (word, limit)
+        for word in _shared(bench)
+        for limit in (1, 2, 3, 5, 15, 100)
+    }
+    default = {name: len(bench.discover(w, limit=n).tools) for name, (w, n) in requests.items()}
     bench.require(any(default.values()), "no callable tool was listed")
 
-    answers = {(w, n): bench.discover(w, include_disabled=True, limit=n) for w, n in requests}
+    answers = {
+        name: bench.discover(w, include_disabled=True, limit=n) for name, (w, n) in requests.items()
+    }
 
-    bench.require(any(a.tools and a.disabled for a in answers.values()), "no answer held both")
-    assert {place: len(answer.tools) for place, answer in answers.items()} == default
+    bench.require(
+        any(a.tools and a.disabled for a in answers.values()),
+        "no answer had both callable and locked tools",
+    )
+    assert {name: len(answer.tools) for name, answer in answers.items()} == default
 
 
 @requirement("FR-006.callables")
 @on(PLAIN)
 def test_callables_stay_in_place_when_both_forms_are_asked_at_once(bench: Bench) -> None:
-    """Eight threads with and without the flag get the same callable tools in one order.
+    """Eight threads with and without the flag get the same callable tools in the same order.
 
-    The limit is their number, so that none can make room without being missed.
+    The limit is the number of these tools, so a locked one cannot take a place unnoticed.
     """
     query = next((q for q in REQUESTS if _holds_both(bench, q)), "")
-    bench.require(query, "no answer held locked tools beside callable ones")
+    bench.require(query, "no answer had both callable and locked tools")
     room = len(bench.discover(query).tools)
     alone = _callables(bench, query, ABSENT, room)
 
     refused = bench.discover(query, include_disabled=False, limit=room).error
-    bench.require(refused is None, f"the flag false is answered with an error: {refused}")
+    bench.require(
+        refused is None, f"a request with the flag false is answered with an error: {refused}"
+    )
     forms = (True, ABSENT, False, True) * 6
     observed = bench.together([partial(_callables, bench, query, flag, room) for flag in forms])
 
-    assert list(observed) == [alone] * len(forms)
+    names = [(f"request {n}", _in_words(query, room, flag)) for n, flag in enumerate(forms, 1)]
+    answers = dict(zip(names, observed, strict=True))
+    assert answers == dict.fromkeys(names, alone)
 
 
 @requirement("FR-006.callables~bytes")
 @on(PLAIN)
 def test_the_flag_keeps_every_byte_of_the_callable_part(bench: Bench) -> None:
-    """The member of the callable tools is the same string with and without the flag."""
+    """The member with the callable tools has the same bytes with and without the flag."""
     queries = REQUESTS[::3]
     default = {query: _part(bench, bench.discover(query)) for query in queries}
     again = {query: _part(bench, bench.discover(query)) for query in queries}
-    bench.require(default == again, "the target does not agree with itself", "disagrees")
-    bench.require(bench.flag_alive, "the feature was not seen")
+    bench.require(default == again, "identical requests got different answers", "disagrees")
+    bench.require(bench.flag_alive, "the flag revealed no locked tool")
 
     flagged = {q: _part(bench, bench.discover(q, include_disabled=True)) for q in queries}
 
@@ -149,26 +180,26 @@ def test_the_flag_keeps_every_byte_of_the_callable_part(bench: Bench) -> None:
 @on(CROWD)
 @pytest.mark.parametrize("limit", [1, 5, 10, 100])
 def test_as_many_locked_matches_are_listed_as_the_cap_allows(bench: Bench, limit: int) -> None:
-    """Each word fills the section up to its cap or to the number of its locked matches."""
+    """Each query fills the section up to its cap, or lists all its locked matches."""
     proven = {word: _locked_shown(bench, word) for word in MEMBERS}
-    bench.require(all(proven.values()), "a word's locked tools were not shown while callable")
+    bench.require(all(proven.values()), "a query did not find its tools while they were callable")
 
     counts = {
         w: len(bench.discover(w, include_disabled=True, limit=limit).disabled) for w in proven
     }
 
     want = {word: min(limit, 10, count) for word, count in proven.items()}
-    short = {word: f"{counts[word]} of {want[word]}" for word in want if counts[word] < want[word]}
-    assert short == {}
+    short = {word: count for word, count in counts.items() if count < want[word]}
+    assert short == {word: want[word] for word in short}
 
 
 @requirement("FR-006.section-order")
 @on(CROWD)
 def test_the_callable_section_stands_before_the_locked_one(bench: Bench) -> None:
-    """In the document, the member of callable tools comes before that of locked tools."""
+    """In the answer's JSON, callable tools come before locked tools."""
     answers = [bench.discover(word, include_disabled=True) for word in _shared(bench)]
     both = [answer for answer in answers if answer.tools and answer.disabled]
-    bench.require(both, "no answer held locked tools beside callable ones")
+    bench.require(both, "no answer had both callable and locked tools")
     names = bench.surface.members
 
     order = {a.query: sorted((names.tools, names.disabled), key=partial(_start, a)) for a in both}
@@ -182,31 +213,34 @@ def test_the_callable_section_stands_before_the_locked_one(bench: Bench) -> None
 def test_locked_hits_take_no_place_of_a_callable_one_in_default_answers(
     bench: Bench, limit: int
 ) -> None:
-    """Without the flag, as many callable matches come back as the limit and the matches allow."""
+    """Without the flag, an answer has as many callable tools as limit and matches allow."""
     callables = {word: [k for k in MEMBERS[word] if bench.states[k].callable] for word in MEMBERS}
     shared = {word: len(keys) for word, keys in callables.items() if keys}
     alone = [k for k in bench.tools if bench.relevant(k, bench.tools[k].word)]
     unshown = {k for word in shared for k in callables[word]} - set(alone)
-    bench.require(not unshown, f"not listed by their own word: {sorted(map(str, unshown))}")
+    bench.require(
+        not unshown, f"not found by their own word: {', '.join(sorted(map(str, unshown)))}"
+    )
 
     counts = {word: len(bench.discover(word, limit=limit).tools) for word in shared}
 
     want = {word: min(limit, count) for word, count in shared.items()}
-    short = {word: f"{counts[word]} of {want[word]}" for word in want if counts[word] < want[word]}
-    assert short == {}
+    short = {word: count for word, count in counts.items() if count < want[word]}
+    assert short == {word: want[word] for word in short}
 
 
 @requirement("SC-004.bounded")
 @on(CROWD)
 def test_an_answer_over_hundreds_of_locked_tools_is_no_longer_than_over_ten(bench: Bench) -> None:
-    """Less its callable tools, an answer over 500 locked matches is as long as one over ten."""
+    """Without its callable tools, an answer with 500 locked matches is as long as with ten."""
     few, many = (bench.discover(w, include_disabled=True, limit=100) for w in (TEN, BULK))
-    bench.require(few.disabled and many.disabled, "the feature was not seen")
+    bench.require(few.disabled and many.disabled, "the flag revealed no locked tool")
 
     lengths = {a.query: len(a.reply.document) - len(_part(bench, a)) for a in (few, many)}
 
-    longer = {query: n for query, n in lengths.items() if n > 1.25 * lengths[TEN]}
-    assert longer == {}
+    most = int(1.25 * lengths[TEN])
+    longer = {query: f"{n} bytes" for query, n in lengths.items() if n > most}
+    assert longer == dict.fromkeys(longer, f"at most {most} bytes")
 
 
 def _both_forms(bench: Bench, queries: Sequence[str]) -> tuple[dict[str, Named], dict[str, Answer]]:
@@ -215,7 +249,7 @@ def _both_forms(bench: Bench, queries: Sequence[str]) -> tuple[dict[str, Named],
     answers = {query: bench.discover(query, include_disabled=True) for query in queries}
     if any(_named(answer) != default[query] for query, answer in answers.items()):
         again = {query: _callables(bench, query, ABSENT) for query in queries}
-        bench.require(again == default, "the target does not agree with itself", "disagrees")
+        bench.require(again == default, "identical requests got different answers", "disagrees")
     return default, answers
 
 
@@ -231,7 +265,12 @@ def _callables(bench: Bench, query: str, flag: object, limit: object = ABSENT) -
 
 def _named(answer: Answer) -> Named:
     """The callable tools in their order, each with the name by which it is called."""
-    return tuple((entry.key, entry.name) for entry in answer.tools)
+    return tuple(Listed(entry.key, entry.name) for entry in answer.tools)
+
+
+def _in_words(query: str, limit: int, flag: object) -> str:
+    request = {"query": query, "limit": limit}
+    return in_words(request if flag is ABSENT else {**request, FLAG: flag})
 
 
 def _holds_both(bench: Bench, query: str) -> bool:

@@ -9,7 +9,6 @@ from typing import Any
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on, stage
 from mcp_proxy_conformance.catalogue.world import ToolKey
-from mcp_proxy_conformance.discovery.answer import ServerEntry
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.locked import (
     every_answer,
@@ -30,12 +29,16 @@ LEAN = ("name", "server", "description", "status")
 
 ToolText = tuple[str, str]
 """The tool, and a text with its names masked."""
+Texts = dict[ToolText, str]
+"""Texts as the target sent them, by their masked forms."""
+Wrong = dict[tuple[str, str], list[str]]
+"""The wrong texts of a tool or server, for each reason that they are wrong."""
 
 
 @requirement("SC-003.discovery")
 @on(MIXED)
 def test_the_remedy_of_a_config_lock_is_no_act_of_the_user(bench: Bench) -> None:
-    """Neither map nor entry gives the user's remedy for a lock of the operator."""
+    """Neither the map nor an entry gives the remedy of a user lock for a config lock."""
     wrong = _wrong_remedies(bench)
 
     assert wrong == {}
@@ -44,7 +47,7 @@ def test_the_remedy_of_a_config_lock_is_no_act_of_the_user(bench: Bench) -> None
 @requirement("SC-003.discovery")
 @on(COMBOS)
 def test_further_locks_do_not_turn_policy_into_an_act_of_the_user(bench: Bench) -> None:
-    """With user locks and approvals beside it, the remedy is still that of policy."""
+    """With user locks or pending approval as well, the remedy is still that of config."""
     wrong = _wrong_remedies(bench)
 
     assert wrong == {}
@@ -53,38 +56,44 @@ def test_further_locks_do_not_turn_policy_into_an_act_of_the_user(bench: Bench) 
 @requirement("SC-003.listing")
 @on(MIXED)
 def test_no_config_denied_tool_is_counted_under_a_users_reason(bench: Bench) -> None:
-    """The counts of user and pending locks hold no more tools than have such a reason first."""
-    surplus = _surpluses(bench)
+    """The counts of user and pending locks include no tool that config denies."""
+    counts, allowed = _users_counts(bench)
 
-    assert surplus == {name: {} for name in surplus}
+    assert counts == allowed
 
 
 @requirement("SC-003.listing")
 @on(COMBOS)
 def test_further_locks_do_not_move_a_config_denied_tool_to_a_users_reason(bench: Bench) -> None:
-    """With further locks, user and pending counts hold only tools with such a reason first."""
-    surplus = _surpluses(bench)
+    """With further locks, the counts of user and pending include no config-denied tool."""
+    counts, allowed = _users_counts(bench)
 
-    assert surplus == {name: {} for name in surplus}
+    assert counts == allowed
 
 
 @requirement("SC-003.listing")
 @on(MIXED)
 def test_the_entry_of_a_config_locked_server_tells_no_act_of_the_user(bench: Bench) -> None:
-    """A server locked by config alone has none of the user's remedies in its entry."""
+    """The entry of a server locked only by config contains no remedy for users."""
     servers, users = bench.list().servers, _users_texts(bench)
     denied = [name for name in _reachable(bench) if _only_config(bench, name) and name in servers]
-    bench.require(denied and users, "no such server, or no remedy of the user was seen")
+    bench.require(
+        denied and users, "no server is locked only by config, or no text for a user lock was seen"
+    )
 
-    acts = {name: _acts_in(bench, servers[name].members, users) for name in denied}
+    acts = _by_reason(
+        (name, why, text)
+        for name in denied
+        for text, why in _acts_in(bench, servers[name].members, users).items()
+    )
 
-    assert acts == {name: {} for name in acts}
+    assert acts == {}
 
 
 @requirement("SC-003.rejection")
 @on(MIXED)
 def test_the_rejection_of_a_config_denied_tool_tells_no_act_of_the_user(bench: Bench) -> None:
-    """The rejection is not the text of a user's lock and does not read like one."""
+    """The rejection is not the text of a user lock and does not read like one."""
     wrong = _wrong_rejections(bench)
 
     assert wrong == {}
@@ -93,7 +102,7 @@ def test_the_rejection_of_a_config_denied_tool_tells_no_act_of_the_user(bench: B
 @requirement("SC-003.rejection")
 @on(COMBOS)
 def test_further_locks_do_not_make_the_rejection_tell_an_act_of_the_user(bench: Bench) -> None:
-    """With user locks and approvals on the tool, its rejection still states the config lock."""
+    """With user locks or pending approval as well, the rejection asks for no act of the user."""
     wrong = _wrong_rejections(bench)
 
     assert wrong == {}
@@ -105,7 +114,7 @@ def test_the_rejection_on_a_quarantined_server_tells_no_act_on_the_tool(bench: B
     """The rejection of a config-denied, quarantined tool does not say to enable or approve it."""
     states = bench.states
     denied = [k for k in _denied(bench) if states[k].quarantined and not states[k].server_off]
-    bench.require(denied, "no config-denied tool of a quarantined server was refused")
+    bench.require(denied, "no call of a config-denied tool of a quarantined server was refused")
 
     texts = _rejections(bench, denied)
     wrong = _wrong(bench, texts, {text for _, text in _rejections(bench, _users(bench))})
@@ -115,43 +124,50 @@ def test_the_rejection_on_a_quarantined_server_tells_no_act_on_the_tool(bench: B
 
 def _acts_in(bench: Bench, members: Mapping[str, Any], users: set[str]) -> dict[str, str]:
     """The strings of a server's entry that hold a user's remedy or read like one, and why."""
-    own = dict.fromkeys(repeated(users, members), "the target's own text for a user's lock")
+    own = dict.fromkeys(repeated(users, members), "the target's own text for a user lock")
     read = {text: _why(bench, text, users) for text in strings(members)}
     return own | {text: why for text, why in read.items() if why}
 
 
-def _wrong_remedies(bench: Bench) -> dict[ToolText, str]:
+def _wrong_remedies(bench: Bench) -> Wrong:
     """The texts of answers that give a config lock the user's remedy; inconclusive if unread."""
     texts = _texts_in_discovery(bench)
-    bench.require(texts, "no text was told for a config lock")
+    bench.require(texts, "no answer had a remediation text for a config lock")
     wrong = _wrong(bench, texts | _extras(bench), _users_texts(bench) - _for_both(bench))
     return _all_read(bench, texts, wrong)
 
 
-def _wrong_rejections(bench: Bench) -> dict[ToolText, str]:
+def _wrong_rejections(bench: Bench) -> Wrong:
     """The rejections that give a config lock the user's remedy; inconclusive if unread."""
     denied = [key for key in _denied(bench) if key.server in _reachable(bench)]
-    bench.require(denied, "no config-denied tool was refused")
+    bench.require(denied, "no call of a config-denied tool was refused")
     theirs = _users_texts(bench) | {text for _, text in _rejections(bench, _users(bench))}
     texts = _rejections(bench, denied)
     wrong = _wrong(bench, texts, theirs)
     return _all_read(bench, texts, wrong)
 
 
-def _all_read(
-    bench: Bench, texts: set[ToolText], wrong: dict[ToolText, str]
-) -> dict[ToolText, str]:
+def _all_read(bench: Bench, texts: Texts, wrong: Wrong) -> Wrong:
     if not wrong:
         expect_read(_outcomes(bench, texts))
     return wrong
 
 
-def _surpluses(bench: Bench) -> dict[str, dict[str, int]]:
-    """The surplus of each reachable server that the listing shows."""
+def _users_counts(bench: Bench) -> tuple[dict[ToolText, int], dict[ToolText, int]]:
+    """The counts of users' reasons in the listing of each reachable server, and those allowed."""
     servers = bench.list().servers
     judged = {name: servers[name] for name in _reachable(bench) if name in servers}
-    bench.require(any(isinstance(e.counts, dict) for e in judged.values()), "no counts were seen")
-    return {name: _surplus(bench, entry) for name, entry in judged.items()}
+    bench.require(
+        any(isinstance(e.counts, dict) for e in judged.values()), "no counts block was seen"
+    )
+    counts, allowed = dict[ToolText, int](), dict[ToolText, int]()
+    for name, entry in judged.items():
+        most = _most(bench, name)
+        shown = entry.counts if isinstance(entry.counts, dict) else {}
+        own = {(name, word): shown[word] for word in USERS if isinstance(shown.get(word), int)}
+        counts |= own
+        allowed |= {(name, word): min(count, most[word]) for (_, word), count in own.items()}
+    return counts, allowed
 
 
 def _denied(bench: Bench) -> list[ToolKey]:
@@ -189,21 +205,22 @@ def _for_both(bench: Bench) -> set[str]:
     return texts.get(POLICY, set()) & texts.get("disabled_by_user", set())
 
 
-def _texts_in_discovery(bench: Bench) -> set[ToolText]:
+def _texts_in_discovery(bench: Bench) -> Texts:
     """The map's texts for each tool with a config lock, where that comes before a user's reason."""
-    texts = set()
+    texts: Texts = {}
     for key, answer in every_answer(bench, _policy_first(bench)):
         if (status := answer.status(key)) in (POLICY, *USERS):
             remedy = (answer.remediation or {}).get(status)
-            texts |= {(str(key), masked(bench, text, key)) for text in strings(remedy)}
+            texts |= {(str(key), masked(bench, text, key)): text for text in strings(remedy)}
     return texts
 
 
-def _extras(bench: Bench) -> set[ToolText]:
+def _extras(bench: Bench) -> Texts:
     """The strings in members of these tools' entries that no entry needs."""
     entries = every_entry(bench, _policy_first(bench))
     extras = [(k, [v for m, v in e.members.items() if m not in LEAN]) for k, e in entries]
-    return {(str(k), masked(bench, text, k)) for k, values in extras for text in strings(values)}
+    texts = [(k, text) for k, values in extras for text in strings(values)]
+    return {(str(k), masked(bench, text, k)): text for k, text in texts}
 
 
 def _policy_first(bench: Bench) -> list[ToolKey]:
@@ -211,13 +228,23 @@ def _policy_first(bench: Bench) -> list[ToolKey]:
     return [key for key in _denied(bench) if not bench.states[key].server_off]
 
 
-def _rejections(bench: Bench, keys: Iterable[ToolKey]) -> set[ToolText]:
-    return {(str(key), masked(bench, bench.refusal(key), key)) for key in keys}
+def _rejections(bench: Bench, keys: Iterable[ToolKey]) -> Texts:
+    texts = {key: bench.refusal(key) for key in keys}
+    return {(str(key), masked(bench, text, key)): text for key, text in texts.items()}
 
 
-def _wrong(bench: Bench, texts: Iterable[ToolText], users: set[str]) -> dict[ToolText, str]:
+def _wrong(bench: Bench, texts: Texts, users: set[str]) -> Wrong:
     """The texts for a config lock that are a user's, and why."""
-    return {(name, text): why for name, text in texts if (why := _why(bench, text, users))}
+    reasons = [(name, _why(bench, text, users), own) for (name, text), own in texts.items()]
+    return _by_reason(reason for reason in reasons if reason[1])
+
+
+def _by_reason(facts: Iterable[tuple[str, str, str]]) -> Wrong:
+    """Gather the texts of facts, each a tool or server, a reason and a text."""
+    wrong: Wrong = {}
+    for name, why, text in facts:
+        wrong.setdefault((name, why), []).append(text)
+    return wrong
 
 
 def _why(bench: Bench, text: str, users: set[str]) -> str:
@@ -240,11 +267,7 @@ def _outcomes(bench: Bench, pairs: Iterable[ToolText]) -> dict[str, Judgement]:
     return {text: judge(text, POLICY, pins=pins) for text in texts}
 
 
-def _surplus(bench: Bench, entry: ServerEntry) -> dict[str, int]:
-    """By user's reason, the number of tools counted beyond those that may have it."""
-    states = [state for key, state in bench.states.items() if key.server == entry.name]
-    counts = entry.counts if isinstance(entry.counts, dict) else {}
-    most = {word: sum(word in counted_as(state) for state in states) for word in USERS}
-    counted = {word: counts.get(word) for word in USERS}
-    surplus = {word: n - most[word] for word, n in counted.items() if isinstance(n, int)}
-    return {word: number for word, number in surplus.items() if number > 0}
+def _most(bench: Bench, server: str) -> dict[str, int]:
+    """By user's reason, the number of tools of a server that may have it."""
+    states = [state for key, state in bench.states.items() if key.server == server]
+    return {word: sum(word in counted_as(state) for state in states) for word in USERS}

@@ -15,6 +15,8 @@ from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
 from mcp_proxy_conformance.discovery.locked import own_texts, repeated
 from mcp_proxy_conformance.discovery.oracle import remediation_keys
 from mcp_proxy_conformance.discovery.remediation import Judgement, expect_read, judge
+from mcp_proxy_conformance.discovery.requests import in_words
+from mcp_proxy_conformance.wire.jsonrpc import quoted
 
 MIXED = stage("mixed")
 CROWD = stage("crowd")
@@ -25,41 +27,45 @@ BOTH = {CONFIG, "disabled_by_user"}
 @requirement("FR-005.keys")
 @on(MIXED)
 def test_the_map_has_a_key_for_each_status_of_the_answer(bench: Bench) -> None:
-    """For every query the map's keys are the statuses shown; without entries it is empty."""
-    bench.require(bench.flag_alive, "the feature was not seen")
+    """For every query, the map's keys are the statuses shown; without entries it is empty."""
+    bench.require(bench.flag_alive, "the flag revealed no locked tool")
 
     answers = _sweep(bench)
 
-    keys = {answer.query: set(answer.remediation or {}) for answer in answers}
-    assert keys == {a.query: remediation_keys(map(str, a.statuses().values())) for a in answers}
+    keys = {_request(answer.query): set(answer.remediation or {}) for answer in answers}
+    statuses = {_request(answer.query): _statuses(answer) for answer in answers}
+    assert keys == statuses
 
 
 @requirement("FR-005.keys")
 @on(CROWD)
 @pytest.mark.parametrize("limit", [1, 2, 5, ABSENT])
 def test_a_status_cut_off_by_the_cap_has_no_key(bench: Bench, limit: object) -> None:
-    """Among many tools of two kinds, only the statuses of the entries shown are keys."""
+    """If the cap cuts off entries, only the statuses of the entries shown are keys."""
     word = _word_of_both(bench)
-    bench.require(word, "no word listed tools of both kinds while they were callable")
+    bench.require(
+        word, "no query found both config- and user-locked tools while they were callable"
+    )
 
     answer = bench.discover(word, include_disabled=True, limit=limit)
-    bench.require(answer.disabled, "nothing was revealed")
+    bench.require(answer.disabled, "the answer lists no locked tool")
 
-    keys = set(answer.remediation or {})
-    assert keys == remediation_keys(map(str, answer.statuses().values()))
+    request, keys = _request(word, limit), set(answer.remediation or {})
+    assert {request: keys} == {request: _statuses(answer)}
 
 
 @requirement("FR-005.keys~absent")
 @on(MIXED)
 def test_without_locked_entries_there_is_no_map(bench: Bench) -> None:
-    """A flagged answer that reveals nothing has no remediation at all."""
-    bench.require(bench.flag_alive, "the feature was not seen")
+    """An answer with the flag that reveals nothing has no remediation map."""
+    bench.require(bench.flag_alive, "the flag revealed no locked tool")
 
     empty = [answer for answer in _sweep(bench) if not answer.disabled]
-    bench.require(empty, "every query revealed something")
+    bench.require(empty, "every query revealed a locked tool")
 
     member = bench.surface.members.remediation
-    assert [answer.query for answer in empty if member in answer.body] == []
+    mapped = {(_request(answer.query), member): member in answer.body for answer in empty}
+    assert mapped == dict.fromkeys(mapped, False)
 
 
 @requirement("FR-005.once")
@@ -67,9 +73,9 @@ def test_without_locked_entries_there_is_no_map(bench: Bench) -> None:
 def test_no_locked_entry_repeats_a_remediation_text(bench: Bench) -> None:
     """No text of the map occurs in an entry of the same answer."""
     answers = [answer for answer in _sweep(bench) if answer.disabled]
-    bench.require(any(answer.remediation for answer in answers), "no remediation was told")
+    bench.require(any(answer.remediation for answer in answers), "no answer had a remediation text")
 
-    repeats = {answer.query: _repeats_in_entries(answer) for answer in answers}
+    repeats = {_request(answer.query): _repeats_in_entries(answer) for answer in answers}
 
     assert repeats == dict.fromkeys(repeats, ())
 
@@ -79,9 +85,9 @@ def test_no_locked_entry_repeats_a_remediation_text(bench: Bench) -> None:
 def test_no_remediation_text_stands_beside_the_map(bench: Bench) -> None:
     """No text of the map occurs elsewhere in the answer."""
     answers = [answer for answer in _sweep(bench) if answer.remediation]
-    bench.require(answers, "no remediation was told")
+    bench.require(answers, "no answer had a remediation text")
 
-    repeats = {answer.query: _repeats_beside(bench, answer) for answer in answers}
+    repeats = {_request(answer.query): _repeats_beside(bench, answer) for answer in answers}
 
     assert repeats == dict.fromkeys(repeats, ())
 
@@ -91,7 +97,7 @@ def test_no_remediation_text_stands_beside_the_map(bench: Bench) -> None:
 def test_every_remediation_is_a_text_that_says_something(bench: Bench) -> None:
     """Each value of the map is a string that is not blank."""
     texts = {s: t for answer in _sweep(bench) for s, t in (answer.remediation or {}).items()}
-    bench.require(texts, "no remediation was told")
+    bench.require(texts, "no answer had a remediation text")
 
     blank = {s: t for s, t in texts.items() if not (isinstance(t, str) and t.strip())}
 
@@ -101,13 +107,14 @@ def test_every_remediation_is_a_text_that_says_something(bench: Bench) -> None:
 @requirement("FR-005.text")
 @on(MIXED)
 def test_the_texts_for_config_and_user_locks_differ(bench: Bench) -> None:
-    """No text is shared by config and user locks."""
+    """Config and user locks share no remediation text."""
     texts = own_texts(bench, bench.armed.refused)
-    bench.require(set(texts) >= BOTH, f"texts were told for {sorted(texts)} only")
+    bench.require(set(texts) >= BOTH, f"only these statuses had a text: {', '.join(sorted(texts))}")
 
-    same = texts["disabled_by_config"] & texts["disabled_by_user"]
+    pair = "disabled_by_config", "disabled_by_user"
+    same = {pair: texts[pair[0]] & texts[pair[1]]}
 
-    assert same == set()
+    assert same == {pair: set()}
 
 
 @requirement("FR-005.text~pairs")
@@ -115,7 +122,7 @@ def test_the_texts_for_config_and_user_locks_differ(bench: Bench) -> None:
 def test_the_texts_of_any_two_statuses_differ(bench: Bench) -> None:
     """No two statuses share a text."""
     texts = own_texts(bench, bench.armed.refused)
-    bench.require(len(texts) > 1, "texts were told for one status only")
+    bench.require(len(texts) > 1, "fewer than 2 statuses had a text")
 
     same = {(a, b): texts[a] & texts[b] for a, b in combinations(sorted(texts), 2)}
 
@@ -125,31 +132,49 @@ def test_the_texts_of_any_two_statuses_differ(bench: Bench) -> None:
 @requirement("FR-005.class")
 @on(MIXED)
 def test_no_text_orders_the_act_that_lifts_another_kind_of_lock(bench: Bench) -> None:
-    """Read with the strict core of words, no text names the remedy of another status."""
+    """By the strict word lists, no text names the remedy of another status."""
     outcomes = _judged(bench, bench.armed.refused)
-    bench.require(CONFIG in {status for status, _ in outcomes}, "no config text was told")
+    bench.require(
+        CONFIG in {status for status, _ in outcomes},
+        "no answer had a remediation text for a config lock",
+    )
 
-    wrong = [text for text, outcome in outcomes.items() if outcome == "convicted"]
+    wrong = _by_status(text for text, outcome in outcomes.items() if outcome == "convicted")
 
-    assert wrong == []
+    assert wrong == {}
     expect_read({text: outcome for (status, text), outcome in outcomes.items() if status == CONFIG})
 
 
 @requirement("FR-005.class~conveys")
 @on(MIXED)
 def test_every_text_names_the_act_that_lifts_its_lock(bench: Bench) -> None:
-    """Read with the wider lists of words, or as pinned, each text conveys its own remedy."""
+    """By the wider word lists, or by its pin, each text conveys the remedy of its status."""
     outcomes = _judged(bench, bench.armed.refused)
-    unread = [text for text, outcome in outcomes.items() if outcome == "unrecognised"]
-    bench.require(outcomes and not unread, f"unrecognised, pin it: {unread}")
+    unread = [text for (_, text), outcome in outcomes.items() if outcome == "unrecognised"]
+    bench.require(outcomes, "no answer had a remediation text")
+    bench.require(
+        not unread, f"unrecognised text, pin it with its class: {', '.join(map(quoted, unread))}"
+    )
 
-    assert outcomes == dict.fromkeys(outcomes, "conveys")
+    wrong = _by_status(text for text, outcome in outcomes.items() if outcome != "conveys")
+
+    assert wrong == {}
 
 
 def _sweep(bench: Bench) -> list[Answer]:
     """The flagged answers to every declared word and to every locked tool's exact name."""
     queries = {*bench.world.queries(), *(key.tool for key in bench.armed.refused)}
     return [bench.asked(query, include_disabled=True) for query in sorted(queries)]
+
+
+def _request(query: str, limit: object = ABSENT) -> str:
+    sent = {} if limit is ABSENT else {"limit": limit}
+    return in_words({"query": query, **sent, "include_disabled": True})
+
+
+def _statuses(answer: Answer) -> frozenset[str]:
+    """The statuses of the answer that are to be keys of its map."""
+    return remediation_keys(map(str, answer.statuses().values()))
 
 
 def _word_of_both(bench: Bench) -> str:
@@ -178,3 +203,10 @@ def _judged(bench: Bench, keys: Iterable[ToolKey]) -> dict[tuple[str, str], Judg
     texts = own_texts(bench, keys)
     pairs = [(status, text) for status, own in texts.items() for text in sorted(own)]
     return {(status, text): judge(text, status, pins=pins) for status, text in pairs}
+
+
+def _by_status(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    texts: dict[str, list[str]] = {}
+    for status, text in pairs:
+        texts.setdefault(status, []).append(text)
+    return texts

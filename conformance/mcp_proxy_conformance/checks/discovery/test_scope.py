@@ -48,7 +48,7 @@ each_agent = pytest.mark.parametrize(
 @on(SCOPE, needs=("agents",))
 @each_agent
 def test_nothing_beyond_the_scope_is_told_under_the_flag(bench: Bench, agent: str) -> None:
-    """No name, server, word or canary of a tool beyond the scope occurs in a flagged answer."""
+    """An answer with the flag contains no name or text of a tool beyond the agent's scope."""
     view = scoped(bench, agent)
     queries = telling_queries(bench, agent)
 
@@ -77,16 +77,16 @@ def test_no_remediation_is_given_for_locks_beyond_the_scope(bench: Bench, agent:
 @on(SCOPE, needs=("agents",))
 @each_agent
 def test_no_note_appears_for_matches_beyond_the_scope(bench: Bench, agent: str) -> None:
-    """A query that reveals nothing to the agent under the flag gets no note by default."""
+    """A query that reveals nothing to the agent with the flag gets no note without it."""
     view = scoped(bench, agent)
-    bench.require(bench.note_alive, "no note was seen on this stage")
+    bench.require(bench.note_alive, "no note was seen")
     own = [k for k, s in bench.states.items() if k.server in SCOPE.agents[agent] and not s.callable]
     only = [
         query
         for query in telling_queries(bench, agent)
         if not view.revealed(query) and not any(bench.tools[k].holds(query) for k in own)
     ]
-    bench.require(only, "every query reveals locked tools within the scope as well")
+    bench.require(only, "every query also reveals locked tools within the scope")
 
     notes = {query: _after_the_administrator(bench, view, query).note for query in only}
 
@@ -97,7 +97,7 @@ def test_no_note_appears_for_matches_beyond_the_scope(bench: Bench, agent: str) 
 @on(SCOPE, needs=("agents",))
 @each_agent
 def test_the_note_does_not_count_matches_beyond_the_scope(bench: Bench, agent: str) -> None:
-    """For a word that both servers share, the note counts no more than the agent's own tools."""
+    """For a word shared by both servers, the note counts only tools within the agent's scope."""
     view = scoped(bench, agent)
     telling_queries(bench, agent)
     locked = [key for key, state in bench.states.items() if not state.callable]
@@ -108,10 +108,12 @@ def test_the_note_does_not_count_matches_beyond_the_scope(bench: Bench, agent: s
     numbers = numbers_in(answer.note or "")
 
     if answer.tools:
-        raise NotApplicable("the answer lists a callable tool: no note is due")
-    bench.require(numbers, "the agent was told no number by a note")
-    bench.require(own < everyone, "the stage has too few matches beyond the scope")
-    assert [number for number in numbers if min(numbers) > own and number <= everyone] == []
+        raise NotApplicable("the answer lists a callable tool, so no note is due")
+    bench.require(numbers, "the agent's note has no number")
+    bench.require(own < everyone, "too few locked tools beyond the scope match")
+    too_many = min(numbers) > own and any(number <= everyone for number in numbers)
+    over = {SHARED: answer.note} if too_many else {}
+    assert over == dict.fromkeys(over, f"at most {own}")
 
 
 @requirement("FR-007.hidden")
@@ -119,7 +121,7 @@ def test_the_note_does_not_count_matches_beyond_the_scope(bench: Bench, agent: s
 def test_no_withheld_tool_beyond_the_scope_is_told(bench: Bench) -> None:
     """Pending, changed and quarantined tools of other servers are not revealed to the agent.
 
-    The name of one of these servers begins with that of the agent's own.
+    The name of one of these servers begins with the name of the agent's own server.
     """
     bench.needs_one_of("approval", "quarantine")
     view = scoped(bench, "north")
@@ -127,7 +129,7 @@ def test_no_withheld_tool_beyond_the_scope_is_told(bench: Bench) -> None:
     shown = bench.until(
         lambda: _named(bench, hidden), lambda revealed: len(revealed) == len(hidden)
     )
-    bench.require(shown, "no withheld tool was revealed to anybody")
+    bench.require(shown, "the flag revealed no withheld tool to the administrator")
 
     answers = {key: view.discover(key.tool, include_disabled=True, limit=100) for key in shown}
 

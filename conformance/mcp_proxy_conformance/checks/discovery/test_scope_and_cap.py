@@ -33,10 +33,12 @@ HARBOR = tuple(ToolKey("harbor", f"{name}_dig") for name in SOUTH)
 @requirement("FR-007.before-cap")
 @on(TWINS, needs=("agents",))
 def test_locked_tools_beyond_the_scope_take_no_place_in_the_capped_section(bench: Bench) -> None:
-    """Each agent is shown as many of its own locked tools as while the other server is unlocked."""
+    """Each agent sees as many of its own locked tools as when the other server is unlocked."""
     north, south = scoped(bench, "north"), scoped(bench, "south")
     unshown = {*UPLAND, *HARBOR} - set(bench.armed.shown[WORD])
-    bench.require(not unshown, f"not listed for {WORD} while callable: {sorted(unshown)}")
+    bench.require(
+        not unshown, f"not listed for {WORD} while callable: {', '.join(sorted(map(str, unshown)))}"
+    )
     south_alone = bench.settled(lambda: _own(south, HARBOR), len(HARBOR))
 
     bench.operator.lock(CONFIG, "upland", [key.tool for key in UPLAND])
@@ -49,19 +51,23 @@ def test_locked_tools_beyond_the_scope_take_no_place_in_the_capped_section(bench
     bench.operator.unlock(CONFIG, "harbor", [key.tool for key in HARBOR])
     bench.require(bench.reached(HARBOR[0]), "the locks on harbor were not lifted")
     alone = (bench.settled(lambda: _own(north, UPLAND), len(UPLAND)), south_alone)
-    bench.require(all(alone), "an agent was shown none of its own locked tools")
-    assert both == (max(both[0], alone[0]), max(both[1], alone[1]))
+    bench.require(all(alone), "an agent saw none of its own locked tools")
+    places = [("agent north", WORD), ("agent south", WORD)]
+    shown = dict(zip(places, both, strict=True))
+    assert shown == dict(zip(places, map(max, both, alone), strict=True))
 
 
 @requirement("FR-007.listing")
 @on(TWINS, needs=("agents",))
 def test_a_lock_beyond_the_scope_moves_no_count_of_the_agents_own_servers(bench: Bench) -> None:
-    """The counts of the agent's own servers, and the members beside all entries, stay the same."""
+    """A lock beyond the scope changes no count of the agent's servers and no total."""
     south = scoped(bench, "south")
     usual, before = _counts(south), _counts(south)
-    bench.require(before, "the agent was shown no counts of its own server")
+    bench.require(before, "the agent saw no counts of its own server")
     if "upland" in _servers(south):
-        raise NotApplicable("every server is listed to every agent, see FR-007.listing~shown")
+        raise NotApplicable(
+            "every agent sees every server in the listing; see FR-007.listing~shown"
+        )
     steady = {name for name, value in before.items() if usual.get(name) == value}
 
     bench.operator.lock(USER, "upland", [key.tool for key in UPLAND])
@@ -70,7 +76,8 @@ def test_a_lock_beyond_the_scope_moves_no_count_of_the_agents_own_servers(bench:
         all(bench.refused(key) for key in UPLAND), "a lock on upland had no effect", "no_effect"
     )
     after = bench.until(lambda: _counts(south), lambda latest: not _moved(before, latest, steady))
-    assert _moved(before, after, steady) == {}
+    moved = _moved(before, after, steady)
+    assert moved == {name: before.get(name) for name in moved}
 
 
 def _servers(view: Bench) -> set[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from mcp_proxy_conformance.catalogue.requirement import requirement
@@ -32,12 +34,13 @@ def test_a_listing_that_leaves_a_server_out_tells_no_counts_of_it(bench: Bench, 
 
     _applies(not _shown(listing, agent), "the listing shows servers beyond the agent's scope")
     own = _own_locked(bench, agent)
-    more = [
-        f"{word}: {n}"
-        for word, n in outside_entries(listing, view.surface.members)
-        if n > own[word]
-    ]
-    assert names_beyond(SCOPE, agent, _text(listing)) + more == []
+    more: dict[str, list[int]] = {}
+    for status, count in outside_entries(listing, view.surface.members):
+        if count > own[status]:
+            more.setdefault(status, []).append(count)
+    named = names_beyond(SCOPE, agent, _text(listing))
+    most: dict[str, Any] = {status: f"at most {own[status]}" for status in more}
+    assert {"names beyond the scope": named, **more} == {"names beyond the scope": [], **most}
 
 
 @requirement("FR-007.listing~shown")
@@ -46,7 +49,7 @@ def test_a_listing_that_leaves_a_server_out_tells_no_counts_of_it(bench: Bench, 
 def test_a_listing_that_shows_a_server_beyond_the_scope_has_no_counts_at_it(
     bench: Bench, agent: str
 ) -> None:
-    """Entries beyond the agent's scope, where they are listed at all, have no counts block."""
+    """Entries of servers beyond the agent's scope, if listed at all, have no counts block."""
     view = scoped(bench, agent)
     _require_counts_beyond(bench, agent)
 
@@ -63,19 +66,19 @@ def test_a_listing_that_shows_a_server_beyond_the_scope_has_no_counts_at_it(
 def test_calling_a_tool_beyond_the_scope_does_not_tell_why_it_is_locked(
     bench: Bench, agent: str
 ) -> None:
-    """The answer to the agent's call gives neither the lock's own text nor its class."""
+    """The refusal of the agent's call gives neither the text nor the class of the lock."""
     view = scoped(bench, agent)
     hidden = [k for k in bench.states if k.server in beyond(SCOPE, agent)]
     free = next(k for k in hidden if bench.states[k].callable)
     locked = [k for k in hidden if k in bench.armed.refused]
     kinds = {status_of_lock(bench.states[k]) for k in locked}
-    bench.require(len(kinds) > 1, "no two kinds of lock beyond the scope were proven")
+    bench.require(len(kinds) > 1, "fewer than 2 kinds of lock beyond the scope took effect")
     open_text = "" if view.call(free).reached else own_words(view, free)
 
     texts = {key: own_words(view, key) for key in locked}
 
     reasons = {k: tells_reason(bench, k, text, open_text) for k, text in texts.items()}
-    assert {key: why for key, why in reasons.items() if why} == {}
+    assert {(key, part): texts[key] for key, part in reasons.items() if part} == {}
 
 
 def _applies(condition: object, reason: str) -> None:
@@ -86,7 +89,7 @@ def _applies(condition: object, reason: str) -> None:
 def _require_counts_beyond(bench: Bench, agent: str) -> None:
     listing = bench.list()
     counted = any(listing.counts(name) for name in beyond(SCOPE, agent))
-    bench.require(counted, "no counts of a server beyond the scope were seen by anybody")
+    bench.require(counted, "the administrator saw no counts of a server beyond the scope")
 
 
 def _listing(view: Bench) -> Listing:

@@ -51,35 +51,39 @@ UNLISTED, PENDING = ToolKey("forge", DROP), ToolKey("vault", "fegadu_seal")
 def test_a_callable_tool_stays_so_beside_a_locked_namesake(bench: Bench) -> None:
     """A tool stays callable beside a locked tool of the same name on another server."""
     bench.require(LOCKED in bench.armed.refused, "the lock had no effect", "no_effect")
-    bench.require(bench.relevant(FREE, "mobel"), "the word did not find the tool")
+    bench.require(
+        bench.relevant(FREE, "mobel"), "the query did not find the tool while it was callable"
+    )
 
     status = bench.settled(lambda: _by_word(bench, FREE).status(FREE), "callable")
 
-    assert status == "callable"
+    assert {str(FREE): status} == {str(FREE): "callable"}
 
 
 @requirement("FR-001.reveals-config")
 @on(NAMESAKES)
 def test_a_locked_tool_is_revealed_beside_a_callable_namesake(bench: Bench) -> None:
-    """A locked tool is revealed although a tool of the same name elsewhere is callable."""
+    """A locked tool is revealed beside a callable tool of the same name on another server."""
     bench.require(LOCKED in bench.armed.refused, "the lock had no effect", "no_effect")
-    bench.require(bench.relevant(LOCKED, "mobel"), "the word did not find the tool")
+    bench.require(
+        bench.relevant(LOCKED, "mobel"), "the query did not find the tool while it was callable"
+    )
 
     listed = bench.settled(lambda: _is_listed(bench, LOCKED), expected=True)
 
-    assert listed
+    assert {str(LOCKED): listed} == {str(LOCKED): True}
 
 
 @requirement("SC-005.absent")
 @on(NAMESAKES)
 def test_a_locked_namesake_elsewhere_brings_a_server_no_counts(bench: Bench) -> None:
-    """A server has no counts block where only a namesake of its tool elsewhere is locked."""
+    """A server has no counts block if only a tool of the same name elsewhere is locked."""
     bench.require(LOCKED in bench.armed.refused, "the lock had no effect", "no_effect")
     bench.require(bench.block_alive, "no counts block was seen")
 
     has_counts = bench.settled(lambda: bench.list().server("vault").has_counts, expected=False)
 
-    assert has_counts is False
+    assert {"vault": has_counts} == {"vault": False}
 
 
 @requirement("FR-001.reveals-config")
@@ -88,7 +92,7 @@ def test_an_allow_list_left_empty_locks_all_tools_of_its_server(bench: Bench) ->
     """Every tool of a server whose allow list is empty is revealed as locked."""
     locked = [ToolKey("forge", DROP), ToolKey("forge", "zorvik_list")]
     if not set(locked) <= set(bench.armed.refused):
-        raise NotApplicable("the target takes an empty allow list for none")
+        raise NotApplicable("the target treats an empty allow list as no allow list")
     wanted = dict.fromkeys(locked, True)
 
     listed = bench.settled(lambda: {k: _is_listed(bench, k) for k in locked}, wanted)
@@ -99,7 +103,7 @@ def test_an_allow_list_left_empty_locks_all_tools_of_its_server(bench: Bench) ->
 @requirement("FR-001.reveals-config")
 @on(SCOPE)
 def test_config_locks_are_revealed_on_servers_of_standard_streams(bench: Bench) -> None:
-    """Config-locked tools of servers over standard streams are revealed."""
+    """The flag reveals config-locked tools of servers over stdio."""
     listed = _listed_over_stdio(bench, bench.locked(config=True))
 
     assert listed == dict.fromkeys(listed, True)
@@ -108,7 +112,7 @@ def test_config_locks_are_revealed_on_servers_of_standard_streams(bench: Bench) 
 @requirement("FR-001.reveals-user")
 @on(SCOPE)
 def test_user_locks_are_revealed_on_servers_of_standard_streams(bench: Bench) -> None:
-    """User-locked tools of servers over standard streams are revealed."""
+    """The flag reveals user-locked tools of servers over stdio."""
     listed = _listed_over_stdio(bench, bench.locked(user=True))
 
     assert listed == dict.fromkeys(listed, True)
@@ -118,22 +122,23 @@ def test_user_locks_are_revealed_on_servers_of_standard_streams(bench: Bench) ->
 @on(LISTED, needs=("allow_list", "approval"))
 def test_a_tool_that_no_allow_list_names_never_waits_for_approval(bench: Bench) -> None:
     """A new tool outside its server's allow list is not pending; a new tool elsewhere is."""
-    bench.require({UNLISTED, PENDING} <= set(bench.armed.refused), "the locks were not proven")
+    bench.require({UNLISTED, PENDING} <= set(bench.armed.refused), "a lock had no effect")
     waits = bench.settled(lambda: _place(bench, PENDING), "pending_approval")
     bench.require(waits == "pending_approval", "no pending tool was revealed")
 
     place = bench.until(lambda: _place(bench, UNLISTED), lambda place: place not in BY_APPROVAL)
 
-    assert (place in BY_APPROVAL) is False
+    waiting = {str(UNLISTED): place} if place in BY_APPROVAL else {}
+    assert waiting == {}
 
 
 def _listed_over_stdio(bench: Bench, locked: tuple[ToolKey, ...]) -> dict[ToolKey, bool]:
     """For each relevant tool of a stdio server, whether it is listed as locked."""
     here = [k for k in locked if bench.world.server(k.server).transport == "stdio"]
     if not any(server.transport == "stdio" for server in bench.world.servers):
-        raise NotApplicable("no upstream was given as a command line here")
+        raise NotApplicable("no upstream of this stage runs over stdio")
     relevant = [key for key in here if bench.relevant(key, bench.tools[key].word)]
-    bench.require(relevant, "no such tool was locked and relevant")
+    bench.require(relevant, "no tool of a stdio server was found while callable and then locked")
     return {key: _is_listed(bench, key) for key in relevant}
 
 
@@ -148,5 +153,9 @@ def _by_word(bench: Bench, key: ToolKey) -> Answer:
 def _is_listed(bench: Bench, key: ToolKey) -> bool:
     listed = _by_word(bench, key).statuses().keys()
     named = key in listed or listed <= bench.tools.keys()
-    bench.require(named, "an entry has the name of no tool; see FR-003.name", "other_clause")
+    bench.require(
+        named,
+        "an entry's name is not the name of a tool of this world; see FR-003.name",
+        "other_clause",
+    )
     return key in listed

@@ -7,8 +7,10 @@ from typing import Any
 
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on
+from mcp_proxy_conformance.catalogue.surface import FLAG
 from mcp_proxy_conformance.catalogue.world import CONFIG, USER, key, server, tool, world
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
+from mcp_proxy_conformance.discovery.requests import in_words
 from mcp_proxy_conformance.targets.folder import marks, things
 
 FORGE = world(
@@ -22,7 +24,7 @@ NOTHING = "quolvexi"
 @requirement("FR-012.no-new-state")
 @on(FORGE, needs=("state",))
 def test_opt_in_calls_leave_nothing_behind_in_the_state_folder(bench: Bench) -> None:
-    """Opt-in calls add no file and no table to those of as many default calls, even at exit."""
+    """Calls with the flag leave no file or table that default calls do not leave, even at exit."""
     _control_write(bench)
     before = _left_behind(bench, ABSENT)
 
@@ -38,27 +40,31 @@ def test_opt_in_calls_leave_nothing_behind_in_the_state_folder(bench: Bench) -> 
 @requirement("FR-013.counts")
 @on(FORGE, needs=("counter",))
 def test_the_counter_counts_each_opt_in_call_and_no_other(bench: Bench) -> None:
-    """The counter grows by one with each call with the flag, whatever it reveals, and no other."""
+    """Each call with the flag adds one to the counter, whatever it reveals; no other call does."""
     read = bench.operator.adapter.counter
     flags = (ABSENT, True, False, True, True, ABSENT)
+    requests = [*(("tarnix", flag) for flag in flags), (NOTHING, ABSENT), (NOTHING, True)]
 
-    counts = [read(), *(_counted(bench, flag) for flag in flags)]
-    counts += [_counted(bench, flag, query=NOTHING) for flag in (ABSENT, True)]
+    counts = [read(), *(_counted(bench, flag, query=query) for query, flag in requests)]
     steps = [after - before for before, after in pairwise(counts)]
 
-    assert steps == [0, 1, 0, 1, 1, 0, 0, 1]
+    names = [(f"request {n}", _in_words(*request)) for n, request in enumerate(requests, start=1)]
+    growth = dict(zip(names, steps, strict=True))
+    assert growth == dict(zip(names, (0, 1, 0, 1, 1, 0, 0, 1), strict=True))
 
 
 @requirement("FR-013.counts")
 @on(FORGE, needs=("counter", "restart"))
 def test_a_restart_forgets_the_count(bench: Bench) -> None:
-    """After a restart the counter is 0: it was not stored."""
-    bench.require(_counted(bench, flag=True) > 0, "the counter did not move")
+    """After a restart, the counter is 0."""
+    bench.require(
+        _counted(bench, flag=True) > 0, "the counter did not grow with a call that has the flag"
+    )
 
     bench.operator.restart()
     count = bench.operator.adapter.counter()
 
-    assert count == 0
+    assert {"after a restart": count} == {"after a restart": 0}
 
 
 def _control_write(bench: Bench) -> None:
@@ -68,7 +74,9 @@ def _control_write(bench: Bench) -> None:
     bench.operator.lock(USER, "forge", ["mobel_drop"])
     bench.require(bench.refused(MOBEL), "the lock had no effect", "no_effect")
     written = bench.until(lambda: marks(folder), lambda latest: latest != before)
-    bench.require(written != before, "the folder does not show what the target writes")
+    bench.require(
+        written != before, "nothing changed in the state folder when the user locked a tool"
+    )
     bench.settle()
 
 
@@ -76,11 +84,15 @@ def _left_behind(bench: Bench, flag: Any, *, ended: bool = False) -> set[str]:
     """The contents of the folder after many calls, and after the program's exit if possible."""
     for _ in range(CALLS):
         answer = bench.discover("tarnix", include_disabled=flag)
-    bench.require(answer.error is None, f"discovery answered an error: {answer.error}")
-    bench.require(flag is not True or answer.disabled, "the opt-in calls revealed no locked tool")
+    bench.require(answer.error is None, f"discovery answered with an error: {answer.error}")
+    bench.require(flag is not True or answer.disabled, "the flag revealed no locked tool")
     if ended and "restart" in bench.operator.target.capabilities:
         bench.operator.restart()
     return things(bench.operator.folder / "target")
+
+
+def _in_words(query: str, flag: Any) -> str:
+    return in_words({"query": query} if flag is ABSENT else {"query": query, FLAG: flag})
 
 
 def _counted(bench: Bench, flag: Any, *, query: str = "tarnix") -> int:

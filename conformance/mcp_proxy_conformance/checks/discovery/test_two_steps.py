@@ -14,8 +14,10 @@ from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
 from mcp_proxy_conformance.discovery.note import leads_on, on_stages_of_locked_tools, owed
 from mcp_proxy_conformance.discovery.oracle import LOCKED_CAP, is_withheld
+from mcp_proxy_conformance.discovery.requests import in_words
 
 ALONE = stage("alone")
+WANTED = ["tool", "status", "remediation"]
 
 
 @requirement("SC-002.two-steps")
@@ -27,29 +29,37 @@ def test_following_the_note_yields_the_tool_its_status_and_its_remedy(
     led = [q for q in queries if leads_on(bench.discover(q)) and _concerns_a_lock(bench, q)]
     if not led:
         owed(bench, queries)
-    bench.require(led, "no note led to the flag")
+    bench.require(led, "no note named the flag")
 
     answers = {query: bench.discover(query, include_disabled=True) for query in led}
     matches = {
         q: [k for k in answer.statuses() if bench.relevant(k, q)] for q, answer in answers.items()
     }
-    missing = {q: lack for q, answer in answers.items() if (lack := _missing(answer, *matches[q]))}
+    yielded = {
+        in_words({"query": q, "include_disabled": True}): _yielded(answer, *matches[q])
+        for q, answer in answers.items()
+    }
 
-    assert missing == {}
+    assert yielded == dict.fromkeys(yielded, WANTED)
 
 
 @requirement("SC-002.two-steps")
 @on(ALONE)
 def test_following_the_rejection_yields_the_tool_its_status_and_its_remedy(bench: Bench) -> None:
-    """Discovery, where a rejection points to it, returns tool, status and remedy at once."""
+    """If a rejection points to discovery, one call returns tool, status and remedy."""
     pointers = (FLAG, bench.surface.discovery_tool)
     led = [k for k in _wanted(bench) if any(pointer in bench.refusal(k) for pointer in pointers)]
-    bench.require(led, "no rejection led to discovery")
+    bench.require(led, "no rejection named the flag or the discovery tool")
 
     answers = {key: bench.discover(_need(bench, key), include_disabled=True) for key in led}
-    missing = {key: lack for key, answer in answers.items() if (lack := _missing(answer, key))}
+    yielded = {
+        (str(key), in_words({"query": answer.query, "include_disabled": True})): (
+            _yielded(answer, key)
+        )
+        for key, answer in answers.items()
+    }
 
-    assert missing == {}
+    assert yielded == dict.fromkeys(yielded, WANTED)
 
 
 @requirement("SC-006.every-kind")
@@ -58,10 +68,15 @@ def test_following_the_rejection_yields_the_tool_its_status_and_its_remedy(bench
 def test_every_kind_and_number_of_locked_matches_leads_to_the_flag(
     bench: Bench, queries: tuple[str, ...], limit: Any
 ) -> None:
-    """The note names the flag, whatever locks the matches and however many there are."""
+    """The note names the flag for every kind of lock and every number of matches."""
     answers = owed(bench, queries, limit)
 
-    lacking = {query: answer.note for query, answer in answers.items() if not leads_on(answer)}
+    sent = {} if limit is ABSENT else {"limit": limit}
+    lacking = {
+        (in_words({"query": query} | sent), "note"): answer.note
+        for query, answer in answers.items()
+        if not leads_on(answer)
+    }
 
     assert lacking == {}
 
@@ -82,15 +97,15 @@ def _need(bench: Bench, key: ToolKey) -> str:
     return key.tool if is_withheld(bench.states[key]) else bench.tools[key].word
 
 
-def _missing(answer: Answer, *keys: ToolKey) -> list[str]:
-    """The parts of tool, status and remedy that are missing; a full answer may omit the tool."""
+def _yielded(answer: Answer, *keys: ToolKey) -> list[str]:
+    """The wanted parts that the answer has for these tools; a full one may omit the tool."""
     statuses = answer.statuses()
     full = len(answer.disabled) >= LOCKED_CAP
     shown = [statuses[key] for key in keys if key in statuses]
     remedies = [(answer.remediation or {}).get(str(status)) for status in shown]
-    there = {
-        "the tool": full or (len(shown) == len(keys) > 0),
-        "its status": all(status in STATUSES for status in shown),
-        "its remedy": all(isinstance(text, str) and text.strip() for text in remedies),
-    }
-    return [part for part, holds in there.items() if not holds]
+    present = (
+        full or (len(shown) == len(keys) > 0),
+        all(status in STATUSES for status in shown),
+        all(isinstance(text, str) and text.strip() for text in remedies),
+    )
+    return [part for part, holds in zip(WANTED, present, strict=True) if holds]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on, stage
@@ -17,22 +18,29 @@ from mcp_proxy_conformance.discovery.locked import (
     strings,
 )
 from mcp_proxy_conformance.discovery.oracle import is_withheld
+from mcp_proxy_conformance.discovery.requests import in_words
 from mcp_proxy_conformance.verdict.result import Breach
 
 MIXED = stage("mixed")
 COMBOS = stage("combos")
 
+Place = str | tuple[str, str]
+
 
 @requirement("FR-003.withheld")
 @on(MIXED, needs=("quarantine",))
 def test_a_quarantined_tool_is_listed_without_description_and_schema(bench: Bench) -> None:
-    """A quarantined tool's entry has name, server and status, and no text of its server."""
+    """A quarantined tool's entry has no description and no schema."""
     entries = every_entry(bench, bench.locked(quarantined=True))
-    bench.require(entries, "no quarantined tool was revealed")
+    bench.require(entries, "the flag revealed no quarantined tool")
 
-    leaked = [(str(key), text) for key, entry in entries if (text := _texts_in(entry))]
+    leaked = _by_place(
+        ((str(key), name), value)
+        for key, entry in entries
+        for name, value in _texts_in(entry).items()
+    )
 
-    assert leaked == []
+    assert leaked == {}
 
 
 @requirement("FR-003.withheld")
@@ -41,11 +49,13 @@ def test_a_pending_or_changed_tool_is_listed_without_its_unapproved_text(bench: 
     """A pending or changed tool's entry contains no word of the new description or schema."""
     waiting = (*bench.locked(approval="pending"), *bench.locked(approval="changed"))
     entries = every_entry(bench, waiting)
-    bench.require(entries, "no pending or changed tool was revealed")
+    bench.require(entries, "the flag revealed no pending or changed tool")
 
-    leaked = [w for key, entry in entries for w in _canaries_in(bench, [key], entry.members)]
+    leaked = _by_place(
+        canary for key, entry in entries for canary in _canaries_in(bench, [key], entry.members)
+    )
 
-    assert leaked == []
+    assert leaked == {}
 
 
 @requirement("FR-003.withheld~approved-text")
@@ -54,7 +64,7 @@ def test_a_changed_tool_is_listed_without_the_text_approved_before(bench: Bench)
     """A changed tool's entry does not repeat the description that it had while callable."""
     entries = own_entries(bench, bench.locked(approval="changed"))
     texts = [bench.armed.entries[key].description for key in entries if key in bench.armed.entries]
-    bench.require(any(texts), "no changed tool was revealed")
+    bench.require(any(texts), "the flag revealed no changed tool that was callable before")
 
     repeats = {str(key): repeated(texts, entry.members) for key, entry in entries.items()}
 
@@ -64,7 +74,7 @@ def test_a_changed_tool_is_listed_without_the_text_approved_before(bench: Bench)
 @requirement("FR-003.canary")
 @on(MIXED)
 def test_no_discovery_answer_tells_what_withheld_tools_hold(bench: Bench) -> None:
-    """No planted word occurs in any answer, with the flag or without."""
+    """No answer contains text of a withheld tool, with or without the flag."""
     bench.needs_one_of("approval", "quarantine")
     _expect_withheld(bench)
     queries = {*bench.world.queries(), *(key.tool for key in _withheld(bench)), *_planted(bench)}
@@ -75,7 +85,7 @@ def test_no_discovery_answer_tells_what_withheld_tools_hold(bench: Bench) -> Non
 @requirement("FR-003.canary")
 @on(COMBOS)
 def test_no_lock_laid_beside_makes_discovery_tell_withheld_text(bench: Bench) -> None:
-    """Config, user and server locks on withheld tools bring none of their text into answers."""
+    """Further locks on withheld tools do not make answers contain their text."""
     bench.needs_one_of("approval", "quarantine")
     _expect_withheld(bench)
     queries = {key.tool for key in _withheld(bench)}
@@ -86,40 +96,40 @@ def test_no_lock_laid_beside_makes_discovery_tell_withheld_text(bench: Bench) ->
 @requirement("FR-003.canary~listing")
 @on(MIXED)
 def test_the_server_listing_tells_nothing_of_withheld_tools(bench: Bench) -> None:
-    """No planted word occurs in the listing."""
+    """The listing contains no text of a withheld tool."""
     bench.needs_one_of("approval", "quarantine")
-    bench.require(_planted(bench), "no tool with planted words is locked")
+    bench.require(_planted(bench), "no call of a withheld tool was refused")
 
-    leaked = _canaries_in(bench, _withheld(bench), bench.list().reply.text)
+    leaked = _by_place(_canaries_in(bench, _withheld(bench), bench.list().reply.text))
 
-    assert leaked == []
+    assert leaked == {}
 
 
 @requirement("FR-003.canary~rejection")
 @on(MIXED)
 def test_rejections_tell_nothing_of_withheld_tools(bench: Bench) -> None:
-    """No planted word occurs in the answers to calls of these tools."""
+    """Answers to calls of withheld tools contain none of their text."""
     bench.needs_one_of("approval", "quarantine")
-    bench.require(_planted(bench), "no tool with planted words is locked")
+    bench.require(_planted(bench), "no call of a withheld tool was refused")
 
     texts = [bench.call(key).text for key in _withheld(bench)]
-    leaked = _canaries_in(bench, _withheld(bench), texts)
+    leaked = _by_place(_canaries_in(bench, _withheld(bench), texts))
 
-    assert leaked == []
+    assert leaked == {}
 
 
 @requirement("FR-003.canary~tools-list")
 @on(MIXED)
 def test_the_targets_own_tool_list_tells_nothing_of_withheld_tools(bench: Bench) -> None:
-    """No planted word occurs in tools/list, whatever the endpoint."""
+    """No endpoint's tools/list contains text of a withheld tool."""
     bench.needs_one_of("approval", "quarantine")
-    bench.require(_planted(bench), "no tool with planted words is locked")
+    bench.require(_planted(bench), "no call of a withheld tool was refused")
 
     clients = [bench.started.client(endpoint=endpoint) for endpoint in bench.surface.endpoints]
     lists = [str(client.tools()) for client in clients]
-    leaked = _canaries_in(bench, _withheld(bench), lists)
+    leaked = _by_place(_canaries_in(bench, _withheld(bench), lists))
 
-    assert leaked == []
+    assert leaked == {}
 
 
 def _withheld(bench: Bench) -> list[ToolKey]:
@@ -133,7 +143,7 @@ def _planted(bench: Bench) -> dict[str, ToolKey]:
 def _expect_withheld(bench: Bench) -> None:
     planted = set(_planted(bench).values())
     revealed = own_entries(bench, planted)
-    bench.require(revealed, f"none of {len(planted)} tools with planted words was revealed")
+    bench.require(revealed, f"the flag revealed none of {len(planted)} withheld tools")
 
 
 def _expect_no_leak(bench: Bench, queries: Iterable[str], flags: tuple[object, ...]) -> None:
@@ -143,7 +153,7 @@ def _expect_no_leak(bench: Bench, queries: Iterable[str], flags: tuple[object, .
     for _ in range(3):
         bench.settle()
         if leaks := _leaks(bench, queries, flags):
-            raise Breach(f"text of withheld tools stands in discovery answers: {leaks}")
+            raise Breach(leaks)
 
 
 def _texts_in(entry: Entry) -> dict[str, object]:
@@ -153,13 +163,23 @@ def _texts_in(entry: Entry) -> dict[str, object]:
     return {name: value for name, value in members.items() if value and str(value).strip()}
 
 
-def _canaries_in(bench: Bench, keys: Iterable[ToolKey], value: object) -> list[str]:
+def _by_place(facts: Iterable[tuple[Place, Any]]) -> dict[Place, list[Any]]:
+    """The values at each place, each value once."""
+    values: dict[Place, list[Any]] = {}
+    for place, value in facts:
+        listed = values.setdefault(place, [])
+        listed += [] if value in listed else [value]
+    return values
+
+
+def _canaries_in(bench: Bench, keys: Iterable[ToolKey], value: object) -> list[tuple[str, str]]:
+    """The planted words in a value, each after its tool."""
     text = "\n".join(strings(value)) + str(value)
-    return [word for key in keys for word in bench.tools[key].canaries if word in text]
+    return [(str(key), word) for key in keys for word in bench.tools[key].canaries if word in text]
 
 
 def _leaks(bench: Bench, queries: Iterable[str], flags: tuple[object, ...]) -> dict[str, list[str]]:
-    """By query, the planted words in the answers, echoes of the query cut out."""
+    """By request, the planted words in the answers, echoes of the query cut out."""
     planted, leaks = _planted(bench), dict[str, list[str]]()
     for query in sorted(queries):
         for flag in flags:
@@ -168,5 +188,6 @@ def _leaks(bench: Bench, queries: Iterable[str], flags: tuple[object, ...]) -> d
             suspects = [word for word in planted if word in raw]
             text = answer.text_without_echo() if suspects and answer.error is None else ""
             if leaked := [word for word in suspects if word in text]:
-                leaks[f"{query}, include_disabled {flag}"] = leaked
+                sent = {} if flag is ABSENT else {"include_disabled": flag}
+                leaks[in_words({"query": query, "limit": 100} | sent)] = leaked
     return leaks

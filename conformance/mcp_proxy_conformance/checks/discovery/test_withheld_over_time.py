@@ -19,11 +19,11 @@ DROP = ToolKey("forge", "mobel_drop")
 @requirement("FR-003.withheld")
 @on(PLAIN, needs=("quarantine",))
 def test_a_description_told_before_is_withheld_from_the_quarantine_on(bench: Bench) -> None:
-    """An entry that had a description has none once its server is quarantined."""
+    """After its server is quarantined, a tool's entry no longer has a description."""
     bench.require(DROP in bench.armed.refused, "the lock had no effect", "no_effect")
     before = bench.until(lambda: _description(bench, DROP), bool)
     if not before:
-        raise NotApplicable("the target never told the tool with its description")
+        raise NotApplicable("the target never listed the locked tool with its description")
 
     bench.operator.lock("quarantine", "forge")
     bench.require(
@@ -31,7 +31,9 @@ def test_a_description_told_before_is_withheld_from_the_quarantine_on(bench: Ben
     )
     entry = bench.until(lambda: _entry(bench, DROP.tool, DROP), lambda entry: not _text(entry))
 
-    assert _text(entry) == ""
+    text = _text(entry)
+    leaked = {(str(DROP), "description"): text} if text else {}
+    assert leaked == {}
 
 
 def _entry(bench: Bench, query: str, key: ToolKey) -> Entry | None:

@@ -31,15 +31,15 @@ def test_live_counts_are_integers(bench: LiveBench) -> None:
 @requirement("FR-010.block")
 @on(ANSWERS)
 def test_a_live_server_with_a_locked_tool_has_counts(bench: LiveBench) -> None:
-    """A server with a locked and a callable tool, so known to be connected, has counts."""
+    """A server that has a locked tool, and a callable one as well, has counts."""
     servers = _locked_throughout(bench) & _callable_somewhere(bench)
     listings = bench.listings()
     bench.require(
-        servers, "no server had callable and locked tools; name one with --expect", "not_named"
+        servers, "no server had both callable and locked tools; name one with --expect", "not_named"
     )
 
     blocks = {name: [listing.counts(name) for listing in listings] for name in sorted(servers)}
-    lacking = {name: counts for name, counts in blocks.items() if not any(counts)}
+    lacking = {name: counts[0] for name, counts in blocks.items() if not any(counts)}
 
     assert lacking == {}
 
@@ -47,7 +47,7 @@ def test_a_live_server_with_a_locked_tool_has_counts(bench: LiveBench) -> None:
 @requirement("FR-010.zero-omitted")
 @on(ANSWER)
 def test_live_counts_leave_out_reasons_of_zero(bench: LiveBench) -> None:
-    """No block has a member for a reason without tools."""
+    """No block shows a reason with the value 0."""
     zeros = {}
     for name, block in _blocks(bench):
         if words := [word for word in REASONS if word in block and not block[word]]:
@@ -59,7 +59,7 @@ def test_live_counts_leave_out_reasons_of_zero(bench: LiveBench) -> None:
 @requirement("FR-010.no-names")
 @on(ANSWER)
 def test_live_counts_name_no_tool(bench: LiveBench) -> None:
-    """No name of a tool of that server occurs in its block."""
+    """No block contains the name of one of its server's tools."""
     known: dict[str, set[str]] = {}
     for look in bench.seen.looks():
         for entry in (*look.answer.tools, *look.answer.disabled) if look.answer else ():
@@ -78,7 +78,7 @@ def test_live_counts_name_no_tool(bench: LiveBench) -> None:
 @requirement("SC-005.absent")
 @on(ANSWER)
 def test_a_live_server_without_locked_tools_has_no_counts(bench: LiveBench) -> None:
-    """The server's entry has no counts: not null, not empty, not of callable tools alone."""
+    """The entry of a server without locked tools has no counts, not even null or empty ones."""
     list(_blocks(bench))
 
     idle = {}
@@ -88,7 +88,7 @@ def test_a_live_server_without_locked_tools_has_no_counts(bench: LiveBench) -> N
             if entry.has_counts and not any(
                 counts.get(word) for word in counts if word != "callable"
             ):
-                idle[name] = entry.counts
+                idle[name] = "null" if entry.counts is None else entry.counts
 
     assert idle == {}
 
@@ -96,26 +96,28 @@ def test_a_live_server_without_locked_tools_has_no_counts(bench: LiveBench) -> N
 @requirement("FR-010.inspect")
 @on(ANSWERS)
 def test_a_live_server_looked_at_alone_has_the_counts_of_the_listing(bench: LiveBench) -> None:
-    """An inspected server shows the block that the listing has before and after."""
+    """Inspecting a server shows the same block as the listings before and after."""
     listings = bench.listings()
     if bench.surface.inspect is None:
         raise NotApplicable(
-            "no inspect tool was named; --inspect or a target file does", cause="not_named"
+            "no inspect tool was named; name it with --inspect or in a target file",
+            cause="not_named",
         )
     views = {n: (_shown(entry), [_shown(x.server(n)) for x in listings if n in x.servers])
              for n, entry in bench.seen.inspected.items()}  # fmt: skip
     steady = {
         n: view for n, view in views.items() if len(view[1]) == 2 and view[1][0] == view[1][1]
     }
-    bench.require(steady, "no server was shown alone and in equal listings")
+    bench.require(steady, "no server was inspected between two identical listings of it")
 
-    differing = {name: view for name, view in steady.items() if view[0] != view[1][0]}
+    inspected = {name: view[0] for name, view in steady.items() if view[0] != view[1][0]}
+    listed = {name: steady[name][1][0] for name in inspected}
 
-    assert differing == {}
+    assert inspected == listed
 
 
-def _shown(entry: ServerEntry) -> tuple[bool, Any]:
-    return entry.has_counts, entry.counts
+def _shown(entry: ServerEntry) -> dict[str, Any]:
+    return {"counts": entry.counts} if entry.has_counts else {}
 
 
 def _blocks(bench: LiveBench) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -129,7 +131,7 @@ def _blocks(bench: LiveBench) -> Iterator[tuple[str, dict[str, Any]]]:
     member = bench.surface.members.counts
     bench.require(
         any(word in block for _, block in blocks for word in REASONS),
-        f"no listed server counts locked tools in {member!r}; see surface.members.counts",
+        f'no listed server has counts of locked tools in "{member}"; check surface.members.counts',
     )
     yield from blocks
 

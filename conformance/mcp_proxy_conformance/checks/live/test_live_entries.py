@@ -18,26 +18,27 @@ CONFIG, USER, QUARANTINED = "disabled_by_config", "disabled_by_user", "server_qu
 @on(ANSWER)
 def test_no_live_answer_lists_more_locked_tools_than_its_cap(bench: LiveBench) -> None:
     """An answer lists at most as many locked tools as the smaller of its limit and ten."""
-    counts = {look.label: (len(a.disabled), cap(look.limit)) for look, a in bench.revealing()}
+    counts = {look.label: len(answer.disabled) for look, answer in bench.revealing()}
+    caps = {look.label: cap(look.limit) for look, _ in bench.revealing()}
 
-    above = {label: pair for label, pair in counts.items() if pair[0] > pair[1]}
+    above = {label: count for label, count in counts.items() if count > caps[label]}
 
-    assert above == {}
+    assert above == {label: caps[label] for label in above}
 
 
 @requirement("FR-003.members")
 @on(ANSWER)
 def test_a_live_locked_entry_has_name_server_and_one_status(bench: LiveBench) -> None:
     """Name, server and status are strings, and so is any description; there is no schema."""
-    odd = {}
+    odd: dict[str, dict[str, object]] = {}
     for look, entry in bench.entries():
         members = {member: entry.members.get(member) for member in ("name", "server", "status")}
-        wrong = [n for n, value in members.items() if not (isinstance(value, str) and value)]
-        if not isinstance(entry.members.get("description"), str | None):
-            wrong.append("description")
-        wrong += schemas(entry.members)
+        wrong = {n: value for n, value in members.items() if not (isinstance(value, str) and value)}
+        description = entry.members.get("description")
+        wrong |= {} if isinstance(description, str | None) else {"description": description}
+        wrong |= dict.fromkeys(schemas(entry.members), "present")
         if wrong:
-            odd[look.label] = {entry.name: wrong}
+            odd.setdefault(look.label, {})[entry.name] = wrong
 
     assert odd == {}
 
@@ -56,7 +57,7 @@ def test_a_live_status_is_one_of_the_six(bench: LiveBench) -> None:
 @requirement("FR-004.once")
 @on(ANSWERS)
 def test_a_live_answer_lists_a_tool_once(bench: LiveBench) -> None:
-    """No tool is listed twice among the locked ones, or in both parts."""
+    """No tool is listed twice, as locked or as both callable and locked."""
     doubled = {}
     for look, answer in bench.revealing():
         locked = [bench.key(entry) for entry in answer.disabled]
@@ -75,12 +76,16 @@ def test_a_live_quarantined_entry_has_no_text_of_its_server(bench: LiveBench) ->
     withheld = [(look, e) for look, e in bench.entries() if e.status == QUARANTINED]
     if not withheld:
         raise NotApplicable(
-            f"no {QUARANTINED} tool was seen; --query or --expect names one", cause="not_named"
+            f"no {QUARANTINED} tool was seen; name one with --query or --expect", cause="not_named"
         )
 
-    texts = {look.label: [e.description or "", *schemas(e.members)] for look, e in withheld}
+    texts = {
+        look.label: {e.name: [held for held in (e.description, *schemas(e.members)) if held]}
+        for look, e in withheld
+    }
+    shown = {label: held for label, held in texts.items() if any(held.values())}
 
-    assert {label: held for label, held in texts.items() if any(held)} == {}
+    assert shown == {}
 
 
 @requirement("FR-005.keys")
@@ -88,19 +93,19 @@ def test_a_live_quarantined_entry_has_no_text_of_its_server(bench: LiveBench) ->
 def test_a_live_map_has_a_key_for_each_status_shown(bench: LiveBench) -> None:
     """The map's keys are the statuses shown; without locked entries it is absent or empty."""
     bench.revealing()
-    wrong = {}
+    keys, statuses = {}, {}
     for look, answer in bench.flagged():
         due = remediation_keys(bench.statuses(answer).values())
         if set(answer.remediation or {}) != due:
-            wrong[look.label] = {"keys": sorted(answer.remediation or {}), "due": sorted(due)}
+            keys[look.label], statuses[look.label] = sorted(answer.remediation or {}), sorted(due)
 
-    assert wrong == {}
+    assert keys == statuses
 
 
 @requirement("FR-005.once")
 @on(ANSWER)
 def test_a_live_locked_entry_repeats_no_remediation(bench: LiveBench) -> None:
-    """No text of the map occurs in an entry."""
+    """No locked entry contains a text of the remediation map."""
     repeating = {}
     for look, answer in bench.revealing():
         texts = list((answer.remediation or {}).values())
@@ -113,11 +118,12 @@ def test_a_live_locked_entry_repeats_no_remediation(bench: LiveBench) -> None:
 @requirement("FR-005.text")
 @on(ANSWER)
 def test_a_live_remediation_is_a_text(bench: LiveBench) -> None:
-    """Every value of the map is a string that is not blank."""
+    """Every value of the remediation map is a string that is not blank."""
     blank = {}
     for look, answer in bench.revealing():
         remediation = answer.remediation or {}
-        if odd := [k for k, v in remediation.items() if not (isinstance(v, str) and v.strip())]:
+        odd = {k: v for k, v in remediation.items() if not (isinstance(v, str) and v.strip())}
+        if odd:
             blank[look.label] = odd
 
     assert blank == {}
@@ -126,34 +132,39 @@ def test_a_live_remediation_is_a_text(bench: LiveBench) -> None:
 @requirement("FR-005.text")
 @on(ANSWER)
 def test_a_live_config_lock_is_told_otherwise_than_a_users(bench: LiveBench) -> None:
-    """The texts for config and user locks differ, names masked."""
+    """The texts for config and user locks differ after names are masked."""
     texts = _texts(bench)
     if not (texts.get(CONFIG) and texts.get(USER)):
         raise NotApplicable(
-            f"{CONFIG} and {USER} were not both seen; --expect names one of each", cause="not_named"
+            f"{CONFIG} and {USER} were not both seen; name one of each with --expect",
+            cause="not_named",
         )
 
-    same = {text: "told for both" for text in texts[CONFIG] if text in texts[USER]}
+    both = f"{CONFIG} and {USER}"
+    shared = {both: [text for text in texts[CONFIG] if text in texts[USER]]}
 
-    assert same == {}
+    assert shared == {both: []}
 
 
 @requirement("SC-003.discovery")
 @on(ANSWER)
 def test_a_live_config_lock_is_never_the_users_to_lift(bench: LiveBench) -> None:
-    """The text for a config lock is not another lock's, and asks for no act of the user."""
+    """The text for a config lock asks for no act of the user, and is not that of a user lock."""
     texts = _texts(bench)
     if not texts.get(CONFIG):
         raise NotApplicable(
-            f"no {CONFIG} tool was seen; --query or --expect names one", cause="not_named"
+            f"no {CONFIG} tool was seen; name one with --query or --expect", cause="not_named"
         )
     theirs = {text for status in (USER, "pending_approval") for text in texts.get(status, ())}
     pins = {mask(text, []): words for text, words in bench.endpoint.pins.items()}
 
     read = {text: judge(text, CONFIG, pins=pins) for text in texts[CONFIG]}
-    wrong = {t: word for t, word in read.items() if word == "convicted" or t in theirs}
+    wrong = {
+        (CONFIG, "an act of the user"): [t for t, word in read.items() if word == "convicted"],
+        (CONFIG, "the text of another status"): [text for text in read if text in theirs],
+    }
 
-    assert wrong == {}
+    assert wrong == {key: [] for key in wrong}
     expect_read(read)
 
 

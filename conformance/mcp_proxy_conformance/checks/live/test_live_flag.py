@@ -15,16 +15,16 @@ from mcp_proxy_conformance.discovery.live.leaks import leaks
 from mcp_proxy_conformance.discovery.live.live_bench import ANSWER, ANSWERS, LiveBench
 from mcp_proxy_conformance.verdict.result import Inconclusive
 
-IN_THE_WAY = "no query brought equal answers before and after"
+IN_THE_WAY = "no query got identical answers before and after"
 
 
 @requirement("FR-014.described")
 @on(ANSWER)
 def test_a_live_discovery_tool_tells_of_the_flag(bench: LiveBench) -> None:
     """The discovery tool's own description contains the flag's name."""
-    texts = {"description": str(bench.tool.get("description") or "")}
+    texts = {bench.surface.discovery_tool: str(bench.tool.get("description") or "")}
 
-    silent = {member: text for member, text in texts.items() if FLAG not in text}
+    silent = {tool: text for tool, text in texts.items() if FLAG not in text}
 
     assert silent == {}
 
@@ -32,25 +32,33 @@ def test_a_live_discovery_tool_tells_of_the_flag(bench: LiveBench) -> None:
 @requirement("FR-001.declared")
 @on(ANSWER)
 def test_a_live_schema_takes_all_forms_of_the_flag(bench: LiveBench) -> None:
-    """True, false and left out are valid arguments, and the flag is not on by default."""
+    """The schema accepts the flag true, false and absent, and does not turn it on by default."""
     schema = bench.tool.get("inputSchema") or {}
-    forms: list[dict[str, Any]] = [{}, {FLAG: True}, {FLAG: False}]
+    forms: dict[str, dict[str, Any]] = {
+        "flag left out": {}, "flag true": {FLAG: True}, "flag false": {FLAG: False},
+    }  # fmt: skip
 
-    refused = refusals(schema, [{bench.surface.query: "word"} | form for form in forms])
-    bench.require(not all(refused), f"a query alone is no argument for the tool: {refused[0]}")
+    messages = refusals(schema, [{bench.surface.query: "word"} | form for form in forms.values()])
+    bench.require(
+        not all(messages),
+        f"the schema refuses a request with a query alone: {'; '.join(messages[0])}",
+    )
 
-    assert (refused, default(schema) is True) == ([[], [], []], False)
+    refused = dict(zip(forms, messages, strict=True))
+    observed = {**refused, "flag true by default": default(schema) is True}
+    assert observed == {**{form: [] for form in forms}, "flag true by default": False}
 
 
 @requirement("FR-001.accepts")
 @on(ANSWERS)
 def test_a_live_endpoint_takes_the_flag(bench: LiveBench) -> None:
-    """A query that is answered without the flag gets no error with it, and a list of tools too.
+    """A query that is answered without the flag gets a list of tools and no error with it.
 
-    An unreadable answer counts only where all answers with the flag are unreadable: an answer
-    may be lost on its way.
+    An unreadable answer counts only if all answers with the flag are unreadable: an answer may
+    be lost on its way.
     """
-    tools, usual, refused = bench.surface.members.tools, 0, {}
+    tools, usual = bench.surface.members.tools, 0
+    refused: dict[str, object] = {}
     for looks in bench.seen.rounds.values():
         plain = [look.answer for look in looks if look.form == "A"]
         well = all(
@@ -62,8 +70,10 @@ def test_a_live_endpoint_takes_the_flag(bench: LiveBench) -> None:
         for look in flagged:
             answer = look.answer
             if (answer is None and mute) or (answer and (answer.error or tools not in answer.body)):
-                refused[look.label] = look.fault or (answer and answer.error) or f"no {tools}"
-    bench.require(usual, f"discovery itself fails, or was not asked: {bench.seen.short}")
+                refused[look.label] = look.fault or (answer and answer.error) or {tools: None}
+    bench.require(
+        usual, ": ".join(filter(None, ("no query was answered without the flag", bench.seen.short)))
+    )
 
     assert refused == {}
 
@@ -71,7 +81,7 @@ def test_a_live_endpoint_takes_the_flag(bench: LiveBench) -> None:
 @requirement("FR-001.default-off")
 @on(ANSWERS)
 def test_a_live_default_answer_lists_no_locked_tool(bench: LiveBench) -> None:
-    """Tools listed as locked before and after are not among the callable tools in between."""
+    """A tool listed as locked before and after a default answer is not callable in that answer."""
     judged, listed = 0, {}
     for entries, between in bench.bracketed():
         locked = {bench.key(entry) for entry in entries}
@@ -79,9 +89,9 @@ def test_a_live_default_answer_lists_no_locked_tool(bench: LiveBench) -> None:
             judged += 1
             both = sorted(map(str, locked & set(bench.callables(answer))))
             if both or answer.disabled:
-                listed[look.label] = both or f"{len(answer.disabled)} locked entries"
+                listed[look.label] = both or sorted(map(str, bench.statuses(answer)))
     bench.require(
-        judged, "nothing was listed as locked throughout; name a tool with --expect", "not_named"
+        judged, "no tool was listed as locked each time; name one with --expect", "not_named"
     )
 
     assert listed == {}
@@ -90,7 +100,7 @@ def test_a_live_default_answer_lists_no_locked_tool(bench: LiveBench) -> None:
 @requirement("FR-002.no-section")
 @on(ANSWER)
 def test_a_live_default_answer_has_no_section(bench: LiveBench) -> None:
-    """The members that hold locked tools and remediation under the flag are absent without it."""
+    """The members for locked tools and remediation are absent without the flag."""
     bench.revealing()
     names = (bench.surface.members.disabled, bench.surface.members.remediation)
 
@@ -102,8 +112,8 @@ def test_a_live_default_answer_has_no_section(bench: LiveBench) -> None:
 @requirement("FR-002.absent-is-false")
 @on(ANSWERS)
 def test_a_live_endpoint_takes_false_for_absent(bench: LiveBench) -> None:
-    """The flag false and absent get the same bytes, but for what varies between equal requests."""
-    equal, unequal = 0, {}
+    """The flag false and absent get the same bytes, apart from those that always vary."""
+    equal, unequal, usual = 0, {}, {}
     for looks in bench.seen.rounds.values():
         exact = {f: [look.exact for look in looks if look.form == f and look.exact] for f in "AF"}
         if [len(exact["A"]), len(exact["F"])] != [3, 2]:
@@ -114,40 +124,46 @@ def test_a_live_endpoint_takes_false_for_absent(bench: LiveBench) -> None:
             continue
         equal += not moved and any(look.answer and look.answer.tools for look in looks)
         if len(moved) == len(exact["F"]) and len({difference.at for difference in moved}) == 1:
-            unequal[next(look.label for look in looks if look.form == "F")] = moved[0]
+            label = next(look.label for look in looks if look.form == "F")
+            place = f"{moved[0].at} from byte {moved[0].offset} on"
+            unequal[label], usual[label] = {place: moved[0].seen}, {place: moved[0].usual}
     bench.require(
-        equal or unequal, f"{IN_THE_WAY}, or found a callable tool; use --query", "not_named"
+        equal or unequal,
+        f"{IN_THE_WAY}, or found a callable tool; name others with --query",
+        "not_named",
     )
 
-    assert unequal == {}
+    assert unequal == usual
 
 
 @requirement("FR-006.callables")
 @on(ANSWERS)
 def test_the_flag_leaves_live_callable_tools_as_they_are(bench: LiveBench) -> None:
-    """Callable tools have the same names in the same order with the flag, none displaced."""
-    judged, changed = 0, {}
+    """With the flag, callable tools have the same names in the same order as without it."""
+    judged, changed, unchanged = 0, {}, {}
     for look, usual, _, flagged in bench.rounds():
         before, after = _callables(bench, usual), _callables(bench, flagged)
         if len(before) == len(after) == 1:
             judged += any(before)
             if before != after:
-                changed[look.label] = {"usual": before, "flagged": after}
+                changed[look.label], unchanged[look.label] = after[0], before[0]
     bench.require(
-        judged or changed, f"{IN_THE_WAY}, or found a callable tool; use --query", "not_named"
+        judged or changed,
+        f"{IN_THE_WAY}, or found a callable tool; name others with --query",
+        "not_named",
     )
 
-    assert changed == {}
+    assert changed == unchanged
 
 
 @requirement("FR-002.no-locked-names")
 @on(ANSWERS)
 def test_a_live_default_answer_names_no_locked_tool(bench: LiveBench) -> None:
-    """No name or description of a tool that is locked before and after occurs in between."""
+    """A default answer has no name or description of a tool locked before and after it."""
     leaked = leaks(bench, noted=False)
 
     bench.require(
-        leaked.judged, "nothing was listed as locked throughout; use --expect", "not_named"
+        leaked.judged, "no tool was listed as locked each time; name one with --expect", "not_named"
     )
 
     assert leaked.told == {}

@@ -11,7 +11,7 @@ from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.live.live_bench import ANSWER, ANSWERS, LiveBench
 from mcp_proxy_conformance.discovery.live.talk import Rejected
 from mcp_proxy_conformance.discovery.live.words import is_of
-from mcp_proxy_conformance.discovery.oracle import LOCKED_CAP
+from mcp_proxy_conformance.discovery.oracle import ABSENT, LOCKED_CAP
 from mcp_proxy_conformance.discovery.remediation import expect_read, judge, mask
 from mcp_proxy_conformance.verdict.result import NotApplicable
 
@@ -31,55 +31,59 @@ ALIKE = 0.85
 @requirement("FR-001.reveals-config")
 @on(ANSWERS, needs=("expect",))
 def test_an_expected_config_lock_is_revealed(bench: LiveBench) -> None:
-    """A tool that its operator's configuration denies is listed for its name."""
+    """A tool that the operator's config denies is listed when queried by name."""
     missing = _missing(bench, CONFIG)
 
-    assert missing == {}
+    assert missing == dict.fromkeys(missing, CONFIG)
 
 
 @requirement("FR-001.reveals-user")
 @on(ANSWERS, needs=("expect",))
 def test_an_expected_user_lock_is_revealed(bench: LiveBench) -> None:
-    """A tool that the user disabled is listed for its name."""
+    """A tool that the user disabled is listed when queried by name."""
     missing = _missing(bench, USER)
 
-    assert missing == {}
+    assert missing == dict.fromkeys(missing, USER)
 
 
 @requirement("FR-001.reveals-pending")
 @on(ANSWERS, needs=("expect",))
 def test_an_expected_pending_tool_is_revealed(bench: LiveBench) -> None:
-    """A tool that awaits approval is listed for its name."""
+    """A tool that awaits approval is listed when queried by name."""
     missing = _missing(bench, PENDING)
 
-    assert missing == {}
+    assert missing == dict.fromkeys(missing, PENDING)
 
 
 @requirement("FR-004.precedence")
 @on(ANSWERS, needs=("expect",))
 def test_an_expected_lock_has_its_status(bench: LiveBench) -> None:
-    """An expected tool has its operator's status, unless a further lock may explain another."""
+    """A tool of --expect has the status given there, or one that a further lock explains."""
     wrong: dict[str, str] = {}
+    due: dict[str, str] = {}
     doubtful: dict[str, str] = {}
     right = 0
     for key, status in bench.endpoint.expect.items():
         statuses = _words(bench, key)
         right += statuses == {status}
         if statuses and status not in statuses:
-            explained = statuses <= BESIDE.get(status, frozenset())
-            (doubtful if explained else wrong)[str(key)] = f"{sorted(statuses)}, not {status}"
+            if statuses <= BESIDE.get(status, frozenset()):
+                doubtful[str(key)] = f"{', '.join(sorted(statuses))}, not {status}"
+            else:
+                wrong[str(key)], due[str(key)] = ", ".join(sorted(statuses)), status
 
-    assert wrong == {}
-    bench.require(not doubtful, f"told otherwise, which a further lock explains: {doubtful}")
-    bench.require(right, "no expected tool was listed as locked")
+    assert wrong == due
+    others = "; ".join(f"{name} is {words}" for name, words in doubtful.items())
+    bench.require(not doubtful, f"a further lock may explain another status: {others}")
+    bench.require(right, "no tool of --expect was listed as locked")
 
 
 @requirement("FR-007.hidden")
 @on(ANSWERS, needs=("as",))
 def test_a_narrower_credential_sees_no_more_locked_tools(bench: LiveBench) -> None:
-    """A narrower credential sees only locked tools of the main one, on servers that it may list.
+    """A narrower credential sees only locked tools that the main one sees, on its own servers.
 
-    It must be seen to be narrower at least once.
+    At least one locked tool must be hidden from it.
     """
     more, judged = {}, 0
     servers = {name for listing in bench.seen.listings for name in listing.servers}
@@ -94,8 +98,11 @@ def test_a_narrower_credential_sees_no_more_locked_tools(bench: LiveBench) -> No
             known = {k for a in ours for k in (*bench.statuses(a), *bench.callables(a))}
             beyond = servers - _scope(bench, name, servers)
             if extra := sorted(str(k) for k in shown if k not in known or k.server in beyond):
-                more[looks[1].label] = {name: extra}
-    bench.require(judged or more, "no locked tool was hidden from it: is the credential narrower?")
+                more[looks[1].label] = extra
+    bench.require(
+        judged or more,
+        "no locked tool was hidden from the credential; name a narrower one with --as",
+    )
 
     assert more == {}
 
@@ -103,7 +110,7 @@ def test_a_narrower_credential_sees_no_more_locked_tools(bench: LiveBench) -> No
 @requirement("FR-011.never-reaches")
 @on(ANSWER, needs=("call",))
 def test_a_named_call_of_a_locked_tool_is_rejected(bench: LiveBench) -> None:
-    """The answer is an error, or points to discovery, or says in words why it is refused."""
+    """The answer is an error, points to discovery, or says why the call is refused."""
     judged = _indexed(bench)
 
     done = {
@@ -135,14 +142,14 @@ def test_a_named_calls_rejection_leads_on(bench: LiveBench) -> None:
 @requirement("SC-003.rejection")
 @on(ANSWER, needs=("call",))
 def test_a_named_call_of_a_config_denied_tool_is_not_told_to_be_enabled(bench: LiveBench) -> None:
-    """The rejection asks the user neither to toggle, nor to enable, nor to approve the tool."""
+    """The rejection does not ask the user to toggle, enable or approve the tool."""
     texts = {
         str(key): mask(rejection.text, [str(key), key.tool, key.server])
         for key, rejection in _rejections(bench)
         if rejection.status == CONFIG
     }
     if not texts:
-        raise NotApplicable(f"none of the calls was of a {CONFIG} tool")
+        raise NotApplicable(f"--call names no {CONFIG} tool")
 
     read = {k: judge(t, CONFIG, pins=bench.endpoint.pins) for k, t in texts.items()}
 
@@ -170,7 +177,7 @@ def _indexed(bench: LiveBench) -> dict[ToolKey, Rejected]:
         if rejection.status in (CONFIG, USER)
     }
     if not rejections:
-        raise NotApplicable(f"none of the calls was of a {CONFIG} or {USER} tool")
+        raise NotApplicable(f"--call names no {CONFIG} or {USER} tool")
     return rejections
 
 
@@ -192,7 +199,7 @@ def _words(bench: LiveBench, key: ToolKey) -> set[str]:
 
 
 def _missing(bench: LiveBench, status: str) -> dict[str, str]:
-    """The expected tools of that status which no answer to their name lists.
+    """The expected tools of that status which no answer to their name lists, each as absent.
 
     Inconclusive where something else explains it: a full section, a misspelt name, an open lock.
     """
@@ -203,14 +210,18 @@ def _missing(bench: LiveBench, status: str) -> dict[str, str]:
     missing = {}
     for key in wanted:
         answers = [a for look, a in bench.flagged() if look.query == key.tool and not look.who]
-        bench.require(answers, f"{key} was not asked for: {bench.seen.short}")
+        bench.require(
+            answers, ": ".join(filter(None, (f"no query for {key} was answered", bench.seen.short)))
+        )
         if _words(bench, key):
             continue
         full = any(len(answer.disabled) >= LOCKED_CAP for answer in answers)
-        bench.require(not full, f"{key} is not among the {LOCKED_CAP} tools shown for its name")
+        bench.require(
+            not full, f"{key} is not among the {LOCKED_CAP} locked tools listed for its name"
+        )
         free = any(is_of(entry, key) for answer in answers for entry in answer.tools)
-        bench.require(not free, f"{key} is listed as callable; mend the lock or the file")
+        bench.require(not free, f"{key} is listed as callable; lock it, or remove it from --expect")
         near = get_close_matches(str(key), map(str, locked), 1, ALIKE)
-        bench.require(not near, f"{key} is not known here; did you mean {near[0] if near else ''}?")
-        missing[str(key)] = f"not listed for {key.tool!r}"
+        bench.require(not near, f"no answer lists {key}; did you mean {near[0] if near else ''}?")
+        missing[str(key)] = ABSENT
     return missing

@@ -15,7 +15,7 @@ from mcp_proxy_conformance.run.subjects.loader import GENERATED, LoadBench, each
 )  # fmt: skip
 @on(GENERATED, needs=("classifies", "retries"))
 def test_any_script_ends_in_a_class_that_the_table_allows(bench: LoadBench) -> None:
-    """Whatever a server does in each attempt, its status is a class that the table allows."""
+    """Whatever a server does in each attempt, its status is one that the source allows."""
     bench.law("status").conclude()
 
 
@@ -25,14 +25,14 @@ def test_any_script_ends_in_a_class_that_the_table_allows(bench: LoadBench) -> N
 )  # fmt: skip
 @on(GENERATED, needs=("classifies", "retries"))
 def test_any_script_is_tried_as_often_as_its_signals_ask(bench: LoadBench) -> None:
-    """Transient faults are retried, all others end the attempts, and the maximum holds."""
+    """Transient failures are retried up to the maximum; every other result ends the attempts."""
     bench.law("attempts").conclude()
 
 
 @requirement("O6.claimed")
 @on(GENERATED, needs=("attempts",))
 def test_the_attempts_claimed_are_those_seen_under_any_script(bench: LoadBench) -> None:
-    """The attempts that the loader claims are those counted at the servers."""
+    """The attempts that the loader reports are those counted at the servers."""
     bench.law("claims").conclude()
 
 
@@ -53,18 +53,18 @@ def test_no_order_of_generated_servers_changes_a_status(bench: LoadBench) -> Non
 @requirement("I1.isolated")
 @on(GENERATED)
 def test_generated_servers_end_beside_others_as_they_do_alone(bench: LoadBench) -> None:
-    """Each server of a load ends as it does when it is loaded alone."""
+    """Each server of a load has the same outcome as when it is loaded alone."""
     bench.law("isolation").conclude()
 
 
 @requirement("I5.clears")
 @on(GENERATED)
 def test_whatever_has_cleared_is_available_in_the_next_load(bench: LoadBench) -> None:
-    """After any script, the same servers are available in the next load when all have healed."""
+    """Servers that have recovered are available in the next load, whatever failed before."""
     bench.law("clears").conclude()
 
 
 @each_load("law")
 def test_what_was_once_generated_ends_as_it_should(bench: LoadBench, case: LoadCase) -> None:
-    """Scripts of several faults end as their cases expect."""
+    """Servers with several failures in a row have the outcomes that their cases expect."""
     bench.judged(case).conclude()

@@ -8,19 +8,19 @@ from mcp_proxy_conformance.run.subjects.loader import LoadBench, each_load
 
 @each_load("timeout")
 def test_a_server_that_does_not_answer_in_time_may_pass(bench: LoadBench, case: LoadCase) -> None:
-    """Silence and slowness are transient and tried again, within the maximum."""
+    """Silent and slow servers are transient and tried again, within the maximum."""
     bench.judged(case).conclude()
 
 
 @each_load("cut")
 def test_a_connection_that_is_cut_may_pass(bench: LoadBench, case: LoadCase) -> None:
-    """A reset, an early end and a torn body are transient and tried again."""
+    """A reset, an early close and an incomplete body are transient and tried again."""
     bench.judged(case).conclude()
 
 
 @each_load("error")
 def test_an_error_of_the_server_may_pass(bench: LoadBench, case: LoadCase) -> None:
-    """Codes of the 500s are transient and tried again."""
+    """A 5xx status is transient and tried again."""
     bench.judged(case).conclude()
 
 
@@ -38,37 +38,37 @@ def test_what_will_not_heal_is_permanent_and_tried_once(bench: LoadBench, case: 
 
 @each_load("denied")
 def test_a_denial_is_told_as_one_and_never_tried_again(bench: LoadBench, case: LoadCase) -> None:
-    """A clean 401 or 403, and one that nothing ties to a timeout, is denied and tried once."""
+    """A 401 or 403 without the signature of a timeout is denied and tried once."""
     bench.judged(case).conclude()
 
 
 @each_load("unnamed")
 def test_what_the_text_does_not_name_is_told_alike_twice(bench: LoadBench, case: LoadCase) -> None:
-    """Other failures get some class of failure, the same in two loads."""
+    """Failures outside the mapping get a class of failure, the same one in two loads."""
     bench.judged(case).conclude()
 
 
 @each_load("outcome")
 def test_every_server_has_one_outcome_of_the_right_form(bench: LoadBench, case: LoadCase) -> None:
-    """Ids, status words, tools, errors and claimed attempts are as the server deserves."""
+    """Ids, statuses, tools, errors and reported attempts match what each server did."""
     bench.judged(case).conclude()
 
 
 @each_load("recovery")
 def test_a_server_that_comes_back_is_available(bench: LoadBench, case: LoadCase) -> None:
-    """Retries heal what passes, and healthy servers are not tried again."""
+    """A server that recovers is available after a retry; a healthy one is not tried again."""
     bench.judged(case).conclude()
 
 
 @each_load("trap")
 def test_what_is_permanent_or_denied_ends_the_attempts(bench: LoadBench, case: LoadCase) -> None:
-    """After a permanent or denied outcome, the next attempt, which would succeed, is never made."""
+    """After a permanent or denied attempt, no other is made, although it would succeed."""
     bench.judged(case).conclude()
 
 
 @each_load("isolation")
 def test_no_server_changes_the_outcome_of_another(bench: LoadBench, case: LoadCase) -> None:
-    """Each server ends as it would alone, whatever fails beside it."""
+    """Each server has the same outcome as alone, whatever fails beside it."""
     bench.judged(case).conclude()
 
 
@@ -80,13 +80,13 @@ def test_the_order_of_the_servers_changes_no_outcome(bench: LoadBench, case: Loa
 
 @each_load("end")
 def test_every_load_comes_to_an_end(bench: LoadBench, case: LoadCase) -> None:
-    """Whatever a server does, the load is over in bounded time."""
+    """Whatever a server does, the load ends in bounded time."""
     bench.judged(case).conclude()
 
 
 @each_load("again")
 def test_a_second_load_finds_what_has_come_back(bench: LoadBench, case: LoadCase) -> None:
-    """A server that answers again is available, one that does not is not."""
+    """In a second load, a server is available if it answers then, and only then."""
     bench.judged(case).conclude()
 
 
@@ -98,23 +98,23 @@ def test_a_load_of_no_servers_tells_of_none(bench: LoadBench, case: LoadCase) ->
 
 @each_load("text")
 def test_words_that_the_loader_sent_change_no_class(bench: LoadBench, case: LoadCase) -> None:
-    """Paths, ids, queries and headers full of words of failure leave a denial a denial."""
+    """Words about failures in paths, ids, queries and headers do not change a denial."""
     bench.judged(case).conclude()
 
 
 @each_load("secret")
 def test_no_secret_that_was_handed_over_is_told(bench: LoadBench, case: LoadCase) -> None:
-    """Credentials appear in no error, warning or other output, however they are spelled."""
+    """Credentials appear in no error, warning or other output, in any encoding."""
     bench.judged(case).conclude()
 
 
 @each_load("sharing")
 def test_what_one_server_sets_is_not_sent_to_another(bench: LoadBench, case: LoadCase) -> None:
-    """Cookies and session ids stay with the server that gave them."""
+    """Cookies and session ids are sent only to the server that issued them."""
     bench.judged(case).conclude()
 
 
 @each_load("warning")
 def test_warnings_tell_the_classes_apart(bench: LoadBench, case: LoadCase) -> None:
-    """No warning puts a server under another class than its own."""
+    """No warning names a server under a class that is not its own."""
     bench.judged(case).conclude()

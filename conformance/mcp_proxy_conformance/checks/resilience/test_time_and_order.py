@@ -19,6 +19,7 @@ from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 
 FAILING = Behaviour(do="status", on="any", code=503)
 SLOW_S, MANY = 0.4, 6
+CLAIMED = "attempts reported for oak"
 LEAST_S = 0.001
 """Seconds; pauses of equal length differ by less in a measurement."""
 
@@ -58,12 +59,16 @@ SHUT = a_load("shut", a_server("oak", Behaviour(do="refused")), a_server("elm"))
 @requirement("R5.grows")
 @on(LOADS, needs=("retries",))
 def test_pauses_grow_from_attempt_to_attempt(bench: LoadBench) -> None:
-    """The last pause before a further attempt is longer than the first."""
+    """The last pause between attempts is longer than the first."""
     pauses = _pauses(bench.load(RETRIED))
 
-    grown = {name: own[-1] > own[0] for name, own in pauses.items()}
+    constant = {
+        f"pauses of {name} in ms": [round(pause * 1000) for pause in own]
+        for name, own in pauses.items()
+        if not own[-1] > own[0]
+    }
 
-    assert grown == dict.fromkeys(grown, True)
+    assert constant == {}
 
 
 @requirement("R6.jitter")
@@ -72,15 +77,16 @@ def test_pauses_of_several_servers_differ(bench: LoadBench) -> None:
     """Servers that fail at the same time are not tried again at the same time."""
     firsts = [own[0] for own in _pauses(bench.load(RETRIED)).values()]
 
-    spread = max(firsts) - min(firsts)
+    spread, allowed = max(firsts) - min(firsts), f"more than {LEAST_S * 1e6:g}"
+    observed = allowed if spread > LEAST_S else round(spread * 1e6)
 
-    assert spread > LEAST_S
+    assert {"spread of first pauses in µs": observed} == {"spread of first pauses in µs": allowed}
 
 
 @requirement("R1.once~delay")
 @on(LOADS)
 def test_a_load_of_healthy_servers_waits_for_nothing(bench: LoadBench) -> None:
-    """A load of healthy servers ends before a first pause would."""
+    """A load of healthy servers makes all its requests without a pause."""
     load = bench.load(WELL)
     _expect_available(load)
 
@@ -88,49 +94,61 @@ def test_a_load_of_healthy_servers_waits_for_nothing(bench: LoadBench) -> None:
         request.at for server in WELL.servers() for request in load.servers.log(server.server_id)
     ]
     if not requests:
-        raise Inconclusive("healthy servers are told as available, and nobody has asked them")
+        raise Inconclusive("healthy servers are reported as available, but received no request")
 
-    assert max(requests) - min(requests) < SLOW_S
+    seconds, allowed = max(requests) - min(requests), f"less than {SLOW_S * 1000:g}"
+    observed = allowed if seconds < SLOW_S else round(seconds * 1000)
+
+    assert {"first to last request in ms": observed} == {"first to last request in ms": allowed}
 
 
 @requirement("I2.concurrent")
 @on(LOADS)
 def test_slow_servers_are_loaded_side_by_side(bench: LoadBench) -> None:
-    """Six slow servers take less than half of what they take one after the other."""
+    """Six slow servers take less than half the time that they would take one by one."""
     load = bench.load(SLOW)
     _expect_available(load)
 
-    assert load.loaded.seconds < MANY * SLOW_S / 2
+    seconds, most = load.loaded.seconds, MANY * SLOW_S / 2
+    allowed = f"less than {most * 1000:g}"
+    observed = allowed if seconds < most else round(seconds * 1000)
+
+    assert {"load of slow servers in ms": observed} == {"load of slow servers in ms": allowed}
 
 
 @requirement("I3.order~outcomes")
 @on(LOADS)
 def test_outcomes_come_in_the_order_of_the_servers(bench: LoadBench) -> None:
-    """Outcomes come in the order in which the servers were handed over."""
+    """Outcomes come in the order in which the servers were passed."""
     load = bench.load(ORDERED)
     _expect_available(load)
 
     ids = [outcome.server_id for outcome in load.loaded.told.outcomes]
+    due = [server.server_id for server in ORDERED.servers()]
 
-    assert ids == [server.server_id for server in ORDERED.servers()]
+    assert {"order of the outcomes": ids} == {"order of the outcomes": due}
 
 
 @requirement("P1.unknown-name~once")
 @on(LOADS, needs=("attempts",))
 def test_an_unknown_name_is_looked_up_once(bench: LoadBench) -> None:
-    """The loader claims one attempt; the suite cannot count any."""
+    """The loader reports one attempt, which the suite cannot count."""
     load = bench.load(LOST)
     if load.unmet:
         raise NotApplicable("; ".join(load.unmet.values()))
 
-    assert _claimed_of_failed(load, "oak") == 1
+    claimed = {CLAIMED: _claimed_of_failed(load, "oak")}
+
+    assert claimed == {CLAIMED: 1}
 
 
 @requirement("P2.refused~once")
 @on(LOADS, needs=("attempts",))
 def test_a_closed_port_is_tried_once(bench: LoadBench) -> None:
-    """The loader claims one attempt; the suite cannot count any."""
-    assert _claimed_of_failed(bench.load(SHUT), "oak") == 1
+    """The loader reports one attempt, which the suite cannot count."""
+    claimed = {CLAIMED: _claimed_of_failed(bench.load(SHUT), "oak")}
+
+    assert claimed == {CLAIMED: 1}
 
 
 def _pauses(load: Load) -> dict[str, list[float]]:
@@ -144,7 +162,7 @@ def _pauses(load: Load) -> dict[str, list[float]]:
             ends[request.attempt] = request.at
         own = [begins[after] - ends[before] for before, after in pairwise(sorted(begins))]
         if len(own) < 2:
-            raise Inconclusive(f"{server.server_id} was not tried three times")
+            raise Inconclusive(f"{server.server_id} was tried fewer than three times")
         pauses[server.server_id] = own
     return pauses
 
@@ -153,7 +171,9 @@ def _claimed_of_failed(load: Load, server_id: str) -> object:
     """The attempts that the loader claims of a server that it could not load."""
     outcome = load.loaded.outcome(server_id)
     if outcome is not None and outcome.status == "available":
-        raise Inconclusive(f"{server_id} was loaded, so its fault was not met", cause="control")
+        raise Inconclusive(
+            f"{server_id} was loaded, so its failure was not observed", cause="control"
+        )
     return outcome.attempts if outcome is not None else None
 
 
@@ -162,4 +182,6 @@ def _expect_available(load: Load) -> None:
         outcome.server_id for outcome in load.loaded.told.outcomes if outcome.status != "available"
     ]
     if lost or not load.loaded.told.outcomes:
-        raise Inconclusive(f"healthy servers were not loaded: {lost}")
+        raise Inconclusive(
+            f"healthy servers were not loaded: {', '.join(lost) or 'there are no outcomes'}"
+        )

@@ -23,7 +23,7 @@ OTHERS: tuple[Any, ...] = (7, None, True, [], {})
 @requirement("ROB.query")
 @on(HOSTILE)
 def test_any_text_can_be_a_query(bench: Bench) -> None:
-    """Any text is answered, with the flag and without, and the next call finds its tool."""
+    """Any query is answered cleanly, with and without the flag, and the next query works."""
     _expect_ordinary(bench)
 
     asks = {
@@ -32,26 +32,30 @@ def test_any_text_can_be_a_query(bench: Bench) -> None:
         for flag, value in (("flag true", True), ("no flag", ABSENT))
     }
 
-    assert uncleanly(bench, asks, _works(bench)) == {}
+    faults = uncleanly(bench, asks, _works(bench))
+
+    assert faults == {}
 
 
 @requirement("ROB.flag")
 @on(HOSTILE)
 def test_a_flag_of_another_type_breaks_nothing(bench: Bench) -> None:
-    """A flag of any type is answered or refused, and the next call finds its tool."""
+    """A flag of any type is answered or refused cleanly, and the next query works."""
     _expect_ordinary(bench)
 
     asks = {
         name: partial(bench.discover, WORD, include_disabled=value) for name, value in FLAGS.items()
     }
 
-    assert uncleanly(bench, asks, _works(bench)) == {}
+    faults = uncleanly(bench, asks, _works(bench))
+
+    assert faults == {}
 
 
 @requirement("ROB.arguments")
 @on(HOSTILE)
 def test_arguments_that_nobody_declared_break_nothing(bench: Bench) -> None:
-    """A query that is missing or not text, and unknown arguments, are answered or refused."""
+    """Missing, wrongly typed and unknown arguments are answered or refused cleanly."""
     _expect_ordinary(bench)
     surface = bench.surface
 
@@ -59,34 +63,45 @@ def test_arguments_that_nobody_declared_break_nothing(bench: Bench) -> None:
         "no arguments": {},
         "no query": {surface.limit: 5},
         **{f"a query that is {json.dumps(value)}": {surface.query: value} for value in OTHERS},
-        "a member of objects": {surface.query: WORD, "__proto__": {"limit": 1}},
-        "1 000 unknown ones": {surface.query: WORD, **{f"x{n}": n for n in range(1000)}},
-        "a name without letters": {surface.query: WORD, "": 1, "\u0000": 2},
+        "an argument named __proto__": {surface.query: WORD, "__proto__": {"limit": 1}},
+        "1 000 unknown arguments": {surface.query: WORD, **{f"x{n}": n for n in range(1000)}},
+        "arguments with an empty and an unprintable name": {
+            surface.query: WORD,
+            "": 1,
+            "\u0000": 2,
+        },
     }
 
     asks = {
         name: partial(bench.tool_call, surface.discovery_tool, own)
         for name, own in arguments.items()
     }
-    assert uncleanly(bench, asks, _works(bench)) == {}
+    faults = uncleanly(bench, asks, _works(bench))
+
+    assert faults == {}
 
 
 @requirement("ROB.call")
 @on(HOSTILE)
 def test_a_call_of_what_is_not_there_breaks_nothing(bench: Bench) -> None:
-    """Calls of tools and servers with strange names are refused; the next real call arrives."""
-    bench.require(bench.call(ORDINARY).reached, f"{ORDINARY} cannot be called")
+    """Calls with strange tool or server names are refused cleanly; the next real call works."""
+    bench.require(bench.call(ORDINARY).reached, f"a call of {ORDINARY} does not reach its upstream")
 
     template = bench.surface.calls[0]
-    keys = {f"a tool, {name}": ToolKey(ORDINARY.server, text) for name, text in NAMES.items()}
-    keys |= {f"a server, {name}": ToolKey(text, ORDINARY.tool) for name, text in NAMES.items()}
+    keys = {
+        f"{name} as a tool name": ToolKey(ORDINARY.server, text) for name, text in NAMES.items()
+    }
+    keys |= {
+        f"{name} as a server name": ToolKey(text, ORDINARY.tool) for name, text in NAMES.items()
+    }
     asks = {
         name: partial(bench.tool_call, *template.filled(key, {}), endpoint=template.endpoint)
         for name, key in keys.items()
     }
 
     with bench.untouched(LOCKED):
-        assert uncleanly(bench, asks, lambda: bench.call(ORDINARY).reached) == {}
+        faults = uncleanly(bench, asks, lambda: bench.call(ORDINARY).reached)
+        assert faults == {}
 
 
 def _works(bench: Bench) -> Callable[[], bool]:
@@ -94,4 +109,4 @@ def _works(bench: Bench) -> Callable[[], bool]:
 
 
 def _expect_ordinary(bench: Bench) -> None:
-    bench.require(finds(bench, ORDINARY, WORD), f"{ORDINARY} is not found by {WORD!r}")
+    bench.require(finds(bench, ORDINARY, WORD), f"the query {WORD} does not find {ORDINARY}")

@@ -14,6 +14,7 @@ from mcp_proxy_conformance.discovery.hostile.hostile_tools import (
     STRANGE,
     WORD,
 )
+from mcp_proxy_conformance.discovery.oracle import ABSENT, CALLABLE
 
 LONG = 1000
 """Characters; a longer text may be shortened."""
@@ -22,8 +23,8 @@ LONG = 1000
 @requirement("ROB.tools")
 @on(HOSTILE, fresh=True)  # strange queries have not been there before
 def test_strange_tools_cost_their_neighbours_nothing(bench: Bench) -> None:
-    """The ordinary tools of their server, and of others, are found, called and listed as locked."""
-    bench.require(bench.call(ORDINARY).reached, f"{ORDINARY} cannot be called")
+    """Beside strange tools, ordinary ones are still found, called and listed as locked."""
+    bench.require(bench.call(ORDINARY).reached, f"a call of {ORDINARY} does not reach its upstream")
     due = {ORDINARY: "callable", NEIGHBOUR: "callable"}
     if LOCKED not in bench.armed.skipped:  # a target without such a lock lists none
         bench.require(bench.refused(LOCKED), f"the lock of {LOCKED} had no effect", "no_effect")
@@ -33,28 +34,30 @@ def test_strange_tools_cost_their_neighbours_nothing(bench: Bench) -> None:
 
     statuses = {key: answer.status(key) for key in due}
     assert statuses == due
-    reached = bench.call(NEIGHBOUR).reached
-    assert reached is True
+    reached = {f"call of {NEIGHBOUR}": bench.call(NEIGHBOUR).reached}
+    assert reached == {f"call of {NEIGHBOUR}": True}
 
 
 @requirement("ROB.tools~themselves")
 @on(HOSTILE)
 def test_strange_tools_can_be_found_and_called(bench: Bench) -> None:
-    """Each strange tool is found by its word, and its call arrives."""
+    """A query finds each strange tool, and a call of it reaches its upstream."""
     worded = {ToolKey(NEIGHBOUR.server, tool.name): tool.word for tool in STRANGE}
 
-    observed = {
-        key.tool: (key in bench.discover(word).callables(), bench.call(key).reached)
-        for key, word in worded.items()
-    }
+    observed, allowed = dict[tuple[str, str], str](), dict[tuple[str, str], str]()
+    for key, word in worded.items():
+        listed = key in bench.discover(word).callables()
+        observed[key.tool, "discovery"] = CALLABLE if listed else ABSENT
+        observed[key.tool, "call"] = "arrived" if bench.call(key).reached else "lost"
+        allowed |= {(key.tool, "discovery"): CALLABLE, (key.tool, "call"): "arrived"}
 
-    assert observed == dict.fromkeys(observed, (True, True))
+    assert observed == allowed
 
 
 @requirement("ROB.tools~text")
 @on(HOSTILE)
 def test_the_text_of_a_strange_tool_comes_back_as_it_is(bench: Bench) -> None:
-    """Markup, controls and letters beyond the first plane come back as the server sent them."""
+    """Markup, control characters and rare letters in descriptions are returned unchanged."""
     strange = {ToolKey(NEIGHBOUR.server, tool.name): tool for tool in STRANGE}
 
     descriptions = {
@@ -64,5 +67,5 @@ def test_the_text_of_a_strange_tool_comes_back_as_it_is(bench: Bench) -> None:
         if entry.key == key and 0 < len(tool.description) < LONG
     }
 
-    bench.require(descriptions, "none of them is found")
+    bench.require(descriptions, "no query found a strange tool")
     assert descriptions == {key: strange[key].description for key in descriptions}

@@ -74,8 +74,8 @@ def _compared(body: Body, other: Body) -> Difference | None:
     begun = sorted(other.moving - body.moving, key=str)
     if result is not None or not begun:
         return result
-    observed = b"differs between equal requests"
-    return Difference(at=told(begun[0]), offset=0, usual=b"stood still", seen=observed)
+    observed = b"changes between equal requests"
+    return Difference(at=told(begun[0]), offset=0, usual=b"always the same", seen=observed)
 
 
 def _without_note(body: Body, other: Body, members: Mapping[str, str]) -> Body:

@@ -17,6 +17,7 @@ import msgspec
 from mcp_proxy_conformance.catalogue.bounded import read_bytes
 from mcp_proxy_conformance.discovery.calibration import Exact
 from mcp_proxy_conformance.discovery.calibration import Path as Place
+from mcp_proxy_conformance.discovery.requests import in_words
 
 FORMAT = "mcp-proxy-conformance-baseline/1"
 FILE = "manifest.json"
@@ -85,8 +86,7 @@ class Body:
     @property
     def key(self) -> str:
         """The request as one line, the same for the same request in every recording."""
-        request = ", ".join(f"{name} {value!r}" for name, value in self.request.items())
-        return f"{self.phase}: {request}"
+        return f"{self.phase}: {in_words(self.request)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +104,7 @@ class Recording:
 def write(recording: Recording, folder: Path) -> None:
     """Write into a new or an older recording's folder; raises BadBaseline for any other folder."""
     if folder.exists() and any(folder.iterdir()) and not (folder / FILE).exists():
-        raise BadBaseline(f"{folder} is not empty and holds no recording; name another folder")
+        raise BadBaseline(f"{folder} is not empty and contains no recording; name another folder")
     for phase in ("open", "locked"):
         shutil.rmtree(folder / phase, ignore_errors=True)
         (folder / phase).mkdir(parents=True)
@@ -148,16 +148,18 @@ def read(folder: Path, *, stage: str) -> Recording:
     try:
         manifest = msgspec.json.decode(read_bytes(folder / FILE), type=Manifest)
     except OSError as error:
-        raise BadBaseline(f"{folder} holds no recording: {error.strerror}: {FILE}") from None
+        raise BadBaseline(f"{folder} contains no recording: {error.strerror}: {FILE}") from None
     except (msgspec.ValidationError, msgspec.DecodeError) as error:
         place = folder / FILE
         raise BadBaseline(f"{place}: {error}; see schemas/baseline.schema.json") from None
     if manifest.format != FORMAT:
         raise BadBaseline(
-            f"{folder} has the format {manifest.format!r}, not {FORMAT!r}; record anew"
+            f"{folder} has the format {manifest.format!r}, not {FORMAT!r}; record it again"
         )
     if manifest.stage != stage:
-        raise BadBaseline(f"{folder} was recorded on {manifest.stage}, not on {stage}; record anew")
+        raise BadBaseline(
+            f"{folder} was recorded on {manifest.stage}, not on {stage}; record it again"
+        )
     return Recording(
         kind=manifest.kind,
         stage=manifest.stage,
@@ -172,10 +174,12 @@ def _body(kept: Kept, folder: Path) -> Body:
     try:
         raw = read_bytes(folder / kept.file)
     except OSError as error:
-        raise BadBaseline(f"{folder / kept.file}: {error.strerror}; record anew") from None
+        raise BadBaseline(f"{folder / kept.file}: {error.strerror}; record it again") from None
     start, end = kept.text or (len(raw), len(raw))
     if hashlib.sha256(raw).hexdigest() != kept.sha256 or not 0 <= start <= end <= len(raw):
-        raise BadBaseline(f"{folder / kept.file} is not what was recorded; record anew")
+        raise BadBaseline(
+            f"{folder / kept.file} was changed after it was recorded; record it again"
+        )
     return Body(
         phase=kept.phase,
         request=kept.request,

@@ -15,6 +15,7 @@ from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.arming import Prover, Stepper, arm
 from mcp_proxy_conformance.discovery.baseline.manifest import Body, Kind, Phase, Recording
 from mcp_proxy_conformance.discovery.calibration import Exact, volatile
+from mcp_proxy_conformance.discovery.requests import in_words
 from mcp_proxy_conformance.targets.adapter import Target
 from mcp_proxy_conformance.targets.started import Started
 from mcp_proxy_conformance.verdict.result import Inconclusive
@@ -162,7 +163,7 @@ def _body(phase: Phase, request: Mapping[str, Any], answers: Sequence[Exact]) ->
     try:
         moving = volatile(answers)
     except Inconclusive as error:
-        raise Inconclusive(f"{phase}, {dict(request)}: {error}") from None
+        raise Inconclusive(f"{phase}, {in_words(request)}: {error}") from None
     return Body(phase=phase, request=request, exact=answers[0], moving=moving)
 
 

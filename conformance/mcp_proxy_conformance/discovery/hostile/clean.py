@@ -13,6 +13,7 @@ from mcp_proxy_conformance.verdict.result import Misshapen
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 from mcp_proxy_conformance.wire.http import Answer
 
+CONNECTION = "connection"
 SHOWN = 160
 REFUSED, BROKEN = 400, 500
 MOST_SILENT = 2
@@ -31,24 +32,24 @@ TRACE = re.compile(
 
 def uncleanly(
     bench: Bench, asks: Mapping[str, Callable[[], object]], works: Callable[[], bool]
-) -> dict[str, str]:
-    """Run each ask in turn, and return by name the fault of each answer that is not clean.
+) -> dict[tuple[str, str], str]:
+    """Run each ask in turn, and return by its name and place the text of each fault.
 
     An ask that raises a protocol fault is clean when HTTP refused it. `works` must hold after
     each; a target that keeps silent is not asked further.
     """
-    faults: dict[str, str] = {}
+    faults: dict[tuple[str, str], str] = {}
     silent = 0
     for name, ask in asks.items():
         since = bench.started.transcript.mark()
-        fault = _fault_of(ask)
-        silent += fault.startswith("no answer")
-        if not fault and _traced(bench, since):
-            fault = "a stack trace is told"
-        if not fault and not _still(bench, works):
-            fault = "the call after it fails"
-        if fault:
-            faults[name] = fault
+        place, text = _fault_of(ask)
+        silent += place == CONNECTION
+        if not place and (trace := _trace(bench, since)):
+            place, text = "stack trace", trace
+        if not place and not _still(bench, works):
+            place, text = "next call", "fails"
+        if place:
+            faults[name, place] = text
         if silent >= MOST_SILENT:
             break
     return faults
@@ -67,7 +68,8 @@ def readable(answer: Answer) -> str:
     try:
         documents = [json.loads(text) for text in texts if text]
     except (ValueError, RecursionError):
-        return f"HTTP {answer.status} with what is no JSON: {answer.body[:SHOWN]!r}"
+        text = answer.body[:SHOWN].decode("utf-8", "replace")
+        return f"HTTP {answer.status} with a body that is not JSON: {text}"
     refused = all("error" in message for message in _messages(documents))
     return "" if answer.status < BROKEN or (documents and refused) else f"HTTP {answer.status}"
 
@@ -81,32 +83,38 @@ def _messages(documents: list[Any]) -> list[dict[str, Any]]:
     return [message if isinstance(message, dict) else {} for message in flat]
 
 
-def _fault_of(ask: Callable[[], object]) -> str:
+def _fault_of(ask: Callable[[], object]) -> tuple[str, str]:
+    """Return the place of a fault and the text there; both are empty if the answer is clean."""
     try:
         result = ask()
     except Misshapen as fault:
-        return f"it is answered with what cannot be read: {fault!s:.{SHOWN}}"
+        return "answer", str(fault)[:SHOWN]
     except Unreachable as fault:
-        return f"no answer: {fault.reason}"
+        return CONNECTION, fault.reason
     except ProtocolFault as fault:
         is_refusal = fault.status is not None and REFUSED <= fault.status < BROKEN
-        return "" if is_refusal else str(fault)[:SHOWN]
-    return result if isinstance(result, str) else ""
+        excerpt = fault.excerpt.decode("utf-8", "replace")
+        text = ": ".join(filter(None, (fault.seen, excerpt)))
+        return ("", "") if is_refusal else ("answer", text[:SHOWN])
+    return ("answer", result) if isinstance(result, str) and result else ("", "")
 
 
-def _traced(bench: Bench, since: int) -> bool:
+def _trace(bench: Bench, since: int) -> str:
+    """Return the beginning of the first stack trace that the target sent; empty without one."""
     messages = bench.started.transcript.since(since)
     received = [
         message.raw
         for message in messages
         if (message.edge, message.direction) == ("client", "received")
     ]
-    return any(map(_has_trace, received))
+    return next(filter(None, map(_trace_in, received)), "")
 
 
-def _has_trace(raw: bytes) -> bool:
+def _trace_in(raw: bytes) -> str:
     text = raw.decode("utf-8", "replace")
-    return bool(TRACE.search(text) or TRACE.search(text.replace("\\n", "\n").replace("\\t", "\t")))
+    unescaped = text.replace("\\n", "\n").replace("\\t", "\t")
+    trace = TRACE.search(text) or TRACE.search(unescaped)
+    return trace.group().strip()[:SHOWN] if trace else ""
 
 
 def _still(bench: Bench, works: Callable[[], bool]) -> bool:

@@ -18,7 +18,7 @@ TEXTS: Mapping[str, str] = {
     "a field and a range": "name:* created:[0 TO 9]",
     "open brackets": "((([[[{{{",
     "a regular expression": "(a+)+$",
-    "a statement of SQL": "'; DROP TABLE tools; --",
+    "an SQL statement": "'; DROP TABLE tools; --",
     "a path": "../../../../etc/hosts",
     "format directives": "%s%n%x {0} {} ${user} {{7*7}}",
     "Chinese": "\u5217\u51fa\u6240\u6709\u5de5\u5177",
@@ -27,9 +27,9 @@ TEXTS: Mapping[str, str] = {
     "markup": "<script>alert(1)</script><!-- ]]> &amp;",
     "a NUL": "nul\x00nul",
     "control characters": "".join(map(chr, range(1, 32))),
-    "an escape of terminals": "\x1b[2J\x1b]0;title\x07",
-    "right to left": "\u202etxet\u202c \u05e2\u05d1\u05e8\u05d9\u05ea",
-    "separators of lines": "one\u2028two\u2029three\r\nfour",
+    "a terminal escape": "\x1b[2J\x1b]0;title\x07",
+    "text from right to left": "\u202etxet\u202c \u05e2\u05d1\u05e8\u05d9\u05ea",
+    "line separators": "one\u2028two\u2029three\r\nfour",
     "a byte order mark": "\ufeffword",
     "backslashes": "\\\\ \\u0000 \\x",
 }
@@ -42,9 +42,9 @@ FLAGS: Mapping[str, Any] = {
 """Values of the flag that are not booleans."""
 
 NAMES: Mapping[str, str] = {
-    "empty": "", "colons only": ":::", "a path": "../../x", "a NUL": "a\x00b", "long": "n" * LONG,
-    "a statement of SQL": "x'; --", "a member of objects": "__proto__", "markup": "<b>",
-    "lines": "a\nb", "right to left": "\u202eabc",
+    "empty text": "", "colons only": ":::", "a path": "../../x", "a NUL": "a\x00b",
+    "10 000 letters": "n" * LONG, "an SQL statement": "x'; --", "__proto__": "__proto__",
+    "markup": "<b>", "two lines": "a\nb", "text from right to left": "\u202eabc",
 }  # fmt: skip
 """Names of servers and tools that do not exist."""
 
@@ -56,31 +56,31 @@ def _call(**members: Any) -> bytes:
 
 
 BODIES: Mapping[str, bytes] = {
-    "nothing": b"",
+    "an empty body": b"",
     "half an object": b'{"jsonrpc":"2.0","id":1,',
-    "no JSON": b"GET / HTTP/1.1",
+    "text that is not JSON": b"GET / HTTP/1.1",
     "invalid UTF-8": b'{"jsonrpc":"2.0","id":1,"method":"\xff\xfe"}',
     "a number": b"5",
     "null": b"null",
     "an empty list": b"[]",
     "a list of requests": b"[" + _call() + b"," + _call(id=2) + b"]",
-    "NaN": b'{"jsonrpc":"2.0","id":NaN,"method":"tools/list"}',
+    "NaN as the id": b'{"jsonrpc":"2.0","id":NaN,"method":"tools/list"}',
     "brackets, 50 000 deep": b"[" * DEEP,
     "params, 50 000 deep": _call()[:-3] + b'{"a":' * DEEP + b"1" + b"}" * DEEP + b"}",
-    "another version": _call(jsonrpc="1.0"),
-    "no version": json.dumps({"id": 1, "method": "tools/list"}).encode(),
+    "another protocol version": _call(jsonrpc="1.0"),
+    "no protocol version": json.dumps({"id": 1, "method": "tools/list"}).encode(),
     "a method that is a number": _call(method=7),
-    "a method that nobody has": _call(method="no/such/method"),
-    "a method that objects have": _call(method="__proto__"),
+    "an unknown method": _call(method="no/such/method"),
+    "__proto__ as the method": _call(method="__proto__"),
     "an id that is an object": _call(id={"a": 1}),
     "an id of 10 000 letters": _call(id="i" * LONG),
     "params that are text": _call(params="text"),
     "params that are a list": _call(params=[1, 2]),
-    "a call of nothing": _call(method="tools/call"),
+    "a call of no tool": _call(method="tools/call"),
     "a call with arguments that are a list": _call(
         method="tools/call", params={"name": "x", "arguments": [1]}
     ),
-    "an answer nobody asked for": b'{"jsonrpc":"2.0","id":99,"result":{}}',
+    "an answer without a request": b'{"jsonrpc":"2.0","id":99,"result":{}}',
     "half a pair of surrogates": b'{"jsonrpc":"2.0","id":1,"method":"\\ud800"}',
     "a member twice": b'{"jsonrpc":"2.0","id":1,"id":2,"method":"tools/list","method":"ping"}',
 }

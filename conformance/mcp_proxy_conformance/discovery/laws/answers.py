@@ -30,7 +30,7 @@ def accepts(look: Look, findings: Findings) -> None:
         error = look.unaccepted(exchange) if with_flag is None else with_flag.answer.error
         member = look.bench.surface.members.tools
         if with_flag and error is None and member in exchange.answer.body:
-            error = None if member in with_flag.answer.body else f"no member {member!r}"
+            error = None if member in with_flag.answer.body else f"no member {member}"
         of = with_flag.of if with_flag is not None else exchange.of
         holds = error is None
         findings.truth(["FR-001.accepts"], of, error, holds=holds, wanted="answered")
@@ -43,7 +43,7 @@ def capped(look: Look, findings: Findings) -> None:
         count = len(exchange.answer.disabled)
         findings.truth(
             ["FR-006.cap"], exchange.of, count, holds=count <= most,
-            wanted=f"{most} entries at most",
+            wanted=f"at most {most}", topic="locked entries",
             counts=look.is_alive and len(_locked_matches(look, exchange)) > most,
         )  # fmt: skip
     crowds = [
@@ -59,8 +59,9 @@ def capped(look: Look, findings: Findings) -> None:
             count, of = len(odd.answer.disabled), odd.of
             holds = count <= LOCKED_CAP
             findings.truth(
-                ["FR-006.odd-limits"], of, count, holds=holds, wanted="10 entries at most"
-            )
+                ["FR-006.odd-limits"], of, count, holds=holds,
+                wanted=f"at most {LOCKED_CAP}", topic="locked entries",
+            )  # fmt: skip
 
 
 def once(look: Look, findings: Findings) -> None:
@@ -76,7 +77,12 @@ def once(look: Look, findings: Findings) -> None:
         twice = sorted({str(key) for key in listed if listed.count(key) > 1})
         if locked:
             findings.truth(
-                ["FR-004.once"], exchange.of, twice, holds=not twice, wanted="no tool twice"
+                ["FR-004.once"],
+                exchange.of,
+                twice,
+                holds=not twice,
+                wanted="",
+                topic="tools listed twice",
             )
 
 
@@ -87,8 +93,8 @@ def keys(look: Look, findings: Findings) -> None:
         map_keys = frozenset(exchange.answer.remediation or {})
         findings.truth(
             _of_keys(look, exchange, map_keys - shown), exchange.of, sorted(map_keys),
-            holds=map_keys == shown, wanted=f"keys {sorted(shown)}", counts=bool(shown),
-            topic="keys of the map", shows=["FR-005.keys"],
+            holds=map_keys == shown, wanted=", ".join(sorted(shown)) or "none", counts=bool(shown),
+            topic="keys of the remediation map", shows=["FR-005.keys"],
         )  # fmt: skip
 
 
@@ -120,7 +126,7 @@ def callables(look: Look, findings: Findings) -> None:
                 continue
         findings.truth(
             ["FR-006.callables", *_if_unlocked(look)], flagged.of, actual, holds=usual == actual,
-            wanted=f"callable: {usual}", counts=bool(usual), topic="callable tools",
+            wanted=", ".join(usual), counts=bool(usual), topic="callable tools",
         )  # fmt: skip
 
 
@@ -135,7 +141,7 @@ def unasked(look: Look, findings: Findings) -> None:
             listed = sorted(map(str, exchange.answer.statuses()))
             findings.truth(
                 ["FR-002.no-locks-no-change"], exchange.of, listed, holds=not listed,
-                wanted="no locked tool", counts=bool(exchange.answer.tools),
+                wanted="", topic="locked tools", counts=bool(exchange.answer.tools),
             )  # fmt: skip
         if len(shown.get(query, fullest)) >= len(fullest):
             continue  # it may have found more than it listed
@@ -147,7 +153,7 @@ def unasked(look: Look, findings: Findings) -> None:
         ]  # fmt: skip
         findings.truth(
             ["FR-002.no-locks-no-change"], exchange.of, strays, holds=not strays,
-            wanted="no tool that it did not list while callable", counts=look.is_alive,
+            wanted="", topic="not listed while callable", counts=look.is_alive,
         )  # fmt: skip
 
 
@@ -164,7 +170,7 @@ def absent_is_false(look: Look, findings: Findings) -> None:
         differences = [repr(difference) for several in differing.values() for difference in several]
         findings.truth(
             ["FR-002.absent-is-false"], _with_false(look, exchange), differences,
-            holds=not differences, wanted="the bytes of the form without the flag",
+            holds=not differences, wanted="",
         )  # fmt: skip
 
 

@@ -64,7 +64,7 @@ def _count(
         act()
     reached = bench.upstream_calls(key) - before
     findings.truth(["FR-011.never-reaches"], _calling(key, agent), reached, holds=not reached,
-                   wanted="0 calls at the upstream", topic="calls that got through")  # fmt: skip
+                   wanted="0", topic="calls at the upstream")  # fmt: skip
 
 
 def _again(look: Look, key: ToolKey) -> Told | None:
@@ -88,11 +88,11 @@ def kept(look: Look, findings: Findings) -> None:
             continue
         after, of = again.answer.status(key), again.of
         findings.truth(["FR-011.not-unlocked"], of, after, holds=after == status,
-                       wanted=f"{status} for {key}, as before it was called")  # fmt: skip
+                       wanted=f"{status}, as before the call", topic=str(key))  # fmt: skip
     for key in look.free[:IN_A_ROW]:
         reached = look.bench.call(key).reached
-        findings.truth(["FR-011.not-unlocked"], _calling(key), reached, holds=reached,
-                       wanted="a callable tool is reached still",
+        findings.truth(["FR-011.not-unlocked"], _calling(key), "refused", holds=reached,
+                       wanted="a call that reaches its upstream",
                        counts=bool(look.keys))  # fmt: skip
 
 
@@ -106,9 +106,11 @@ def policy(look: Look, findings: Findings) -> None:
     for key in denied:
         outcome = outcomes[str(key)]
         if outcome != "unrecognised":
+            conveys = outcome == "conveys"
             findings.truth(
-                ["FR-008.config", "SC-003.rejection"], _calling(key), outcome,
-                holds=outcome == "conveys", wanted="operator policy", topic="refusal",
+                ["FR-008.config", "SC-003.rejection"], _calling(key),
+                outcome if conveys else look.bench.call(key).text,
+                holds=conveys, wanted="a text that names operator policy",
             )  # fmt: skip
 
 
@@ -123,7 +125,8 @@ def distinct(look: Look, findings: Findings) -> None:
         for key in others:
             text = own_words(look.bench, key)
             findings.truth(["FR-008.distinct"], _calling(key), text, holds=text not in words,
-                           wanted="other words than for a config lock")  # fmt: skip
+                           wanted="a text other than that for a config lock",
+                           topic="text")  # fmt: skip
     except Inconclusive:
         return
 
@@ -139,7 +142,7 @@ def pointing(look: Look, findings: Findings) -> None:
                 continue
             mute = [text for text in texts if not any(word in text for word in words)]
             findings.truth(["FR-008.pointer"], _calling(key), mute, holds=not mute,
-                           wanted=f"one of {', '.join(words)}")  # fmt: skip
+                           wanted=f"a text with {' or '.join(words)}", topic="text")  # fmt: skip
 
 
 def _is_denied(state: ToolState) -> bool:

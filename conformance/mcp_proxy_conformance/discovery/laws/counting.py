@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
@@ -26,6 +27,8 @@ from mcp_proxy_conformance.discovery.remediation import tells_user_act
 from mcp_proxy_conformance.verdict.result import Inconclusive, Misshapen, NotApplicable
 
 LISTING = When(do="list")
+SHOWN = 3
+"""Allowed tallies that a finding names."""
 USERS = ("disabled_by_user", "pending_approval")
 MOST = 14
 """Tools that may be counted under two words; more would have too many tallies."""
@@ -48,13 +51,11 @@ def counts(look: Look, findings: Findings) -> None:
             callables = block(entries[name]).get("callable", 0)
             findings.truth(
                 ["FR-010.quarantined"], LISTING, callables, holds=not callables, counts=alive,
-                wanted=f"no callable tool of {name}, in quarantine",
+                wanted="0", topic=f"callable tools of {name}",
             )  # fmt: skip
     except Misshapen as error:
         if error.clauses:
-            findings.truth(
-                error.clauses, LISTING, str(error), holds=False, wanted="a listing as named"
-            )
+            findings.truth(error.clauses, LISTING, str(error), holds=False, wanted="")
         return
     _inspected(look, findings, entries, servers)
 
@@ -63,16 +64,16 @@ def _server(look: Look, findings: Findings, entry: ServerEntry, *, alive: bool) 
     states = states_of(look.bench, entry.name)
     if all(state.callable for state in states):
         findings.truth(["SC-005.absent"], LISTING, entry.has_counts, counts=alive,
-                       holds=not entry.has_counts, wanted=f"no counts of {entry.name}",
+                       holds=not entry.has_counts, wanted="", topic=f"counts of {entry.name}",
                        shows=["SC-005.absent"])  # fmt: skip
         return
     counted = block(entry)
     odd = {
         word: number for word, number in counted.items() if word in KEYS and not integral(number)
     }
-    findings.truth(["FR-010.block"], LISTING, {"block": bool(counted), "odd": odd},
+    findings.truth(["FR-010.block"], LISTING, odd or counted or None,
                    counts=bool(counted), holds=bool(counted) and not odd,
-                   wanted=f"integers for {entry.name}")  # fmt: skip
+                   wanted="a block of integers", topic=f"counts of {entry.name}")  # fmt: skip
     unclear = sum(len(counted_as(state)) > 1 for state in states)
     if counted and not odd and unclear <= MOST:
         allowed = tallies_allowed(states)
@@ -84,20 +85,29 @@ def _server(look: Look, findings: Findings, entry: ServerEntry, *, alive: bool) 
         cited += ["FR-004.once"] if twice else []
         findings.truth(cited, LISTING, observed, holds=observed in allowed,
                        shows=["FR-010.sum", *(["SC-003.listing"] if denied else [])],
-                       wanted=f"{' or '.join(map(str, allowed[:3]))} for {entry.name}",
+                       wanted=_in_words(allowed),
                        topic=f"counts of {entry.name}")  # fmt: skip
     zero = [word for word in REASONS if not counted.get(word, 1)]
     findings.truth(["FR-010.zero-omitted"], LISTING, zero, holds=not zero, counts=bool(counted),
-                   wanted=f"no reason of 0 for {entry.name}")  # fmt: skip
+                   wanted="", topic=f"reasons of {entry.name}")  # fmt: skip
     names = [key.tool for key, state in look.bench.states.items() if not state.callable
              and key.server == entry.name and key.tool in json.dumps(counted)]  # fmt: skip
     findings.truth(["FR-010.no-names"], LISTING, names, holds=not names, counts=bool(counted),
-                   wanted=f"no name of a tool in the counts of {entry.name}")  # fmt: skip
+                   wanted="", topic=f"counts of {entry.name}")  # fmt: skip
     if all(state.config and not (state.user or state.approval) for state in states
            if not state.callable):  # fmt: skip
         acts = [text for text in strings(counted) if tells_user_act(text)]
         findings.truth(["SC-003.listing"], LISTING, acts, holds=not acts, counts=bool(counted),
-                       wanted=f"no act of the user for {entry.name}")  # fmt: skip
+                       wanted="", topic=f"texts of {entry.name}")  # fmt: skip
+
+
+def _in_words(tallies: Iterable[Any]) -> str:
+    """Return some of the allowed tallies as words."""
+    shown = [
+        ", ".join(f"{word}: {number}" for word, number in sorted((tally or {}).items())) or "none"
+        for tally in list(tallies)[:SHOWN]
+    ]
+    return " or ".join(shown)
 
 
 def _surplus(look: Look, entry: ServerEntry) -> bool:
@@ -121,10 +131,11 @@ def _inspected(look: Look, findings: Findings, entries: Any, servers: tuple[str,
             inspected = (view.has_counts, view.counts)
             denied = any(state.config for state in states_of(look.bench, name))
             users = ["SC-003.listing"] if denied and _surplus(look, view) else []
-            findings.truth(["FR-010.inspect", *users], LISTING, inspected, shows=["FR-010.inspect"],
+            findings.truth(["FR-010.inspect", *users], LISTING, view.counts,
+                           shows=["FR-010.inspect"],
                            holds=inspected == (listed.has_counts, listed.counts),
                            counts=listed.has_counts,
-                           wanted=f"the view of {name} as it is listed")  # fmt: skip
+                           wanted=_in_words([listed.counts]), topic=f"view of {name}")  # fmt: skip
 
 
 def counter(look: Look, findings: Findings) -> None:
@@ -134,7 +145,12 @@ def counter(look: Look, findings: Findings) -> None:
     if "after restart" in look.memory:
         count = look.memory["after restart"]
         findings.truth(
-            ["FR-013.counts"], LISTING, count, holds=count == 0, wanted="0 after a restart"
+            ["FR-013.counts"],
+            LISTING,
+            count,
+            holds=count == 0,
+            wanted="0",
+            topic="counter after a restart",
         )
     if not look.memory["last"]:
         return
@@ -148,5 +164,6 @@ def counter(look: Look, findings: Findings) -> None:
     wanted = [1, 0, 0, 1, 1, 1]
     of_all = of.of if of is not None else LISTING
     findings.truth(
-        ["FR-013.counts"], of_all, steps, holds=steps == wanted, wanted=f"steps {wanted}"
-    )
+        ["FR-013.counts"], of_all, steps, holds=steps == wanted,
+        wanted=", ".join(map(str, wanted)), topic="steps of the counter",
+    )  # fmt: skip

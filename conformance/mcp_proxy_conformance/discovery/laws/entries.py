@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 from mcp_proxy_conformance.catalogue.world import ToolKey, ToolState
@@ -24,13 +25,15 @@ def members(look: Look, findings: Findings) -> None:
     """The entry of a vouched-for tool has four strings, no schema and no remedy."""
     for exchange, entry, key in _entries(look):
         if look.bench.states[key] in VOUCHED:
-            faults = [f"{m} is {entry.members.get(m)!r:.80}" for m in MEMBERS
+            faults = [f"no text in {m}" for m in MEMBERS
                       if not isinstance(entry.members.get(m), str)]  # fmt: skip
-            faults += [f"{name} is a schema" for name in schemas(entry.members)]
-            faults += [f"{name} is a remedy" for name in entry.members if "remed" in name.lower()]
+            faults += [f"a schema in {name}" for name in schemas(entry.members)]
+            faults += [
+                f"a remediation in {name}" for name in entry.members if "remed" in name.lower()
+            ]
             findings.truth(
                 ["FR-003.members"], exchange.of, faults, holds=not faults,
-                wanted=f"of {key}: name, server, description, status", topic=f"members of {key}",
+                wanted=", ".join(MEMBERS), topic=f"members of {key}",
             )  # fmt: skip
 
 
@@ -46,14 +49,14 @@ def names(look: Look, findings: Findings) -> None:
     for exchange in look.every(True):
         odd = sorted({entry.name for entry in exchange.answer.disabled} - known)
         findings.truth(
-            ["FR-003.name"], exchange.of, odd, holds=not odd, wanted="names as of callable tools",
+            ["FR-003.name"], exchange.of, odd, holds=not odd, wanted="",
             counts=bool(exchange.answer.disabled and shown), topic="names",
         )  # fmt: skip
     for exchange, entry, key in _entries(look):
         if look.is_own(key):
             server = entry.members.get("server")
             findings.truth(["FR-003.server"], exchange.of, server, holds=server == key.server,
-                           wanted=f"{key.server} as the server of {key}")  # fmt: skip
+                           wanted=key.server, topic=f"server of {key}")  # fmt: skip
 
 
 def descriptions(look: Look, findings: Findings) -> None:
@@ -65,7 +68,7 @@ def descriptions(look: Look, findings: Findings) -> None:
         if state in VOUCHED and own and own.description and len(text) <= LONG and "\n" not in text:
             findings.truth(
                 ["FR-003.description"], exchange.of, entry.description,
-                holds=entry.description == own.description, wanted=repr(own.description),
+                holds=entry.description == own.description, wanted=json.dumps(own.description, ensure_ascii=False),
                 topic=f"description of {key}",
             )  # fmt: skip
         if state == ToolState(quarantined=True):
@@ -74,7 +77,7 @@ def descriptions(look: Look, findings: Findings) -> None:
                 name: value for name, value in exposed.items() if value and str(value).strip()
             }
             findings.truth(["FR-003.withheld"], exchange.of, exposed, holds=not exposed,
-                           wanted=f"nothing of what the server of {key} says of it")  # fmt: skip
+                           wanted="", topic=f"entry of {key}")  # fmt: skip
 
 
 def canaries(look: Look, findings: Findings) -> None:
@@ -87,7 +90,7 @@ def canaries(look: Look, findings: Findings) -> None:
         leaked = sorted(word for word in planted if word in text)
         among = ["FR-003.withheld"] if leaked and _in_entries(exchange, leaked) else []
         findings.truth(["FR-003.canary", *among], exchange.of, leaked, holds=not leaked,
-                       counts=look.is_alive, wanted="no word of a withheld text",
+                       counts=look.is_alive, wanted="",
                        shows=["FR-003.canary"])  # fmt: skip
 
 
@@ -98,7 +101,7 @@ def remedies(look: Look, findings: Findings) -> None:
         for status, text in (exchange.answer.remediation or {}).items():
             is_text = isinstance(text, str) and bool(text.strip())
             findings.truth(
-                ["FR-005.text"], exchange.of, text, holds=is_text, wanted=f"a text for {status}"
+                ["FR-005.text"], exchange.of, text, holds=is_text, wanted="a text", topic=status
             )
             if is_text:
                 _classed(look, findings, exchange, status, text)
@@ -108,7 +111,7 @@ def remedies(look: Look, findings: Findings) -> None:
             again = repeated(known_texts, entry.members)
             findings.truth(
                 ["FR-005.once", "FR-003.members"], exchange.of, list(again), holds=not again,
-                wanted="no remedy in an entry", topic=f"remedies in {entry.name}",
+                wanted="", topic=f"entry {entry.name}",
                 shows=["FR-005.once"], counts=bool(known_texts),
             )  # fmt: skip
 
@@ -119,7 +122,7 @@ def _classed(look: Look, findings: Findings, exchange: Told, status: str, text: 
     outcome = judge(plain, status, pins=look.bench.started.target.pins)
     policy = ["SC-003.discovery"] if status == POLICY else []
     findings.truth(["FR-005.class", *policy], exchange.of, plain, holds=outcome != "convicted",
-                   wanted=f"the remedy of {status}", counts=outcome == "conveys")  # fmt: skip
+                   wanted="", topic=f"text of {status}", counts=outcome == "conveys")  # fmt: skip
     texts = _texts(look)
     if status != POLICY or not texts.keys() & {*USERS}:
         return
@@ -127,7 +130,8 @@ def _classed(look: Look, findings: Findings, exchange: Told, status: str, text: 
     user, pending = (texts.get(word, set()) for word in USERS)
     cited = ["FR-005.text"] if plain in pure else ["SC-003.discovery", "FR-005.class"]
     findings.truth(cited, exchange.of, plain, holds=plain not in user | (pending - pure),
-                   wanted="another text than for a lock of the user",
+                   wanted="a text other than that for a lock of the user",
+                   topic=f"text of {status}",
                    shows=["FR-005.text"])  # fmt: skip
 
 

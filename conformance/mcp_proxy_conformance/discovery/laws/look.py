@@ -16,6 +16,7 @@ from mcp_proxy_conformance.discovery.answer import Answer, Entry
 from mcp_proxy_conformance.discovery.arming import SHOW_LIMIT
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
 from mcp_proxy_conformance.discovery.locked import own_query
+from mcp_proxy_conformance.discovery.requests import in_words
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Finding, Inconclusive, Misshapen
 
@@ -36,10 +37,12 @@ class Findings:
     ) -> None:  # fmt: skip
         """Compare an observation with the wanted one; if it does not hold, the clauses are broken.
 
+        `topic` is the tool, server or text that the observation is about; an observation of the
+        same request, topic and clauses replaces an earlier one.
         `counts` is true where the law applies; then `shows` are observed, by default the same
         clauses.
         """
-        path = f"{topic or wanted}, {told(of)}"
+        path = ", ".join(filter(None, (told(of), topic)))
         self.of[path] = of
         self.compared.truth(path, observed, holds=holds, allowed=wanted, breaks=clauses,
                             shows=shows if counts else ())  # fmt: skip
@@ -65,14 +68,14 @@ class Told:
 
 def told(of: When) -> str:
     """Render a request in words."""
+    agent = {} if of.agent is None else {"agent": of.agent}
     if of.do == "list":
-        return "listing the servers" + (f" as {of.agent}" if of.agent else "")
+        return in_words({"list": True} | agent)
     if of.do == "call":
-        return f"calling {of.tool}" + (f" as {of.agent}" if of.agent else "")
-    words = [f"asking {of.query!r}"]
-    words += [f"with the flag {of.include_disabled}"] if of.include_disabled is not None else []
-    words += [f"at limit {of.limit!r}"] if of.limit is not msgspec.UNSET else []
-    return " ".join([*words, *([f"as {of.agent}"] if of.agent else [])])
+        return in_words({"do": f"call of {of.tool}"} | agent)
+    sent = {"query": of.query, "include_disabled": of.include_disabled, "limit": of.limit}
+    given = {name: value for name, value in sent.items() if value not in (None, msgspec.UNSET)}
+    return in_words(given | agent)
 
 
 class Look:

@@ -43,7 +43,7 @@ def _flagged(look: Look, findings: Findings, exchange: Told, agent: str) -> None
     entries = {look.named(entry) for entry in exchange.answer.disabled}
     strays = sorted(str(key) for key in entries if key and key.server in outside)
     findings.truth(["FR-007.hidden"], exchange.of, names + strays, holds=not (names + strays),
-                   wanted="nothing from beyond the scope")  # fmt: skip
+                   wanted="")  # fmt: skip
 
 
 def _default(look: Look, findings: Findings, exchange: Told, flagged: Told, agent: str) -> None:
@@ -51,7 +51,7 @@ def _default(look: Look, findings: Findings, exchange: Told, flagged: Told, agen
     note = exchange.answer.note
     among = ["FR-007.note"] if any(name in (note or "") for name in names) else []
     findings.truth(among or ["FR-002.no-locked-names"], exchange.of, names, holds=not names,
-                   wanted="no name from beyond the scope", shows=[])  # fmt: skip
+                   wanted="", topic="names", shows=[])  # fmt: skip
     scope = look.bench.world.agents[agent]
     query = exchange.of.query or ""
     shown = look.bench.armed.shown.get(query, ())
@@ -60,13 +60,13 @@ def _default(look: Look, findings: Findings, exchange: Told, flagged: Told, agen
     if not flagged.answer.disabled:
         if not any(key.server in scope for key in locked):
             findings.truth(["FR-007.note"], exchange.of, note, holds=not note,
-                           wanted="no note of other servers")  # fmt: skip
+                           wanted="no note", topic="note")  # fmt: skip
         return
     own = max(sum(key.server in scope for key in locked), len(flagged.answer.disabled))
     numbers = numbers_in(note or "")
     wrong = [n for n in numbers if min(numbers) > own and n <= len(locked)]
     findings.truth(["FR-007.note"], exchange.of, note, holds=not wrong, counts=bool(numbers),
-                   wanted=f"a number of no more than {own}")  # fmt: skip
+                   wanted=f"a number up to {own}", topic="note")  # fmt: skip
 
 
 def listings(look: Look, findings: Findings) -> None:
@@ -91,7 +91,7 @@ def listings(look: Look, findings: Findings) -> None:
         ]
         leaked = _names_in(look, agent, text, "") + more
         findings.truth(["FR-007.listing"], When(do="list", agent=agent), leaked, holds=not leaked,
-                       wanted="nothing from beyond the scope")  # fmt: skip
+                       wanted="")  # fmt: skip
 
 
 def _may_count(state: ToolState, word: str) -> bool:
@@ -115,7 +115,7 @@ def refusals(look: Look, findings: Findings) -> None:
             except Inconclusive:
                 continue
             of = When(do="call", tool=str(key), agent=agent)
-            findings.truth(["FR-007.rejection"], of, why, holds=not why, wanted="no reason told")
+            findings.truth(["FR-007.rejection"], of, why, holds=not why, wanted="")
 
 
 def unmoved(look: Look, findings: Findings) -> None:
@@ -124,7 +124,7 @@ def unmoved(look: Look, findings: Findings) -> None:
         now = _own_locked(look, agent, query)
         of = When(do="discover", query=query, include_disabled=True, limit=SHOW_LIMIT, agent=agent)
         findings.truth(["FR-007.before-cap"], of, now, holds=now >= before, counts=before > 0,
-                       wanted=f"{before} locked tools of its own, as before")  # fmt: skip
+                       wanted=f"{before}, as before", topic="locked tools in scope")  # fmt: skip
         look.memory.setdefault("own again", []).append((agent, query, before))
     look.memory["own before"] = look.memory.pop("own again", [])
 
@@ -139,7 +139,8 @@ def bytes_kept(look: Look, findings: Findings) -> None:
             if exchange is not None:
                 exact = exchange.answer.reply.exact
                 findings.truth(["FR-007.non-interference"], exchange.of, exact == usual,
-                               holds=exact == usual, wanted="the bytes of before",
+                               holds=exact == usual, wanted="the same bytes as before",
+                               topic="bytes",
                                counts=locked)  # fmt: skip
 
 

@@ -25,7 +25,7 @@ def silent(look: Look, findings: Findings) -> None:
         for exchange in look.every(flag) if flag is ABSENT else look.requests(flag):
             sections = sorted({names.disabled, names.remediation} & set(exchange.answer.body))
             findings.truth(["FR-002.no-section", "FR-001.default-off"], exchange.of, sections,
-                           holds=not sections, wanted="no section for locked tools",
+                           holds=not sections, wanted="", topic="members",
                            counts=alive)  # fmt: skip
             text = exchange.answer.text_without_echo()
             leaked = sorted(w for w in words if w in text and w not in (exchange.of.query or ""))
@@ -35,7 +35,7 @@ def silent(look: Look, findings: Findings) -> None:
             listed = ["FR-001.default-off"] if exchange.answer.disabled else []
             findings.truth(
                 ["FR-002.no-locked-names", *noted, *listed], exchange.of, leaked, holds=not leaked,
-                wanted="no word of a locked tool", counts=alive,
+                wanted="", topic="words", counts=alive,
                 shows=["FR-002.no-locked-names",
                        *(["FR-009.no-entries"] if noted and exchange.answer.note else [])],
             )  # fmt: skip
@@ -54,7 +54,7 @@ def _unowned(look: Look, findings: Findings, exchange: Told) -> None:
             findings.truth(["FR-002.no-locked-names", *noted], exchange.of, addresses,
                            holds=not addresses, counts=look.is_alive,
                            shows=["FR-002.no-locked-names"],
-                           wanted="no address of a locked tool")  # fmt: skip
+                           wanted="", topic="names with their server")  # fmt: skip
 
 
 def noted(look: Look, findings: Findings) -> None:
@@ -64,7 +64,9 @@ def noted(look: Look, findings: Findings) -> None:
     ]
     for of, error in look.misshapen.items():
         if "FR-009.one-line" in error.clauses and of.include_disabled is None:
-            findings.truth(error.clauses, of, str(error), holds=False, wanted="one note, a string")
+            findings.truth(
+                error.clauses, of, str(error), holds=False, wanted="a text", topic="note"
+            )
     fullest = max((len(flagged.answer.disabled) for _, flagged in sections if flagged), default=0)
     for exchange, flagged in sections:
         if flagged is None:
@@ -76,7 +78,7 @@ def noted(look: Look, findings: Findings) -> None:
             _due(look, findings, exchange, flagged, fullest)
         elif not may_have_note(callables=callables, revealed=len(shown)):
             findings.truth(["FR-009.silent"], exchange.of, exchange.answer.note,
-                           holds=not exchange.answer.note, wanted="no note",
+                           holds=not exchange.answer.note, wanted="no note", topic="note",
                            counts=fullest > 0)  # fmt: skip
 
 
@@ -87,7 +89,7 @@ def _due(look: Look, findings: Findings, exchange: Told, flagged: Told, fullest:
         tight = ["FR-009.tight-limit"] if exchange.limit == 1 else []
         clauses = ["FR-009.note", *([] if note else ["SC-006.every-kind", *tight])]
         findings.truth(clauses, exchange.of, note, holds=whole,
-                       wanted="a note with number and flag",
+                       wanted="a note with a number and the flag", topic="note",
                        shows=["FR-009.note", "SC-006.every-kind", *tight])  # fmt: skip
     if not note:
         return
@@ -96,13 +98,18 @@ def _due(look: Look, findings: Findings, exchange: Told, flagged: Told, fullest:
     rest = {name: value for name, value in exchange.answer.body.items() if name != member}
     single = len(lines) == 1 and not repeated([note], rest)
     findings.truth(
-        ["FR-009.one-line"], exchange.of, note, holds=single, wanted="a single line, once"
+        ["FR-009.one-line"],
+        exchange.of,
+        note,
+        holds=single,
+        wanted="one line that is not repeated",
+        topic="note",
     )
     if numbers_in(note) and exchange.limit is None:
         _counted(look, findings, exchange, fullest)
     missing = _missing(flagged.answer)
     findings.truth(["SC-002.two-steps"], flagged.of, missing, holds=not missing,
-                   wanted="tool, status and remedy where the note leads to")  # fmt: skip
+                   wanted="", topic="missing")  # fmt: skip
 
 
 def _counted(look: Look, findings: Findings, exchange: Told, fullest: int) -> None:
@@ -112,7 +119,8 @@ def _counted(look: Look, findings: Findings, exchange: Told, fullest: int) -> No
     numbers = numbers_in(exchange.answer.note or "")
     more = exchange.of.agent in look.narrow and min(numbers, default=0) > max(allowed)
     findings.truth(["FR-009.count", *(["FR-007.note"] if more else [])], exchange.of,
-                   exchange.answer.note, holds=right, wanted=f"{sorted(allowed)} told",
+                   exchange.answer.note, holds=right, topic="note",
+                   wanted=" or ".join(map(str, sorted(allowed))),
                    counts=not full, shows=["FR-009.count"])  # fmt: skip
 
 
@@ -133,6 +141,6 @@ def _missing(answer: Answer) -> list[str]:
     there = {
         "the tool": bool(statuses),
         "its status": all(status in STATUSES for status in statuses),
-        "its remedy": all(isinstance(text, str) and text.strip() for text in remedies),
+        "its remediation": all(isinstance(text, str) and text.strip() for text in remedies),
     }
     return [part for part, holds in there.items() if not holds]

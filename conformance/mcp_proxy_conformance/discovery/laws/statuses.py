@@ -64,7 +64,7 @@ def by_group(look: Look, findings: Findings) -> None:
         for key in due:
             place = widest.answer.status(key)
             findings.truth(["FR-001.by-description"], widest.of, place, holds=place != NOWHERE,
-                           wanted=f"{key} listed", topic=f"whether {key} is listed")  # fmt: skip
+                           wanted="an entry", topic=str(key))  # fmt: skip
 
 
 def listed(look: Look, findings: Findings) -> None:
@@ -77,8 +77,7 @@ def listed(look: Look, findings: Findings) -> None:
                 _judge(look, findings, exchange, key, place=entry.status, allowed=allowed)
             elif key in look.free:
                 findings.truth(["FR-004.follows-state"], exchange.of, entry.status, holds=False,
-                               wanted=f"{key} not among the locked, for it is callable"
-                               )  # fmt: skip
+                               wanted=CALLABLE, topic=str(key))  # fmt: skip
     for flag in (ABSENT, True):
         for exchange in look.every(flag):
             callables = {str(key) for key in exchange.answer.callables() if key in look.proven}
@@ -88,7 +87,7 @@ def listed(look: Look, findings: Findings) -> None:
             off = [key for key in due if look.bench.states[key].server_off]
             findings.truth(
                 kinds, exchange.of, sorted(callables), holds=not callables,
-                wanted="no locked tool among the callable", counts=bool(due) and look.is_alive,
+                wanted="", topic="callable tools", counts=bool(due) and look.is_alive,
                 shows=["FR-004.follows-state",
                        *(["FR-001.server-off"] if off and flag is True else []),
                        *(["FR-001.default-off"] if flag is ABSENT else [])],
@@ -104,7 +103,7 @@ def follows(look: Look, findings: Findings) -> None:
                 status = exchange.answer.statuses().get(key, CALLABLE)
                 findings.truth(["FR-004.follows-state"], exchange.of, status,
                                holds=status == CALLABLE,
-                               wanted=f"{key} told as callable, or not at all")  # fmt: skip
+                               wanted=f"{CALLABLE} or {NOWHERE}", topic=str(key))  # fmt: skip
     look.memory.setdefault("locked before", set()).update(look.proven)
 
 
@@ -127,7 +126,7 @@ def steady(look: Look, findings: Findings) -> None:
         of = When(do="discover", query=own_query(look.bench, key), include_disabled=True)
         findings.truth(["FR-004.deterministic"], of, sorted(statuses),
                        holds=not moves and len(statuses - {NOWHERE}) < 2,  # noqa: PLR2004
-                       wanted=f"one status of {key}",
+                       wanted="one status", topic=str(key),
                        counts=bool(statuses - {NOWHERE}))  # fmt: skip
 
 
@@ -149,10 +148,11 @@ def undetermined(look: Look, findings: Findings) -> None:
     text = str((again.answer.remediation or {}).get(UNKNOWN, ""))
     outcome = judge(masked(bench, text, key), UNKNOWN, pins=bench.started.target.pins)
     observed = {"refused": refused, "status": again.answer.status(key),
-                "of another class": outcome == "convicted"}  # fmt: skip
-    wanted = {"refused": True, "status": UNKNOWN, "of another class": False}
+                "remediation of another lock": outcome == "convicted"}  # fmt: skip
+    wanted = {"refused": True, "status": UNKNOWN, "remediation of another lock": False}
     findings.truth(["FR-004.unknown"], again.of, observed, holds=observed == wanted,
-                   wanted=str(wanted), topic=f"the reason of {key} being unknown")  # fmt: skip
+                   wanted=f"a refused call, and {UNKNOWN} with a neutral remediation",
+                   topic=str(key))  # fmt: skip
 
 
 def _is_unknown(exchange: Told | None, key: ToolKey) -> bool:
@@ -173,5 +173,5 @@ def _judge(look: Look, findings: Findings, exchange: Told, key: ToolKey, *, plac
            allowed: frozenset[str]) -> None:  # fmt: skip
     state = look.bench.states[key]
     findings.truth(broken_by(state, place, flag=True), exchange.of, place, holds=place in allowed,
-                   wanted=f"{' or '.join(sorted(allowed))} for {key}", topic=f"status of {key}",
+                   wanted=" or ".join(sorted(allowed)), topic=f"status of {key}",
                    shows=shown_by(state, place, flag=True))  # fmt: skip

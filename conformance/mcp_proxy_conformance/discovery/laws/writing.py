@@ -57,7 +57,7 @@ def written(plan: Plan, of: When, clauses: Collection[str], folder: Path) -> Pat
     case = Case(
         id=f"law-{digest}",
         area=AREA,
-        title="What is answered keeps to the laws of discovery.",
+        title="The answer obeys the laws of discovery.",
         source=tuple(dict.fromkeys(clause.partition(".")[0] for clause in sorted(clauses))),
         clauses=tuple(sorted(clauses)),
         given=Given(stage=stage),
@@ -118,7 +118,11 @@ def _step(step: Step) -> str:
     if verb == "add":
         return f"add {step.server}:{step.add.name if step.add else ''}"
     if verb == "ask":
-        flag = "" if step.include_disabled is None else f" with the flag {step.include_disabled}"
+        flag = (
+            ""
+            if step.include_disabled is None
+            else f" with the flag {str(step.include_disabled).lower()}"
+        )
         return f"ask {what!r}{flag}"
     if verb in ("change", "call"):
         return f"{verb} {step.server}:{what}"

@@ -63,20 +63,22 @@ class Budget:
         self.held += weight(raw)
         if self.held > MOST_HELD and not self.closing:
             raise OverBudget(
-                f"its answers are too large to be kept, {MOST_HELD >> 20} MiB of them in all;"
-                " ask an endpoint with fewer tools"
+                f"the endpoint's answers take more than {MOST_HELD >> 20} MiB in all;"
+                " choose an endpoint with fewer tools"
             )
 
     def refuse(self, reason: str) -> None:
         """Count an answer that was too large to be read; raises OverBudget for a second one."""
         self.too_large += 1
         if self.too_large > LARGEST_TAKEN:
-            raise OverBudget(f"its answers are too large to be read: {reason}")
+            raise OverBudget(f"the endpoint's answers are too large to be read: {reason}")
 
     def rest(self, seconds: float) -> None:
         """Wait that many seconds; raises OverBudget when that is beyond the deadline."""
         if seconds >= self.seconds_left:
-            raise OverBudget(f"it asks to wait {seconds:g} s, which is too long; raise --timeout")
+            raise OverBudget(
+                f"the endpoint asks to wait {seconds:g} s, which is too long; raise --timeout"
+            )
         time.sleep(seconds)
 
     def late(self) -> OverBudget:

@@ -65,10 +65,13 @@ def place_named(url: str) -> tuple[str, dict[str, str]]:
     try:
         parts = urlsplit(url)
     except ValueError as error:
-        raise BadEndpoint("--url is no URL; give the whole of one") from error
+        raise BadEndpoint(
+            "--url is not a URL; give a whole one, such as http://127.0.0.1:8080/mcp"
+        ) from error
     if parts.scheme not in ("http", "https") or not parts.netloc:
-        scheme = f"{parts.scheme}:" if parts.scheme else "no scheme"
-        raise BadEndpoint(f"--url begins with {scheme}, which is no http; give the whole URL")
+        raise BadEndpoint(
+            "--url is not a whole http or https URL; give one such as http://127.0.0.1:8080/mcp"
+        )
     userinfo, at, host = parts.netloc.rpartition("@")
     if not at:
         return url, {}
@@ -94,7 +97,7 @@ def agents_of(options: Iterable[str]) -> dict[str, dict[str, str]]:
     for number, option in enumerate(options, start=1):
         name, equals, header = option.partition("=")
         if not equals or not name.strip() or ":" in name:
-            raise BadEndpoint(f"--as number {number} names nobody; write NAME='Header: value'")
+            raise BadEndpoint(f"--as number {number} has no name; write NAME='Header: value'")
         agents.setdefault(name.strip(), {}).update(headers_of([header], "the header of --as"))
     return agents
 
@@ -103,7 +106,7 @@ def tool_key(text: str, option: str) -> ToolKey:
     """Parse the tool key `SERVER:TOOL`; raises BadEndpoint."""
     server, colon, tool = text.partition(":")
     if not (colon and server.strip() and tool.strip()):
-        raise BadEndpoint(f"{option} {text!r} names no tool of a server; write SERVER:TOOL")
+        raise BadEndpoint(f"{option}: {text!r} is not a tool of a server; write SERVER:TOOL")
     return ToolKey(server.strip(), tool.strip())
 
 
@@ -118,10 +121,10 @@ def read_locks(file: Path) -> dict[ToolKey, str]:
     except OSError as error:
         raise BadEndpoint(f"cannot read {file}: {error.strerror}; name another file") from None
     except (ValueError, RecursionError) as error:
-        raise BadEndpoint(f"{file} is no TOML file: {error}") from None
+        raise BadEndpoint(f"{file} is not a TOML file: {error}") from None
     locks = {tool_key(name, str(file)): status for name, status in _statuses(document, file)}
     if not locks:
-        raise BadEndpoint(f'{file} names no tool; write "SERVER:TOOL" = "{STATUSES[0]}"')
+        raise BadEndpoint(f'{file} names no tools; write "SERVER:TOOL" = "{STATUSES[0]}"')
     return locks
 
 
@@ -129,11 +132,13 @@ def _statuses(document: dict[str, Any], file: Path) -> Iterator[tuple[str, str]]
     for name, status in document.items():
         if not isinstance(status, str):
             raise BadEndpoint(
-                f'{file}: {name!r} is no status word; write "SERVER:TOOL" = "{STATUSES[0]}"'
+                f'{file}: {name!r} has no status; write "SERVER:TOOL" = "{STATUSES[0]}"'
             )
         if status not in STATUSES:
             near = get_close_matches(status, STATUSES, 1, 0.0)
-            raise BadEndpoint(f"{file}: {name!r} is {status!r}; did you mean {near[0]!r}?")
+            raise BadEndpoint(
+                f"{file}: {name!r} has the status {status!r}; did you mean {near[0]!r}?"
+            )
         yield name, status
 
 

@@ -47,10 +47,12 @@ def first_look(talk: Talk) -> Offered | Outcome:
     except OverBudget as over:
         return Outcome("incomplete", INCOMPLETE, str(over))
     except Unreachable as error:
-        return _broken(f"nothing answers there: {error}")
+        return _broken(f"the endpoint does not answer: {error}")
     except ProtocolFault as error:
         if talk.conversation.opening is not None and error.status not in FORBIDDEN:
-            return _broken(f"{place} shook hands, but its tools cannot be listed: {error}")
+            return _broken(
+                f"{place} completed the handshake, but its tools cannot be listed: {error}"
+            )
         return _broken(_no_handshake(place, error, lambda: _is_old(talk)))
     tool = next((entry for entry in tools if entry.get("name") == name), None)
     if tool is None:
@@ -88,17 +90,17 @@ def _no_handshake(url: str, fault: ProtocolFault, opens_old: Callable[[], bool])
     status = fault.status
     if status in FORBIDDEN:
         return (
-            f"{url} turns this client away (HTTP {status}); "
-            "give credentials that it takes with --header 'NAME: VALUE'"
+            f"{url} rejects this client (HTTP {status}); "
+            "give valid credentials with --header 'NAME: VALUE'"
         )
     if status in BUSY:
         when = f", Retry-After: {fault.retry_after}" if fault.retry_after else ""
-        return f"{url} is busy (HTTP {status}{when}); try again when it is not"
+        return f"{url} is busy (HTTP {status}{when}); try again later"
     if fault.location is not None:
         place = cut(_joined(url, fault.location), LONGEST_NAME)
         followed = within_origin(url, status or 0, fault.location) is not None
-        why = "and so on without end" if followed else "which is not followed"
-        return f"{url} redirects to {place} (HTTP {status}), {why}; give that URL"
+        why = "and then further" if followed else "which is not followed"
+        return f"{url} redirects to {place} (HTTP {status}), {why}; give the URL that it leads to"
     if status in NO_POST and opens_old():
         return (
             f"{url} speaks the HTTP+SSE transport of 2024-11-05, which is not supported; "
@@ -110,8 +112,8 @@ def _no_handshake(url: str, fault: ProtocolFault, opens_old: Callable[[], bool])
             "give the URL, path included, of its streamable HTTP endpoint"
         )
     if fault.kind == "handshake":
-        return f"{url} does not agree to shake hands: {fault}"
-    return f"what listens at {url} does not speak MCP: {fault}"
+        return f"{url} refuses the handshake: {fault}"
+    return f"the server at {url} does not speak MCP: {fault}"
 
 
 def _joined(url: str, place: str) -> str:

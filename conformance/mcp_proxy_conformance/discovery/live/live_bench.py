@@ -19,7 +19,7 @@ ANSWER = World(servers=(), id="one answer")
 """For checks that find a breach within one answer: nothing that moves explains it."""
 ANSWERS = World(servers=(), id="several answers")
 """For checks that compare answers: requests are repeated before the target is accused."""
-UNSEEN = "nothing locked was seen; name one with --expect, or a word that finds one with --query"
+UNSEEN = "no locked tool was seen; name one with --expect, or a query that finds one with --query"
 LEAST_READ = 3
 
 
@@ -89,7 +89,9 @@ class LiveBench:
                 whole += 1
                 flagged = next(look for look in looks if look.form == "T")
                 yield flagged, by_form["A"], by_form["F"], by_form["T"]
-        self.require(whole, f"no query was answered in all forms {self._why()}")
+        self.require(
+            whole, f"no query was answered with the flag absent, false and true{self._why()}"
+        )
 
     def alone(self) -> Iterator[tuple[ToolKey, list[Look], list[Answer]]]:
         """Yield each tool asked for by name, with its looks and answers, flagged and not."""
@@ -128,10 +130,13 @@ class LiveBench:
         """Return the server listings; not applicable when no listing tool was named."""
         if not self.endpoint.listing:
             raise NotApplicable(
-                "no listing tool was named; --listing or a target file does", cause="not_named"
+                "no listing tool was named; name it with --listing or in a target file",
+                cause="not_named",
             )
-        self.require(not self.seen.listing_fault, f"servers: {self.seen.listing_fault}")
-        self.require(len(self.seen.listings) > 1, f"servers were not listed twice {self._why()}")
+        self.require(
+            not self.seen.listing_fault, f"the servers cannot be listed: {self.seen.listing_fault}"
+        )
+        self.require(len(self.seen.listings) > 1, f"the servers were not listed twice{self._why()}")
         return self.seen.listings
 
     def require(self, condition: object, reason: str, cause: Cause = "control") -> None:
@@ -140,12 +145,12 @@ class LiveBench:
             raise Inconclusive(reason, cause=cause)
 
     def _why(self) -> str:
-        return f"({self.seen.short})" if self.seen.short else ""
+        return f" ({self.seen.short})" if self.seen.short else ""
 
     def _read(self, *, flagged: bool) -> list[tuple[Look, Answer]]:
         looks = [look for look in self.seen.looks() if look.flagged == flagged]
         answers = [
             (look, look.answer) for look in looks if look.answer and look.answer.error is None
         ]
-        self.require(len(answers) >= LEAST_READ, f"hardly anything could be read {self._why()}")
+        self.require(len(answers) >= LEAST_READ, f"too few answers could be read{self._why()}")
         return answers

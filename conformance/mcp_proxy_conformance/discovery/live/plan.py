@@ -27,16 +27,24 @@ def plan(endpoint: Endpoint) -> list[str]:
     surface = endpoint.surface
     kinds = [
         (OPENING * (1 + len(endpoint.agents)), "to open and end a session, and tools/list"),
-        (SEARCHES, f"{surface.discovery_tool} with the flag, to find something locked"),
-        (ROUNDS * len(ROUND), f"{surface.discovery_tool} in all forms, for {ROUNDS} queries"),
-        (names * len(ALONE), f"{surface.discovery_tool} for {names} locked tools alone"),
-        (len(TIGHT), f"{surface.discovery_tool} at small limits"),
+        (SEARCHES, f"{surface.discovery_tool} with the flag, to find locked tools"),
+        (
+            ROUNDS * len(ROUND),
+            f"{surface.discovery_tool} with the flag absent, false and true, for {ROUNDS} queries",
+        ),
+        (names * len(ALONE), f"{surface.discovery_tool} for each of {names} locked tools"),
+        (len(TIGHT), f"{surface.discovery_tool} with small limits"),
     ]
     if endpoint.stdio:
-        until = "until a program that was just started knows its tools"
+        until = "until the started program knows its tools"
         kinds.insert(1, (ASKED * TURNS, f"{surface.discovery_tool}, {until}"))
     if endpoint.listing:
-        kinds.append((2 + names, f"{surface.listing.tool}, and for the locked tools once more"))
+        kinds.append(
+            (
+                2 + names,
+                f"{surface.listing.tool}, and {surface.discovery_tool} for the locked tools again",
+            )
+        )
     if endpoint.listing and surface.inspect is not None:
         kinds.append((INSPECTED, f"{surface.inspect.tool} for one server"))
     kinds += [
@@ -45,12 +53,12 @@ def plan(endpoint: Endpoint) -> list[str]:
     ]
     if endpoint.call and endpoint.calls:
         number = len(endpoint.call)
-        kinds.append((2 * number, f"{surface.discovery_tool} around the calls that were named"))
+        kinds.append((2 * number, f"{surface.discovery_tool} before and after each call of --call"))
         kinds.append((number, f"{surface.calls[0].tool}, only of tools listed as locked"))
     nothing = "" if endpoint.call else ", and no tool is called"
     most = f"at most {endpoint.max_requests} requests, {endpoint.rate:g} a second"
     once = sum(number for number, _ in kinds)
-    again = f"{once} above; the rest of them only to ask again before the target is accused"
+    again = f"these are {once} requests; others only confirm a failure before it is reported"
     return [
         f"{endpoint.place}: {most}, in {endpoint.within_s:g} s{nothing}",
         *(f"  up to {number:3} {what}" for number, what in kinds),

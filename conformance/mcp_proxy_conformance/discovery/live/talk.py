@@ -19,6 +19,7 @@ from mcp_proxy_conformance.discovery.forms import without_flag
 from mcp_proxy_conformance.discovery.live.budget import Budget, Ledger, OverBudget
 from mcp_proxy_conformance.discovery.live.endpoint import Endpoint
 from mcp_proxy_conformance.discovery.live.words import is_of
+from mcp_proxy_conformance.discovery.requests import in_words
 from mcp_proxy_conformance.targets.known import Known
 from mcp_proxy_conformance.verdict.result import Misshapen
 from mcp_proxy_conformance.wire.client import FORBIDDEN, Client
@@ -78,9 +79,13 @@ class Look:
     @property
     def label(self) -> str:
         """The request in words; equal requests have equal labels."""
-        flag = {None: "no flag", False: "flag false", True: "flag true"}[FLAGS[self.form]]
-        limit = f", limit {self.limit}" if self.limit is not None else ""
-        return f"{self.query!r} ({flag}{limit}{f', as {self.who}' if self.who else ''})"
+        sent = {
+            "query": self.query,
+            "include_disabled": FLAGS[self.form],
+            "limit": self.limit,
+            "agent": self.who or None,
+        }
+        return in_words({name: value for name, value in sent.items() if value is not None})
 
 
 class Talk:
@@ -181,8 +186,8 @@ class Talk:
         except ProtocolFault as fault:
             if fault.status not in AWAY:
                 raise
-            asking = f"{self.who} is" if self.who else "it was"
-            reason = f"{asking} answered with HTTP {fault.status}"
+            asking = f"the request as {self.who}" if self.who else "the request"
+            reason = f"{asking} was answered with HTTP {fault.status}"
             raise Unreachable(self.endpoint.place, "wait", reason, 0.0) from None
 
     def close(self) -> None:
@@ -245,7 +250,9 @@ def call(talk: Talk, key: ToolKey) -> Rejected:
     """Call a tool once if it is listed as locked right before; another one is not called."""
     endpoint = talk.endpoint
     if not endpoint.calls:
-        return Rejected(left_out="no call tool was named; a target file does, as surface.calls")
+        return Rejected(
+            left_out="no call tool was named; name one in a target file, under surface.calls"
+        )
     status = _status(talk.ask(key.tool, "W"), key)
     if not status:
         return Rejected(left_out=f"{key} is not listed as locked, so it was not called")
@@ -257,10 +264,10 @@ def call(talk: Talk, key: ToolKey) -> Rejected:
         text = json.dumps(reply.error) if refused else "\n".join(reply.texts)
         is_error = refused or reply.is_error
     except ProtocolFault as fault:
-        return Rejected(left_out=f"the call was answered with no result: {fault}")
+        return Rejected(left_out=f"the call was not answered with a result: {fault}")
     messages = (since, talk.transcript.mark())
     if _status(talk.ask(key.tool, "W"), key) != status:
-        return Rejected(left_out=f"{key} was not locked the same way after the call")
+        return Rejected(left_out=f"{key} had another status after the call")
     return Rejected(status=status, text=text, is_error=is_error, messages=messages)
 
 

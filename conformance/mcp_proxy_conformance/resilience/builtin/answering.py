@@ -55,7 +55,7 @@ def answered(line: str, load: Load) -> dict[str, Any]:
         request = json.loads(line)
         number = request.get("id")
         if (operation := request["op"]) != "load":
-            return {"id": number, "error": f"there is no operation {operation!r}; this one loads"}
+            return {"id": number, "error": f"unknown operation {json.dumps(operation)}; send load"}
         ids = [str(server["server_id"]) for server in request["servers"]]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         return {"id": number, "error": f"{type(error).__name__}: {error}"}

@@ -118,6 +118,6 @@ def _run(words: Sequence[str], requirement: str) -> str:
 
 def _failed(requirement: str, reason: str) -> NotInstalled:
     return NotInstalled(
-        f"no environment for {requirement} could be made in {cache_folder()}: {reason}; "
-        "it needs the module venv, pip and a reachable package index"
+        f"cannot create an environment for {requirement} in {cache_folder()}: {reason}; "
+        "install the Python modules venv and pip, and make sure that a package index is reachable"
     )

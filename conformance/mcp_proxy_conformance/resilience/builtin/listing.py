@@ -60,7 +60,7 @@ _ALL = (
         requirement=_PYDANTIC_AI,
         script="pydantic_ai.py",
         way="every",
-        about="an MCPToolset for each server, all entered together as an agent does",
+        about="an MCPToolset for each server, all opened together as an agent does",
     ),
     Builtin(
         name="pydantic-ai-each",
@@ -92,4 +92,4 @@ def builtin(name: str) -> Builtin:
         if loader.name == name:
             return loader
     names = ", ".join(loader.name for loader in _ALL)
-    raise UnknownBuiltin(f"there is no builtin loader {name!r}; there are {names}")
+    raise UnknownBuiltin(f"no builtin loader is named {name!r}; choose one of {names}")

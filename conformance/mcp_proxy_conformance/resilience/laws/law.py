@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -31,9 +32,12 @@ class Declared:
     tool_prefix: str = ""
 
     def word(self, outcome: Outcome | None) -> str:
-        """Return the status; of a loader that does not classify, available or failed."""
+        """Return the status, `missing` without an outcome.
+
+        Of a loader that does not classify, it is available or failed.
+        """
         if outcome is None:
-            return "no outcome"
+            return "missing"
         known = self.reads.classifies or outcome.status == "available"
         return str(outcome.status) if known else "failed"
 
@@ -72,7 +76,7 @@ def script_in_words(server: Server) -> str:
 
 def _in_words(behaviour: Behaviour) -> str:
     seconds = f"{behaviour.seconds:g} s" if behaviour.seconds is not None else ""
-    body = repr(behaviour.body) if behaviour.body else ""
+    body = json.dumps(behaviour.body, ensure_ascii=False) if behaviour.body else ""
     on = f"on {behaviour.on}" if behaviour.on != "initialize" else ""
     words = (
         behaviour.do,
@@ -83,7 +87,10 @@ def _in_words(behaviour: Behaviour) -> str:
         behaviour.by and f"by {behaviour.by}",
         on,
     )
-    return " ".join(str(word) for word in (*words, behaviour.connection) if word not in (None, ""))
+    handed = behaviour.connection or {}
+    members = ", ".join(f"{name} {json.dumps(value)}" for name, value in handed.items())
+    connection = members or ("" if behaviour.connection is None else "with no members")
+    return " ".join(str(word) for word in (*words, connection) if word not in (None, ""))
 
 
 def _each(case: LoadCase, loaded: Loaded) -> Iterator[tuple[Server, Outcome]]:
@@ -98,15 +105,14 @@ def _by_the_table(topic: Topic) -> Callable[[LoadCase, Several, Declared], Compa
         for server, outcome in _each(case, loads[0].loaded):
             name, attempts = server.server_id, loads[0].seen[server.server_id]
             if topic == "status" and outcome.status not in WORDS:
-                compared.one_of(f"word of {name}", outcome.status, sorted(WORDS),
+                compared.one_of(f"status of {name}", outcome.status, sorted(WORDS),
                                 breaks=["O2.word"])  # fmt: skip
                 continue
             blames = blamed(server, most, outcome.status, attempts, declared.reads)
-            ends = walk(server, most, reads=declared.reads).ends
-            allowed = sorted(f"{word} after {number}" for word, number in ends)
+            ends = sorted(walk(server, most, reads=declared.reads).ends)
             for blame in (each for each in blames if each.topic == topic):
-                compared.truth(f"{topic} of {name}", f"{outcome.status} after {attempts}",
-                               holds=False, allowed=allowed, breaks=blame.clauses)  # fmt: skip
+                path, observed, due = _sides(topic, server, outcome, attempts, ends)
+                compared.truth(path, observed, holds=False, allowed=due, breaks=blame.clauses)
             if not blames and (topic == "status" or attempts is not None):
                 known = OF_STATUS if topic == "status" else OF_ATTEMPTS
                 words = ["O2.word"] if topic == "status" else []
@@ -116,6 +122,31 @@ def _by_the_table(topic: Topic) -> Callable[[LoadCase, Several, Declared], Compa
         return compared
 
     return judge
+
+
+def _sides(
+    topic: Topic, server: Server, outcome: Outcome, attempts: int | None,
+    ends: Sequence[tuple[str, int]],
+) -> tuple[str, object, object]:  # fmt: skip
+    """Return place, observed and allowed values of an end; the place names its other half.
+
+    If that half is not allowed either, each allowed value is named with its own.
+    """
+    name, status = server.server_id, outcome.status
+    if topic == "attempts":
+        numbers = [number for word, number in ends if word == status]
+        pairs = [f"{number} if reported as {word}" for word, number in ends]
+        return f"attempts at {name}, reported as {status}", attempts, numbers or " or ".join(pairs)
+    words = [word for word, number in ends if attempts in (number, None)]
+    pairs = [f"{word}{_after(number)}" for word, number in ends]
+    place = f"status of {name}{_after(attempts)}"
+    return place, status, list(dict.fromkeys(words)) or " or ".join(pairs)
+
+
+def _after(attempts: int | None) -> str:
+    if attempts is None:
+        return ""
+    return f" after {attempts} attempt{'' if attempts == 1 else 's'}"
 
 
 def _outcomes(case: LoadCase, loads: Several, declared: Declared) -> Comparison:
@@ -132,7 +163,7 @@ def _outcomes(case: LoadCase, loads: Several, declared: Declared) -> Comparison:
                             shows=["O3.no-tools",
                                    *(["S2.no-tools"] if server.tools else [])])  # fmt: skip
             is_text = isinstance(outcome.error, str) and bool(outcome.error.strip())
-            compared.truth(f"error of {name}", outcome.error, holds=is_text, allowed="a text",
+            compared.truth(f"error of {name}", outcome.error, holds=is_text, allowed="a string",
                            breaks=["O4.error"])  # fmt: skip
         elif not any(map(is_open, server.script)):
             short = len(tools) < len(server.tools)
@@ -152,7 +183,7 @@ def _claims(case: LoadCase, loads: Several, _: Declared) -> Comparison:
     for server, outcome in _each(case, loads[0].loaded):
         attempts = loads[0].seen[server.server_id]
         if attempts is not None:
-            compared.one_of(f"attempts claimed of {server.server_id}", outcome.attempts,
+            compared.one_of(f"attempts reported for {server.server_id}", outcome.attempts,
                             (attempts,), breaks=["O6.claimed"])  # fmt: skip
     return compared
 
@@ -215,8 +246,8 @@ def _same(
     """
     first, other = both
     differ = first != other and (first in allowed) != (other in allowed)
-    compared.truth(path, first, holds=not differ, allowed=f"{other}, as otherwise", breaks=clauses,
-                   shows=clauses if counts else ())  # fmt: skip
+    compared.truth(path, first, holds=not differ, allowed=f"{other}, as in the other load",
+                   breaks=clauses, shows=clauses if counts else ())  # fmt: skip
 
 
 def _clears(case: LoadCase, loads: Several, declared: Declared) -> Comparison:
@@ -224,8 +255,8 @@ def _clears(case: LoadCase, loads: Several, declared: Declared) -> Comparison:
     for server in case.given.servers if again is not None else ():
         if server.heals and again is not None and healed(server) != server:
             word = declared.word(again.outcome(server.server_id))
-            compared.one_of(f"again: status of {server.server_id}", word, ("available",),
-                            breaks=["I5.clears"])  # fmt: skip
+            path = f"status of {server.server_id} in the second load"
+            compared.one_of(path, word, ("available",), breaks=["I5.clears"])
     return compared
 
 

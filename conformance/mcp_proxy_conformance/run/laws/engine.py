@@ -138,20 +138,20 @@ class Laws(Generic[E]):
         settled = self._settled(law, wrong) if examples.again else self._as_seen(law, wrong)
         if settled.findings or settled.elsewhere:
             others = (
-                f"broken in another generated {examples.noun} too; first mend what this one breaks"
+                f"another generated {examples.noun} breaks it too; first fix what is reported here"
             )
             compared = Comparison(findings=settled.findings, observed=held)
             return compared.leaving_open(broken, settled.elsewhere or others)
         if settled.unsteady:
             reason = (
-                f"the {examples.subject} does not agree with itself, it is not deterministic: "
+                f"the {examples.subject} is not deterministic; a failure was seen only once: "
                 f"{settled.unsteady[0]}"
             )
             unsettled = Open(clauses=tuple(sorted(broken)), reason=reason, cause="disagrees")
             return Comparison(observed=held, open=[unsettled])
         examples.expect_control()
         if not observed:
-            missing = f"no generated {examples.noun} showed what the law is about"
+            missing = f"no generated {examples.noun} led to what the law is about"
             raise Inconclusive(missing, cause="too_few_generated")
         return Comparison(observed=observed)
 
@@ -228,7 +228,7 @@ class Laws(Generic[E]):
 
 def run_again(case: Path) -> str:
     """Return the sentence that says how to run a written case by itself."""
-    return f"run it again: the same command and --case {shlex.quote(str(case))}"
+    return f"run it again with the same command and --case {shlex.quote(str(case))}"
 
 
 def _common(first: Found, again: Iterable[Tried[E]]) -> Found:

@@ -100,18 +100,20 @@ class GeneratedLoads(Examples[LoadCase]):
         """Return a reason if the breach appears only beside other servers (I1.isolated)."""
         if not LAWS[law].of_one or len(example.given.servers) == 1:
             return ""
-        return f"seen beside other servers only, see I1.isolated: {self.in_words(example)}"
+        return f"seen only next to other servers, see I1.isolated: {self.in_words(example)}"
 
     def expect_control(self) -> None:
         """Raise Inconclusive unless all loads ended and some server was available."""
         loaded = [self._loads.of(case).loaded for case in self._cases]
         if any(each.hung for each in loaded):
-            reason = "a generated load did not come to an end; see I4.bounded"
+            reason = "a generated load did not end; see I4.bounded"
             raise Inconclusive(reason, cause="other_clause")
         if not any(
             server.status == "available" for each in loaded for server in each.told.outcomes
         ):
-            raise Inconclusive("no generated server was loaded", cause="not_loaded")
+            raise Inconclusive(
+                "the loader loaded none of the generated servers", cause="not_loaded"
+            )
 
     def in_words(self, example: LoadCase) -> str:
         """Return the script of each server."""

@@ -177,10 +177,10 @@ class GeneratedWorlds(Examples[Plan]):
         if alone is False:
             count = len(self._played[self._looking(law)]) - len(self._plans(0))
             advice = (
-                f"seen after all that the laws ask, not by {made.name} alone: run it again with"
+                f"seen only after the requests of all laws, not with {made.name} alone; run it with"
             )
             return [*lines, f"{advice} --seed {self.seed} --examples {count}"]
-        untried = "" if alone else "; it was not tried by itself"
+        untried = "" if alone else " (this case was not tried by itself)"
         return [*lines, f"{run_again(made)}{untried}"]
 
     def close(self) -> None:

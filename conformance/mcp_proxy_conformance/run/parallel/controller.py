@@ -70,7 +70,7 @@ class Controller:
     def __init__(self, run: Session, config: pytest.Config) -> None:
         """Make the folder of the shares; raises pytest.UsageError for workers on other machines."""
         if any(spec.partition("//")[0].rpartition("*")[2] != "popen" for spec in config.option.tx):
-            raise pytest.UsageError("workers hand over files and run here only: leave --tx out")
+            raise pytest.UsageError("all workers must run on this machine; leave --tx out")
         if config.option.maxworkerrestart is None:
             config.option.maxworkerrestart = str(len(config.option.tx))
         self._run = run
@@ -182,5 +182,6 @@ class Controller:
         name, why = list(self._lost.items())[-1]
         during = f" during {self._crashed}" if self._crashed else ""
         return (
-            f"{len(self._lost)} workers were lost, {name}{during} ({why}); {missing} checks not run"
+            f"workers lost: {len(self._lost)}, the last {name}{during} ({why}); "
+            f"checks not run: {missing}"
         )

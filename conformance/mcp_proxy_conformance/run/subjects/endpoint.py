@@ -57,7 +57,7 @@ def live_target(endpoint: Endpoint, version: str = "") -> Target:
 class RunningEndpoint(Subject):
     """An endpoint of a third party, which is queried and never changed."""
 
-    indivisible = "an endpoint is asked within one budget, at one rate: leave -n out"
+    indivisible = "an endpoint has one budget and one rate of requests; leave -n out"
     is_redacted = True
 
     def __init__(self, endpoint: Endpoint, profile: str) -> None:
@@ -91,7 +91,7 @@ class RunningEndpoint(Subject):
     def green(self) -> Outcome:
         """Outcome of a run without a finding against the endpoint."""
         headline = f"consistent with {self._profile}"
-        return Outcome(headline, CONFORMANT, "nothing that was seen speaks against it")
+        return Outcome(headline, CONFORMANT, "nothing observed contradicts it")
 
     @property
     def unsettled(self) -> str:
@@ -102,7 +102,7 @@ class RunningEndpoint(Subject):
         if (unread := surveyed.unread()) is not None:
             return f"no answer of {self.endpoint.surface.discovery_tool} can be read: {unread}"
         if not any(bench.seen.locked() for bench in self._benches.values()):
-            return f"nothing locked was seen, and {surveyed.short}" if surveyed.short else UNSEEN
+            return f"no locked tool was seen, and {surveyed.short}" if surveyed.short else UNSEEN
         return ""
 
     def probe(self) -> Probed:
@@ -135,7 +135,7 @@ class RunningEndpoint(Subject):
             why = f"the endpoint stopped answering: {error}"
             return Probed(stopped=broke(why))
         if offered.unnamed and not surveyed.locked():
-            why = f"{offered.unnamed}, and it brings up nothing that is locked"
+            why = f"{offered.unnamed}, and the flag reveals no locked tool"
             return _without_the_flag(why)
         return Probed()
 
@@ -201,7 +201,7 @@ class RunningEndpoint(Subject):
         except (Unreachable, ProtocolFault) as error:
             return Ending(verdict="error", blame="network", reason=str(error), error=error)
         if second.seen.short:
-            why = f"not looked at twice: {second.seen.short}; first seen: {ending.reason}"
+            why = f"not confirmed, since {second.seen.short}; first seen: {ending.reason}"
             return _open(why, "cut_short")
         again = attempt(partial(check, second))
         same = subjects & _subjects(again)
@@ -209,7 +209,7 @@ class RunningEndpoint(Subject):
         if again.verdict == "fail" and same and not same & moved:
             self._cited = self._messages_of(second, same)
             return again
-        why = f"the target does not agree with itself; first seen: {ending.reason}"
+        why = f"the target does not agree with itself; seen only once: {ending.reason}"
         return _open(why, "disagrees")
 
     def _messages_of(self, bench: LiveBench, subjects: frozenset[str]) -> tuple[int, ...]:

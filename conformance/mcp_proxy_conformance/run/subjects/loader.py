@@ -67,9 +67,9 @@ class LoadBench:
         """
         signatures = self._target.timeout_signatures
         if not (forms := signed(case, signatures)):
-            raise NotApplicable("no signature of a timeout is declared", cause="not_declared")
+            raise NotApplicable("the loader declares no timeout signature", cause="not_declared")
         if name := overtaken(case, signatures):
-            raise NotApplicable(f"the body that {name} sends holds a declared signature")
+            raise NotApplicable(f"the body that {name} sends contains a declared timeout signature")
         if not case.servers():
             self._expect_controls()
         comparison = Comparison()
@@ -92,13 +92,17 @@ class LoadBench:
             None,
             "available",
         ):
-            raise Inconclusive(f"of the two control servers it says {statuses}", cause="not_loaded")
+            reported = (
+                ", ".join(f"{name} {status}" for name, status in statuses.items()) or "neither"
+            )
+            reason = f"the loader does not report both control servers as expected: {reported}"
+            raise Inconclusive(reason, cause="not_loaded")
 
 
 class DrivenLoader(Subject):
     """A loader driven by the run; each load gets servers made for it."""
 
-    indivisible = "the loads of a loader go on all at once as it is: leave -n out"
+    indivisible = "the loads of a loader already run at the same time; leave -n out"
     target: LoaderTarget
 
     def __init__(self, target: LoaderTarget, out: Path, scratch: Path, *, confirm: bool) -> None:

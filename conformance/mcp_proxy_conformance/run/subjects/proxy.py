@@ -282,4 +282,4 @@ class DrivenProxy(Subject):
 
 def not_asked(option: str) -> NotApplicable:
     """Return the reason why a check that needs this option does not apply."""
-    return NotApplicable(f"not asked for; {option} does", cause="not_asked")
+    return NotApplicable(f"not asked for; add {option}", cause="not_asked")

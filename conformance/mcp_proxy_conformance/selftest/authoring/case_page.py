@@ -45,7 +45,7 @@ def case_page(case: Case | LoadCase) -> Iterator[str]:
     yield f"then: {laid_out(own['then'])}"
     touched = _touched(case, world)
     number = len(world.tools())
-    yield f"\nof the {number} tools of stage {world.id} it touches {len(touched)}:"
+    yield f"\nit touches {len(touched)} of the {number} tools of the stage {world.id}:"
     servers = list(dict.fromkeys(tool.server for tool in sorted(touched)))
     states = final(world)
     for name in servers:
@@ -81,13 +81,13 @@ def _touched(case: Case, world: World) -> set[ToolKey]:
 
 
 def _server(server: Server) -> str:
-    about = ["trusted" if server.trusted else "not trusted: its tools want approval"]
+    about = ["trusted" if server.trusted else "not trusted: its tools need approval"]
     if server.allow is not None:
-        about.append(f"the operator allows {_names(server.allow)} alone")
+        about.append(f"the operator allows only {_names(server.allow)}")
     if server.deny:
         about.append(f"the operator denies {_names(server.deny)}")
     if server.page_size:
-        about.append(f"{server.page_size} tools a page")
+        about.append(f"{server.page_size} tools per page")
     return f"server {server.name}: {'; '.join(about)}"
 
 
@@ -98,7 +98,7 @@ def _tool(tool: ToolKey, state: ToolState, *, listing: bool) -> str:
         f"{name} ({on})" if on is not True else name for name, on in asdict(state).items() if on
     ]
     words = counted_as(state) if listing else allowed_statuses(state)
-    how = "counted as" if listing else "told as"
+    how = "counted as" if listing else "listed as"
     return f"{tool}: locked by {', '.join(locks)}; {how} {' or '.join(sorted(words))}"
 
 
@@ -109,7 +109,8 @@ def _step(step: Step, touched: set[ToolKey]) -> str:
         tools = [name for name in step.tools if ToolKey(step.server, name) in touched]
         if step.tools and not tools:
             return ""
-        return f"{verb} {getattr(step, verb)} on {step.server}: {_names(tools or ['all of it'])}"
+        names = _names(tools or ["the whole server"])
+        return f"{verb} {getattr(step, verb)} on {step.server}: {names}"
     if verb in ("add", "change", "call"):
         name = step.add.name if step.add is not None else step.change or step.call or ""
         tool = ToolKey(step.server, name)

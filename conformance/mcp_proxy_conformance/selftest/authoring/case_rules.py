@@ -25,7 +25,7 @@ from mcp_proxy_conformance.selftest.authoring.finding import Finding
 EXACT = "precedence"
 """The area whose cases name every status that the source allows."""
 MOST_LIMIT = 100
-WRITE = "expect what the source allows of the locks that `steps` of the stage lay"
+WRITE = "expect what the source allows for the locks that the `steps` of the stage set"
 
 
 @dataclass(frozen=True)
@@ -68,11 +68,11 @@ def case_findings(document: Document, known: Corpus) -> Iterator[Finding]:
     world = known.stages.get(case.given.stage)
     if world is None:
         fault = unknown("stage", case.given.stage, known.stages)
-        yield document.found(("given", "stage"), fault, "name one of fixtures/stages")
+        yield document.found(("given", "stage"), fault, "name a stage of fixtures/stages")
         return
     strangers = list(_strangers(case, world))
     for place, fault in strangers:
-        yield document.found(place, fault, f"name what the stage {world.id} has")
+        yield document.found(place, fault, f"use a name of the stage {world.id}")
     if strangers:
         return
     staged = StagedCase(case, world)
@@ -80,7 +80,7 @@ def case_findings(document: Document, known: Corpus) -> Iterator[Finding]:
         for place, fault in rule(staged):
             yield document.found(place, fault, WRITE)
     for fault in _denied_by_title(case):
-        yield document.found(("title",), fault, "say in the title what the case allows")
+        yield document.found(("title",), fault, "make the title agree with `then`")
 
 
 def _denied_by_title(case: Case) -> Iterator[str]:
@@ -92,7 +92,7 @@ def _denied_by_title(case: Case) -> Iterator[str]:
     }
     for name, allowed in (case.then.disabled or {}).items():
         for status in sorted(never.intersection(allowed)):
-            yield f"it says never as {status}, which then.disabled allows for {name}"
+            yield f"the title says `never as {status}`, but then.disabled allows that for {name}"
 
 
 Wrong = Iterator[tuple[tuple[str | int, ...], str]]
@@ -157,22 +157,24 @@ def _callables(staged: StagedCase) -> Wrong:
     for part, names in (("has", parts.has), ("only", parts.only)):
         for number, name in enumerate(names or ()):
             if key(name) not in there:
-                yield ("then", "tools", part, number), f"{name} is no callable match"
+                fault = f"{name} is not a callable match of the query"
+                yield ("then", "tools", part, number), fault
     for number, name in enumerate(parts.lacks or ()):
         if key(name) in there:
-            yield ("then", "tools", "lacks", number), f"{name} is a callable match"
+            yield ("then", "tools", "lacks", number), f"{name} is a callable match of the query"
     if parts.only is not None and (more := there - set(map(key, parts.only))):
-        yield ("then", "tools", "only"), f"{min(map(str, more))} is a callable match, too"
+        yield ("then", "tools", "only"), f"{min(map(str, more))} is a callable match too"
 
 
 def _texts(staged: StagedCase) -> Wrong:
     for number, name in enumerate(staged.case.then.withheld):
         if not is_withheld(staged.states[key(name)]):
-            yield ("then", "withheld", number), f"nothing of {name} need be withheld"
+            yield ("then", "withheld", number), f"{name} has no text that must be withheld"
     for number, name in enumerate(staged.case.then.described):
         state = staged.states[key(name)]
         if state.callable or is_withheld(state):
-            yield ("then", "described", number), f"{name} need not be described among the locked"
+            fault = f"{name} is callable or withheld, so no description is due"
+            yield ("then", "described", number), fault
 
 
 def _notes(staged: StagedCase) -> Wrong:
@@ -181,11 +183,12 @@ def _notes(staged: StagedCase) -> Wrong:
         return
     there, locked = (staged.matches(callable_ones=wanted) for wanted in (True, False))
     if case.then.note == "due" and (there or not locked or case.when.include_disabled):
-        yield ("then", "note"), "a note is due where nothing callable and something locked matches"
+        fault = "a note is due only without the flag, for locked matches and no callable one"
+        yield ("then", "note"), fault
     states = [staged.states[name] for name in locked]
     sure = any(not is_withheld(s) and ABSENT not in allowed_statuses(s) for s in states)
     if case.then.note == "absent" and sure and not there and not case.when.include_disabled:
-        yield ("then", "note"), "nothing callable and something locked matches, so a note is due"
+        yield ("then", "note"), "the query has locked matches and no callable one, so a note is due"
 
 
 def _counts(staged: StagedCase) -> Wrong:
@@ -197,7 +200,8 @@ def _counts(staged: StagedCase) -> Wrong:
             expected = numbers if isinstance(numbers, tuple) else (numbers,)
             if any(not least <= number <= most for number in expected):
                 between = f"{least}" if least == most else f"{least} to {most}"
-                yield ("then", "counts", server, word), f"the locks make {between} {word}"
+                fault = f"the locks give a count of {between} for {word}"
+                yield ("then", "counts", server, word), fault
 
 
 def _rejections(staged: StagedCase) -> Wrong:
@@ -209,7 +213,8 @@ def _rejections(staged: StagedCase) -> Wrong:
     if state.callable and (
         not rejection.reaches_upstream or any(claim is not None for claim in says)
     ):
-        yield ("then", "rejection"), f"{staged.case.when.tool} is callable, and nothing refuses it"
+        fault = f"{staged.case.when.tool} is callable, so a call to it is not rejected"
+        yield ("then", "rejection"), fault
     elif rejection.reaches_upstream and not state.callable:
         place = ("then", "rejection", "reaches_upstream")
-        yield place, f"{staged.case.when.tool} is locked, and no call of it may arrive"
+        yield place, f"{staged.case.when.tool} is locked, so no call to it may reach its upstream"

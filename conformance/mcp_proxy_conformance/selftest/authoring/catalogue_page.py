@@ -57,8 +57,8 @@ def _head(
     yield "# Requirements, and what proves them"
     yield ""
     yield (
-        f"Requirements: {len(rows)}. Clauses: {len(entries)}, of which {firm} convict and"
-        f" {len(entries) - firm} are advisory. Checks: {len(checks)}. Cases: {len(cases)}."
+        f"Requirements: {len(rows)}. Clauses: {len(entries)}, of which {firm} are required and"
+        f" {len(entries) - firm} advisory. Checks: {len(checks)}. Cases: {len(cases)}."
     )
     if within is not None:
         yield ""
@@ -123,8 +123,8 @@ def _clause(entry: Explained) -> Iterator[str]:
     yield f"- Observed: {prose(clause.observed)}"
     for label, words in (
         ("Advisory because", clause.advisory),
-        ("Only for targets declaring", ", ".join(clause.capability)),
-        ("Only when asked for by", f"--{clause.asked_by}" if clause.asked_by else ""),
+        ("Only for targets that declare", ", ".join(clause.capability)),
+        ("Only with the option", f"--{clause.asked_by}" if clause.asked_by else ""),
         ("Untested", clause.untested),
     ):
         if words:
@@ -132,7 +132,7 @@ def _clause(entry: Explained) -> Iterator[str]:
     held = ", ".join(code(profile.name) for profile in entry.profiles) or "none"
     yield f"- Profiles: {held}"
     for row in entry.rulings:
-        yield f"- Ruling {_link(row.id, 'ruling')}: {prose(row.ruling)}"
+        yield f"- Interpretation {_link(row.id, 'ruling')}: {prose(row.ruling)}"
     yield ""
     yield from _proofs(entry)
 
@@ -149,11 +149,11 @@ def _proofs(entry: Explained) -> Iterator[str]:
         yield ""
     if entry.broken:
         yield from _table(
-            ("counterexample", "what is wrong with it", "killed by"),
+            ("mutant", "what is wrong with it", "killed by"),
             [(code(b.id), prose(b.text), ", ".join(map(code, b.killers))) for b in entry.broken],
         )
     if entry.others:
-        yield f"Further counterexamples that break it: {entry.others}."
+        yield f"Further mutants that break it: {entry.others}."
         yield ""
 
 
@@ -167,7 +167,7 @@ def _rulings(rows: Sequence[Interpretation]) -> Iterator[str]:
         yield ""
         yield from (f"- {prose(reading)}" for reading in row.readings)
         yield ""
-        yield f"Ruling: {prose(row.ruling)}"
+        yield f"The reading taken: {prose(row.ruling)}"
         yield ""
         yield f"The suite: {prose(row.suite)}"
         yield ""

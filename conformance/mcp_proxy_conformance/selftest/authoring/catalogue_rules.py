@@ -34,8 +34,8 @@ def requirement_findings(document: Document, known: Corpus) -> Iterator[Finding]
         for place, clause in enumerate(row.clauses):
             yield from _clause(document, (*at, "clause", place), clause, row, known)
             if clause.level == "advisory" and clause.id not in explained:
-                fault = f"no interpretation says how {clause.id} may be read"
-                repair = "add a row to fixtures/interpretations.toml"
+                fault = f"{clause.id} is advisory, but no interpretation names it"
+                repair = "name it in a row of fixtures/interpretations.toml"
                 yield document.found((*at, "clause", place, "id"), fault, repair)
 
 
@@ -48,13 +48,13 @@ def _clause(
         fault = f"no profile lists {clause.id} in its newest version"
         yield document.found((*at, "id"), fault, "list it in one, or say why it is `untested`")
     if not clause.id.startswith(f"{row.id}."):
-        fault = f"{clause.id} stands under {row.id}"
-        yield document.found((*at, "id"), fault, f"call it {row.id}.… or move it")
+        fault = f"{clause.id} is listed under {row.id}"
+        yield document.found((*at, "id"), fault, f"rename it to {row.id}.…, or move it")
     if "~" in clause.id:
         beside = known.catalogue.clauses.get(clause.id.partition("~")[0])
         if clause.level != "advisory" or beside is None or beside.level != "required":
-            fault = f"{clause.id} is no advice beside a clause that convicts"
-            repair = "judge it A, and have an F of the name before the tilde"
+            fault = f"{clause.id} is not an advisory clause beside a required one"
+            repair = "make it advisory, and the clause named before the tilde required"
             yield document.found((*at, "id"), fault, repair)
 
 
@@ -64,7 +64,7 @@ def _proved(document: Document, at: Place, row: Requirement, known: Corpus) -> I
         place = (*at, "proved_by")
         if clause is None:
             fault = unknown("clause", name, known.catalogue.clauses)
-            yield document.found(place, fault, "name one that there is")
+            yield document.found(place, fault, "name an existing clause")
         elif clause.untested:
             yield document.found(place, f"{name} is untested", "name a clause that has a check")
 
@@ -87,30 +87,30 @@ def ruling_findings(
         for name in row.clauses:
             if name not in known.catalogue.clauses:
                 fault = unknown("clause", name, known.catalogue.clauses)
-                yield document.found((*at, "clauses"), fault, "name one that there is")
+                yield document.found((*at, "clauses"), fault, "name an existing clause")
 
 
 def profile_findings(document: Document, known: Corpus) -> Iterator[Finding]:
     """Yield the findings on a profile that keeps to its schema."""
     value: Profile = document.value
     if document.path.stem not in (value.id, value.name):
-        fault = f"the file of {value.name} is called {document.path.name}"
+        fault = f"the profile is {value.name}, but the file is {document.path.name}"
         yield document.found(
-            ("id",), fault, f"call it {value.id}.toml, or {value.name}.toml if older"
+            ("id",), fault, f"name the file {value.id}.toml, or {value.name}.toml if older"
         )
     clauses = known.catalogue.clauses
     for name in value.clauses:
         if name not in clauses:
             fault = unknown("clause", name, clauses)
-            yield document.found(("clauses", name), fault, "name one that there is")
+            yield document.found(("clauses", name), fault, "name an existing clause")
         elif clauses[name].untested not in (None, "later"):
-            yield document.found(("clauses", name), f"{name} is untested", "take it out")
+            yield document.found(("clauses", name), f"{name} is untested", "remove it")
     yield from _floor(document, value, known)
     frozen = known.frozen.get(value.name, "")
     if frozen and frozen != fingerprint(value):
-        fault = f"{value.name} is frozen, and its clauses or its floor have changed"
-        later = f"make version {value.version + 1} beside it"
-        repair = f"take the change back, keep the file as {value.name}.toml, and {later}"
+        fault = f"{value.name} is frozen, but its clauses or its floor have changed"
+        later = f"make the change in version {value.version + 1}"
+        repair = f"undo the change, keep the file as {value.name}.toml, and {later}"
         yield document.found(("version",), fault, repair)
 
 
@@ -119,8 +119,8 @@ def frozen_findings(document: Document, known: Corpus) -> Iterator[Finding]:
     there = [profile.name for profile in known.profiles]
     for name in document.data["frozen"]:
         if name not in there:
-            fault = f"{name} is frozen, and no file of fixtures/profiles holds it"
-            yield document.found(("frozen", name), fault, f"bring it back as {name}.toml")
+            fault = f"{name} is frozen, but no file of fixtures/profiles contains it"
+            yield document.found(("frozen", name), fault, f"restore it as {name}.toml")
 
 
 def _floor(document: Document, value: Profile, known: Corpus) -> Iterator[Finding]:
@@ -129,12 +129,14 @@ def _floor(document: Document, value: Profile, known: Corpus) -> Iterator[Findin
         at: Place = ("floor", "passes", name)
         if clause is None or name not in value.clauses:
             fault = f"the floor asks for {name}, which is not in the profile"
-            yield document.found(at, fault, "list it in `clauses`, or take it out of the floor")
+            yield document.found(at, fault, "list it in `clauses`, or remove it from the floor")
         elif clause.level != "required":
-            yield document.found(at, f"the floor asks for the advice {name}", "take it out")
+            fault = f"the floor asks for {name}, which is only advisory"
+            yield document.found(at, fault, "remove it")
         elif not set(clause.capability) <= set(value.floor.capabilities):
-            fault = f"{name} needs more than the capabilities of the floor"
-            yield document.found(at, fault, "take it out of the floor")
+            fault = f"{name} needs a capability that the floor does not have"
+            repair = "add the capability, or remove the clause from the floor"
+            yield document.found(at, fault, repair)
 
 
 def doubled(known: Corpus) -> Iterator[tuple[str, str]]:

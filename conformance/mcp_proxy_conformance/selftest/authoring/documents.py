@@ -74,7 +74,8 @@ def read(path: Path, *, whole: bool = True) -> Document | Finding:
     data, lines = parsed
     kind = next((known for known in KINDS if known.is_one(data, path.suffix)), None)
     if kind is None:
-        return finding(path, 1, f"this is none of the known: {FORMS}", "give it their members")
+        unknown = f"this is none of the known kinds: {FORMS}"
+        return finding(path, 1, unknown, "give it the members of one")
     document = Document(path=path, kind=kind, data=data, lines=lines)
     faults = tuple(_breaches(document)) if whole else ()
     if faults or kind.type is None:
@@ -92,14 +93,14 @@ def _json(path: Path, raw: bytes) -> tuple[Any, JsonLines] | Finding:
         root = parse(raw)
         if (twice := _doubled(root)) is not None:
             name, at = twice
-            fault = f"the member {name!r} stands twice in one object"
+            fault = f"the member {name!r} occurs twice in one object"
             return finding(path, line_at(raw, at), fault, "keep one of them")
         return root.value(), JsonLines(root)
     except Malformed as error:
-        fault = f"no JSON: {error.reason}"
-        return finding(path, line_at(raw, error.offset), fault, "mend it there")
+        fault = f"it is not JSON: {error.reason}"
+        return finding(path, line_at(raw, error.offset), fault, "correct it there")
     except (ValueError, RecursionError) as error:
-        return finding(path, 1, f"no JSON: {error}", "mend it")
+        return finding(path, 1, f"it is not JSON: {error}", "correct it")
 
 
 def _doubled(root: Node) -> tuple[str, int] | None:
@@ -126,7 +127,7 @@ def _toml(path: Path, raw: bytes) -> tuple[Any, TomlLines] | Finding:
         reason, _, place = str(error).partition(" (at line ")
         number = place.partition(",")[0]
         line = int(number) if number.isdecimal() else max(1, raw.count(b"\n"))
-        return finding(path, line, f"no TOML: {reason}", "mend it there")
+        return finding(path, line, f"it is not TOML: {reason}", "correct it there")
 
 
 @cache
@@ -153,7 +154,5 @@ def _breaches(document: Document) -> Iterator[Finding]:
     for breach in errors:
         nearest = best_match(iter([breach])) or breach
         says = nearest.schema.get("description") if isinstance(nearest.schema, Mapping) else None
-        repair = (
-            f"schemas/{name}.schema.json says{f': {says}' if says else ' what may stand there'}"
-        )
+        repair = f"see schemas/{name}.schema.json{f', which says: {says}' if says else ''}"
         yield document.found(tuple(nearest.absolute_path), nearest.message, repair)

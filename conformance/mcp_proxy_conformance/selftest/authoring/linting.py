@@ -85,7 +85,7 @@ def _chosen(paths: Iterable[Path]) -> Iterator[tuple[Path, bool]]:
     for path in paths:
         files = _walked(path) if path.is_dir() else [path]
         if not files:
-            raise Unreadable(f"{path} holds no .json and no .toml; name files or another folder")
+            raise Unreadable(f"{path} has no .json or .toml file; name files or another folder")
         for file in files:
             if (whole := file.absolute()) not in yielded:
                 yielded.add(whole)
@@ -105,8 +105,8 @@ def _walked(folder: Path) -> list[Path]:
 def _own(document: Document, known: Corpus) -> Iterator[Finding]:
     value, kind = document.value, document.kind
     if kind in NAMED and value.id != document.path.stem:
-        fault = f"the file of {value.id!r} is called {document.path.name}"
-        yield document.found(("id",), fault, "give both one name")
+        fault = f"the id is {value.id!r}, but the file is {document.path.name}"
+        yield document.found(("id",), fault, "give both the same name")
     if kind in (CASE, LOAD_CASE):
         yield from _cited(document, known)
     if kind is CASE:
@@ -131,10 +131,11 @@ def _cited(document: Document, known: Corpus) -> Iterator[Finding]:
     for number, name in enumerate(value.clauses):
         if name not in clauses:
             fault = unknown("clause", name, clauses)
-            yield document.found(("clauses", number), fault, "see `list clauses`")
+            yield document.found(("clauses", number), fault, "name a clause of `list clauses`")
     levels = {clauses[name].level for name in value.clauses if name in clauses}
     if len(levels) > 1:
-        yield document.found(("clauses",), "its clauses convict and advise", "split the case")
+        fault = "some of its clauses are required and some advisory"
+        yield document.found(("clauses",), fault, "split the case")
     giving = "each_case" if document.kind is CASE else "each_load"
     areas = {word for check in known.shipped.checks for name, word in check.areas if name == giving}
     if value.area not in areas:
@@ -147,7 +148,7 @@ def _shared(documents: Sequence[Document], known: Corpus) -> Iterator[Finding]:
     for noun, name in doubled(known):
         for document, line in where(known, noun, name):
             if document.key in known.own:
-                fault = f"the {noun} {name} stands twice"
+                fault = f"the {noun} {name} is defined twice"
                 yield finding(document.path, line, fault, "rename one of the two")
     if all(document.is_sound for document in documents):
         yield from gap_findings(known)

@@ -18,7 +18,7 @@ from mcp_proxy_conformance.selftest.authoring.corpus import Corpus
 from mcp_proxy_conformance.selftest.authoring.documents import Document
 from mcp_proxy_conformance.selftest.authoring.finding import Finding
 
-WRITE = "expect what the walk of its script allows (`explain ID` names the source)"
+WRITE = "expect what the source allows for its `script` (`explain CLAUSE` names the place)"
 SLOW, TIMELY = 2.0, 0.5
 """Multiples of a timeout: a late answer takes at least SLOW, a timely one at most TIMELY."""
 
@@ -29,7 +29,7 @@ def load_findings(document: Document, known: Corpus) -> Iterator[Finding]:
     broken = list(faults(case, known.catalogue))
     for sentence in broken:
         fault, _, repair = sentence.rpartition("; ")
-        yield document.found((), fault or sentence, repair or "mend it")
+        yield document.found((), fault or sentence, repair or "correct it")
     if broken:
         return
     if not case.id.startswith(f"{case.area}-"):
@@ -90,11 +90,11 @@ def _outcomes(case: LoadCase, requirements: Catalogue) -> Wrong:
             tries = (
                 ""
                 if allowed.attempts is None
-                else " in {} to {} attempts".format(*allowed.attempts)
+                else " (attempts: {} to {})".format(*allowed.attempts)
             )
-            yield place, f"the source allows {words}{tries} for {server.server_id}", WRITE
+            yield place, f"the source allows {words} for {server.server_id}{tries}", WRITE
         if expected.attempts is not None and expected.attempts.min > 1 and not retried:
-            fault = f"a second attempt is asked of {server.server_id}"
+            fault = f"a second attempt is expected for {server.server_id}"
             yield place, fault, "cite a clause that needs the capability `retries`"
 
 
@@ -103,18 +103,19 @@ def _worlds(case: LoadCase, document: Document) -> Wrong:
         for step, action in enumerate(server.script):
             if action.do == "slow" and TIMELY < (action.seconds or 0) / server.timeout_s < SLOW:
                 place = ("given", "servers", number, "script", step)
-                fault = "whether this answer is late depends on how fast things go"
-                yield place, fault, "make it half of the timeout, or twice"
+                fault = "whether this answer is late depends on the speed of the machine"
+                repair = "set `seconds` to at most half of the timeout, or at least twice"
+                yield place, fault, repair
     tools = Counter(tool for server in case.servers() for tool in server.tools)
     for name in [tool for tool, count in tools.items() if count > 1]:
-        yield ("given", "servers"), f"two servers have the tool {name}", "rename one"
+        yield ("given", "servers"), f"two servers have the tool {name}", "rename one of the tools"
     texts = list(_texts(document.data["given"]["servers"]))
     for number, secret in enumerate(case.given.secrets):
         if not any(secret in text for text in texts):
-            fault = "this secret is handed over nowhere, and could not show"
-            yield ("given", "secrets", number), fault, "put it into a server"
+            fault = "this secret is not in any server, so it could never leak"
+            yield ("given", "secrets", number), fault, "put it into a member of a server"
     if "S1.secrets" in case.clauses and not case.given.secrets:
-        yield ("given",), "it is about secrets, and has none", "name them in `secrets`"
+        yield ("given",), "the case cites S1.secrets but has no secrets", "list them in `secrets`"
 
 
 def _texts(value: object) -> Iterator[str]:

@@ -29,15 +29,15 @@ def stage_findings(document: Document) -> Iterator[Finding]:
         (n, fault) for n, step in enumerate(world.steps) if (fault := _stranger(world, step))
     ]
     for number, fault in strangers:
-        yield document.found(("steps", number), fault, "name what this stage has")
+        yield document.found(("steps", number), fault, "use a name of this stage")
     for place, name, servers in _beyond(world):
         yield document.found(place, f"there is no server {name!r}", f"name one of {servers}")
     if strangers:
         return
     for fault in unlike(world):
-        yield document.found(("servers",), fault, "make up another word")
+        yield document.found(("servers",), fault, "choose another word")
     for owner, fault in misplaced(world):
-        yield document.found(_place(world, owner), fault, "mend its name or its description")
+        yield document.found(_place(world, owner), fault, "correct its name or its description")
 
 
 def _stranger(world: World, step: Step) -> str:
@@ -91,14 +91,14 @@ def unlike(world: World) -> Iterator[str]:
     filler = set[str]().union(*map(texts, tools), *changed) - set(made)
     for word, other in combinations(made, 2):
         if word in other or other in word or near(word, other):
-            yield f"the words {word!r} and {other!r} are too like each other"
+            yield f"the words {word!r} and {other!r} are too similar"
     for word in made:
         for other in sorted(filler):
             if word in other or (len(other) > SHORT and near(word, other)):
-                yield f"the word {word!r} is too like {other!r}, which stands in a text"
+                yield f"the word {word!r} is too similar to {other!r}, a word of a tool's text"
     for word in made:
         if word.endswith(FOLDED):
-            yield f"the word {word!r} ends as words that searches fold"
+            yield f"the word {word!r} has an ending that search engines drop ({', '.join(FOLDED)})"
 
 
 def misplaced(world: World) -> Iterator[tuple[ToolKey, str]]:
@@ -107,13 +107,14 @@ def misplaced(world: World) -> Iterator[tuple[ToolKey, str]]:
     for name, tool in world.tools().items():
         own = {tool.word, *tool.groups}
         if texts(tool) & reserved != own:
-            yield name, f"{name} has other words of the stage in its texts than its own"
+            fault = "have other words of the stage than its `word` and `groups`"
+            yield name, f"the texts of {name} {fault}"
         elif not set(tokens(tool.description)) >= own:
-            yield name, f"{name} has not all of its words in its description"
+            yield name, f"the description of {name} lacks its `word` or one of its `groups`"
         elif set(tool.name.split("_")) & reserved != {tool.word}:
-            yield name, f"{name} has not its word in its name"
+            yield name, f"the name of {name} lacks its `word` or has another word of the stage"
         elif len(name.server) + len(name.tool) > LONGEST:
-            yield name, f"{name} is longer than {LONGEST} characters"
+            yield name, f"{name} has more than {LONGEST} characters, without the colon"
 
 
 def near(word: str, other: str) -> bool:

@@ -95,7 +95,9 @@ class FaultyServer:
     def heal(self) -> None:
         """Be healthy from now on, and count from zero; ValueError if a loader could not notice."""
         if self.whole is not None and not isinstance(self.whole, _HEALABLE):
-            raise ValueError(f"{self.script.server_id!r} cannot heal: its connection is the fault")
+            raise ValueError(
+                f"{self.script.server_id!r} cannot be healed: its connection is the fault"
+            )
         self.script = ServerScript(
             server_id=self.script.server_id,
             tools=self.script.tools,

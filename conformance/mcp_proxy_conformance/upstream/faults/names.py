@@ -22,5 +22,5 @@ def unresolvable(host: str = NOBODY) -> str | None:
     except socket.gaierror as error:
         if error.errno in _NO_SUCH_NAME:
             return None
-        return f"this machine cannot tell whether {host} exists: {error.strerror}"
-    return f"this machine answers the name {host}, which nobody may own"
+        return f"this machine cannot find out whether {host} exists: {error.strerror}"
+    return f"this machine resolves the name {host}, which must not exist"

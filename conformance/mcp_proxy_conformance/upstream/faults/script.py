@@ -86,18 +86,21 @@ def checked(scripts: Iterable[ServerScript]) -> tuple[ServerScript, ...]:
 def _check(script: ServerScript, by_id: Mapping[str, ServerScript]) -> None:
     name, words = script.server_id, [behaviour.word for behaviour in script.script]
     if len(words) > 1 and any(isinstance(behaviour, Whole) for behaviour in script.script):
-        raise BadScript(f"one of {words} stands alone in a script; give {name!r} that word only")
+        alone = next(each.word for each in script.script if isinstance(each, Whole))
+        raise BadScript(f"the script of {name!r} has other behaviours beside {alone}; remove them")
     for step in script.script:
         if isinstance(step, Redirect) and step.to != HEALTHY_PATH:
             other = by_id.get(step.to)
             if other is None or other.whole is not None:
-                raise BadScript(f"{name!r} redirects to {step.to!r}, no server with HTTP paths")
+                raise BadScript(
+                    f"{name!r} redirects to {step.to!r}; name a server that answers over HTTP"
+                )
     if script.same_origin_as is None:
         return
     host = by_id.get(script.same_origin_as)
     if host is None or host is script or host.same_origin_as is not None:
         raise BadScript(
-            f"{name!r} is on the origin of {script.same_origin_as!r}; name a server with its own"
+            f"{name!r} shares the origin of {script.same_origin_as!r}; name one with its own"
         )
     if host.whole is not None or script.whole is not None:
-        raise BadScript(f"{name!r} and {host.server_id!r} share an origin; both must speak HTTP")
+        raise BadScript(f"{name!r} and {host.server_id!r} share an origin; make both speak HTTP")

@@ -150,7 +150,7 @@ class FaultServers:
         """Return why this machine cannot play the server's fault, if so; may query the resolver."""
         match self._server(server_id).whole:
             case Backlog() if not LINUX:
-                return "a full backlog is certain on Linux only"
+                return "a full backlog is reliable on Linux only"
             case Unresolvable():
                 return unresolvable()
         return None
@@ -168,5 +168,7 @@ class FaultServers:
 
     def _server(self, server_id: str) -> FaultyServer:
         if server_id not in self._servers:
-            raise LookupError(f"no server {server_id!r}; there are {sorted(self._servers)}")
+            raise LookupError(
+                f"no server {server_id!r}; the servers are {', '.join(sorted(self._servers))}"
+            )
         return self._servers[server_id]

@@ -112,7 +112,7 @@ def why_not(wanted: str) -> str:
     if not firm:
         return f"{wanted} is advisory and never counts; take the entry out"
     if all(clause_id.startswith(OWN) for clause_id in firm):
-        return f"{wanted} is never waived; take changes over with `baseline accept`"
+        return f"{wanted} cannot be waived; accept the new answers with `baseline accept`"
     return ""
 
 

@@ -85,7 +85,7 @@ def _text(file: Path) -> str:
         raw = read_bytes(file, MOST)
     except (OSError, ValueError) as error:
         if getattr(error, "errno", 0) == errno.EFBIG:
-            problem = f"has more than {MOST} bytes; leave the known failures in it and nothing else"
+            problem = f"has more than {MOST} bytes; keep only the known failures in it"
             raise BadDeviations([_fault(str(file), 1, problem)]) from None
         why = getattr(error, "strerror", None) or error
         repair = "name another file, or let `deviations init` write one"
@@ -94,7 +94,7 @@ def _text(file: Path) -> str:
         return raw.decode("utf-8").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         line = raw[: error.start].count(b"\n") + 1
-        problem = "is no UTF-8; save the file in that encoding"
+        problem = "is not UTF-8; save the file in that encoding"
         raise BadDeviations([_fault(str(file), line, problem)]) from None
 
 
@@ -111,7 +111,9 @@ def _read(text: str, file: str, on: date) -> Iterator[Deviation | Fault]:
             yield _fault(file, lines.line((name,)), _unknown(name, (TABLE,)))
     entries = document.get(TABLE, [])
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        yield _fault(file, lines.line((TABLE,)), f"{TABLE} is no list; begin each with [[{TABLE}]]")
+        yield _fault(
+            file, lines.line((TABLE,)), f"{TABLE} is not a list; begin each with [[{TABLE}]]"
+        )
         return
     first: dict[str, int] = {}
     for number, entry in enumerate(entries):
@@ -119,7 +121,7 @@ def _read(text: str, file: str, on: date) -> Iterator[Deviation | Fault]:
         yield from _entry(entry, place, file, on)
         wanted = entry.get("id")
         if isinstance(wanted, str) and wanted in first:
-            twice = f"{wanted[:SHOWN]!r} stands here and on line {first[wanted]}; leave one of them"
+            twice = f"{wanted[:SHOWN]!r} is also on line {first[wanted]}; keep only one of them"
             yield _fault(file, place.of("id"), twice)
         elif isinstance(wanted, str):
             first[wanted] = place.header
@@ -140,7 +142,7 @@ def _entry(entry: dict[str, Any], place: Lines, file: str, on: date) -> Iterator
             faults.append(Fault(file=file, line=place.of("id"), text=problem, kind="outdated"))
         if deviation.expires < on:
             problem = (
-                f"{deviation.id} has expired on {deviation.expires}; mend it or set a new date"
+                f"{deviation.id} expired on {deviation.expires}; fix the failure or set a new date"
             )
             faults.append(Fault(file=file, line=place.of("expires"), text=problem, kind="outdated"))
         if not faults:
@@ -154,15 +156,15 @@ def _complaint(name: str, value: Any) -> str:
         return f"{name} is missing; an entry has {', '.join(MEMBERS)}"
     if name == "expires":
         fine = type(value) is date  # a time of day is a date, too
-        return "" if fine else "expires is no date; write it as 2027-01-31, without quotes"
+        return "" if fine else "expires is not a date; write it as 2027-01-31, without quotes"
     if not isinstance(value, str):
-        return f"{name} is no text; put it in quotes"
+        return f"{name} is not a text; put it in quotes"
     if name == "id":
         return "" if value.strip() else "id is empty; name a clause, a check or a case"
     if name == "reason":
-        problem = "reason says nothing; say why this failure is known and stays"
+        problem = "reason gives no reason; say why this failure is not fixed yet"
         return "" if _is_reason(value) else problem
-    return "" if _is_link(value) else "issue is no link; give the http(s) address of the issue"
+    return "" if _is_link(value) else "issue is not a link; give the http(s) address of the issue"
 
 
 def _is_reason(value: str) -> bool:
@@ -186,14 +188,14 @@ def _syntax_fault(text: str, file: str, error: Exception) -> Fault:
     if isinstance(error, RecursionError):
         return _fault(file, 1, f"nests too deeply; write each entry as [[{TABLE}]]")
     why = str(error).partition(" (at ")[0]
-    return _fault(file, line, f"is no TOML: {why}; see schemas/deviations.schema.json")
+    return _fault(file, line, f"is not TOML: {why}; see schemas/deviations.schema.json")
 
 
 def _unknown(name: str, known: tuple[str, ...]) -> str:
     name = name[:SHOWN]
     near = get_close_matches(name, known, 1)
     repair = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
-    return f"there is no {name!r}; {repair}"
+    return f"unknown member {name!r}; {repair}"
 
 
 def _fault(file: str, line: int, text: str) -> Fault:

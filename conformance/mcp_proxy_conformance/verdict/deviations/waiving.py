@@ -92,7 +92,7 @@ def stray(deviations: Sequence[Deviation], collected: Collection[tuple[str, str 
     if first is None:
         return ""
     nearest = unknown[first.id]
-    return f"{first.file}:{first.line}: there is no {first.id!r}; the nearest is {nearest!r}"
+    return f"{first.file}:{first.line}: there is no case {first.id!r}; the nearest is {nearest!r}"
 
 
 def stale(known: Sequence[Waiver]) -> list[str]:

@@ -14,8 +14,8 @@ WIDTH = 120
 PRESENCE = "presence"
 """The result of a run that ended before its first check."""
 HEAD = """\
-# Failures that are known: each does not count until its date, and nothing else is excused by it.
-# Say for each why it stays and where it is followed up; a run refuses the file until all do.
+# Known failures. Each entry excuses its own failure until its date, and nothing else.
+# Say in each why it is not fixed yet (reason) and give its link (issue): a run needs both.
 """
 
 

@@ -30,31 +30,32 @@ def _one_by_one(words: str) -> Tell:
 
 
 MUTANTS: tuple[LoadMutant, ...] = (
-    load_mutant("warnings-swapped", "The transient are warned of as permanent, and the other way.",
+    load_mutant("warnings-swapped",
+                "Warnings name transient servers as permanent, and permanent ones as transient.",
                 "W1.one-class",
                 tell=warns(lambda due, _: dict(due) | {
                     "transient": due["permanent"], "permanent": due["transient"]})),
-    load_mutant("failed-in-both", "Every server that failed is named in both classes.",
+    load_mutant("failed-in-both", "Every failed server is named in both classes.",
                 "W1.one-class", "W1.denied",
                 tell=warns(lambda due, outcomes: dict(due) | {
                     "transient": _line("Still starting", _named(outcomes, *ALIKE, "denied")),
                     "permanent": _line("Broken", _named(outcomes, *ALIKE, "denied"))})),
-    load_mutant("permanent-in-both", "What failed for good is said to be tried again as well.",
+    load_mutant("permanent-in-both", "Permanent servers are also said to be tried again.",
                 "W1.one-class",
                 tell=warns(lambda due, outcomes: dict(due) | {
                     "transient": [*due["transient"],
                                   *_line("Will be tried again", _named(outcomes, "permanent"))]})),
-    load_mutant("transient-in-both", "What may pass is said to need attention as well.",
+    load_mutant("transient-in-both", "Transient servers are also said to need attention.",
                 "W1.one-class",
                 tell=warns(lambda due, outcomes: dict(due) | {
                     "permanent": [*due["permanent"],
                                   *_line("Look after", _named(outcomes, "transient"))]})),
-    load_mutant("denied-as-transient", "The denied are warned of as transient.",
+    load_mutant("denied-as-transient", "Denied servers are named as transient.",
                 "W1.denied",
                 tell=warns(lambda due, outcomes: dict(due) | {
                     "transient": _line("Still starting", _named(outcomes, "transient", "denied")),
                     "denied": []})),
-    load_mutant("denied-as-transient-too", "The denied are warned of as transient as well.",
+    load_mutant("denied-as-transient-too", "Denied servers are also named as transient.",
                 "W1.denied",
                 tell=warns(lambda due, outcomes: dict(due) | {
                     "transient": [*due["transient"],
@@ -72,15 +73,15 @@ MUTANTS: tuple[LoadMutant, ...] = (
                 tell=warns(lambda due, outcomes: dict(due) | {
                     status: _line(f"{len(names)} servers failed", names)
                     for status in ALIKE if (names := _named(outcomes, status)) is not None})),
-    load_mutant("bare-names", "Warnings are the names and nothing else.",
+    load_mutant("bare-names", "Warnings contain only the names of servers.",
                 "W1.lines",
                 tell=warns(lambda due, outcomes: dict(due) | {
                     status: _named(outcomes, status) for status in ALIKE})),
-    load_mutant("warns-of-nobody", "A load of no servers warns that there are none.",
+    load_mutant("warns-of-nobody", "A load without servers warns that there are none.",
                 "I6.silent",
                 tell=warns(lambda due, outcomes: dict(due) if outcomes
                            else dict(due) | {"permanent": ["No servers are configured."]})),
-    load_mutant("empty-lines", "Every class has a line, named or not.",
+    load_mutant("empty-lines", "Every class has a line, even without a server.",
                 "I6.silent",
                 tell=warns(lambda due, _: {name: own or ["None."] for name, own in due.items()})),
 )  # fmt: skip

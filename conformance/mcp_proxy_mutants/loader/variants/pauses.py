@@ -39,7 +39,8 @@ def _lenient(connection: Connection) -> Connection:
 VARIANTS: tuple[LoadVariant, ...] = (
     load_variant("pauses-alike", "Every pause is as long as the first, for all servers.",
                  "pauses", "R5.grows", "R6.jitter", pause=lambda _, base: base),
-    load_variant("pauses-linear", "Each pause is longer by the first, for all servers.",
+    load_variant("pauses-linear",
+                 "Each pause is longer than the one before by the length of the first.",
                  "pauses", "R6.jitter", pause=lambda attempts, base: base * attempts),
     load_variant("pauses-shrink", "Each pause is shorter than the one before.",
                  "pauses", "R5.grows", pause=lambda attempts, base: base / attempts),
@@ -53,6 +54,6 @@ VARIANTS: tuple[LoadVariant, ...] = (
                  "side-by-side", "I2.concurrent", together=_one_by_one),
     load_variant("small-loads-wait", "A small load waits a moment after its first server.",
                  "waiting-for-nothing", "R1.once~delay", together=_staggered),
-    load_variant("half-as-patient-again", "A server has half as long again to answer.",
+    load_variant("half-as-patient-again", "A server gets one and a half times its timeout.",
                  attempt=handed(_lenient)),
 )  # fmt: skip

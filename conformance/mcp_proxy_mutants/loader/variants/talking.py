@@ -118,14 +118,16 @@ class _Named(HttpSession):
 
 
 VARIANTS: tuple[LoadVariant, ...] = (
-    load_variant("one-page", "Of the tools one page is loaded.",
+    load_variant("one-page", "Only one page of tools is loaded.",
                  "pages-of-tools", "O3.loaded~pages", attempt=_in(_OnePage)),
-    load_variant("list-asked-once-more", "A list that failed is asked for again in its session.",
+    load_variant("list-asked-once-more", "A failed list is requested again in the same session.",
                  "what-is-an-attempt", attempt=_in(_OnceMore)),
-    load_variant("no-handshake", "The list is asked for at once, in the stateless revision.",
+    load_variant("no-handshake",
+                 "The list is requested without a handshake, in the stateless revision.",
                  "what-is-an-attempt", attempt=_without_handshake),
-    load_variant("era-probed-first", "The server is asked for its era before the handshake.",
+    load_variant("era-probed-first",
+                 "The loader asks the server for its protocol era before the handshake.",
                  "what-is-an-attempt", attempt=_discovering),
-    load_variant("another-client", "The client has another name, and other numbers of requests.",
+    load_variant("another-client", "The client has another name and other request ids.",
                  attempt=over(_Named)),
 )  # fmt: skip

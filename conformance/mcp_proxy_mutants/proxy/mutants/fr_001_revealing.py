@@ -237,13 +237,13 @@ def _without_section(document: Json, request: Request) -> Json:
 MUTANTS: tuple[Mutant, ...] = (
     mutant(
         "locked-found-by-name",
-        "Locked tools are found by words of their names only.",
+        "Locked tools are found only by words in their names.",
         "FR-001.by-description",
         answer=_named_only({"disabled_by_config", "disabled_by_user"}),
     ),
     mutant(
         "user-locked-found-by-name",
-        "User-locked tools are found by words of their names only.",
+        "User-locked tools are found only by words in their names.",
         "FR-001.by-description",
         answer=_named_only({"disabled_by_user"}),
     ),
@@ -255,7 +255,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "pass-skips-changed-tools",
-        "The pass over unapproved tools knows new ones only.",
+        "The search for unapproved tools finds new tools but not changed ones.",
         "FR-001.reveals-changed",
         withheld_status=lambda facts: (
             None if facts.approval == "changed" else std.withheld_status(facts)
@@ -263,7 +263,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "changed-tool-told-once",
-        "A changed tool is revealed by one answer and then no more.",
+        "A changed tool is revealed in one answer and never again.",
         "FR-001.reveals-changed",
         withheld_status=Fresh(_changed_listed_once),
     ),
@@ -296,13 +296,13 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "long-deny-list-hides",
-        "A deny list of more than one name hides its tools.",
+        "The tools of a deny list with more than one name are not revealed.",
         "FR-001.reveals-config",
         swap=_long_deny_list_hidden,
     ),
     mutant(
         "allow-ignored",
-        "Discovery takes no notice of allow lists.",
+        "Discovery ignores allow lists.",
         "FR-001.reveals-config",
         "FR-004.follows-state",
         "FR-001.default-off",
@@ -320,7 +320,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "empty-allow",
-        "Discovery takes an empty allow list for none.",
+        "Discovery treats an empty allow list as if there were no list.",
         "FR-001.reveals-config",
         "FR-004.follows-state",
         "FR-001.default-off",
@@ -329,7 +329,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "flag-by-text",
-        "The flag is on when it is the text true.",
+        "The flag works only as the string `true`, not as a boolean.",
         "FR-001.reveals-config",
         "FR-001.reveals-user",
         flag=lambda arguments: arguments.get(FLAG) == "true",
@@ -342,27 +342,27 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "stdio-hidden",
-        "Locked tools of servers on standard streams are not revealed.",
+        "Locked tools of stdio servers are not revealed.",
         "FR-001.reveals-config",
         "FR-001.reveals-user",
         swap=_stdio_hidden,
     ),
     mutant(
         "agents-no-section",
-        "Agents of limited scope get no locked entries.",
+        "Agents with a limited scope get no locked entries.",
         "FR-001.reveals-config",
         "FR-001.reveals-user",
         answer=_without_section,
     ),
     mutant(
         "pass-takes-changed-or-new",
-        "A server's new tools hide behind one that has changed.",
+        "A server's new tools are not revealed while it has a changed one.",
         "FR-001.reveals-pending",
         swap=_changed_or_else_new,
     ),
     mutant(
         "pass-for-the-administrator-only",
-        "Agents are shown no unapproved or quarantined tool.",
+        "Unapproved and quarantined tools are not revealed to agents.",
         "FR-001.reveals-pending",
         "FR-001.reveals-changed",
         scope=_administrators_pass,
@@ -384,43 +384,43 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "quarantine-drops-the-tools",
-        "A server in quarantine loses the tools it had.",
+        "The tools of a server are forgotten when it is quarantined.",
         "FR-001.reveals-quarantined",
         swap=_quarantine_drops_tools,
     ),
     mutant(
         "pass-skips-trusted-servers",
-        "Quarantine of a trusted server reveals none of its tools.",
+        "Tools of a trusted server in quarantine are not revealed.",
         "FR-001.reveals-quarantined",
         swap=_trusted_left_out,
     ),
     mutant(
         "refresh-forgets-user-locked",
-        "After a refresh user-locked tools are not found.",
+        "After a refresh, user-locked tools are not found.",
         "FR-001.reveals-user",
         swap=_refresh_forgets,
     ),
     mutant(
         "user-not-indexed",
-        "A user's lock takes the tool out of the index at once.",
+        "A user lock removes the tool from the index at once.",
         "FR-001.reveals-user",
         swap=left_out(lambda facts: facts.disabled_by_user),
     ),
     mutant(
         "user-dropped-on-refresh",
-        "A tool locked by the user is gone once its server was discovered again.",
+        "A tool locked by the user is missing after a refresh of its server.",
         "FR-001.reveals-user",
         swap=_dropped_when_listed,
     ),
     mutant(
         "user-dropped-on-restart",
-        "A tool locked by the user is gone after a restart.",
+        "A tool locked by the user is missing after a restart.",
         "FR-001.reveals-user",
         swap=_dropped_at_start,
     ),
     mutant(
         "user-wears-off",
-        "A tool locked by the user is revealed in the first answers only.",
+        "A tool locked by the user is revealed only in the first answers.",
         "FR-001.reveals-user",
         "FR-001.endures",
         indexed=Fresh(_users_first_answer),
@@ -428,7 +428,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "server-off-still-offered",
-        "Search still offers the tools of a switched-off server.",
+        "Search lists the tools of a switched-off server as callable.",
         "FR-001.server-off",
         may_call=lambda facts, surface: std.may_call(
             replace(facts, enabled=True) if surface == "discovery" else facts, surface
@@ -436,7 +436,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "server-off-is-unknown",
-        "Tools of a switched-off server count as undetermined.",
+        "Tools of a switched-off server are listed as disabled_unknown.",
         "FR-001.server-off",
         "FR-004.precedence",
         classify=lambda facts: std.classify(facts) if facts.enabled else "disabled_unknown",

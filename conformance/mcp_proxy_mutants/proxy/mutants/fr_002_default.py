@@ -172,7 +172,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "flag-on-when-given",
-        "The flag is on when it is given at all.",
+        "The flag is on when it is present, whatever its value.",
         "FR-002.absent-is-false",
         "FR-002.no-section",
         "FR-001.default-off",
@@ -180,7 +180,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "flag-false-refused",
-        "The flag false is refused.",
+        "A request with the flag false is refused.",
         "FR-002.absent-is-false",
         flag=_only_true,
     ),
@@ -216,20 +216,20 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "default-did-you-mean",
-        "Without the flag, the exact name of a tool turned off by the user is confirmed.",
+        "Without the flag, the exact name of a user-locked tool is confirmed to exist.",
         "FR-002.no-locked-names",
         "FR-009.no-entries",
         swap=_user_locked_in_default,
     ),
     mutant(
         "last-hit-lost-without-locks",
-        "Where nothing is locked the flag costs the last result.",
+        "Where nothing is locked, the flag removes the last result.",
         "FR-002.no-locks-no-change",
         answer=_last_hit_lost,
     ),
     mutant(
         "cut-off-hits-listed",
-        "Callable hits beyond the limit are listed as undetermined.",
+        "Callable hits beyond the limit are listed as disabled_unknown.",
         "FR-002.no-locks-no-change",
         window=_rest_of_all,
     ),
@@ -254,13 +254,13 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "answers-in-a-newer-format",
-        "Every default answer begins with the number of a format.",
+        "Every default answer begins with a format number.",
         "SC-001.baseline",
         answer=_versioned,
     ),
     mutant(
         "answers-spread-over-lines",
-        "Answers are spread over lines for people to read.",
+        "Answers are indented over several lines.",
         "SC-001.baseline",
         "SC-005.baseline",
         render=_pretty,

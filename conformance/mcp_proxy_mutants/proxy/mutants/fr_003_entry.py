@@ -221,20 +221,20 @@ def _text(facts: Facts) -> str:
 MUTANTS: tuple[Mutant, ...] = (
     mutant(
         "withheld-entries-titled",
-        "Withheld entries show the title of the tool's annotations.",
+        "Withheld entries show the title from the tool's annotations.",
         "FR-003.canary",
         "FR-003.withheld",
         locked_entry=_titled,
     ),
     mutant(
         "usage-names-unapproved-parameters",
-        "Default answers name unapproved parameters.",
+        "Default answers name parameters of unapproved tools.",
         "FR-003.canary",
         swap=_parameters_in_usage,
     ),
     mutant(
         "withheld-annotations",
-        "Withheld entries have the title and the hints of the server's own.",
+        "Withheld entries have the tool's annotations.",
         "FR-003.canary",
         locked_entry=_plus(
             lambda facts, _s, withheld: {"annotations": facts.tool.annotations} if withheld else {}
@@ -242,7 +242,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "locked-texts-cut-short",
-        "Descriptions of locked tools are cut to twenty-four letters.",
+        "Descriptions of locked tools are cut to twenty-four characters.",
         "FR-003.description",
         locked_entry=lambda facts, status, withheld: _described(
             facts, status, withheld, facts.tool.description[:LINE]
@@ -272,19 +272,19 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "entry-first-sentence",
-        "Descriptions end with their first sentence.",
+        "Descriptions of locked tools are cut after the first sentence.",
         "FR-003.description",
         locked_entry=_described_as(lambda text: text.split(". ")[0]),
     ),
     mutant(
         "entry-marked",
-        "Descriptions are marked as locked.",
+        "Descriptions of locked tools begin with `[locked]`.",
         "FR-003.description",
         locked_entry=_described_as(lambda text: f"[locked] {text}"),
     ),
     mutant(
         "long-texts-are-dropped",
-        "Descriptions of more than a thousand letters are left out.",
+        "Descriptions of more than a thousand characters are left out.",
         "FR-003.members",
         locked_entry=_no_long_texts,
     ),
@@ -297,7 +297,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "status-in-a-list",
-        "The status of a tool under two locks is a list of one word.",
+        "The status of a tool with two locks is a list with one word.",
         "FR-003.members",
         "FR-004.enum",
         locked_entry=lambda facts, status, withheld: (
@@ -315,13 +315,13 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "entry-status-list",
-        "An entry's status is a list of one.",
+        "The status of an entry is a list with one word.",
         "FR-003.members",
         locked_entry=_plus(lambda _f, status, _w: {"status": [status]}),
     ),
     mutant(
         "entry-reason",
-        "The member for the status is called reason.",
+        "The member for the status is called `reason`.",
         "FR-003.members",
         locked_entry=_reason,
     ),
@@ -340,7 +340,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "locked-names-with-a-dot",
-        "User-locked tools are named server.tool.",
+        "User-locked tools are named `server.tool`, with a dot.",
         "FR-003.name",
         locked_entry=lambda facts, status, withheld: (
             _under(facts, status, withheld, facts.tool.key.replace(":", "."))
@@ -360,7 +360,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "user-locked-servers-capitalised",
-        "User-locked entries spell the server with a capital.",
+        "User-locked entries spell the server with a capital letter.",
         "FR-003.server",
         locked_entry=lambda facts, status, withheld: (
             std.locked_entry(facts, status, withheld)
@@ -369,19 +369,19 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "first-entry-lends-its-server",
-        "Every entry of an answer has the first one's server.",
+        "Every locked entry names the server of the first.",
         "FR-003.server",
         answer=_first_servers,
     ),
     mutant(
         "withheld-belong-nowhere",
-        "Withheld entries name the quarantine as their server.",
+        "Withheld entries name `quarantine` as their server.",
         "FR-003.server",
         locked_entry=_nowhere,
     ),
     mutant(
         "quarantine-keeps-approved-texts",
-        "A quarantined entry has the text approved before.",
+        "The entry of a quarantined tool has the description approved before.",
         "FR-003.withheld",
         "FR-003.canary",
         locked_entry=_trusting_old_approval,
@@ -395,7 +395,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "new-tools-are-indexed",
-        "New tools enter the search index with their text unapproved.",
+        "New tools are indexed with their unapproved text.",
         "FR-003.withheld",
         "FR-003.canary",
         indexed=lambda facts: (
@@ -446,7 +446,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "remembered-text",
-        "A tool that was once listed with its text is so too when it is withheld.",
+        "A tool listed with its description once keeps it when it must be withheld.",
         "FR-003.withheld",
         "FR-003.canary",
         locked_entry=Fresh(_first_described),
@@ -459,13 +459,13 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "config-text-under-two-locks",
-        "Config and user locks on one tool yield the user's text.",
+        "A tool with a config and a user lock gets the text for user locks.",
         "SC-003.discovery",
         swap=_user_text_for_two_locks,
     ),
     mutant(
         "config-entries-ask-the-user",
-        "Config-locked entries end with the user's remediation.",
+        "Descriptions of config-locked tools end with the text for user locks.",
         "SC-003.discovery",
         "FR-005.once",
         locked_entry=lambda facts, status, withheld: (
@@ -479,19 +479,19 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "counts-put-user-first",
-        "Listings count a tool locked by config and user as the user's.",
+        "The listing counts a tool locked by config and user as user-locked.",
         "SC-003.listing",
         counts=_counted_as(lambda facts: facts.disabled_by_user),
     ),
     mutant(
         "counts-put-approval-first",
-        "Listings count a denied unapproved tool as pending.",
+        "The listing counts a denied unapproved tool as pending.",
         "SC-003.listing",
         counts=_counted_as(_unapproved),
     ),
     mutant(
         "counts-config-as-user",
-        "The operator's locks are counted as the user's.",
+        "Config locks are counted as user locks.",
         "SC-003.listing",
         "FR-010.sum",
         counts=as_(
@@ -500,25 +500,25 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "counts-hint",
-        "The block tells to ask the user, whatever the reasons.",
+        "The block of counts says to ask the user, whatever the reasons.",
         "SC-003.listing",
         counts=then(_user_hint),
     ),
     mutant(
         "rejection-puts-user-first",
-        "A tool locked by config and user is refused as the user's.",
+        "A tool locked by config and user is rejected as user-locked.",
         "SC-003.rejection",
         rejection=_rejected_as(lambda facts: facts.disabled_by_user),
     ),
     mutant(
         "rejection-puts-approval-first",
-        "A denied changed tool is refused as unapproved.",
+        "A denied changed tool is rejected as unapproved.",
         "SC-003.rejection",
         rejection=_rejected_as(lambda facts: facts.approval == "changed"),
     ),
     mutant(
         "second-rejection-is-shorter",
-        "A second call of a denied tool is told to ask the user.",
+        "The second rejection of a denied tool says to ask the user.",
         "SC-003.rejection",
         "FR-008.config",
         rejection=Fresh(_after_three),

@@ -304,19 +304,19 @@ def _until_refresh(gateway: Gateway) -> None:
 MUTANTS: tuple[Mutant, ...] = (
     mutant(
         "denied-in-quarantine-listed",
-        "Quarantine lists tools that config denies.",
+        "Denied tools of a quarantined server are listed as quarantined.",
         "FR-004.config-skips-quarantine",
         withheld_status=_denied_too(lambda facts: facts.quarantined),
     ),
     mutant(
         "denied-changed-listed",
-        "Changed tools are listed as pending though config denies them.",
+        "Changed tools are listed as pending although config denies them.",
         "FR-004.config-skips-quarantine",
         withheld_status=_denied_too(lambda facts: facts.approval == "changed"),
     ),
     mutant(
         "pass-reads-deny-only",
-        "Withheld tools are skipped for deny lists, not for allow lists.",
+        "Withheld tools missing from an allow list are listed as pending or quarantined.",
         "FR-004.config-skips-quarantine",
         swap=_allow_in_pass,
     ),
@@ -328,13 +328,13 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "fifth-look-is-unknown",
-        "Every fifth look at a user lock comes to no reason.",
+        "Every fifth lookup of a user lock gives disabled_unknown.",
         "FR-004.deterministic",
         classify=Fresh(_now_and_then),
     ),
     mutant(
         "unknown-after-another-agent",
-        "An agent that asks after another is told no reason.",
+        "An agent that asks after another one gets only disabled_unknown.",
         "FR-004.deterministic",
         answer=Fresh(_after_another_agent),
     ),
@@ -347,7 +347,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "crowded-status",
-        "While another request is served, the lookup gives up and the reason is undetermined.",
+        "While another request is served, locked tools are listed as disabled_unknown.",
         "FR-004.deterministic",
         classify=lambda facts: UNKNOWN if crowded() else std.classify(facts),
     ),
@@ -359,58 +359,58 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "lifted-denial-stays-listed",
-        "A tool once denied by config stays among the locked.",
+        "A tool stays listed as locked after its config lock is lifted.",
         "FR-004.follows-state",
         window=Fresh(_stays_listed),
     ),
     mutant(
         "second-user-lock-unseen",
-        "Search does not see a user lock that comes a second time.",
+        "Search does not see a user lock that is set a second time.",
         "FR-004.follows-state",
         may_call=Fresh(_second_lock_unseen),
     ),
     mutant(
         "user-locks-seen-late",
-        "Search keeps what it saw of a user lock for five searches.",
+        "Search caches the state of a user lock for five searches.",
         "FR-004.follows-state",
         may_call=Fresh(_stale_until_changed),
     ),
     mutant(
         "locks-of-the-start-stay",
-        "Search keeps the user locks read when the proxy started.",
+        "Search still applies user locks that were set when the proxy started.",
         "FR-004.follows-state",
         swap=_restart_frees_the_list,
     ),
     mutant(
         "config-of-start",
-        "Discovery knows the operator's lists as they were at the start.",
+        "Discovery uses the operator's lists from the start of the proxy.",
         "FR-004.follows-state",
         "FR-001.reveals-config",
         swap=_config_of_start,
     ),
     mutant(
         "config-before-last",
-        "Discovery is one change of the config behind.",
+        "Discovery uses the config from before its last change.",
         "FR-004.follows-state",
         "FR-001.reveals-config",
         swap=_config_before_last,
     ),
     mutant(
         "kept-decision",
-        "Discovery keeps its first decision on a tool until the restart.",
+        "Discovery keeps its first decision about each tool until a restart.",
         "FR-004.follows-state",
         "FR-001.reveals-user",
         may_call=Fresh(lambda: _for_lists({})),
     ),
     mutant(
         "kept-answers",
-        "A flagged query that is asked again is answered from memory.",
+        "A repeated query with the flag is answered from a cache.",
         "FR-004.follows-state",
         answer=Fresh(_kept_answers),
     ),
     mutant(
         "kept-until-refresh",
-        "Discovery sees a lock or its end when the tool's server is read again.",
+        "Discovery notices a set or lifted lock only after a refresh of the server.",
         "FR-004.follows-state",
         "FR-001.reveals-user",
         "FR-001.reveals-config",
@@ -418,13 +418,13 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "exact-name-listed-again",
-        "A locked tool that is asked for by its name is listed twice.",
+        "A locked tool is listed twice if the query is its exact name.",
         "FR-004.once",
         answer=_named_again,
     ),
     mutant(
         "each-lock-a-count",
-        "A tool locked by config and user is counted under both.",
+        "A tool locked by config and user is counted under both reasons.",
         "FR-004.once",
         "FR-010.sum",
         counts=_each_lock_a_count,
@@ -445,45 +445,45 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "unknown-once-a-lock-is-lifted",
-        "Of two locks lifted one leaves an undetermined reason.",
+        "A tool with two locks is listed as disabled_unknown after one is lifted.",
         "FR-004.precedence",
         "FR-004.deterministic",
         swap=_unknown_after_unlock,
     ),
     mutant(
         "config-before-server-off",
-        "A denied tool of a switched-off server is config-locked.",
+        "A denied tool of a switched-off server is listed as disabled_by_config.",
         "FR-004.precedence",
         classify=_config_before_off,
     ),
     mutant(
         "user-before-config",
-        "A tool locked by config and user is the user's.",
+        "A tool locked by config and user is listed as disabled_by_user.",
         "FR-004.precedence",
         classify=_user_before_config,
     ),
     mutant(
         "unapproved-before-quarantine",
-        "A pending tool in quarantine waits for approval.",
+        "A pending tool of a quarantined server is listed as pending_approval.",
         "FR-004.precedence",
         withheld_status=_pending_before_quarantine,
     ),
     mutant(
         "allow-unknown",
-        "Absence from an allow list is not known as a reason.",
+        "A tool missing from an allow list is listed as disabled_unknown.",
         "FR-004.precedence",
         swap=_allow_unknown,
     ),
     mutant(
         "user-reason-first",
-        "A user's lock is named before the operator's.",
+        "A user lock takes precedence over a config lock.",
         "FR-004.precedence",
         "SC-003.listing",
         classify=ordered(OFF, USER, CONFIG, QUARANTINED, PENDING),
     ),
     mutant(
         "user-before-off",
-        "The user's lock is named before the server that is off.",
+        "A user lock takes precedence over a switched-off server.",
         "FR-004.precedence",
         classify=lambda facts: (
             USER if facts.disabled_by_user and not facts.denied else std.classify(facts)
@@ -491,14 +491,14 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "user-is-unknown",
-        "A user's lock falls through to the undetermined reason.",
+        "A user-locked tool is listed as disabled_unknown.",
         "FR-004.precedence",
         "FR-010.sum",
         classify=ordered(OFF, CONFIG, QUARANTINED, PENDING),
     ),
     mutant(
         "config-and-user-is-unknown",
-        "A tool with two locks at once is called undetermined.",
+        "A tool locked by config and user is listed as disabled_unknown.",
         "FR-004.precedence",
         "FR-010.sum",
         classify=lambda facts: (
@@ -507,7 +507,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "quarantined-is-pending",
-        "A tool of a quarantined server is said to await approval.",
+        "A tool of a quarantined server is listed as pending_approval.",
         "FR-004.precedence",
         classify=lambda facts: (
             PENDING if std.classify(facts) == QUARANTINED else std.classify(facts)
@@ -516,25 +516,25 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "pending-is-quarantined",
-        "A new tool of a trusted server is said to be on a quarantined one.",
+        "A new tool of a trusted server is listed as server_quarantined.",
         "FR-004.precedence",
         withheld_status=lambda facts: std.withheld_status(facts) and QUARANTINED,
     ),
     mutant(
         "kept-status",
-        "A tool's status is worked out once and kept until the restart.",
+        "A tool's status is computed once and kept until a restart.",
         "FR-004.precedence",
         classify=Fresh(_kept_status),
     ),
     mutant(
         "unreadable-means-user",
-        "With approvals unreadable a lock is told as the user's.",
+        "A tool whose approval cannot be read is listed as disabled_by_user.",
         "FR-004.unknown",
         classify=lambda facts: _unreadable(facts, "disabled_by_user"),
     ),
     mutant(
         "unreadable-opens",
-        "With approvals unreadable a tool may be called.",
+        "A tool whose approval cannot be read is listed as locked, but can be called.",
         "FR-004.unknown",
         "FR-011.never-reaches",
         may_call=lambda facts, surface: std.may_call(
@@ -546,7 +546,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "unknown-asks-for-a-toggle",
-        "The undetermined reason is told to be toggled in the UI.",
+        "The text for disabled_unknown says to turn the tool on in the UI.",
         "FR-004.unknown",
         "FR-005.class",
         remediation={

@@ -301,19 +301,19 @@ def _total_in_listing(gateway: Gateway) -> None:
 MUTANTS: tuple[Mutant, ...] = (
     mutant(
         "best-ten-of-all-servers",
-        "The cap takes the best ten of all servers, then the scope.",
+        "The best ten of all servers are taken before the scope is applied.",
         "FR-007.before-cap",
         swap=_first_ten_of_all(None),
     ),
     mutant(
         "first-ten-by-server",
-        "The cap takes ten in the order of servers, then the scope.",
+        "The first ten in order of servers are taken before the scope is applied.",
         "FR-007.before-cap",
         swap=_first_ten_of_all(lambda hit: hit.facts.tool.key),
     ),
     mutant(
         "scope-last",
-        "Entries beyond the agent's scope are taken out of the finished answer.",
+        "Entries beyond the agent's scope are removed only from the finished answer.",
         "FR-007.before-cap",
         "FR-007.hidden",
         "FR-005.keys",
@@ -322,7 +322,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "pass-ignores-the-scope",
-        "The pass over withheld tools looks at every server.",
+        "Withheld tools of every server are listed, whatever the agent's scope.",
         "FR-007.hidden",
         scope=_open("quarantine"),
     ),
@@ -340,7 +340,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "scope-of-callables-only",
-        "The scope leaves out callable results, not locked ones.",
+        "The scope applies to callable results, not to locked ones.",
         "FR-007.hidden",
         scope=_open("search"),
         answer=_own_callables,
@@ -366,7 +366,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "scope-by-beginning",
-        "A scope holds every server whose name begins like one of its own.",
+        "A scope includes each server whose name begins with the name of one in the scope.",
         "FR-007.hidden",
         scope=lambda agent, server, _: (
             agent.servers is None or any(server.startswith(name) for name in agent.servers)
@@ -374,13 +374,13 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "scope-of-first",
-        "The pass over withheld tools has the scope of whoever asked first.",
+        "Withheld tools are listed by the scope of the first agent that asked.",
         "FR-007.hidden",
         scope=Fresh(_first_agent),
     ),
     mutant(
         "scope-not-in-kept-answers",
-        "Locked entries are kept for two seconds by query, whoever asks.",
+        "Locked entries are cached by query for two seconds, across agents.",
         "FR-007.hidden",
         answer=Fresh(_kept_answers),
     ),
@@ -392,19 +392,19 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "listing-names-the-hidden",
-        "A listing tells of hidden servers how many are locked.",
+        "The listing shows the number of locked tools of hidden servers.",
         "FR-007.listing",
         swap=_named_beyond,
     ),
     mutant(
         "scope-not-in-listing",
-        "The listing sums up locked tools beyond the agent's scope.",
+        "The listing has a sum that includes locked tools beyond the agent's scope.",
         "FR-007.listing",
         swap=_total_in_listing,
     ),
     mutant(
         "note-of-others-when-none",
-        "An agent with no match is told of those on other servers.",
+        "The note tells an agent without matches about matches on other servers.",
         "FR-007.note",
         swap=_others_when_none,
     ),
@@ -422,13 +422,13 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "scope-not-in-kept-notes",
-        "The note is kept for two seconds by query, whoever asks.",
+        "The note is cached by query for two seconds, across agents.",
         "FR-007.note",
         answer=Fresh(_kept_notes),
     ),
     mutant(
         "config-reason-beyond-the-scope",
-        "A call beyond the scope is told of a config lock.",
+        "The rejection of a call beyond the scope reveals a config lock.",
         "FR-007.rejection",
         swap=_reason_beyond({"disabled_by_config"}),
     ),

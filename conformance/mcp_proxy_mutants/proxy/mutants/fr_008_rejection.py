@@ -79,13 +79,13 @@ def _as_pending_2(facts: Facts, texts: Any) -> str:
 MUTANTS: tuple[Mutant, ...] = (
     mutant(
         "denied-and-pending-told-pending",
-        "A denied new tool is refused as not yet approved.",
+        "A denied new tool is rejected as not yet approved.",
         "FR-008.config",
         rejection=_as_pending,
     ),
     mutant(
         "denied-told-as-toggle",
-        "A denied tool is refused with the advice to turn it on.",
+        "A denied tool is rejected with the advice to turn it on.",
         "FR-008.config",
         rejection=_only_for(
             "disabled_by_config",
@@ -96,7 +96,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "rejection-alike",
-        "Every rejection says no more than that the tool is disabled.",
+        "Every rejection says only that the tool is disabled.",
         "FR-008.config",
         "FR-008.distinct",
         rejection=lambda facts, _: f"The tool {facts.tool.key} is disabled. {std.POINTER}",
@@ -111,27 +111,27 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "rejection-user-first",
-        "The rejection of a tool with both locks speaks of the user's.",
+        "The rejection of a tool with both locks mentions only the user lock.",
         "FR-008.config",
         "SC-003.rejection",
         rejection=_as_user,
     ),
     mutant(
         "rejection-pending-first",
-        "The rejection of a denied tool that awaits approval asks for the approval.",
+        "The rejection of a denied tool that awaits approval asks for approval.",
         "FR-008.config",
         "SC-003.rejection",
         rejection=_as_pending_2,
     ),
     mutant(
         "rejection-half",
-        "A denied tool's rejection names the policy, and not that the user cannot override it.",
+        "A denied tool's rejection names the policy, but not that the user cannot override it.",
         "FR-008.config",
         rejection=_says(lambda facts: facts.denied, f"Locked by operator policy. {std.POINTER}"),
     ),
     mutant(
         "rejection-no-policy",
-        "A denied tool's rejection says that the user cannot override it, and not whose policy.",
+        "A denied tool's rejection says that the user cannot override it, but names no policy.",
         "FR-008.config",
         rejection=_says(lambda facts: facts.denied, f"Users cannot override this. {std.POINTER}"),
     ),
@@ -145,13 +145,13 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "quarantine-told-as-policy",
-        "A quarantined tool is refused with the config text.",
+        "A quarantined tool is rejected with the text for config locks.",
         "FR-008.distinct",
         rejection=_only_for("server_quarantined", _policy_text),
     ),
     mutant(
         "user-rejection-without-pointer",
-        "The refusal of a user-locked tool points nowhere.",
+        "The rejection of a user-locked tool has no pointer to the flag.",
         "FR-008.pointer",
         rejection=_only_for(
             "disabled_by_user",
@@ -160,19 +160,19 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "pointer-told-once",
-        "Only the first refusal of a tool points to discovery.",
+        "Only the first rejection of a tool points to discovery.",
         "FR-008.pointer",
         rejection=Fresh(_once_with_pointer),
     ),
     mutant(
         "two-locks-without-pointer",
-        "A refusal for config over a user lock points nowhere.",
+        "The rejection of a tool locked by config and user has no pointer to the flag.",
         "FR-008.pointer",
         rejection=_pointer_unless_twice,
     ),
     mutant(
         "rejection-unpointed",
-        "Rejections do not lead to the flag.",
+        "Rejections do not point to the flag.",
         "FR-008.pointer",
         rejection=_unpointed(bool),
     ),

@@ -188,13 +188,13 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "note-counts-config-first",
-        "Beside config-locked matches the note counts no others.",
+        "If any match is config-locked, the note counts only config-locked ones.",
         "FR-009.count",
         note=_config_first,
     ),
     mutant(
         "note-counts-two-locks-twice",
-        "The note counts a tool once for each of two locks.",
+        "The note counts a tool once for each of its locks.",
         "FR-009.count",
         note=_two_locks_twice,
     ),
@@ -212,7 +212,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "note-describes-the-one-match",
-        "The note of one match has its description.",
+        "The note on a single match contains its description.",
         "FR-009.no-entries",
         note=_ending(_description_of_one),
     ),
@@ -246,13 +246,13 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "note-only-without-the-flag",
-        "An explicit false gets no note.",
+        "A request with the flag false gets no note.",
         "FR-009.note",
         answer=_absent_only,
     ),
     mutant(
         "note-none",
-        "Where only locked tools match, the answer says nothing.",
+        "Where only locked tools match, there is no note.",
         "FR-009.note",
         "SC-006.every-kind",
         note=lambda _flag, _callables, _locked: None,
@@ -265,7 +265,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "note-indexed-only",
-        "The note leaves tools out that the search index does not hold.",
+        "The note leaves out tools that are not in the search index.",
         "FR-009.note",
         "FR-009.count",
         "SC-006.every-kind",
@@ -273,7 +273,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "note-not-for-config",
-        "Denied tools bring no note.",
+        "There is no note for denied tools.",
         "FR-009.note",
         "FR-009.count",
         "SC-006.every-kind",
@@ -281,14 +281,14 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "note-not-for-user",
-        "Tools turned off by the user bring no note.",
+        "There is no note for tools turned off by the user.",
         "FR-009.note",
         "SC-006.every-kind",
         note=_for(lambda facts: facts.denied or not facts.disabled_by_user),
     ),
     mutant(
         "note-for-one",
-        "The note appears for a single match only.",
+        "The note appears only for a single match.",
         "FR-009.note",
         "SC-006.every-kind",
         note=_then(lambda text, locked: text if len(locked) == 1 else None),
@@ -302,7 +302,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "note-once",
-        "A query that is asked again brings no note.",
+        "A repeated query gets no note.",
         "FR-009.note",
         answer=Fresh(_first_time),
     ),
@@ -321,19 +321,19 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "agents-no-note",
-        "Agents of limited scope get no note.",
+        "Agents with a limited scope get no note.",
         "FR-009.note",
         answer=_without_note,
     ),
     mutant(
         "note-with-a-line-of-kinds",
-        "The note has a second line where the kinds are several.",
+        "The note has a second line if there are several kinds of locks.",
         "FR-009.one-line",
         note=_line_each,
     ),
     mutant(
         "note-told-twice",
-        "The note of more than one match is a list of two.",
+        "The note on several matches is a list with the text twice.",
         "FR-009.one-line",
         answer=_twice_when_many,
     ),
@@ -357,19 +357,19 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "no-note-at-limit-one",
-        "A request for one result gets no note.",
+        "A request with limit 1 gets no note.",
         "FR-009.tight-limit",
         answer=_not_at_one,
     ),
     mutant(
         "no-note-of-many-at-limit-one",
-        "At limit 1 there is no note of more than one match.",
+        "At limit 1, there is no note on several matches.",
         "FR-009.tight-limit",
         answer=_one_of_one,
     ),
     mutant(
         "note-not-with-limit",
-        "A query with a limit of its own brings no note.",
+        "A request with a limit gets no note.",
         "FR-009.tight-limit",
         "SC-006.every-kind",
         answer=_less(lambda request: "limit" in request.arguments),
@@ -389,7 +389,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "no-note-of-a-crowd",
-        "More matches than the cap do not lead to the note.",
+        "There is no note for more matches than the cap.",
         "SC-006.every-kind",
         note=lambda flag, callables, locked: (
             None if len(locked) > std.LOCKED_CAP else std.note(flag, callables, locked)
@@ -397,14 +397,14 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "note-not-for-changed",
-        "Changed tools bring no note.",
+        "There is no note for changed tools.",
         "SC-006.every-kind",
         "FR-009.note",
         note=_for(lambda facts: facts.approval != "changed" or facts.quarantined),
     ),
     mutant(
         "note-not-for-quarantined",
-        "Tools of a quarantined server bring no note.",
+        "There is no note for tools of a quarantined server.",
         "SC-006.every-kind",
         "FR-009.note",
         note=_for(lambda facts: not facts.quarantined),

@@ -195,25 +195,25 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "pending-alone-makes-no-block",
-        "Pending tools alone bring no block.",
+        "A server with pending tools as its only locks has no block of counts.",
         "FR-010.block",
         counts=_pending_alone,
     ),
     mutant(
         "block-stays-after-unlock",
-        "A block that was there once stays with its callables.",
+        "After the locks are lifted, the block stays with its callable count.",
         "FR-010.block",
         counts=Fresh(_lingering),
     ),
     mutant(
         "counts-no-user",
-        "The user's locks alone bring no block.",
+        "A server with user locks alone has no block of counts.",
         "FR-010.block",
         counts=then(lambda block, _: block if set(block) - {"callable", USER} else None),
     ),
     mutant(
         "counts-lists",
-        "Each reason has its tools instead of their number.",
+        "Each reason has a list of tools instead of a count.",
         "FR-010.block",
         "FR-010.no-names",
         counts=then(
@@ -235,7 +235,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "inspection-counts-config-as-user",
-        "The view of one server has config locks as users'.",
+        "The view of one server counts config locks as user locks.",
         "FR-010.inspect",
         "SC-003.listing",
         render=_inspection_as_user,
@@ -262,7 +262,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "quarantined-counted-on-both-sides",
-        "Quarantined tools count as callable as well.",
+        "Quarantined tools are also counted as callable.",
         "FR-010.quarantined",
         "FR-004.once",
         counts=then(
@@ -311,7 +311,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "counts-double",
-        "A tool locked by operator and user is counted under both.",
+        "A tool locked by operator and user is counted under both reasons.",
         "FR-010.sum",
         "FR-004.once",
         "SC-003.listing",
@@ -336,7 +336,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "counts-first",
-        "A server's first block stays while anything is locked.",
+        "A server keeps its first block as long as any tool is locked.",
         "FR-010.sum",
         counts=Fresh(_first_counts),
     ),
@@ -349,13 +349,13 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "zero-reasons-listed",
-        "A block lists the reasons that count nothing.",
+        "A block lists reasons with the count 0.",
         "FR-010.zero-omitted",
         counts=then(_zeros),
     ),
     mutant(
         "pending-zero-beside-user",
-        "Beside user locks a block says that nothing is pending.",
+        "A block with user locks has pending_approval with the count 0.",
         "FR-010.zero-omitted",
         counts=then(_zero_for_pending),
     ),
@@ -367,7 +367,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "counts-zero-user",
-        "The user's locks are counted also when there are none.",
+        "A block without user locks has disabled_by_user with the count 0.",
         "FR-010.zero-omitted",
         counts=then(lambda block, _: {"disabled_by_user": 0} | block),
     ),
@@ -379,13 +379,13 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "callable-block-of-some",
-        "A fully callable server of three tools or more has a block.",
+        "A fully callable server with three or more tools has a block.",
         "SC-005.absent",
         counts=lambda tools: std.counts(tools) or ({"callable": len(tools)} if tools[2:] else None),
     ),
     mutant(
         "null-beside-blocks",
-        "Fully callable servers have null while another has a block.",
+        "A fully callable server has null as its counts while another has a block.",
         "SC-005.absent",
         "SC-005.zero-bytes",
         render=_null_beside_blocks,
@@ -401,19 +401,19 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "entries-tell-their-locks",
-        "Every server's entry tells how many tools are locked.",
+        "Every server's entry shows how many tools are locked.",
         "SC-005.baseline",
         server_entry=_locks_counted,
     ),
     mutant(
         "entries-numbered-by-locks",
-        "Every server's entry is numbered anew with each lock.",
+        "Every server's entry has a number that changes with each lock.",
         "SC-005.zero-bytes",
         render=Fresh(_revisions),
     ),
     mutant(
         "entries-count-others-locks",
-        "Entries tell how many other servers have locks.",
+        "Entries show how many other servers have locks.",
         "SC-005.zero-bytes",
         render=_share,
     ),

@@ -296,13 +296,13 @@ def _agents_pass_user_locks(gateway: Gateway) -> None:
 MUTANTS: tuple[Mutant, ...] = (
     mutant(
         "call-passes-beside-another",
-        "User locks are not checked beside a call under way.",
+        "User locks are not checked while another call is running.",
         "FR-011.never-reaches",
         swap=_beside_another_call,
     ),
     mutant(
         "writing-calls-skip-user-locks",
-        "One of the call surfaces does not heed user locks.",
+        "One of the ways to call a tool ignores user locks.",
         "FR-011.never-reaches",
         may_call=_surface_without_user_locks,
     ),
@@ -314,7 +314,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "discovered-pending-passes",
-        "A pending tool may be called once it was listed.",
+        "A pending tool may be called after it was listed.",
         "FR-011.never-reaches",
         swap=_discovered_passes,
     ),
@@ -332,13 +332,13 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "call-destructive-open",
-        "Locks do not hold for destructive calls.",
+        "Locks do not apply to destructive calls.",
         "FR-011.never-reaches",
         may_call=_or(lambda _, surface: surface == "call_tool_destructive"),
     ),
     mutant(
         "call-pending-open",
-        "Tools that await approval are refused by the reading call only.",
+        "Only one of the ways to call a tool rejects tools that await approval.",
         "FR-011.never-reaches",
         may_call=_or(
             lambda facts, surface: surface != "call_tool_read" and std.classify(facts) == PENDING
@@ -364,31 +364,31 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "call-later-after-discovery",
-        "A tool may be called from a second after it was listed as locked.",
+        "A tool may be called once a second has passed since it was listed as locked.",
         "FR-011.never-reaches",
         swap=_after_discovery(lambda since: since > MOMENT_S),
     ),
     mutant(
         "call-after-exact-query",
-        "A tool may be called once somebody asked for its name.",
+        "A tool may be called after a query for its exact name.",
         "FR-011.never-reaches",
         swap=_lifted_by_search,
     ),
     mutant(
         "call-kept-by-server",
-        "A call passes that closely follows a good one to the same server.",
+        "A call passes soon after a successful call to the same server.",
         "FR-011.never-reaches",
         may_call=Fresh(_kept_by_server),
     ),
     mutant(
         "call-crowded",
-        "While another request is served, locks are not looked at.",
+        "While another request is served, locks are not checked.",
         "FR-011.never-reaches",
         may_call=_or(lambda _f, _s: crowded()),
     ),
     mutant(
         "call-before-locks-are-read",
-        "After a start the user's locks hold from the first search or listing on.",
+        "After a start, user locks apply only from the first search or listing on.",
         "FR-011.never-reaches",
         may_call=Fresh(_loaded_late),
     ),
@@ -400,31 +400,31 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "agents-pass-user-locks",
-        "The user's locks do not hold for agents of limited scope.",
+        "User locks do not apply to agents with a limited scope.",
         "FR-011.never-reaches",
         swap=_agents_pass_user_locks,
     ),
     mutant(
         "refusal-drops-the-user-lock",
-        "A refusal by config drops the user lock beneath.",
+        "A rejection for a config lock lifts the tool's user lock.",
         "FR-011.not-unlocked",
         swap=_rejection_forgets,
     ),
     mutant(
         "fourth-refusal-unlocks",
-        "The fourth refused call lifts the user's lock.",
+        "The fourth rejected call lifts the user lock.",
         "FR-011.not-unlocked",
         swap=_rejection_unlocks,
     ),
     mutant(
         "listing-copies-the-denial",
-        "Listing a denied tool leaves a user lock on it.",
+        "Listing a denied tool sets a user lock on it.",
         "FR-011.not-unlocked",
         swap=_locks_what_it_lists,
     ),
     mutant(
         "discovery-approves",
-        "A new tool that is listed as pending is approved by that.",
+        "Listing a new tool as pending approves it.",
         "FR-011.not-unlocked",
         swap=_unlocking(_approve, by="locked_entry"),
     ),
@@ -444,7 +444,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "rejection-locks",
-        "A rejected call of a denied tool leaves a user's lock behind.",
+        "A rejected call to a denied tool sets a user lock on it.",
         "FR-011.not-unlocked",
         swap=_unlocking(_lock, by="rejection"),
     ),

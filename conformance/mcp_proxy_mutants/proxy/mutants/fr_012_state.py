@@ -165,28 +165,31 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "statuses-kept-in-a-table",
-        "What the flag revealed is kept in a table.",
+        "The statuses that the flag revealed are stored in a table.",
         "FR-012.no-new-state",
         answer=_usage_table,
     ),
     mutant(
-        "stored-statuses", "Statuses are kept in a file.", "FR-012.no-new-state", swap=_kept_on_disk
+        "stored-statuses",
+        "Statuses are stored in a file.",
+        "FR-012.no-new-state",
+        swap=_kept_on_disk,
     ),
     mutant(
         "stored-queries",
-        "Each opt-in query is written to a file.",
+        "Each query with the flag is written to a file.",
         "FR-012.no-new-state",
         swap=_journal,
     ),
     mutant(
         "stored-table",
-        "Listed tools are put down in a table of their own.",
+        "Listed locked tools are stored in a separate table.",
         "FR-012.no-new-state",
         swap=_table,
     ),
     mutant(
         "counter-outlives-restarts",
-        "The counter of opt-ins is taken up again after a restart.",
+        "The counter of opt-ins continues after a restart.",
         "FR-013.counts",
         "FR-012.no-new-state",
         swap=_counter_kept,
@@ -205,7 +208,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "stored-counter",
-        "The opt-in counter outlives a restart.",
+        "The opt-in counter survives a restart.",
         "FR-013.counts",
         "FR-012.no-new-state",
         swap=_stored_counter,
@@ -230,13 +233,13 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "scores-rounded-anew",
-        "Scores have fewer decimals than in the build before.",
+        "Scores have fewer decimals than in the earlier build.",
         "SUITE.changed",
         callable_entry=_rounded,
     ),
     mutant(
         "note-worded-anew",
-        "The note has other words than in the build before.",
+        "The note is worded differently than in the earlier build.",
         "SUITE.changed",
         note=_reworded,
     ),

@@ -22,19 +22,19 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "flag-undescribed",
-        "The discovery tool's own description is silent about the flag.",
+        "The discovery tool's own description does not mention the flag.",
         "FR-014.described",
         description=lambda _: "",
     ),
     mutant(
         "undescribed-elsewhere",
-        "One endpoint's description of the discovery tool is silent about the flag.",
+        "At one endpoint, the discovery tool's description does not mention the flag.",
         "FR-014.described",
         description=lambda path: std.description(path) if path == "/mcp" else "",
     ),
     mutant(
         "described-unnamed",
-        "The description tells of locked tools without the flag's name.",
+        "The description mentions locked tools, but not the flag's name.",
         "FR-014.described",
         description=lambda _: "Locked tools can be listed too, if you ask for them.",
     ),

@@ -47,14 +47,14 @@ async def refused(
 VARIANTS: tuple[Variant, ...] = (
     variant(
         "strange-names-left-out",
-        "Tools whose names are no plain words are neither found nor listed.",
+        "Only tools whose names are plain words are found and listed.",
         "strange-tools",
         "ROB.tools~themselves",
         swap=left_out(lambda facts: not re.fullmatch(r"[a-z]\w*", facts.tool.name)),
     ),
     variant(
         "texts-cleaned",
-        "Control characters and markup are taken out of descriptions.",
+        "Control characters and markup are removed from descriptions.",
         "cleaned-texts",
         "ROB.tools~text",
         callable_entry=cleaned_callable,

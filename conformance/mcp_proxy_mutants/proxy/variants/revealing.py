@@ -127,13 +127,13 @@ def forget_reasons(gateway: Gateway) -> None:
 VARIANTS: tuple[Variant, ...] = (
     variant(
         "allow-list-selects",
-        "An allow list chooses what exists at all, and is not offered as a lock.",
+        "An allow list decides which tools exist, and is not offered as a lock.",
         "allow-list-is-config",
         lacks=("allow_list",),
     ),
     variant(
         "quarantine-not-contacted",
-        "Servers are not asked for tools while in quarantine, nor remembered over a restart.",
+        "The tools of a quarantined server are not fetched, and a restart forgets them.",
         "quarantine-first-contact",
         "quarantine-after-restart",
         "FR-001.reveals-quarantined~first-contact",
@@ -142,17 +142,17 @@ VARIANTS: tuple[Variant, ...] = (
     ),
     variant(
         "quarantined-always",
-        "Withheld tools are listed whatever the query.",
+        "Withheld tools are listed for every query.",
         "quarantined-whatever-the-query",
         "FR-002.no-locks-no-change~quarantined",
         matches=whatever_the_query,
     ),
     variant(
-        "quarantined-by-name", "Withheld tools answer to their names alone.", matches=named_only
+        "quarantined-by-name", "Withheld tools are found only by their names.", matches=named_only
     ),
     variant(
         "server-off-absent",
-        "Tools of a server that is off are nowhere.",
+        "Tools of a switched-off server do not appear in discovery.",
         "server-off-absent-or-shown",
         window=no_server_off,
         note=lambda flag, callables, locked: note(
@@ -161,52 +161,52 @@ VARIANTS: tuple[Variant, ...] = (
     ),
     variant(
         "server-off-unmarked",
-        "The listing shows a server that is off as before.",
+        "The listing shows a switched-off server as before.",
         "FR-001.server-off~listing",
         server_entry=lambda entry, _: entry | STILL_ON,
     ),
     variant(
         "passes-decide",
-        "The pass over quarantined tools minds no server that is off.",
+        "Unapproved tools of a switched-off server are listed as pending or quarantined.",
         "allowed-by-precedence",
         withheld_status=of_either_pass,
     ),
     variant(
         "order-decides",
-        "One order for all locked tools, withheld or not; what config denies is always shown.",
+        "Withheld tools have the same order of statuses; config-denied ones are always listed.",
         "allowed-by-precedence",
         withheld_status=classify,
     ),
     variant(
         "user-before-quarantine",
-        "The user's lock is told before quarantine and approval.",
+        "A user lock takes precedence over quarantine and approval.",
         "allowed-by-precedence",
         withheld_status=user_first,
         classify=user_before_quarantine,
     ),
     variant(
         "locked-once",
-        "The operator side refuses to lock what is locked already.",
+        "The operator side refuses to lock what is already locked.",
         "refused-combination",
         swap=refuse_combinations,
     ),
     variant(
         "reason-lost",
-        "After a restart it is not known who locked a tool.",
+        "After a restart, it is not known who locked a tool.",
         "status-after-restart",
         "FR-004.deterministic~restart",
         swap=forget_reasons,
     ),
     variant(
         "five-words-counted",
-        "Counts have no sixth word: tools of a quarantined server count as pending.",
+        "Tools of a quarantined server are counted as pending_approval.",
         "six-or-five-statuses",
         "FR-010.quarantined~word",
         counts=five_words,
     ),
     variant(
         "quarantined-uncounted",
-        "Counts leave the tools of a quarantined server out.",
+        "Counts leave out the tools of a quarantined server.",
         "six-or-five-statuses",
         "connected-servers",
         counts=connected_only,

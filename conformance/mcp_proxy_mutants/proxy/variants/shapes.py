@@ -80,21 +80,21 @@ VARIANTS: tuple[Variant, ...] = (
     ),
     variant(
         "names-mixed",
-        "Locked tools have their bare names, callable ones the server's before it.",
+        "Locked tools have bare names, callable ones have their server's name as a prefix.",
         "name-form",
         "FR-003.name~one-form",
         locked_entry=lambda *locked: bare(locked_entry(*locked)),
     ),
     variant(
         "names-underlined",
-        "Server and name are joined by two underlines.",
+        "Server and name are joined by two underscores.",
         "name-form",
         callable_entry=lambda hit: underlined(callable_entry(hit)),
         locked_entry=lambda *locked: underlined(locked_entry(*locked)),
     ),
     variant(
         "entries-with-more",
-        "Locked and callable entries have further members.",
+        "Locked and callable entries have additional members.",
         "lean",
         "FR-003.members~extras",
         "other-use-of-words",
@@ -119,7 +119,7 @@ VARIANTS: tuple[Variant, ...] = (
     ),
     variant(
         "approved-text",
-        "A changed tool's entry shows the text that was approved.",
+        "The entry of a changed tool shows the description that was approved.",
         "approved-text-of-changed-tool",
         "FR-003.withheld~approved-text",
         locked_entry=approved_text,

@@ -122,29 +122,29 @@ def _is_document(result: Mapping[str, Any]) -> bool:
 
 
 VARIANTS: tuple[Variant, ...] = (
-    variant("sse", "Answers are streams of events.", "byte-identity", answers="sse"),
+    variant("sse", "Answers are sent as event streams.", "byte-identity", answers="sse"),
     variant("slower", "Every answer takes 10 ms more.", reply=slower),
     variant("sessions-off", "There are no sessions.", sessions=False),
     variant(
         "reply-cache",
-        "A request is answered once; its id asked again in its session gets the same answer.",
+        "A request id that is repeated in a session gets the same answer again.",
         reply=Fresh(Cache),
     ),
     variant(
         "envelopes-turned",
-        "The members of an envelope stand in another order every other time.",
+        "Every other JSON-RPC message has its members in another order.",
         "byte-identity",
         reply=Fresh(Envelope),
     ),
-    variant("structured", "Structured content stands beside the text.", reply=structured),
+    variant("structured", "Answers have structured content besides the text.", reply=structured),
     variant(
         "more-tools",
-        "There are further built-in tools, some with words of the feature.",
+        "There are further built-in tools, some of which mention words of the feature.",
         reply=more_tools,
     ),
     variant(
         "servers-in-tools-list",
-        "tools/list shows what servers say of their tools.",
+        "tools/list shows the descriptions of the servers' tools.",
         "canary-elsewhere",
         "FR-003.canary~tools-list",
         swap=tell_of_servers,
@@ -164,12 +164,12 @@ VARIANTS: tuple[Variant, ...] = (
     ),
     variant(
         "flag-in-short-schema",
-        "The schema knows the flag's type alone, in a union with null.",
+        "The schema declares only the flag's type, in a union with null.",
         flag_schema={"type": ["boolean", "null"]},
     ),
     variant(
         "flag-in-open-schema",
-        "The schema lets anything be the flag.",
+        "The schema accepts any value as the flag.",
         flag_schema={key: value for key, value in FLAG_SCHEMA.items() if key == "description"},
     ),
     variant(
@@ -181,7 +181,7 @@ VARIANTS: tuple[Variant, ...] = (
     ),
     variant(
         "described-in-passing",
-        "The flag is described without a full stop, in other words at each endpoint.",
+        "The flag is described without a full stop, and differently at each endpoint.",
         "one-sentence",
         description=lambda endpoint: (
             f"At {endpoint}: up to {MAX_LIMIT} tools; locked ones too, given include_disabled=true"

@@ -177,7 +177,7 @@ def bracketed_note(flag: bool, callables: int, locked: Sequence[Facts]) -> str |
 VARIANTS: tuple[Variant, ...] = (
     variant(
         "words-negated",
-        "Texts full of negations; the rejection gives the reason last.",
+        "Texts are full of negations; the rejection gives the reason last.",
         "other-rejections",
         remediation=NEGATED,
         rejection=negated_rejection,
@@ -185,7 +185,7 @@ VARIANTS: tuple[Variant, ...] = (
     ),
     variant(
         "words-terse",
-        "The words of the data model, and a rejection of little more.",
+        "Texts use the words of the data model; rejections say little more.",
         "pointer",
         remediation=TERSE,
         rejection=plain_rejection,
@@ -193,7 +193,7 @@ VARIANTS: tuple[Variant, ...] = (
     ),
     variant(
         "words-polite",
-        "Long and polite texts.",
+        "Texts are long and polite.",
         "strict-core",
         remediation=POLITE,
         rejection=lines_rejection,
@@ -201,11 +201,11 @@ VARIANTS: tuple[Variant, ...] = (
     ),
     variant(
         "words-markup",
-        "Texts with markup, arrows and dashes.",
+        "Texts have markup, arrows and dashes.",
         remediation=MARKUP,
         rejection=lines_rejection,
     ),
-    variant("words-steps", "Texts as numbered steps.", remediation=STEPS),
+    variant("words-steps", "Texts are numbered steps.", remediation=STEPS),
     variant(
         "words-document",
         "A rejection is a JSON document.",
@@ -213,7 +213,7 @@ VARIANTS: tuple[Variant, ...] = (
     ),
     variant(
         "words-german",
-        "Texts in another language, declared by the target.",
+        "Texts are in another language, declared by the target.",
         "strict-core",
         "FR-005.class~conveys",
         remediation=GERMAN,
@@ -223,33 +223,33 @@ VARIANTS: tuple[Variant, ...] = (
     ),
     variant(
         "words-rare",
-        "Other texts for a server that is off, for one in quarantine, and for an unknown reason.",
+        "Switched-off servers, quarantine and unknown reasons have other texts.",
         remediation=RARE,
     ),
     variant(
         "words-shared",
-        "One text for pending tools and for servers in quarantine.",
+        "Pending tools and quarantined servers have the same text.",
         "distinct-texts",
         "FR-005.text~pairs",
         remediation=SHARED,
     ),
     variant(
         "words-shared-short",
-        "The same, in fewer words.",
+        "Pending tools and quarantined servers have the same short text.",
         "distinct-texts",
         "FR-005.text~pairs",
         remediation=SHARED_SHORT,
     ),
     variant(
         "words-of-off-as-of-users",
-        "A server that is off is explained like the user's lock on a tool.",
+        "Switched-off servers and user locks have the same text.",
         "distinct-texts",
         "FR-005.text~pairs",
         remediation={**REMEDIATION, "server_disabled": REMEDIATION["disabled_by_user"]},
     ),
     variant(
         "words-german-shared",
-        "The same in another language, declared for both.",
+        "Switched-off servers and user locks have the same text in another language.",
         "distinct-texts",
         "strict-core",
         "FR-005.text~pairs",

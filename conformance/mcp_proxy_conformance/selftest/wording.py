@@ -1,0 +1,15 @@
+"""The wording of a failure: whether its sentence speaks of the target, or of Python."""
+
+from __future__ import annotations
+
+import re
+
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"(?:\.\.\.)?')
+_PYTHON = re.compile(
+    r"\b(?:None|True|False|nan)\b|[\[\]{}]|'\w+'|\(\)|\(\s*['\"]|\b\w+\(\w|<class|object at 0x"
+)
+
+
+def is_plain(sentence: str) -> bool:
+    """Whether a sentence has no Python outside of quotation marks: no literal, call or repr."""
+    return _PYTHON.search(_QUOTED.sub("", sentence)) is None

@@ -1,0 +1,55 @@
+"""Sentences of failures: plain words pass, and Python is found wherever a reader would see it."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcp_proxy_conformance.catalogue.requirement import catalogue
+from mcp_proxy_conformance.report.difference import sentences
+from mcp_proxy_conformance.selftest.wording import is_plain
+from mcp_proxy_conformance.verdict.comparison import of_sides
+
+PLAIN = [
+    "an answer has more locked entries than its cap allows: nokidavu: 11",
+    'status of forge:mobel_drop (at /mcp/call): absent; allowed: absent or "server disabled"',
+    'note: "{\\"a\\": [None, True]} (\'x\')"; allowed: no note',
+    'rejection of forge:drop: "It\'s locked."; allowed: a text that says operator policy',
+]
+PYTHON = [
+    "note: None",
+    "mobel: [[], []]",
+    "('at /mcp', 'mobel'): 11",
+    "query {'query': 'issue'}: other bytes",
+    "set()",
+    "description is None; allowed: True",
+    "TextJudgement(outcome=x)",
+    "here b'abc'",
+]
+
+
+@pytest.mark.parametrize("sentence", PLAIN)
+def test_words_of_the_target_may_hold_anything(sentence: str) -> None:
+    """Text in quotation marks is the target's, and is not judged."""
+    assert is_plain(sentence)
+
+
+@pytest.mark.parametrize("sentence", PYTHON)
+def test_python_in_a_sentence_is_found(sentence: str) -> None:
+    """Literals, calls and other representations of Python values are not plain."""
+    assert not is_plain(sentence)
+
+
+VALUES: list[object] = [None, True, [], {}, ["a b", ("c", None)], {"a": [1, {"b": True}]}, b"x", ""]
+
+
+@pytest.mark.parametrize("value", VALUES, ids=repr)
+def test_every_required_clause_begins_its_sentence(value: object) -> None:
+    """Whatever a finding holds, its sentence begins with the words of its clause and is plain."""
+    required = [clause for clause in catalogue().clauses.values() if clause.level == "required"]
+    for clause in required:
+        sides = ("==", {"forge:drop": value}, {"forge:drop": "something else"})
+
+        lines = sentences(of_sides(sides, (clause.id,)))
+
+        assert lines[0].startswith(f"{clause.broken}: forge:drop")
+        assert [line for line in lines if not is_plain(line)] == []
