@@ -74,7 +74,7 @@ def test_versions_are_joined_each_by_its_own(with_a_second_version: requirement.
 @pytest.mark.parametrize(
     ("wanted", "said"),
     [
-        ("robustness@3", "no version '3' of robustness; there is robustness@1, robustness@2."),
+        ("robustness@3", "no version '3' of robustness; known: robustness@1, robustness@2."),
         ("robustness@", "no version '' of robustness"),
         ("robustness@one", "no version 'one' of robustness"),
         ("robustness@01", "no version '01' of robustness"),
@@ -109,7 +109,7 @@ def test_a_run_by_an_old_version_has_its_clauses_only(
     assert report.profile.name == profile_of(report) == "discovery@1+robustness@1"
     assert clauses == list(profile("discovery@1+robustness@1").clauses)
     assert (done.exit_code, done.output.count("\n")) == (2, 1)
-    assert "no version '9' of discovery; there is discovery@1." in done.output
+    assert "no version '9' of discovery; known: discovery@1." in done.output
 
 
 def test_the_list_of_changes_names_every_version_with_its_size() -> None:

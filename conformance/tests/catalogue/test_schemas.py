@@ -89,7 +89,8 @@ def test_a_data_file_is_valid_under_its_schema(file: str, name: str) -> None:
 SOURCE = {"text": "discovery-spec", "at": "FR-001"}
 ROW = {"id": "FR-001", "keyword": "MUST", "text": "It must.", "source": SOURCE}
 PROVED = ROW | {"proved_by": ["FR-002.no-section"]}
-CLAUSE = {"id": "FR-001.accepts", "level": "required", "text": "It is.", "observed": "Look."}
+CLAUSE = {"id": "FR-001.accepts", "level": "required", "text": "It is.", "broken": "it is not",
+          "observed": "Look."}  # fmt: skip
 ENTRY = {"name": "wipe", "server": "forge", "description": "Wipes.", "status": "disabled_by_config"}
 HIDDEN = {"name": "odd", "server": "stray", "status": "server_quarantined"}
 MAP = {"disabled_by_config": "Operator policy."}

@@ -78,7 +78,7 @@ def test_large_answers_of_a_loader_are_counted_together(tmp_path: Path) -> None:
     programs = [LoaderProgram(python(code), tmp_path / name, held) for name in ("a", "b")]
     kept: list[Loaded] = []
 
-    with pytest.raises(AdapterError, match="answers that take 64 MiB of memory in all"):
+    with pytest.raises(AdapterError, match="answers that take at most 64 MiB of memory in all"):
         kept.extend(load(programs[number % 2]) for number in range(60))
 
     for program in programs:

@@ -253,13 +253,15 @@ def test_times_of_any_form_are_merged(odd: Any, tmp_path: Path) -> None:
 
 
 def test_a_failure_of_merged_parts_is_seen_again_by_the_command_of_a_part(tmp_path: Path) -> None:
-    """A report does not record the command that started its target."""
-    (tmp_path / "a.json").write_text(json.dumps(PART | {"results": ONE["results"]}))
+    """The command of the first part is used, which leaves --shard out."""
+    timing = PART["timing"] | {"command": ["mcp-proxy-conformance run command", "-- a"]}
+    part = PART | {"results": ONE["results"], "timing": timing}
+    (tmp_path / "a.json").write_text(json.dumps(part))
     words = ["report", "merge", str(tmp_path / "a.json"), "--out", str(tmp_path / "merged.json")]
 
     output = CliRunner().invoke(main, words).output
 
-    line = "the command of any part without --shard, with --check 'test_cap[11]'"
+    line = "mcp-proxy-conformance run command --check 'test_cap[11]' -- a"
     assert f"Reproduce with: {line}\n" in output
 
 

@@ -117,7 +117,7 @@ def test_a_clause_without_a_check_is_told_of_where_it_stands(tree: Path) -> None
     text = path.read_text(encoding="utf-8")
     clause = (
         '\n[[requirement.clause]]\nid = "ROB.new"\nlevel = "required"\n'
-        'text = "It is new."\nobserved = "Look."\n'
+        'text = "It is new."\nbroken = "it is not new"\nobserved = "Look."\n'
     )
     path.write_text(text + clause, encoding="utf-8")
     code, output = lint_output(path)

@@ -68,7 +68,8 @@ def descriptions(look: Look, findings: Findings) -> None:
         if state in VOUCHED and own and own.description and len(text) <= LONG and "\n" not in text:
             findings.truth(
                 ["FR-003.description"], exchange.of, entry.description,
-                holds=entry.description == own.description, wanted=json.dumps(own.description, ensure_ascii=False),
+                holds=entry.description == own.description,
+                wanted=json.dumps(own.description, ensure_ascii=False),
                 topic=f"description of {key}",
             )  # fmt: skip
         if state == ToolState(quarantined=True):
