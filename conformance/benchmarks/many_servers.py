@@ -22,7 +22,7 @@ from pathlib import Path
 import msgspec
 from amounts import positive
 
-from mcp_proxy_conformance.catalogue.load_case import LoadCase, Server
+from mcp_proxy_conformance.catalogue.load_case import LoadCase, LoadServer
 from mcp_proxy_conformance.resilience.blame import blamed
 from mcp_proxy_conformance.resilience.laws.worlds import GROUPS, WAITED_FOR, case_of, connections
 from mcp_proxy_conformance.resilience.loading import LoaderProgram
@@ -41,7 +41,7 @@ def mixed(count: int) -> LoadCase:
     pairs = list(zip(exchanges, [*exchanges[1:], exchanges[0]], strict=True))
     scripts = [*pairs, *((exchange,) for exchange in connections())]
     servers = [
-        Server(
+        LoadServer(
             server_id=f"s{number}",
             tools=("tool",),
             timeout_s=SHORT_S if any(exchange.do in WAITED_FOR for exchange in script) else LONG_S,

@@ -18,8 +18,8 @@ from mcp_proxy_conformance.discovery.live.live_bench import ANSWER, ANSWERS
 from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.terminal import known_failures
 from mcp_proxy_conformance.run.collection import clauses_of, named, place_of
-from mcp_proxy_conformance.run.deadline import Overdue, set_alarm, within
-from mcp_proxy_conformance.run.judgement import Ending, Silence
+from mcp_proxy_conformance.run.deadline import OutOfTime, set_alarm, within
+from mcp_proxy_conformance.run.judgement import Ending, Timeouts
 from mcp_proxy_conformance.run.parallel.role import Role, role_of, scratch_of
 from mcp_proxy_conformance.run.progress import heard
 from mcp_proxy_conformance.run.pytest_bridge import (
@@ -31,7 +31,7 @@ from mcp_proxy_conformance.run.pytest_bridge import (
 )
 from mcp_proxy_conformance.run.request import add_options, request_of
 from mcp_proxy_conformance.run.selection import files, left_out, select, share_out
-from mcp_proxy_conformance.run.session import Found, Session, as_found
+from mcp_proxy_conformance.run.session import Conclusion, RunSession, as_found
 from mcp_proxy_conformance.run.setup import SCRATCH, set_up
 from mcp_proxy_conformance.run.signals import INTERRUPTION, heed
 from mcp_proxy_conformance.targets.description import BadTarget
@@ -41,10 +41,10 @@ from mcp_proxy_conformance.verdict.deviations.waiving import stray
 from mcp_proxy_conformance.verdict.outcome import STALE, Outcome
 from mcp_proxy_conformance.verdict.redaction import inert
 
-RUN = pytest.StashKey[Session]()
-ENDING = pytest.StashKey[tuple[Ending, Found]]()
+RUN = pytest.StashKey[RunSession]()
+ENDING = pytest.StashKey[tuple[Ending, Conclusion]]()
 BEGAN = pytest.StashKey[float]()
-SILENCE = pytest.StashKey[Silence]()
+SILENCE = pytest.StashKey[Timeouts]()
 WHOLE = pytest.StashKey[bool]()
 REPORT = pytest.StashKey[Report]()
 ROLE = pytest.StashKey[Role]()
@@ -69,7 +69,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if request is None:
         return
     run = set_up(request, scratch_of(config) or SCRATCH)
-    config.stash[RUN], config.stash[SILENCE] = run, Silence()
+    config.stash[RUN], config.stash[SILENCE] = run, Timeouts()
     config.add_cleanup(run.close)
     heed(config, signal.SIGTERM)
     config.stash[ROLE] = role_of(config, run)
@@ -224,7 +224,7 @@ def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> bool | None:
         return None
     seconds = settings.timeout
     if run.left_s is None or run.left_s > seconds:
-        alarm = Overdue(f"the check did not end within {seconds:g} s", of_run=False)
+        alarm = OutOfTime(f"the check did not end within {seconds:g} s", of_run=False)
         vars(item)["cancel_timeout"] = set_alarm(seconds, alarm)  # pytest-timeout calls it
     return True
 
@@ -248,7 +248,7 @@ def _in_time(item: pytest.Item) -> AbstractContextManager[None]:
     return nullcontext() if run is None else within(run.left_s, run.overdue())
 
 
-def _stop_if_silent(item: pytest.Item, ending: Ending, run: Session) -> None:
+def _stop_if_silent(item: pytest.Item, ending: Ending, run: RunSession) -> None:
     """Stop the run if the target no longer answers, except in trials of the selftest."""
     outcome = item.config.stash[SILENCE].after(ending, advisory=is_advisory(item))
     if outcome is not None and not run.request.trial:

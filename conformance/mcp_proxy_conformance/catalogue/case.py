@@ -39,7 +39,7 @@ class When(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     tool: str | None = None
 
 
-class Members(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class CallableMembers(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Names that the callable part of an answer must have, must lack, or must consist of."""
 
     has: tuple[str, ...] | None = None
@@ -73,7 +73,7 @@ class Rejection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 class Then(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The expectation; a member left out is not judged. Sets of statuses may hold `absent`."""
 
-    tools: Members | None = None
+    tools: CallableMembers | None = None
     disabled: dict[str, tuple[str, ...]] | None = None
     disabled_only: bool = False
     disabled_count: Bounds | None = None
@@ -101,7 +101,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     then: Then
 
 
-class Cited(Protocol):
+class CitingCase(Protocol):
     """Any case that cites clauses."""
 
     @property
@@ -159,7 +159,7 @@ def read_own(path: Path) -> tuple[Case, World]:
 class OwnCase(NamedTuple):
     """A user's case and its world; it replaces the shipped cases of its area."""
 
-    case: Cited
+    case: CitingCase
     world: World
 
     def parametrise(self, metafunc: pytest.Metafunc) -> None:
@@ -183,7 +183,7 @@ def each_case(area: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("case", list(map(parameter, chosen, worlds)))
 
 
-def parameter(case: Cited, world: World) -> Any:
+def parameter(case: CitingCase, world: World) -> Any:
     """Return a case as a pytest parameter, with its clauses, world and required capabilities."""
     import pytest  # noqa: PLC0415 - as above
 

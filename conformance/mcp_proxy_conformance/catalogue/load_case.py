@@ -78,7 +78,7 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         return self.do in CONNECTION_WORDS
 
 
-class Server(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class LoadServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One server of a load; times in seconds, the last behaviour of its script repeats."""
 
     server_id: str
@@ -102,7 +102,7 @@ class Server(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return self.script[0].do in HEALABLE
 
 
-def healed(server: Server) -> Server:
+def healed(server: LoadServer) -> LoadServer:
     """Return the server with its fault cleared, if the fault can clear."""
     return (
         msgspec.structs.replace(server, script=(Behaviour(do="healthy"),))
@@ -111,16 +111,16 @@ def healed(server: Server) -> Server:
     )
 
 
-class Given(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class GivenLoad(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The load; `secrets` are texts that must appear nowhere."""
 
     max_attempts: int
-    servers: tuple[Server, ...]
+    servers: tuple[LoadServer, ...]
     controls: bool = True
     secrets: tuple[str, ...] = ()
 
 
-class Attempts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class AttemptBounds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The allowed number of attempts at a server, both ends included."""
 
     min: int
@@ -131,7 +131,7 @@ class Expected(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """The allowed outcome of one server; None is not judged, `tools` apply when it is available."""
 
     status: tuple[Status, ...]
-    attempts: Attempts | None = None
+    attempts: AttemptBounds | None = None
     tools: tuple[str, ...] | None = None
 
 
@@ -146,28 +146,28 @@ class LoadCase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     title: str
     source: tuple[str, ...]
     clauses: tuple[str, ...]
-    given: Given
+    given: GivenLoad
     then: dict[str, Expected]
     again: dict[str, Expected] | None = None
     heals: bool = False
 
-    def servers(self) -> tuple[Server, ...]:
+    def servers(self) -> tuple[LoadServer, ...]:
         """The servers to hand over, with the controls first and last where the case has them."""
         own = self.given.servers
         return (CONTROL_UP, *own, CONTROL_DOWN) if self.given.controls else own
 
 
-CONTROL_UP = Server(server_id="control-up", tools=("control_up_tool",))
-CONTROL_DOWN = Server(
+CONTROL_UP = LoadServer(server_id="control-up", tools=("control_up_tool",))
+CONTROL_DOWN = LoadServer(
     server_id="control-down",
     tools=("control_down_tool",),
     script=(Behaviour(do="status", on="any", code=404),),
 )
 CONTROLS: dict[str, Expected] = {
     "control-up": Expected(
-        status=("available",), attempts=Attempts(min=1, max=1), tools=CONTROL_UP.tools
+        status=("available",), attempts=AttemptBounds(min=1, max=1), tools=CONTROL_UP.tools
     ),
-    "control-down": Expected(status=("permanent",), attempts=Attempts(min=1, max=1), tools=()),
+    "control-down": Expected(status=("permanent",), attempts=AttemptBounds(min=1, max=1), tools=()),
 }
 """The controls of a load, one healthy and one that must fail, with their expected outcomes."""
 

@@ -10,7 +10,7 @@ import click
 from mcp_proxy_conformance.cli.groups import examples
 from mcp_proxy_conformance.report import listing
 
-WHAT: dict[str, Callable[[], list[listing.Row]]] = {
+WHAT: dict[str, Callable[[], list[listing.ListedRow]]] = {
     "clauses": listing.clauses,
     "checks": listing.checks,
     "cases": listing.cases,

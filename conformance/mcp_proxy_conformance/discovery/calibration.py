@@ -51,7 +51,7 @@ class Exact:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Difference:
+class ByteDifference:
     """The first difference of an answer from its equals, and the bytes around it, V cut out.
 
     Attributes:
@@ -73,7 +73,7 @@ class Difference:
 
 def differences(
     usual: Sequence[Exact], actual: Sequence[Exact], cut: Cut = lambda _: None
-) -> tuple[Difference, ...]:
+) -> tuple[ByteDifference, ...]:
     """Return the first difference of each `actual` answer from the `usual` ones, which are equals.
 
     `cut` receives V, the members that are left out of the comparison.
@@ -105,7 +105,7 @@ def volatile(answers: Sequence[Exact]) -> frozenset[Path]:
     return frozenset(paths)
 
 
-def absent_against_false(ask: Ask, cut: Cut = lambda _: None) -> tuple[Difference, ...]:
+def absent_against_false(ask: Ask, cut: Cut = lambda _: None) -> tuple[ByteDifference, ...]:
     """Return the differences of answers with the flag false from those with the flag absent.
 
     A difference counts only if it repeats, at the same place, in a second order, and if the
@@ -180,7 +180,7 @@ def _moved(node: Node, other: Node, path: Path) -> Iterator[Path]:
         yield from _moved(inner, again, (*path, step))
 
 
-def difference(usual: Exact, actual: Exact, moving: frozenset[Path]) -> Difference | None:
+def difference(usual: Exact, actual: Exact, moving: frozenset[Path]) -> ByteDifference | None:
     """Return the first difference outside of the moving members, None if there is none."""
     for (name, part), (_, other) in zip(usual.parts(), actual.parts(), strict=True):
         if part == other:
@@ -193,7 +193,7 @@ def difference(usual: Exact, actual: Exact, moving: frozenset[Path]) -> Differen
             offset = next((i for i, (x, y) in pairs if x != y), min(len(kept), len(again)))
             around = slice(max(0, offset - BEFORE), offset + AFTER)
             place = told(_place(left, right, (name,), moving))
-            return Difference(at=place, offset=offset, usual=kept[around], seen=again[around])
+            return ByteDifference(at=place, offset=offset, usual=kept[around], seen=again[around])
     return None
 
 

@@ -10,7 +10,7 @@ from mcp_proxy_conformance.catalogue.surface import FLAG
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.calibration import (
     FALSE,
-    Difference,
+    ByteDifference,
     Exact,
     absent_against_false,
 )
@@ -70,7 +70,7 @@ def asked(bench: Bench, request: Mapping[str, Any], form: str, *, apart: bool = 
 
 def unequal(
     bench: Bench, requests: Iterable[Mapping[str, Any]], *, apart: bool = False
-) -> dict[str, tuple[Difference, ...]]:
+) -> dict[str, tuple[ByteDifference, ...]]:
     """Return the requests whose answers differ between absent and false, and the differences.
 
     Each is sent with the flag first: any state that this leaves shows in both forms or in none.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.html import framed
 from mcp_proxy_conformance.report.markdown import cell, code, plain
-from mcp_proxy_conformance.report.matrix import ABSENT, Cell, Matrix, Row, matrix
+from mcp_proxy_conformance.report.matrix import ABSENT, Cell, ComparedClause, Matrix, matrix
 from mcp_proxy_conformance.verdict.redaction import inert
 
 SETTLED = ("pass", "not_applicable", ABSENT)
@@ -62,7 +62,7 @@ def _reasons(grid: Matrix) -> list[str]:
     return [line for row, cells in open_ for line in _of_clause(row, cells)]
 
 
-def _of_clause(row: Row, cells: list[Cell]) -> list[str]:
+def _of_clause(row: ComparedClause, cells: list[Cell]) -> list[str]:
     source = f"{plain(row.sentence.text)} ({plain(row.sentence.source)})"
     return ["", f"## {code(row.clause)}", "", source, "", *map(_reason, cells)]
 

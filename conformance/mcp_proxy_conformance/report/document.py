@@ -53,7 +53,7 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
     armed: ArmedTold
 
 
-class Message(msgspec.Struct, frozen=True, kw_only=True):
+class ReportedMessage(msgspec.Struct, frozen=True, kw_only=True):
     """A message on one edge; `cut` counts the bytes of its body that were left out."""
 
     edge: Edge
@@ -96,7 +96,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     clauses: list[ClauseVerdict]
     results: list[Result]
     stages: list[Stage]
-    messages: dict[str, Message]
+    messages: dict[str, ReportedMessage]
     waivers: list[Waiver]
     shard: Part | msgspec.UnsetType = msgspec.UNSET
     timing: dict[str, Any]

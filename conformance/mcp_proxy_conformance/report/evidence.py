@@ -15,7 +15,7 @@ from mcp_proxy_conformance.report.difference import (
     sentences,
     wrong,
 )
-from mcp_proxy_conformance.report.document import Message
+from mcp_proxy_conformance.report.document import ReportedMessage
 from mcp_proxy_conformance.verdict.result import Result
 
 LEAST = 4
@@ -53,7 +53,7 @@ def read(result: Result) -> Evidence:
     )
 
 
-def guilty(result: Result, messages: Mapping[str, Message]) -> tuple[Guilty, ...]:
+def guilty(result: Result, messages: Mapping[str, ReportedMessage]) -> tuple[Guilty, ...]:
     """Return the target's messages that hold what a failure observed, else its last answer.
 
     The last answer is that to a call, if the check made any: a request beside its calls, such as
@@ -84,7 +84,7 @@ def guilty(result: Result, messages: Mapping[str, Message]) -> tuple[Guilty, ...
     return tuple(Guilty(place, "") for place in (answers or of_target)[-1:])
 
 
-def is_of_target(message: Message) -> bool:
+def is_of_target(message: ReportedMessage) -> bool:
     """Whether the target sent it: to the client, or to an upstream server."""
     return bool(message.direction == "received")
 
@@ -98,7 +98,7 @@ def _forms(text: str) -> list[str]:
     return list(dict.fromkeys([text, *once, *twice])) if text else []
 
 
-def _names_its_tool(path: str, message: Message) -> bool:
+def _names_its_tool(path: str, message: ReportedMessage) -> bool:
     """Whether the message mentions the tool that the path names; true if it names none."""
     named = _TOOL.search(path)
     return named is None or named["tool"] in message.body
@@ -114,7 +114,7 @@ WAYS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ShownMessage:
     """A message: its way, its description, and its body, of which `marked` is a part."""
 
     number: int
@@ -128,16 +128,16 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class ShownMessages:
     """The shown rows, the number of those left out, and the number of the first guilty one."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[ShownMessage, ...]
     left_out: int
     first: int
     holds: bool
 
 
-def exchange(result: Result, messages: Mapping[str, Message]) -> Exchange:
+def exchange(result: Result, messages: Mapping[str, ReportedMessage]) -> ShownMessages:
     """Select the messages of a result: of many, the guilty ones and the last of the others."""
     observed = {culprit.place: culprit.found for culprit in guilty(result, messages)}
     rows = [
@@ -149,17 +149,19 @@ def exchange(result: Result, messages: Mapping[str, Message]) -> Exchange:
     others = [row.number for row in rows if row.number not in kept]
     kept |= set(others[max(0, len(others) - MESSAGES_MOST + len(kept)) :])
     shown = tuple(row for row in rows if row.number in kept)
-    return Exchange(shown, len(rows) - len(shown), min(marked, default=0), any(observed.values()))
+    return ShownMessages(
+        shown, len(rows) - len(shown), min(marked, default=0), any(observed.values())
+    )
 
 
-def _row(number: int, place: str, message: Message, observed: str | None) -> Row:
+def _row(number: int, place: str, message: ReportedMessage, observed: str | None) -> ShownMessage:
     body, way = message.body, WAYS[message.edge, message.direction]
     upstream = message.peer if message.edge == "upstream" else ""
     at = body.find(observed) if observed else -1
     start = max(0, at - AROUND)
     end = start + BODY_MOST
     split, stop = (at, at + len(observed or "")) if at >= 0 else (end, end)
-    return Row(
+    return ShownMessage(
         number=number,
         way=way,
         told=" ".join(filter(None, [upstream, message.note, f"({place.rpartition('/')[2]})"])),

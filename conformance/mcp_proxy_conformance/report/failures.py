@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mcp_proxy_conformance.report.colour import Line, indented, short
-from mcp_proxy_conformance.report.document import Message, Report
+from mcp_proxy_conformance.report.document import Report, ReportedMessage
 from mcp_proxy_conformance.report.evidence import guilty
 from mcp_proxy_conformance.report.retelling import again, request, sentence
 from mcp_proxy_conformance.verdict.result import ClauseVerdict, Result
@@ -109,7 +109,7 @@ def _page(path: Path) -> str:
     return f"mcp-proxy-conformance report {path} --format html"
 
 
-def _message(place: str, message: Message) -> list[Line]:
+def _message(place: str, message: ReportedMessage) -> list[Line]:
     arrow = "->" if message.direction == "sent" else "<-"
     head = f"    {arrow} {message.edge} {message.peer} {message.note} ({place})"
     return [Line(head), Line(f"       {short(message.body, BODY)}")]

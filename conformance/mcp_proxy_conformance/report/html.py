@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from mcp_proxy_conformance.catalogue.interpretation import Interpretation
 from mcp_proxy_conformance.report.document import Report
-from mcp_proxy_conformance.report.evidence import Evidence, Exchange, exchange, read
+from mcp_proxy_conformance.report.evidence import Evidence, ShownMessages, exchange, read
 from mcp_proxy_conformance.report.retelling import (
     OPEN,
     TOLD,
@@ -104,7 +104,7 @@ GROUPS: dict[Group, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ResultEntry:
     """A result with an entry of its own: its place on the page, and what it rests on."""
 
     anchor: str
@@ -113,7 +113,7 @@ class Told:
     again: str
     request: str
     evidence: Evidence
-    exchange: Exchange
+    exchange: ShownMessages
     waivers: Sequence[Waiver]
 
 
@@ -126,8 +126,8 @@ class Section:
     clause: ClauseVerdict
     sentence: Sentence
     rulings: list[Interpretation]
-    own: tuple[Told, ...]
-    elsewhere: tuple[Told, ...]
+    own: tuple[ResultEntry, ...]
+    elsewhere: tuple[ResultEntry, ...]
 
 
 def render(report: Report) -> str:
@@ -178,8 +178,8 @@ def colour_of(report: Report) -> str:
     return COLOURS.get(report.exit, "error")
 
 
-def _entry(anchor: str, result: Result, report: Report) -> Told:
-    return Told(
+def _entry(anchor: str, result: Result, report: Report) -> ResultEntry:
+    return ResultEntry(
         anchor=anchor,
         result=result,
         name=result.name,
@@ -191,7 +191,7 @@ def _entry(anchor: str, result: Result, report: Report) -> Told:
     )
 
 
-def _homes(entries: list[Told], shown: set[str]) -> dict[str, str | None]:
+def _homes(entries: list[ResultEntry], shown: set[str]) -> dict[str, str | None]:
     """Map each entry to the first of its clauses that is on the page."""
     return {
         entry.anchor: next(
@@ -202,7 +202,7 @@ def _homes(entries: list[Told], shown: set[str]) -> dict[str, str | None]:
 
 
 def _section(
-    anchor: str, clause: ClauseVerdict, entries: list[Told], homes: dict[str, str | None]
+    anchor: str, clause: ClauseVerdict, entries: list[ResultEntry], homes: dict[str, str | None]
 ) -> Section:
     cited = [entry for entry in entries if clause.id in entry.result.clauses]
     own = tuple(entry for entry in cited if homes[entry.anchor] == clause.id)

@@ -13,23 +13,23 @@ FORMAT = "mcp-proxy-conformance-list/2"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class ListedRow:
     """A listed thing: its text of one or more lines, and its JSON members."""
 
     text: str
     members: dict[str, Any]
 
 
-def clauses() -> list[Row]:
+def clauses() -> list[ListedRow]:
     """List every clause of every requirement."""
     owners = requirement.catalogue().requirements
     return [_clause(clause, owner) for owner in owners for clause in owner.clauses]
 
 
-def checks() -> list[Row]:
+def checks() -> list[ListedRow]:
     """List every check, with the clauses that it proves."""
     return [
-        Row(
+        ListedRow(
             text=f"{check.module}::{check.name}\n    {', '.join(check.clauses)}"
             f"\n    {check.sentence}",
             members={
@@ -43,7 +43,7 @@ def checks() -> list[Row]:
     ]
 
 
-def cases() -> list[Row]:
+def cases() -> list[ListedRow]:
     """List every discovery case, then every loader case."""
     discovery_cases = [("discovery", case) for case in checks_index.cases()]
     return [
@@ -52,10 +52,10 @@ def cases() -> list[Row]:
     ]
 
 
-def profiles() -> list[Row]:
+def profiles() -> list[ListedRow]:
     """List every profile with its version."""
     return [
-        Row(
+        ListedRow(
             text=f"{f'{profile.id}@{profile.version}':24} {len(profile.clauses)} clauses"
             f"\n    {profile.text}",
             members={
@@ -74,10 +74,10 @@ def profiles() -> list[Row]:
     ]
 
 
-def interpretations() -> list[Row]:
+def interpretations() -> list[ListedRow]:
     """List every interpretation of a sentence that can be read in more than one way."""
     return [
-        Row(
+        ListedRow(
             text=f"{entry.id:36} {', '.join(entry.clauses)}\n    {entry.question}"
             f"\n    {entry.ruling}",
             members={
@@ -94,10 +94,10 @@ def interpretations() -> list[Row]:
     ]
 
 
-def _clause(clause: requirement.Clause, owner: requirement.Requirement) -> Row:
+def _clause(clause: requirement.Clause, owner: requirement.Requirement) -> ListedRow:
     note = f"  (untested: {clause.untested})" if clause.untested else ""
     source = clause.source or owner.source
-    return Row(
+    return ListedRow(
         text=f"{clause.level}  {clause.id:36} {clause.text}{note}",
         members={
             "id": clause.id,
@@ -115,8 +115,8 @@ def _clause(clause: requirement.Clause, owner: requirement.Requirement) -> Row:
     )
 
 
-def _case(kind: str, case: Any) -> Row:
-    return Row(
+def _case(kind: str, case: Any) -> ListedRow:
+    return ListedRow(
         text=f"{case.id:44} {', '.join(case.clauses)}\n    {case.title}",
         members={
             "id": case.id,

@@ -17,15 +17,15 @@ from mcp_proxy_conformance.report.document import (
     SUITE,
     JudgedProfile,
     JudgedTarget,
-    Message,
     Part,
     Report,
+    ReportedMessage,
     Stage,
     Suite,
     plain,
     written,
 )
-from mcp_proxy_conformance.verdict.cited import Cited
+from mcp_proxy_conformance.verdict.cited import CitedMessage
 from mcp_proxy_conformance.verdict.deviations.waiving import Waiver, waivers
 from mcp_proxy_conformance.verdict.headline import outcome
 from mcp_proxy_conformance.verdict.record import RunRecord, RunState, Shard
@@ -209,8 +209,8 @@ def _secrets(run: RunRecord) -> Secrets:
     return Secrets(names, tuple(longest_first))
 
 
-def _message(cited: Cited, secrets: Secrets) -> Message:
-    return Message(
+def _message(cited: CitedMessage, secrets: Secrets) -> ReportedMessage:
+    return ReportedMessage(
         edge=cited.edge,
         direction=cited.direction,
         peer=cited.peer,

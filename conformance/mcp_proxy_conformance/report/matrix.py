@@ -49,7 +49,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ComparedClause:
     """A clause and its cell in each report; `differs` if the verdicts are not the same."""
 
     anchor: str
@@ -65,7 +65,7 @@ class Matrix:
     """All columns and rows, and the number of rows that differ."""
 
     columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[ComparedClause, ...]
 
     @property
     def differing(self) -> int:
@@ -104,13 +104,13 @@ def _column(number: int, file: str, report: Report) -> Column:
     )
 
 
-def _row(anchor: str, clause: str, columns: list[Column], reports: list[Report]) -> Row:
+def _row(anchor: str, clause: str, columns: list[Column], reports: list[Report]) -> ComparedClause:
     cells = tuple(
         _cell(f"{anchor}-in-{column.number}", clause, column, report)
         for column, report in zip(columns, reports, strict=True)
     )
     verdicts = [verdict for report in reports for verdict in report.clauses if verdict.id == clause]
-    return Row(
+    return ComparedClause(
         anchor=anchor,
         clause=clause,
         level=verdicts[0].level,

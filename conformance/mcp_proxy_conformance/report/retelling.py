@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from mcp_proxy_conformance.catalogue.interpretation import Interpretation, interpretations
 from mcp_proxy_conformance.catalogue.requirement import UnknownClause, catalogue
-from mcp_proxy_conformance.report.document import Message, Report
+from mcp_proxy_conformance.report.document import Report, ReportedMessage
 from mcp_proxy_conformance.report.evidence import guilty
 from mcp_proxy_conformance.verdict.deviations.waiving import Waiver
 from mcp_proxy_conformance.verdict.redaction import inert
@@ -24,7 +24,7 @@ _NO_UTF8 = re.compile(r"\\x[89a-f][0-9a-f]")
 """The escape of a byte that is not text, as a report shows it; JSON has no such escape."""
 
 
-def curl(message: Message) -> str:
+def curl(message: ReportedMessage) -> str:
     """Return the message as one curl command; empty if the report does not hold all its bytes."""
     if message.cut or _NO_UTF8.search(message.body):
         return ""
@@ -172,7 +172,7 @@ def target_of(report: Report) -> str:
     return f"{target.kind} {target.version}".rstrip() + wire
 
 
-def _is_request(message: Message) -> bool:
+def _is_request(message: ReportedMessage) -> bool:
     sent = message.edge == "client" and message.direction == "sent"
     return sent and bool(message.body) and bool(message.headers)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Literal
 
-from mcp_proxy_conformance.catalogue.load_case import Behaviour, Server
+from mcp_proxy_conformance.catalogue.load_case import Behaviour, LoadServer
 from mcp_proxy_conformance.resilience.walk import (
     AVAILABLE,
     MARKS,
@@ -116,7 +116,7 @@ def is_open(behaviour: Behaviour) -> bool:
     return not clauses_of(behaviour, 1.0).status
 
 
-def shown_by(server: Server, most: int, status: object, reads: Reads) -> set[str]:
+def shown_by(server: LoadServer, most: int, status: object, reads: Reads) -> set[str]:
     """Return the clauses of the table that an allowed end with that status shows to hold."""
     clauses = clauses_of(server.behaviour(1), server.timeout_s, reads.signatures)
     held = shown(server, most, reads.signatures) - {"O3.loaded"}
@@ -128,7 +128,7 @@ def shown_by(server: Server, most: int, status: object, reads: Reads) -> set[str
     return held
 
 
-def shown(server: Server, most: int, signatures: Sequence[str] = ()) -> set[str]:
+def shown(server: LoadServer, most: int, signatures: Sequence[str] = ()) -> set[str]:
     """Return the clauses that a load of this server can break, whatever comes before."""
     first, second = server.behaviour(1), server.behaviour(2)
     clauses = clauses_of(first, server.timeout_s, signatures)
@@ -142,7 +142,7 @@ def shown(server: Server, most: int, signatures: Sequence[str] = ()) -> set[str]
     return breakable - {""}
 
 
-def _ends_at(server: Server, most: int) -> int:
+def _ends_at(server: LoadServer, most: int) -> int:
     """Return the attempt before the last one that ends permanent or denied; 0 if none does."""
     for number in range(1, most):
         signal = signal_of(server.behaviour(number), server.timeout_s)
@@ -153,7 +153,7 @@ def _ends_at(server: Server, most: int) -> int:
 
 
 def blamed(
-    server: Server, most: int, status: object, attempts: int | None, reads: Reads
+    server: LoadServer, most: int, status: object, attempts: int | None, reads: Reads
 ) -> tuple[Blame, ...]:
     """Return what that end of a load breaks; empty if it is allowed or only advisory."""
     allowed = walk(server, most, reads=reads)
@@ -178,7 +178,7 @@ def blamed(
     return tuple(blame for blame in kept if blame.clauses)
 
 
-def _last_due(server: Server, attempts: int) -> int:
+def _last_due(server: LoadServer, attempts: int) -> int:
     """Return the first attempt that calls for no other, success included; else the last made."""
     ends = (
         number
@@ -188,7 +188,7 @@ def _last_due(server: Server, attempts: int) -> int:
     return next(ends, attempts)
 
 
-def _went_on(server: Server, number: int) -> Blame:
+def _went_on(server: LoadServer, number: int) -> Blame:
     """Return the blame for a further attempt after that one."""
     behaviour = server.behaviour(number)
     if _is_well(behaviour, server):
@@ -197,7 +197,7 @@ def _went_on(server: Server, number: int) -> Blame:
     return Blame("attempts", (further, "R4.stops"))
 
 
-def _misread(server: Server, number: int, reads: Reads) -> Blame:
+def _misread(server: LoadServer, number: int, reads: Reads) -> Blame:
     """Return the blame for a status other than that attempt's."""
     behaviour = server.behaviour(number)
     if _is_well(behaviour, server):
@@ -205,7 +205,7 @@ def _misread(server: Server, number: int, reads: Reads) -> Blame:
     return Blame("status", (clauses_of(behaviour, server.timeout_s, reads.signatures).status,))
 
 
-def _ended(server: Server, attempts: int, status: object, most: int, reads: Reads) -> Blame:
+def _ended(server: LoadServer, attempts: int, status: object, most: int, reads: Reads) -> Blame:
     """Return the blame for stopping after the last attempt: a missing retry or a wrong status."""
     last, following = server.behaviour(max(attempts, 1)), server.behaviour(attempts + 1)
     clauses = clauses_of(last, server.timeout_s)
@@ -217,7 +217,7 @@ def _ended(server: Server, attempts: int, status: object, most: int, reads: Read
     return _misread(server, attempts, reads)
 
 
-def _of_health(server: Server, number: int, at_once: str) -> str:
+def _of_health(server: LoadServer, number: int, at_once: str) -> str:
     """Return the clause about a server that is healthy in that attempt; advisory for later ones."""
     if number == 1:
         return f"{at_once}~none" if at_once == "O3.loaded" and not server.tools else at_once
@@ -225,5 +225,5 @@ def _of_health(server: Server, number: int, at_once: str) -> str:
     return "R2.heals" if is_heal else ""
 
 
-def _is_well(behaviour: Behaviour, server: Server) -> bool:
+def _is_well(behaviour: Behaviour, server: LoadServer) -> bool:
     return signal_of(behaviour, server.timeout_s).classes == AVAILABLE

@@ -11,23 +11,23 @@ from mcp_proxy_conformance.catalogue.load_case import (
     CONTROL_UP,
     CONTROLS,
     Expected,
-    Given,
+    GivenLoad,
     LoadCase,
-    Server,
+    LoadServer,
 )
-from mcp_proxy_conformance.resilience.loading import Outcome
+from mcp_proxy_conformance.resilience.loading import ServerOutcome
 from mcp_proxy_conformance.resilience.loads import Load
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 
 LoadOf = Callable[[LoadCase], Load]
-BESIDE = Server(server_id="control-beside", tools=("control_beside_tool",))
+BESIDE = LoadServer(server_id="control-beside", tools=("control_beside_tool",))
 WELL = LoadCase(
     id="healthy-servers-only",
     area="control",
     title="Two healthy servers are available if no other server is beside them.",
     source=("MCPServerLoadOutcome",),
     clauses=(),
-    given=Given(max_attempts=1, controls=False, servers=(CONTROL_UP, BESIDE)),
+    given=GivenLoad(max_attempts=1, controls=False, servers=(CONTROL_UP, BESIDE)),
     then={
         server.server_id: Expected(status=("available",), tools=server.tools)
         for server in (CONTROL_UP, BESIDE)
@@ -96,7 +96,7 @@ def _without_controls(load: Load, load_of: LoadOf, *, classifies: bool) -> Basis
     return replace(basis(load_of(bare), load_of, classifies=classifies), apart=apart)
 
 
-def status_of(outcome: Outcome | None, *, classifies: bool) -> str:
+def status_of(outcome: ServerOutcome | None, *, classifies: bool) -> str:
     """Return the status word; of a loader that does not classify, available or failed."""
     if outcome is None:
         return "without an outcome"

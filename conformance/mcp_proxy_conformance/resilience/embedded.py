@@ -17,7 +17,7 @@ END_S = 5.0
 Load = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
 
 
-class Changed(Protocol):
+class ChangedLoader(Protocol):
     """A changed loader, which is started and then answers load requests."""
 
     def start(self) -> Load:
@@ -53,7 +53,7 @@ class LoaderHost:
 class EmbeddedLoader:
     """One loader on the host's loop, with the interface of a program."""
 
-    def __init__(self, changed: Changed, host: LoaderHost, *, patience: float = 1.0) -> None:
+    def __init__(self, changed: ChangedLoader, host: LoaderHost, *, patience: float = 1.0) -> None:
         """Started with the first load, and again after a hang; `patience` scales deadlines."""
         self._changed = changed
         self._host = host

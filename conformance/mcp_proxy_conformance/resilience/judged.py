@@ -8,7 +8,13 @@ from typing import Any
 
 import msgspec
 
-from mcp_proxy_conformance.catalogue.load_case import CONTROLS, Expected, Given, LoadCase, Server
+from mcp_proxy_conformance.catalogue.load_case import (
+    CONTROLS,
+    Expected,
+    GivenLoad,
+    LoadCase,
+    LoadServer,
+)
 from mcp_proxy_conformance.resilience.blame import (
     OF_ATTEMPTS,
     OF_STATUS,
@@ -19,7 +25,7 @@ from mcp_proxy_conformance.resilience.blame import (
 )
 from mcp_proxy_conformance.resilience.controls import LoadOf, allowed, basis, status_of
 from mcp_proxy_conformance.resilience.loader_target import are_tools_of
-from mcp_proxy_conformance.resilience.loading import Outcome
+from mcp_proxy_conformance.resilience.loading import ServerOutcome
 from mcp_proxy_conformance.resilience.loads import Load
 from mcp_proxy_conformance.resilience.showing import shows
 from mcp_proxy_conformance.resilience.walk import Reads
@@ -127,7 +133,8 @@ def _words(compared: Comparison, load: Load, says: Says) -> None:
 
 
 def _status(
-    compared: Comparison, load: Load, server: Server, *, load_of: LoadOf, says: Says, apart: bool
+    compared: Comparison, load: Load, server: LoadServer,
+    *, load_of: LoadOf, says: Says, apart: bool,
 ) -> None:  # fmt: skip
     """Compare the status of a server with what its own behaviour allows."""
     name, case = server.server_id, load.case
@@ -148,13 +155,13 @@ def _status(
                     breaks=breaks, shows=shows)  # fmt: skip
 
 
-def _shown_status(outcome: Outcome | None, says: Says) -> str | None:
+def _shown_status(outcome: ServerOutcome | None, says: Says) -> str | None:
     """Return the status as findings show it, None without an outcome."""
     return None if outcome is None else status_of(outcome, classifies=says.classifies)
 
 
 def _broken_by_status(
-    load: Load, server: Server, status: str, load_of: LoadOf, says: Says, *, apart: bool
+    load: Load, server: LoadServer, status: str, load_of: LoadOf, says: Says, *, apart: bool
 ) -> list[str]:
     """Return the clauses that a status breaks: of the server's own signal, or of a comparison."""
     case = load.case
@@ -168,7 +175,7 @@ def _broken_by_status(
 
 
 def _of_topic(
-    topic: Topic, load: Load, server: Server, *, status: str, says: Says, known: frozenset[str]
+    topic: Topic, load: Load, server: LoadServer, *, status: str, says: Says, known: frozenset[str]
 ) -> list[str]:
     """Return the clauses of the table that such an end breaks; else those that the case names."""
     most = load.case.given.max_attempts
@@ -179,19 +186,19 @@ def _of_topic(
     return [clause for clause in load.case.clauses if clause in known]
 
 
-def _status_in(clause: str, load: Load, server: Server, load_of: LoadOf, says: Says) -> str:
+def _status_in(clause: str, load: Load, server: LoadServer, load_of: LoadOf, says: Says) -> str:
     """Return the server's status in the load that the clause compares this one with.
 
     Empty if that load is impossible: a redirect leads to another server.
     """
     case = load.case
-    servers: tuple[Server, ...] = (msgspec.structs.replace(server, same_origin_as=None),)
+    servers: tuple[LoadServer, ...] = (msgspec.structs.replace(server, same_origin_as=None),)
     if clause == "I3.order":
         servers = case.given.servers[::-1]
     elif any(behaviour.to for behaviour in server.script):
         return ""
     if clause == "N1.request-text":
-        servers = (Server(server_id="alpha", tools=server.tools, timeout_s=server.timeout_s,
+        servers = (LoadServer(server_id="alpha", tools=server.tools, timeout_s=server.timeout_s,
                           script=server.script),)  # fmt: skip
     given = msgspec.structs.replace(
         case.given, servers=servers, controls=clause == "I3.order" and case.given.controls
@@ -201,7 +208,7 @@ def _status_in(clause: str, load: Load, server: Server, load_of: LoadOf, says: S
     return status_of(other.loaded.outcome(name), classifies=says.classifies)
 
 
-def _shown_by_status(case: LoadCase, server: Server, status: str, says: Says) -> list[str]:
+def _shown_by_status(case: LoadCase, server: LoadServer, status: str, says: Says) -> list[str]:
     """Return the clauses that an allowed status shows to hold."""
     most = case.given.max_attempts
     held = [
@@ -229,14 +236,14 @@ def _isolation(load: Load, says: Says) -> list[str]:
     return ["I1.isolated"] if is_shown else []
 
 
-def _is_of_other(clause: str, case: LoadCase, server: Server) -> bool:
+def _is_of_other(clause: str, case: LoadCase, server: LoadServer) -> bool:
     """Whether a clause that the case names concerns another of its servers."""
     others = (other for other in case.given.servers if other is not server)
     return any(clause in shown(other, case.given.max_attempts) for other in others)
 
 
 def _attempts(
-    compared: Comparison, load: Load, server: Server, expected: Expected, says: Says
+    compared: Comparison, load: Load, server: LoadServer, expected: Expected, says: Says
 ) -> None:
     """Compare how often a server was contacted, as the server counted it."""
     name, most = server.server_id, load.case.given.max_attempts
@@ -266,7 +273,7 @@ def _attempts(
                    breaks=breaks, shows=shows)  # fmt: skip
 
 
-def _claims(compared: Comparison, load: Load, outcome: Outcome, says: Says) -> None:
+def _claims(compared: Comparison, load: Load, outcome: ServerOutcome, says: Says) -> None:
     """Compare the claimed attempts, in the cases about counting: timing does not matter there."""
     attempts = load.seen.get(outcome.server_id)
     if attempts is not None and says.claims and "O6.claimed" in load.case.clauses:
@@ -275,7 +282,7 @@ def _claims(compared: Comparison, load: Load, outcome: Outcome, says: Says) -> N
 
 
 def _tools(
-    compared: Comparison, load: Load, outcome: Outcome, expected: Expected, says: Says
+    compared: Comparison, load: Load, outcome: ServerOutcome, expected: Expected, says: Says
 ) -> None:
     """Compare the tools of an outcome: none of a failed server, all of its own if available."""
     name, tools = outcome.server_id, _listed(outcome.tools)
@@ -322,7 +329,7 @@ def _listed(tools: Any) -> list[Any]:
     return [tools] if tools else []
 
 
-def _error(compared: Comparison, load: Load, outcome: Outcome) -> None:
+def _error(compared: Comparison, load: Load, outcome: ServerOutcome) -> None:
     if outcome.status == "available":
         return
     name, error = outcome.server_id, outcome.error
@@ -362,7 +369,7 @@ def _secrets(compared: Comparison, load: Load) -> None:
     compared.one_of("secrets in the answer", leaked, ([],), breaks=own or ["S1.secrets"])
 
 
-def _is_unused(load: Load, server: Server) -> bool:
+def _is_unused(load: Load, server: LoadServer) -> bool:
     """Whether the server was contacted, and no request held a secret of the case."""
     requests = [request for request in load.servers.log(server.server_id) if request.verb]
     sent = " ".join(f"{request.path} {request.authorization}" for request in requests)
@@ -386,7 +393,7 @@ def _traffic(compared: Comparison, load: Load, load_of: LoadOf) -> None:
                            breaks=["P4.no-traffic"])  # fmt: skip
 
 
-def _apart(case: LoadCase, name: str, given: Given) -> LoadCase:
+def _apart(case: LoadCase, name: str, given: GivenLoad) -> LoadCase:
     """Return a load of these servers to compare with; it carries no expectations."""
     then = {server.server_id: Expected(status=("available",)) for server in given.servers}
     return msgspec.structs.replace(

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from mcp_proxy_conformance.catalogue.load_case import Behaviour, LoadCase
-from mcp_proxy_conformance.resilience.embedded import Changed, EmbeddedLoader, LoaderHost
+from mcp_proxy_conformance.resilience.embedded import ChangedLoader, EmbeddedLoader, LoaderHost
 from mcp_proxy_conformance.resilience.loading import Loader, LoaderProgram
 from mcp_proxy_conformance.resilience.walk import SIGNATURE, Reads, walk
 from mcp_proxy_conformance.targets.adapter import AdapterError, Target
@@ -129,7 +129,7 @@ def program_target(
 
 
 def embedded_target(
-    changed: Changed, lacks: Iterable[str] = (), *, patience: float = 1.0, **members: Any
+    changed: ChangedLoader, lacks: Iterable[str] = (), *, patience: float = 1.0, **members: Any
 ) -> LoaderTarget:
     """Return a changed loader in this process; it declares every capability but `lacks`."""
     host, can = LoaderHost(), set(OF_LOADERS).difference(lacks)

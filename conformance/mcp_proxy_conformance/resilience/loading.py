@@ -14,7 +14,7 @@ import msgspec
 
 from mcp_proxy_conformance.targets.adapter import AdapterError
 from mcp_proxy_conformance.targets.command import QUOTED, quoted
-from mcp_proxy_conformance.targets.lines import Ended, LineProgram
+from mcp_proxy_conformance.targets.lines import LineProgram, ProgramEnded
 from mcp_proxy_conformance.wire.faults import ProtocolFault
 from mcp_proxy_conformance.wire.held import Held
 from mcp_proxy_conformance.wire.jsonrpc import values
@@ -27,7 +27,7 @@ MOST_VALUES = 50_000
 WANTED = "print one JSON answer per line, and nothing else, to standard output"
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class ServerOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """The loader's outcome for one server (`MCPServerLoadOutcome`), its values not yet judged."""
 
     server_id: str
@@ -37,16 +37,16 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     attempts: Any = None
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
+class LoadAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The answer to a load: outcomes, and lines of warning by class of outcome."""
 
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[ServerOutcome, ...]
     warnings: dict[str, tuple[str, ...]] = {}
 
 
 class _Answer(msgspec.Struct, frozen=True, kw_only=True):
     id: int
-    ok: Told | None = None
+    ok: LoadAnswer | None = None
     error: str | None = None
 
 
@@ -60,7 +60,7 @@ class Loaded:
     `hung`: it did not end within its deadline, so the program was ended.
     """
 
-    told: Told = field(default_factory=lambda: Told(outcomes=()))
+    told: LoadAnswer = field(default_factory=lambda: LoadAnswer(outcomes=()))
     line: bytes = b""
     seconds: float = 0.0
     hung: bool = False
@@ -70,7 +70,7 @@ class Loaded:
         """The line of the answer."""
         return self.line
 
-    def outcome(self, server_id: str) -> Outcome | None:
+    def outcome(self, server_id: str) -> ServerOutcome | None:
         """Return the first outcome of that server; None if it has none."""
         return next((each for each in self.told.outcomes if each.server_id == server_id), None)
 
@@ -101,7 +101,7 @@ def asked_for(number: int, servers: Sequence[Mapping[str, Any]], **members: Any)
     return {"id": number, "op": "load", "servers": list(servers), **members}
 
 
-def read_answer(line: bytes, number: int) -> Told:
+def read_answer(line: bytes, number: int) -> LoadAnswer:
     """Read the answer to that load from a line.
 
     Raises:
@@ -176,7 +176,7 @@ class LoaderProgram:
             except TimeoutError:
                 self.stop(0.0)
                 return Loaded(seconds=time.monotonic() - began, hung=True)
-            except Ended as end:
+            except ProgramEnded as end:
                 raise self._break(f"it {end} before it answered the load") from None
             seconds = time.monotonic() - began
             loaded = Loaded(told=self._read(line), line=line, seconds=seconds)
@@ -198,7 +198,7 @@ class LoaderProgram:
             self._program = LineProgram(self._command, log=self._folder / "loader.log")
         return self._program
 
-    def _read(self, line: bytes) -> Told:
+    def _read(self, line: bytes) -> LoadAnswer:
         try:
             return read_answer(line, self._number)
         except BadAnswer as fault:

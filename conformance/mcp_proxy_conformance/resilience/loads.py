@@ -17,7 +17,7 @@ from mcp_proxy_conformance.catalogue.load_case import (
     CONTROL_DOWN,
     CONTROL_UP,
     LoadCase,
-    Server,
+    LoadServer,
 )
 from mcp_proxy_conformance.resilience.loading import Loaded, Loader
 from mcp_proxy_conformance.targets.adapter import AdapterError, without_frames
@@ -165,7 +165,7 @@ def _length(case: LoadCase) -> float:
     return sum(server.timeout_s * tries + pauses for server in servers)
 
 
-def _script(server: Server) -> dict[str, Any]:
+def _script(server: LoadServer) -> dict[str, Any]:
     """Convert the server to the form of the fault servers."""
     members = msgspec.to_builtins(server)
     script = [
@@ -177,7 +177,7 @@ def _script(server: Server) -> dict[str, Any]:
     }
 
 
-def _handed(connection: dict[str, Any], server: Server) -> dict[str, Any]:
+def _handed(connection: dict[str, Any], server: LoadServer) -> dict[str, Any]:
     """Return the connection with the case's additions to its URL and its headers."""
     handed = dict(connection)
     if isinstance(handed.get("command"), list):

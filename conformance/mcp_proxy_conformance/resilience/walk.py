@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
-from mcp_proxy_conformance.catalogue.load_case import Behaviour, Server, Status
+from mcp_proxy_conformance.catalogue.load_case import Behaviour, LoadServer, Status
 
 AVAILABLE: frozenset[Status] = frozenset({"available"})
 TRANSIENT: frozenset[Status] = frozenset({"transient"})
@@ -82,7 +82,7 @@ class Allowed:
 
 
 def walk(
-    server: Server, max_attempts: int, *, loads: int = 1, reads: Reads | None = None
+    server: LoadServer, max_attempts: int, *, loads: int = 1, reads: Reads | None = None
 ) -> Allowed:
     """Return the allowed ends of that server's load, the last one of `loads`.
 
@@ -110,7 +110,9 @@ def walk(
     )
 
 
-def _ends(server: Server, max_attempts: int, start: int, reads: Reads) -> set[tuple[Status, int]]:
+def _ends(
+    server: LoadServer, max_attempts: int, start: int, reads: Reads
+) -> set[tuple[Status, int]]:
     if server.script[0].do == "malformed":
         return {(s, 0) for s in signal_of(server.script[0], server.timeout_s, reads).classes}
     ends: set[tuple[Status, int]] = set()

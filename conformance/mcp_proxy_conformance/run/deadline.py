@@ -12,7 +12,7 @@ LEAST_S, AGAIN_S = 0.001, 10.0
 """Seconds until an alarm that is due, and until one that was swallowed is raised again."""
 
 
-class Overdue(BaseException):
+class OutOfTime(BaseException):
     """The time is over; no check can catch this. `of_run`: the time of the whole run."""
 
     def __init__(
@@ -23,7 +23,7 @@ class Overdue(BaseException):
         super().__init__(message)
 
 
-def set_alarm(seconds: float, alarm: Overdue) -> Callable[[], None]:
+def set_alarm(seconds: float, alarm: OutOfTime) -> Callable[[], None]:
     """Raise the alarm in the main thread after that many seconds; returns its cancellation.
 
     On a system without this signal, or in another thread, nothing is raised.
@@ -50,7 +50,7 @@ def set_alarm(seconds: float, alarm: Overdue) -> Callable[[], None]:
 
 
 @contextmanager
-def within(seconds: float | None, alarm: Overdue) -> Iterator[None]:
+def within(seconds: float | None, alarm: OutOfTime) -> Iterator[None]:
     """Raise the alarm in this block after that many seconds; None is no limit."""
     if seconds is None:
         yield

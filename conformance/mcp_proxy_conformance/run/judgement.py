@@ -275,7 +275,7 @@ IN_A_ROW = 5
 
 
 @dataclass(slots=True)
-class Silence:
+class Timeouts:
     """Distinct timeouts since the last answered check.
 
     A stage that could not be set up counts once, for all of its checks. A target that answers

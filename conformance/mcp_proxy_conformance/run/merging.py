@@ -15,8 +15,8 @@ from mcp_proxy_conformance.catalogue.requirement import UnknownProfile, profile
 from mcp_proxy_conformance.report.document import SUITE, Part, Report, Stage
 from mcp_proxy_conformance.report.making import made
 from mcp_proxy_conformance.report.reading import BadReport
-from mcp_proxy_conformance.run.parallel.shares import Ended, Found, Share, gather
-from mcp_proxy_conformance.verdict.cited import Cited, StageTold
+from mcp_proxy_conformance.run.parallel.shares import CheckResults, PartEnd, Share, gather
+from mcp_proxy_conformance.verdict.cited import CitedMessage, StageTold
 from mcp_proxy_conformance.verdict.deviations.deviation import Deviation
 from mcp_proxy_conformance.verdict.record import RunRecord, RunState, TargetFacts, beyond
 from mcp_proxy_conformance.verdict.result import Result
@@ -142,7 +142,7 @@ def _share(report: Report, part: Part) -> Share:
         name = stage.place if stage.place in places else _NUMBERED.sub("", stage.place)
         stages[places.get(name, BEFORE)].append(_stage(stage, name, report.timing))
     entries = [
-        Found(
+        CheckResults(
             at=at,
             results=tuple(results[at]),
             stages=tuple(stages[at]),
@@ -151,8 +151,8 @@ def _share(report: Report, part: Part) -> Share:
         )
         for at in sorted(results.keys() | stages.keys())
     ]
-    states = {name: getattr(part, name) for name in Ended.__struct_fields__}
-    return Share(found=tuple(entries), ended=Ended(**states))
+    states = {name: getattr(part, name) for name in PartEnd.__struct_fields__}
+    return Share(found=tuple(entries), ended=PartEnd(**states))
 
 
 def _result(result: Result, timing: Json) -> Result:
@@ -167,14 +167,14 @@ def _stage(stage: Stage, name: str, timing: Json) -> StageTold:
     )
 
 
-def _cited(name: str, report: Report) -> Cited:
+def _cited(name: str, report: Report) -> CitedMessage:
     """Return a message; its credentials were removed when the part was written."""
     message, at = report.messages[name], _seconds(_group(report.timing, "messages").get(name))
     members = msgspec.structs.asdict(message) | {
         "headers": tuple(message.headers.items()),
         "at": at,
     }
-    return Cited(**members)
+    return CitedMessage(**members)
 
 
 def _group(timing: Json, name: str) -> Json:

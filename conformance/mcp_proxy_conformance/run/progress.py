@@ -24,7 +24,7 @@ EVERY_S = 10.0
 WIDTH, REMEMBERED = 100, 400
 
 
-class Log(io.TextIOWrapper):
+class PytestLog(io.TextIOWrapper):
     """The output of pytest, redacted: in a file, and the last of it in memory.
 
     A full disk is ignored.
@@ -80,7 +80,7 @@ class Progress:
 
     def __enter__(self) -> Self:
         """Redirect standard output and standard error to the log."""
-        self._sink = Log(self.log, self._redactor)
+        self._sink = PytestLog(self.log, self._redactor)
         self._streams = sys.stdout, sys.stderr
         sys.stdout = sys.stderr = self._sink
         return self

@@ -9,13 +9,13 @@ import pytest
 
 from mcp_proxy_conformance.catalogue.requirement import catalogue
 from mcp_proxy_conformance.run.collection import clauses_of
-from mcp_proxy_conformance.run.deadline import Overdue
+from mcp_proxy_conformance.run.deadline import OutOfTime
 from mcp_proxy_conformance.run.judgement import Ending, attempt
-from mcp_proxy_conformance.run.session import Session
+from mcp_proxy_conformance.run.session import RunSession
 from mcp_proxy_conformance.verdict.result import Blame, Inconclusive, NotApplicable, Result
 
 
-def tell_pytest(item: pytest.Item, ending: Ending, run: Session) -> object:
+def tell_pytest(item: pytest.Item, ending: Ending, run: RunSession) -> object:
     """Pass, skip or fail in pytest's terms; an advisory breach passes with a report section."""
     advisory = is_advisory(item)
     if ending.verdict == "pass":
@@ -33,7 +33,7 @@ def tell_pytest(item: pytest.Item, ending: Ending, run: Session) -> object:
     raise ending.error
 
 
-def tell_waived(report: pytest.TestReport, result: Result, run: Session) -> None:
+def tell_waived(report: pytest.TestReport, result: Result, run: RunSession) -> None:
     """Mark a waived failure as an expected one in pytest's report."""
     if result.verdict == "waived":
         report.outcome = "skipped"
@@ -53,9 +53,9 @@ def setup_ending(
     error = excinfo.value
     if isinstance(error, pytest.skip.Exception):
         return attempt(partial(_raise, lacking or NotApplicable(str(error))))
-    if isinstance(error, Overdue) and error.of_run:
+    if isinstance(error, OutOfTime) and error.of_run:
         return late_ending(error)
-    if isinstance(error, (Overdue, pytest.fail.Exception)):  # not set up in time
+    if isinstance(error, (OutOfTime, pytest.fail.Exception)):  # not set up in time
         return Ending(verdict="error", blame="adapter", reason=str(error))
     ending = attempt(partial(_raise, error))
     # A stage that cannot be set up makes its checks errors, whoever is to blame.
@@ -65,10 +65,10 @@ def setup_ending(
 
 def late_ending(error: BaseException) -> Ending:
     """Return the ending of a check interrupted by the run's limit, by its own, or by a fault."""
-    if isinstance(error, Overdue) and error.of_run:
+    if isinstance(error, OutOfTime) and error.of_run:
         unfinished = Inconclusive(f"{error} while the check ran", cause="cut_short")
         return attempt(partial(_raise, unfinished))
-    blame: Blame = "network" if isinstance(error, (Overdue, pytest.fail.Exception)) else "suite"
+    blame: Blame = "network" if isinstance(error, (OutOfTime, pytest.fail.Exception)) else "suite"
     return Ending(verdict="error", blame=blame, reason=str(error))
 
 

@@ -20,10 +20,10 @@ from mcp_proxy_conformance.run.collection import (
     shared_out,
 )
 from mcp_proxy_conformance.run.request import Selection
-from mcp_proxy_conformance.run.session import Session
+from mcp_proxy_conformance.run.session import RunSession
 
 
-def select(items: list[pytest.Item], run: Session) -> None:
+def select(items: list[pytest.Item], run: RunSession) -> None:
     """Keep the selected checks, in the order of the run; any choice marks the run as narrowed."""
     items[:] = [item for item in items if _in_profile(item, run)]
     for wanted in _choices(run):
@@ -35,7 +35,7 @@ def select(items: list[pytest.Item], run: Session) -> None:
     arrange(items, selection)
 
 
-def files(run: Session) -> list[Path]:
+def files(run: RunSession) -> list[Path]:
     """Return the check files that hold selected checks; without a choice, the profile's folders.
 
     Pytest need not import the others. Checks that deviations name are collected too, so that their
@@ -63,7 +63,7 @@ def files(run: Session) -> list[Path]:
     return [checks_dir() / path for path in wanted or run.profile.folders]
 
 
-def share_out(items: list[pytest.Item], run: Session) -> None:
+def share_out(items: list[pytest.Item], run: RunSession) -> None:
     """Keep the checks of the requested shard, which records the order of the whole run."""
     if run.state.shard is not None:
         places = {
@@ -74,7 +74,7 @@ def share_out(items: list[pytest.Item], run: Session) -> None:
         items[:] = shared_out(places, run.state.shard)
 
 
-def left_out(items: list[pytest.Item], run: Session) -> bool:
+def left_out(items: list[pytest.Item], run: RunSession) -> bool:
     """Whether the named files leave clauses of the profile without a check."""
     cited = {clause for item in items for clause in clauses_of(item)}
     known = catalogue().clauses
@@ -84,7 +84,7 @@ def left_out(items: list[pytest.Item], run: Session) -> bool:
     )
 
 
-def _choices(run: Session) -> list[Callable[[pytest.Item], bool]]:
+def _choices(run: RunSession) -> list[Callable[[pytest.Item], bool]]:
     """Return the predicates of the selection: a check runs if all of them hold."""
     selection = run.request.selection
     choices: list[Callable[[pytest.Item], bool]] = []
@@ -114,7 +114,7 @@ def arrange(items: list[pytest.Item], selection: Selection) -> None:
     items[:] = items[::-1] if selection.backwards else items
 
 
-def _in_profile(item: pytest.Item, run: Session) -> bool:
+def _in_profile(item: pytest.Item, run: RunSession) -> bool:
     """Whether a check cites a clause of the profile, or is a test that cites none."""
     cited = clauses_of(item)
     return not cited or bool(set(cited) & set(run.profile.clauses))

@@ -16,7 +16,7 @@ from mcp_proxy_conformance.catalogue.requirement import Level, Profile, catalogu
 from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.making import write_report
 from mcp_proxy_conformance.run.collection import Place, address, clauses_of, named
-from mcp_proxy_conformance.run.deadline import Overdue, within
+from mcp_proxy_conformance.run.deadline import OutOfTime, within
 from mcp_proxy_conformance.run.judgement import Ending, reason_of
 from mcp_proxy_conformance.run.request import RunRequest
 from mcp_proxy_conformance.run.subject import Probed, Subject
@@ -35,7 +35,7 @@ from mcp_proxy_conformance.verdict.result import (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Conclusion:
     """The conclusion from an ending: its verdict, the clauses it concerns, and those that hold."""
 
     verdict: Verdict
@@ -48,7 +48,7 @@ class Found:
 
 
 @dataclass(slots=True, kw_only=True)
-class Session:
+class RunSession:
     """One run in progress: its checks are judged on the subject, and the state grows.
 
     `beyond`: clauses that no check judges in this run, and why; `redactor`: removes credentials
@@ -83,10 +83,10 @@ class Session:
             return None
         return self.began + whole + self.request.soak_s - time.monotonic()
 
-    def overdue(self) -> Overdue:
+    def overdue(self) -> OutOfTime:
         """Return the exception that is raised when no time is left."""
         message = f"the time limit (--timeout) of {self.request.within_s or 0:g} s was reached"
-        return Overdue(message, of_run=True, meanwhile=self.subject.hurry)
+        return OutOfTime(message, of_run=True, meanwhile=self.subject.hurry)
 
     def probe(self) -> None:
         """Probe the target; on failure set `state.stopped` to the run's outcome."""
@@ -94,7 +94,7 @@ class Session:
         try:
             with within(self.left_s, over):
                 probed = self.subject.probe()
-        except Overdue:
+        except OutOfTime:
             why = f"{over} before the target was ready to be checked"
             probed = Probed(stopped=Outcome("incomplete", INCOMPLETE, why))
         self.state.stopped = self.state.stopped or probed.stopped
@@ -115,7 +115,7 @@ class Session:
         self.subject.soon(self.subject.applicable(places))
 
     def record(
-        self, item: pytest.Item, place: Place, ending: Ending, conclusion: Found | None = None,
+        self, item: pytest.Item, place: Place, ending: Ending, conclusion: Conclusion | None = None,
         *, seconds: float,
     ) -> Result:  # fmt: skip
         """Turn an ending into a result and remember the messages that support it."""
@@ -157,7 +157,7 @@ class Session:
         self.state.results.append(waived(result, self.request.deviations))
         return self.state.results[-1]
 
-    def found(self, ending: Ending, cited_clauses: tuple[str, ...]) -> Found:
+    def found(self, ending: Ending, cited_clauses: tuple[str, ...]) -> Conclusion:
         """Return the conclusion from an ending; clauses beyond profile or declaration are left out.
 
         A check concludes on clauses of its own level; a broken F clause counts in every check.
@@ -182,7 +182,7 @@ class Session:
             shown = {*cited_clauses}
         shown = (shown & judged) - {*broken} - unsettled
         observed = tuple(clause for clause in self.profile.clauses if clause in shown)
-        conclusion = Found(
+        conclusion = Conclusion(
             verdict=ending.verdict, clauses=cited_clauses, level=kind, observed=observed
         )
         if broken:
@@ -247,7 +247,7 @@ class Session:
         return write_report(self.recorded(), self.out, self.redactor)
 
 
-def as_found(ending: Ending, conclusion: Found) -> Ending:
+def as_found(ending: Ending, conclusion: Conclusion) -> Ending:
     """Return the ending as it counts: a failure outside of the cited clauses is not one here."""
     if conclusion.verdict in ("pass", "not_applicable") and conclusion.verdict != ending.verdict:
         return replace(ending, verdict=conclusion.verdict, reason=conclusion.reason, error=None)

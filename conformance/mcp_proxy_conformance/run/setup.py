@@ -25,7 +25,7 @@ from mcp_proxy_conformance.discovery.live.endpoint import Endpoint
 from mcp_proxy_conformance.resilience.loader_target import EXAMPLES, LoaderTarget, program_target
 from mcp_proxy_conformance.run.collection import BadShard, shard_of
 from mcp_proxy_conformance.run.request import RunRequest
-from mcp_proxy_conformance.run.session import Session
+from mcp_proxy_conformance.run.session import RunSession
 from mcp_proxy_conformance.run.subject import Subject
 from mcp_proxy_conformance.run.subjects.endpoint import LIVE, RunningEndpoint
 from mcp_proxy_conformance.run.subjects.loader import DrivenLoader
@@ -49,7 +49,7 @@ OWN_LOADER = (sys.executable, "-m", "mcp_proxy_reference.load")
 SCRATCH = "scratch"
 
 
-def set_up(request: RunRequest, scratch: str = SCRATCH) -> Session:
+def set_up(request: RunRequest, scratch: str = SCRATCH) -> RunSession:
     """Return the session of a request, not started; `scratch` is a folder beside the report.
 
     Raises:
@@ -61,7 +61,7 @@ def set_up(request: RunRequest, scratch: str = SCRATCH) -> Session:
         raise pytest.UsageError(str(error)) from None
 
 
-def _session(request: RunRequest, scratch: Path) -> Session:
+def _session(request: RunRequest, scratch: Path) -> RunSession:
     target = _target(request)
     kind = target.kind if target is not None else "endpoint"
     chosen = profile(request.profile or PROFILES.get(kind, PROFILE))
@@ -73,7 +73,7 @@ def _session(request: RunRequest, scratch: Path) -> Session:
         )
     if shard is not None and target is None:
         raise pytest.UsageError("an endpoint has one budget of requests; leave --shard out")
-    return Session(
+    return RunSession(
         request=request,
         subject=_subject(request, target, chosen, scratch),
         profile=chosen,

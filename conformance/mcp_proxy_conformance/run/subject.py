@@ -12,7 +12,7 @@ from mcp_proxy_conformance.catalogue.requirement import Profile
 from mcp_proxy_conformance.run.collection import Place
 from mcp_proxy_conformance.run.judgement import Ending, attempt
 from mcp_proxy_conformance.targets.adapter import Target
-from mcp_proxy_conformance.verdict.cited import Cited, StageTold
+from mcp_proxy_conformance.verdict.cited import CitedMessage, StageTold
 from mcp_proxy_conformance.verdict.credentials import credentials
 from mcp_proxy_conformance.verdict.outcome import GREEN, Outcome
 from mcp_proxy_conformance.verdict.record import beyond, not_declared
@@ -27,7 +27,7 @@ class Probed:
 
     stopped: Outcome | None = None
     results: tuple[Result, ...] = ()
-    messages: Mapping[str, Cited] = field(default_factory=dict)
+    messages: Mapping[str, CitedMessage] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class Rests:
     """
 
     ending: Ending
-    messages: Mapping[str, Cited] = field(default_factory=dict)
+    messages: Mapping[str, CitedMessage] = field(default_factory=dict)
     lines: tuple[str, ...] = ()
     cut: tuple[str, ...] = ()
 

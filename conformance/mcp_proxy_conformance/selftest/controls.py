@@ -14,7 +14,7 @@ from typing import Any
 from mcp_proxy_conformance.catalogue.requirement import catalogue
 from mcp_proxy_conformance.catalogue.world import LockKind, World
 from mcp_proxy_conformance.selftest.trial import Verdicts
-from mcp_proxy_conformance.targets.adapter import Access, Target, Upstream
+from mcp_proxy_conformance.targets.adapter import Access, Target, UpstreamAddress
 from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_conformance.targets.kinds import operator_surface
 from mcp_proxy_conformance.upstream import Upstreams, UpstreamServer, UpstreamTool
@@ -92,7 +92,9 @@ class Fake:
         self._answer = answer
         self._socket = socket.socket()
 
-    def start(self, _world: World, _upstreams: Mapping[str, Upstream], folder: Path) -> Access:
+    def start(
+        self, _world: World, _upstreams: Mapping[str, UpstreamAddress], folder: Path
+    ) -> Access:
         """Bind a free port, and listen on it if there is an `answer`."""
         folder.mkdir(parents=True, exist_ok=True)
         self._socket.bind(("127.0.0.1", 0))
@@ -156,7 +158,9 @@ class Toolbox(Fake):
         super().__init__(None)
         self._hub: Upstreams | None = None
 
-    def start(self, _world: World, _upstreams: Mapping[str, Upstream], folder: Path) -> Access:
+    def start(
+        self, _world: World, _upstreams: Mapping[str, UpstreamAddress], folder: Path
+    ) -> Access:
         """Serve one tool."""
         from mcp_proxy_conformance.wire.transcript import Transcript  # noqa: PLC0415
 

@@ -13,13 +13,13 @@ from mcp_proxy_conformance.selftest import gather, matrix, order
 from mcp_proxy_conformance.selftest.duels import duels
 from mcp_proxy_conformance.selftest.matrix import Trial
 from mcp_proxy_conformance.selftest.recordings import with_recordings
-from mcp_proxy_conformance.selftest.row import Row
+from mcp_proxy_conformance.selftest.row import MatrixRow
 from mcp_proxy_conformance.selftest.standing import Standing, standing
 from mcp_proxy_conformance.targets.adapter import Target
 
 FORMAT = "mcp-proxy-conformance-selftest/1"
 Document = dict[str, Any]
-OnRow = Callable[[Row, int, int], None]
+OnRow = Callable[[MatrixRow, int, int], None]
 
 
 def on_the_reference(
@@ -80,14 +80,16 @@ def in_front_of(
     return of_rows(rows, _kills(rows), full=full, target=_target(base))
 
 
-def _reported(rows: Iterator[Row], total: int, on_row: OnRow, after: int = 0) -> Iterator[Row]:
+def _reported(
+    rows: Iterator[MatrixRow], total: int, on_row: OnRow, after: int = 0
+) -> Iterator[MatrixRow]:
     for number, row in enumerate(rows, after + 1):
         on_row(row, number, total)
         yield row
 
 
 def of_rows(
-    rows: Sequence[Row],
+    rows: Sequence[MatrixRow],
     kills: dict[str, list[str]],
     *,
     full: bool,
@@ -126,7 +128,7 @@ def _target(base: Standing) -> Document:
     }
 
 
-def _kills(rows: Sequence[Row]) -> dict[str, list[str]]:
+def _kills(rows: Sequence[MatrixRow]) -> dict[str, list[str]]:
     kills: dict[str, list[str]] = {}
     for row in rows:
         for check in row.by if row.cell == "killed" else ():
@@ -134,6 +136,6 @@ def _kills(rows: Sequence[Row]) -> dict[str, list[str]]:
     return kills
 
 
-def _alone(rows: Sequence[Row]) -> list[str]:
+def _alone(rows: Sequence[MatrixRow]) -> list[str]:
     """Return the checks whose removal would let some mutant survive."""
     return sorted({row.by[0] for row in rows if row.cell == "killed" and len(row.by) == 1})

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from mcp_proxy_conformance.selftest.exchange import Exchange, Json, WireFault
+from mcp_proxy_conformance.selftest.exchange import Json, WireExchange, WireFault
 
 Document = dict[str, Json]
 Entry = dict[str, Json]
-Edit = Callable[[Exchange, Document], Document | None]
+Edit = Callable[[WireExchange, Document], Document | None]
 
 
 def wire(name: str, text: str, *breaks: str, **hooks: Any) -> WireFault:
@@ -27,22 +27,22 @@ def usual(edit: Edit) -> Edit:
     return lambda x, answer: edit(x, answer) if x.usual else None
 
 
-def tools(x: Exchange, answer: Document) -> list[Entry]:
+def tools(x: WireExchange, answer: Document) -> list[Entry]:
     """Return the callable entries of an answer."""
     return list(answer.get(x.surface.members.tools) or [])
 
 
-def locked(x: Exchange, answer: Document) -> list[Entry]:
+def locked(x: WireExchange, answer: Document) -> list[Entry]:
     """Return the locked entries of an answer."""
     return list(answer.get(x.surface.members.disabled) or [])
 
 
-def with_tools(x: Exchange, answer: Document, entries: Iterable[Entry]) -> Document:
+def with_tools(x: WireExchange, answer: Document, entries: Iterable[Entry]) -> Document:
     """Return the answer with other callable entries."""
     return answer | {x.surface.members.tools: list(entries)}
 
 
-def with_locked(x: Exchange, answer: Document, entries: Iterable[Entry]) -> Document:
+def with_locked(x: WireExchange, answer: Document, entries: Iterable[Entry]) -> Document:
     """Return the answer with other locked entries; its map keeps only the statuses still listed."""
     names, left = x.surface.members, list(entries)
     texts = answer.get(names.remediation) or {}
@@ -53,20 +53,20 @@ def with_locked(x: Exchange, answer: Document, entries: Iterable[Entry]) -> Docu
     return answer | {names.disabled: left, names.remediation: kept}
 
 
-def dropped(gone: Callable[[Exchange, Entry], bool]) -> Edit:
+def dropped(gone: Callable[[WireExchange, Entry], bool]) -> Edit:
     """Under the flag, leave out the locked entries for which `gone` holds."""
 
-    def edit(x: Exchange, answer: Document) -> Document | None:
+    def edit(x: WireExchange, answer: Document) -> Document | None:
         entries = locked(x, answer)
         return with_locked(x, answer, [e for e in entries if not gone(x, e)]) if entries else None
 
     return flagged(edit)
 
 
-def each_locked(change: Callable[[Exchange, Entry], Entry]) -> Edit:
+def each_locked(change: Callable[[WireExchange, Entry], Entry]) -> Edit:
     """Under the flag, change every locked entry; the map stays."""
 
-    def edit(x: Exchange, answer: Document) -> Document | None:
+    def edit(x: WireExchange, answer: Document) -> Document | None:
         entries = [change(x, entry) for entry in locked(x, answer)]
         return answer | {x.surface.members.disabled: entries} if entries else None
 
@@ -76,7 +76,7 @@ def each_locked(change: Callable[[Exchange, Entry], Entry]) -> Edit:
 def restated(statuses: dict[str, str]) -> Edit:
     """Under the flag, replace status words, in the entries and in the keys of the map alike."""
 
-    def edit(x: Exchange, answer: Document) -> Document | None:
+    def edit(x: WireExchange, answer: Document) -> Document | None:
         names = x.surface.members
         entries = [
             e | {"status": statuses.get(e["status"], e["status"])} for e in locked(x, answer)
@@ -90,10 +90,10 @@ def restated(statuses: dict[str, str]) -> Edit:
     return flagged(edit)
 
 
-def mapped(change: Callable[[Exchange, dict[str, Json]], Json]) -> Edit:
+def mapped(change: Callable[[WireExchange, dict[str, Json]], Json]) -> Edit:
     """Under the flag, replace the remediation map; None removes it."""
 
-    def edit(x: Exchange, answer: Document) -> Document | None:
+    def edit(x: WireExchange, answer: Document) -> Document | None:
         name = x.surface.members.remediation
         if not isinstance(answer.get(name), dict) or not answer[name]:
             return None
@@ -104,10 +104,10 @@ def mapped(change: Callable[[Exchange, dict[str, Json]], Json]) -> Edit:
     return flagged(edit)
 
 
-def noted(change: Callable[[Exchange, str], str | None]) -> Edit:
+def noted(change: Callable[[WireExchange, str], str | None]) -> Edit:
     """Without the flag, replace the note of answers that have one; None removes it."""
 
-    def edit(x: Exchange, answer: Document) -> Document | None:
+    def edit(x: WireExchange, answer: Document) -> Document | None:
         name = x.surface.members.note
         if not isinstance(answer.get(name), str):
             return None
@@ -118,10 +118,10 @@ def noted(change: Callable[[Exchange, str], str | None]) -> Edit:
     return usual(edit)
 
 
-def each_server(change: Callable[[Exchange, Entry], None]) -> Edit:
+def each_server(change: Callable[[WireExchange, Entry], None]) -> Edit:
     """In listings and views of one server, change every server's entry in place."""
 
-    def edit(x: Exchange, answer: Document) -> Document | None:
+    def edit(x: WireExchange, answer: Document) -> Document | None:
         if not x.lists:
             return None
         for entry in servers(x, answer):
@@ -131,17 +131,17 @@ def each_server(change: Callable[[Exchange, Entry], None]) -> Edit:
     return edit
 
 
-def servers(x: Exchange, answer: Document) -> list[Entry]:
+def servers(x: WireExchange, answer: Document) -> list[Entry]:
     """Return the entries of a listing, or the only entry of a view of one server."""
     names = x.surface.members
     listing = answer.get(names.servers, answer.get(names.inspected))
     return [e for e in (listing if isinstance(listing, list) else [listing]) if isinstance(e, dict)]
 
 
-def counted(change: Callable[[Exchange, Document], Json]) -> Edit:
+def counted(change: Callable[[WireExchange, Document], Json]) -> Edit:
     """In listings and views of one server, replace every counts block."""
 
-    def edit(x: Exchange, entry: Entry) -> None:
+    def edit(x: WireExchange, entry: Entry) -> None:
         name = x.surface.members.counts
         if isinstance(entry.get(name), dict):
             entry[name] = change(x, dict(entry[name]))

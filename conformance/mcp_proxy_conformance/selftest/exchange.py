@@ -17,7 +17,7 @@ WIDEST = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Exchange:
+class WireExchange:
     """One request, and all that a rewriting mutant may know of it.
 
     `method` and `params` of JSON-RPC; `path` is the requested endpoint; `agent` is the name of the
@@ -129,11 +129,11 @@ class WireFault:
     id: str
     text: str
     breaks: tuple[str, ...]
-    document: Callable[[Exchange, Json], Json | None] | None = None
-    result: Callable[[Exchange, Json], Json | None] | None = None
-    spelled: Callable[[Exchange, str], str | None] | None = None
-    refusal: Callable[[Exchange, str], str | None] | None = None
-    instead: Callable[[Exchange], Json | None] | None = None
+    document: Callable[[WireExchange, Json], Json | None] | None = None
+    result: Callable[[WireExchange, Json], Json | None] | None = None
+    spelled: Callable[[WireExchange, str], str | None] | None = None
+    refusal: Callable[[WireExchange, str], str | None] | None = None
+    instead: Callable[[WireExchange], Json | None] | None = None
     unread: Callable[[bytes], tuple[int, str, bytes] | None] | None = None
 
 

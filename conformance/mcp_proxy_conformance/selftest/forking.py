@@ -24,7 +24,7 @@ INTERRUPTING = (signal.SIGINT, signal.SIGTERM)
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome(Generic[Job, Done]):
+class JobOutcome(Generic[Job, Done]):
     """The value of a job, or the reason why it has none, and its duration in seconds."""
 
     job: Job
@@ -40,7 +40,7 @@ def forked(
     *,
     at_once: int = 2,
     limit_s: float = 120.0,
-) -> Iterator[Outcome[Job, Done]]:
+) -> Iterator[JobOutcome[Job, Done]]:
     """Run each job in a process of its own, `at_once` at a time, and yield as they end.
 
     The caller must run no thread: a fork copies only its own. A process that takes longer than
@@ -110,18 +110,18 @@ def _start(work: Callable[[Job], Done], job: Job, place: Path) -> int:
         os._exit(code)
 
 
-def _outcome(job: Job, place: Path, seconds: float, *, code: int | None) -> Outcome[Job, Done]:
+def _outcome(job: Job, place: Path, seconds: float, *, code: int | None) -> JobOutcome[Job, Done]:
     if code is None:
-        return Outcome(job, None, f"it did not end within {seconds:.0f} s", seconds)
+        return JobOutcome(job, None, f"it did not end within {seconds:.0f} s", seconds)
     if (place / "value").exists():
-        return Outcome(job, pickle.loads((place / "value").read_bytes()), "", seconds)  # noqa: S301 - our own
+        return JobOutcome(job, pickle.loads((place / "value").read_bytes()), "", seconds)  # noqa: S301 - our own
     failure = place / "failure"
     text = (
         failure.read_text(encoding="utf-8")
         if failure.exists()
         else f"its process ended with the code {code}"
     )
-    return Outcome(job, None, text.strip().rpartition("\n")[2], seconds)
+    return JobOutcome(job, None, text.strip().rpartition("\n")[2], seconds)
 
 
 def _end(pids: Sequence[int], *, running: bool) -> None:

@@ -15,7 +15,7 @@ from mcp_proxy_conformance.selftest.loader_controls import LOADER_CONTROLS
 from mcp_proxy_conformance.selftest.matrix import Trial, made
 from mcp_proxy_conformance.selftest.proofs import proofs
 from mcp_proxy_conformance.selftest.removal import REMOVALS
-from mcp_proxy_conformance.selftest.row import NEEDS, Kind, Row
+from mcp_proxy_conformance.selftest.row import NEEDS, Kind, MatrixRow
 from mcp_proxy_conformance.selftest.standing import Standing
 from mcp_proxy_conformance.selftest.wire import WIRE_FAULTS
 
@@ -64,7 +64,7 @@ def _counterexample(kind: Kind, changed: Any) -> Trial:
     return Trial(kind=kind, changed=changed, clauses=changed.breaks, profile=own)
 
 
-def in_front_of(base: Standing, wanted: Sequence[Trial]) -> tuple[list[Row], list[Trial]]:
+def in_front_of(base: Standing, wanted: Sequence[Trial]) -> tuple[list[MatrixRow], list[Trial]]:
     """Return rows for the trials that this target cannot show, and the others in front of it."""
     unseeable, visible = [], []
     for trial in wanted:
@@ -85,7 +85,7 @@ def every(number: int, parts: int) -> list[Check]:
     return list(checks_in("discovery")[number - 1 :: parts])
 
 
-def asked_for(wanted: Sequence[Trial]) -> tuple[list[Row], list[Trial]]:
+def asked_for(wanted: Sequence[Trial]) -> tuple[list[MatrixRow], list[Trial]]:
     """Return rows for the trials whose clauses are judged only with an option, and the others.
 
     There are recordings of the reference, so a trial that needs one is run on it.
@@ -115,7 +115,7 @@ def firm_checks() -> list[Check]:
     ]
 
 
-def unproven(rows: Iterable[Row], tried: Collection[str] | None = None) -> list[Check]:
+def unproven(rows: Iterable[MatrixRow], tried: Collection[str] | None = None) -> list[Check]:
     """Return the checks that did not kill the mutant that the list of proofs names.
 
     `tried`: only the checks that are listed with one of these; None is all.

@@ -11,9 +11,9 @@ from mcp_proxy_conformance.catalogue.requirement import folders_of
 from mcp_proxy_conformance.resilience.loader_target import embedded_target
 from mcp_proxy_conformance.run.request import Selection
 from mcp_proxy_conformance.selftest.controls import Control
-from mcp_proxy_conformance.selftest.forking import Outcome, forked
+from mcp_proxy_conformance.selftest.forking import JobOutcome, forked
 from mcp_proxy_conformance.selftest.rewriting import WireFault, rewriting
-from mcp_proxy_conformance.selftest.row import Cell, Kind, Row
+from mcp_proxy_conformance.selftest.row import Cell, Kind, MatrixRow
 from mcp_proxy_conformance.selftest.standing import CHECK_S, Standing
 from mcp_proxy_conformance.selftest.trial import EVERY, LONG_S, Verdicts, trial, tried
 from mcp_proxy_conformance.selftest.wording import is_plain
@@ -91,14 +91,16 @@ class Trial:
         return tried(request, place, check_s=CHECK_S)
 
 
-def rows(trials: Sequence[Trial], folder: Path, *, full: bool, at_once: int = 2) -> Iterator[Row]:
+def rows(
+    trials: Sequence[Trial], folder: Path, *, full: bool, at_once: int = 2
+) -> Iterator[MatrixRow]:
     """Try each in a process of its own; yield the rows as they are done.
 
     A mutant is tried with the checks of its clauses until one kills it, with `full` with all
     checks. A mutant of the reference that survives the former is tried with all checks too.
     """
 
-    def work(trial: Trial) -> Row:
+    def work(trial: Trial) -> MatrixRow:
         place = folder / f"{trial.kind}-{trial.changed.id}"
         if trial.kind == "control":
             return _control(trial, trial.tried(place, Selection(clauses=trial.changed.clauses)))
@@ -114,13 +116,13 @@ def rows(trials: Sequence[Trial], folder: Path, *, full: bool, at_once: int = 2)
         yield _row(outcome)
 
 
-def _row(outcome: Outcome[Trial, Row]) -> Row:
+def _row(outcome: JobOutcome[Trial, MatrixRow]) -> MatrixRow:
     if outcome.value is not None:
         return replace(outcome.value, seconds=round(outcome.seconds, 2))
     return made(outcome.job, "broken", reason=outcome.failure)
 
 
-def _kill(trial: Trial, place: Path, *, full: bool) -> Row:
+def _kill(trial: Trial, place: Path, *, full: bool) -> MatrixRow:
     wanted, verdicts = frozenset(trial.clauses), None
     if not full:
         citing = Selection(clauses=wanted, until=wanted, first=trial.first)
@@ -143,7 +145,7 @@ def _kill(trial: Trial, place: Path, *, full: bool) -> Row:
     return made(trial, "survived", verdicts)
 
 
-def _killed(trial: Trial, verdicts: Verdicts, by: tuple[str, ...]) -> Row:
+def _killed(trial: Trial, verdicts: Verdicts, by: tuple[str, ...]) -> MatrixRow:
     """Return the row of a killed mutant, unless a failure is not told in plain words."""
     odd = next((r["reason"] for r in verdicts.failed() if not is_plain(r["reason"])), "")
     return made(trial, "badly worded" if odd else "killed", by=by, reason=odd)
@@ -162,7 +164,7 @@ def killers(verdicts: Verdicts, wanted: frozenset[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(result["check"] for result in convicting))
 
 
-def _acquittal(trial: Trial, verdicts: Verdicts) -> Row:
+def _acquittal(trial: Trial, verdicts: Verdicts) -> MatrixRow:
     if verdicts.exit == 0:
         return made(trial, "acquitted")
     accusing = [result for result in verdicts.results if result["verdict"] != "not_applicable"]
@@ -172,7 +174,7 @@ def _acquittal(trial: Trial, verdicts: Verdicts) -> Row:
     )
 
 
-def _control(trial: Trial, verdicts: Verdicts) -> Row:
+def _control(trial: Trial, verdicts: Verdicts) -> MatrixRow:
     missed = trial.changed.misses(verdicts)
     return made(trial, "misbehaved" if missed else "behaved", reason=missed)
 
@@ -184,7 +186,7 @@ def made(
     by: tuple[str, ...] = (),
     *,
     reason: str = "",
-) -> Row:
+) -> MatrixRow:
     """Return the row of a trial with `reason`, or the first reason that the checks `by` report."""
     if verdicts is not None and cell != "killed":
         reasons = [
@@ -192,7 +194,7 @@ def made(
         ]
         why = verdicts.why if trial.base is None else ""  # there, only a part was run
         reason = first_line(next(iter(reasons), why))
-    return Row(
+    return MatrixRow(
         id=trial.changed.id,
         kind=trial.kind,
         text=trial.changed.text,

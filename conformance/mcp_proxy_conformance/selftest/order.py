@@ -10,7 +10,7 @@ from mcp_proxy_conformance.catalogue.index import Check
 from mcp_proxy_conformance.run.request import RunRequest, Selection
 from mcp_proxy_conformance.selftest.forking import forked
 from mcp_proxy_conformance.selftest.matrix import LIMIT_S, reference
-from mcp_proxy_conformance.selftest.row import Row
+from mcp_proxy_conformance.selftest.row import MatrixRow
 from mcp_proxy_conformance.selftest.trial import Verdicts, trial, tried
 
 BACKWARDS, ALONE = "order-backwards", "order-alone"
@@ -37,7 +37,9 @@ class Turn:
         return trial(reference(), Selection(clauses=cited, alone=self.check.name))
 
 
-def rows(ways: Iterable[str], alone: Sequence[Check], folder: Path, *, at_once: int) -> list[Row]:
+def rows(
+    ways: Iterable[str], alone: Sequence[Check], folder: Path, *, at_once: int
+) -> list[MatrixRow]:
     """Return a row per way: `misbehaved` by the checks whose verdicts differ from those in order.
 
     Args:
@@ -93,8 +95,8 @@ def _case_verdicts(verdicts: Verdicts | None, turn: Turn, failure: str) -> CaseV
     return {(result["check"], result["case"]): result["verdict"] for result in verdicts.every}
 
 
-def _row(way: str, differences: Mapping[str, str], seconds: float) -> Row:
-    return Row(
+def _row(way: str, differences: Mapping[str, str], seconds: float) -> MatrixRow:
+    return MatrixRow(
         id=way,
         kind="order",
         text=WAYS[way],

@@ -13,7 +13,7 @@ from mcp_proxy_conformance.catalogue.requirement import catalogue, profile
 from mcp_proxy_conformance.catalogue.world import LockKind, World
 from mcp_proxy_conformance.selftest.controls import Control, unobserved
 from mcp_proxy_conformance.selftest.trial import Verdicts
-from mcp_proxy_conformance.targets.adapter import CAPABILITIES, Access, Target, Upstream
+from mcp_proxy_conformance.targets.adapter import CAPABILITIES, Access, Target, UpstreamAddress
 from mcp_proxy_conformance.targets.embedded import embedded
 
 SETTLE_S, ENFORCE_S = 0.1, 0.2
@@ -41,7 +41,7 @@ class Without:
         """Delegate everything else."""
         return getattr(self._adapter, name)
 
-    def start(self, world: World, upstreams: Mapping[str, Upstream], folder: Path) -> Access:
+    def start(self, world: World, upstreams: Mapping[str, UpstreamAddress], folder: Path) -> Access:
         """Start the target in a world that is not the one the suite assumes."""
         access: Access = self._adapter.start(self._world(world), upstreams, folder)
         return access

@@ -15,11 +15,11 @@ from urllib.parse import urlsplit
 
 from mcp_proxy_conformance.catalogue.surface import Surface
 from mcp_proxy_conformance.catalogue.world import LockKind, World
-from mcp_proxy_conformance.selftest.exchange import Exchange, Json, WireFault, dump
+from mcp_proxy_conformance.selftest.exchange import Json, WireExchange, WireFault, dump
 from mcp_proxy_conformance.selftest.rewritten import events_rewritten, rewritten
-from mcp_proxy_conformance.targets.adapter import Access, Adapter, Target, Upstream
+from mcp_proxy_conformance.targets.adapter import Access, Adapter, Target, UpstreamAddress
 
-__all__ = ["Exchange", "RewritingAdapter", "WireFault", "rewriting"]
+__all__ = ["RewritingAdapter", "WireExchange", "WireFault", "rewriting"]
 
 KEPT = ("content-type", "mcp-session-id", "www-authenticate", "location")
 
@@ -40,7 +40,7 @@ class RewritingAdapter:
         self._servers: list[ThreadingHTTPServer] = []
         self._memory: dict[Any, Any] = {}
 
-    def start(self, world: World, upstreams: Mapping[str, Upstream], folder: Path) -> Access:
+    def start(self, world: World, upstreams: Mapping[str, UpstreamAddress], folder: Path) -> Access:
         """Start the target and the server in front of it."""
         return self._behind(self._inner.start(world, upstreams, folder))
 
@@ -197,7 +197,7 @@ def _handler(
 
         def _exchange(
             self, body: bytes, headers: Mapping[str, str]
-        ) -> tuple[Exchange | None, Json]:
+        ) -> tuple[WireExchange | None, Json]:
             try:
                 request = json.loads(body)
                 method, params, number = request["method"], request.get("params"), request["id"]
@@ -209,7 +209,7 @@ def _handler(
                 whole = {"_meta": params["_meta"], **own} if "_meta" in params else own
                 return _own_request(place, self.path, inner, whole, headers)
 
-            made = Exchange(
+            made = WireExchange(
                 method=str(method),
                 params=params,
                 path=self.path,

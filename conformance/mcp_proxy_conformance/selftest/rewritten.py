@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import json
 
-from mcp_proxy_conformance.selftest.exchange import Exchange, Json, WireFault, dump
+from mcp_proxy_conformance.selftest.exchange import Json, WireExchange, WireFault, dump
 
 
-def rewritten(fault: WireFault, exchange: Exchange, body: bytes) -> bytes:
+def rewritten(fault: WireFault, exchange: WireExchange, body: bytes) -> bytes:
     """Return the body of one JSON answer with the mutation in it; the same bytes if it has none."""
     answer = json.loads(body)
     if not isinstance(answer, dict):
@@ -24,7 +24,7 @@ def rewritten(fault: WireFault, exchange: Exchange, body: bytes) -> bytes:
     return body if part is None else dump(answer | part).encode("utf-8", "replace")
 
 
-def _changed(fault: WireFault, exchange: Exchange, result: dict[str, Json]) -> Json | None:
+def _changed(fault: WireFault, exchange: WireExchange, result: dict[str, Json]) -> Json | None:
     if fault.result is not None:
         return fault.result(exchange, json.loads(json.dumps(result)))
     content = result.get("content")
@@ -45,7 +45,7 @@ def _changed(fault: WireFault, exchange: Exchange, result: dict[str, Json]) -> J
 
 
 def _rewritten_text(
-    fault: WireFault, exchange: Exchange, text: str, *, refused: bool
+    fault: WireFault, exchange: WireExchange, text: str, *, refused: bool
 ) -> str | None:
     if refused:
         judged = fault.refusal is not None and exchange.called is not None
@@ -65,7 +65,7 @@ def _rewritten_text(
     return None if changed is None or dump(changed) == before else dump(changed)
 
 
-def events_rewritten(fault: WireFault, exchange: Exchange, body: bytes) -> bytes:
+def events_rewritten(fault: WireFault, exchange: WireExchange, body: bytes) -> bytes:
     """Return an event stream with each of its data lines rewritten."""
     lines = body.split(b"\n")
     for place, line in enumerate(lines):

@@ -21,7 +21,7 @@ GOOD = frozenset(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class MatrixRow:
     """One changed target: its outcome, the checks that decided it, and the clauses it concerns.
 
     A target of kind `target` is the user's own, unchanged: what it violates is not our fault.

@@ -10,7 +10,7 @@ from mcp_proxy_conformance.catalogue.requirement import OF_PROXIES
 from mcp_proxy_conformance.selftest.exchange import WireFault
 from mcp_proxy_conformance.selftest.forking import forked
 from mcp_proxy_conformance.selftest.rewriting import rewriting
-from mcp_proxy_conformance.selftest.row import Cell, Row
+from mcp_proxy_conformance.selftest.row import Cell, MatrixRow
 from mcp_proxy_conformance.selftest.trial import Verdicts, trial, tried
 from mcp_proxy_conformance.targets.adapter import Target
 from mcp_proxy_conformance.verdict.redaction import first_line
@@ -43,10 +43,10 @@ class Standing:
         return frozenset((result["check"], result["case"]) for result in self.found.results)
 
     @property
-    def row(self) -> Row:
+    def row(self) -> MatrixRow:
         """The target's own row: whatever it violates, the suite behaved."""
         failed = dict.fromkeys(result["check"] for result in self.found.failed())
-        return Row(
+        return MatrixRow(
             id=UNCHANGED.id,
             kind="target",
             text=UNCHANGED.text,

@@ -14,14 +14,16 @@ from mcp_proxy_conformance.selftest.edits import (
     wire,
     with_tools,
 )
-from mcp_proxy_conformance.selftest.exchange import Exchange, Json, WireFault, document_of
+from mcp_proxy_conformance.selftest.exchange import Json, WireExchange, WireFault, document_of
 from mcp_proxy_conformance.wire import spans
 
 SAME = "FR-002.absent-is-false"
 Spell = Callable[[str], str]
 
 
-def false(spell: Spell, when: Callable[[Exchange], bool] = lambda _: True) -> Callable[..., str]:
+def false(
+    spell: Spell, when: Callable[[WireExchange], bool] = lambda _: True
+) -> Callable[..., str]:
     """Respell the text of answers to the flag false."""
     return lambda x, text: spell(text) if x.false and when(x) else text
 
@@ -69,82 +71,82 @@ def member(text: str) -> str:
     return text.rstrip()[:-1] + ',"locked_tools_known":true}'
 
 
-def every_fifth(x: Exchange) -> bool:
+def every_fifth(x: WireExchange) -> bool:
     """Whether this is the fifth, tenth, ... use of this condition."""
     calls: Iterator[int] = x.memory.setdefault("calls", count(1))
     return next(calls) % 5 == 0
 
 
-def _opted_in_before(x: Exchange, text: str) -> str:
+def _opted_in_before(x: WireExchange, text: str) -> str:
     flagged: set[tuple[str, str]] = x.memory.setdefault("flagged", set())
     if x.flagged:
         flagged.add((x.agent, x.query))
     return spaced(text) if x.false and (x.agent, x.query) in flagged else text
 
 
-def _beside(x: Exchange, result: Json) -> Json | None:
+def _beside(x: WireExchange, result: Json) -> Json | None:
     return result | {"structuredContent": document_of(result)} if x.false else None
 
 
-def _marked(x: Exchange, result: Json) -> Json | None:
+def _marked(x: WireExchange, result: Json) -> Json | None:
     if not x.false:
         return None
     rest = {name: value for name, value in result.items() if name != "isError"}
     return rest if "isError" in result else rest | {"isError": False}
 
 
-def _failing(x: Exchange, result: Json) -> Json | None:
+def _failing(x: WireExchange, result: Json) -> Json | None:
     refused = {"content": [{"type": "text", "text": f"{FLAG} must be left out."}], "isError": True}
     return result | refused if x.false else None
 
 
-def _empty_section(x: Exchange, answer: Document) -> Document:
+def _empty_section(x: WireExchange, answer: Document) -> Document:
     return answer | {x.surface.members.disabled: []}
 
 
-def _section(x: Exchange, answer: Document) -> Document | None:
+def _section(x: WireExchange, answer: Document) -> Document | None:
     flagged = x.revealing(limit=x.limit)
     names = x.surface.members
     return answer | {n: flagged[n] for n in (names.disabled, names.remediation) if n in flagged}
 
 
-def _map_alone(x: Exchange, answer: Document) -> Document:
+def _map_alone(x: WireExchange, answer: Document) -> Document:
     name = x.surface.members.remediation
     flagged = x.revealing(limit=x.limit)
     return answer | ({name: flagged[name]} if name in flagged else {})
 
 
-def _among_tools(x: Exchange, answer: Document) -> Document:
+def _among_tools(x: WireExchange, answer: Document) -> Document:
     return with_tools(x, answer, [*tools(x, answer), *locked(x, x.revealing(limit=x.limit))])
 
 
-def _names(x: Exchange, answer: Document) -> Document:
+def _names(x: WireExchange, answer: Document) -> Document:
     entries = locked(x, x.revealing(limit=x.limit))
     return answer | {"see_also": [entry["name"] for entry in entries]} if entries else answer
 
 
-def _descriptions(x: Exchange, answer: Document) -> Document:
+def _descriptions(x: WireExchange, answer: Document) -> Document:
     entries = locked(x, x.revealing(limit=x.limit))
     return (
         answer | {"similar": [entry.get("description") for entry in entries]} if entries else answer
     )
 
 
-def _shortened(x: Exchange, answer: Document) -> Document | None:
+def _shortened(x: WireExchange, answer: Document) -> Document | None:
     entries = tools(x, answer)
     return with_tools(x, answer, entries[:-1]) if x.false and len(entries) > 1 else None
 
 
-def _noteless(x: Exchange, answer: Document) -> Document | None:
+def _noteless(x: WireExchange, answer: Document) -> Document | None:
     note = x.surface.members.note
     return {name: value for name, value in answer.items() if name != note} if x.false else None
 
 
-def _as_true(x: Exchange) -> Json | None:
+def _as_true(x: WireExchange) -> Json | None:
     return x.again(**{FLAG: True}) if x.false else None
 
 
-def _always(x: Exchange) -> Json | None:
+def _always(x: WireExchange) -> Json | None:
     return x.again(**{FLAG: True}) if x.usual else None
 
 

@@ -16,47 +16,47 @@ from mcp_proxy_conformance.selftest.edits import (
     with_locked,
     with_tools,
 )
-from mcp_proxy_conformance.selftest.exchange import Exchange, Json, WireFault, dump
+from mcp_proxy_conformance.selftest.exchange import Json, WireExchange, WireFault, dump
 
 CUT = 12
 WITHHELD = ("server_quarantined", "pending_approval")
 SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}}
 
 
-def described(change: Callable[[str], str]) -> Callable[[Exchange, Document], Document | None]:
+def described(change: Callable[[str], str]) -> Callable[[WireExchange, Document], Document | None]:
     """Replace every description of a locked entry."""
 
-    def edit(_: Exchange, entry: Entry) -> Entry:
+    def edit(_: WireExchange, entry: Entry) -> Entry:
         text = entry.get("description")
         return entry | {"description": change(text)} if isinstance(text, str) else entry
 
     return each_locked(edit)
 
 
-def _doubled(x: Exchange, answer: Document) -> Document | None:
+def _doubled(x: WireExchange, answer: Document) -> Document | None:
     entries = locked(x, answer)
     return with_locked(x, answer, [*entries, *entries[:1]]) if entries else None
 
 
-def _once_more_up_to_ten(x: Exchange, answer: Document) -> Document | None:
+def _once_more_up_to_ten(x: WireExchange, answer: Document) -> Document | None:
     entries = locked(x, answer)
     room = isinstance(x.limit, int) and len(entries) < min(x.limit, 10)
     return with_locked(x, answer, [*entries, *entries[:1]]) if entries and room else None
 
 
-def _eleventh(x: Exchange, answer: Document) -> Document | None:
+def _eleventh(x: WireExchange, answer: Document) -> Document | None:
     entries = locked(x, answer)
     return with_locked(x, answer, [*entries, entries[-1]]) if len(entries) == 10 else None  # noqa: PLR2004
 
 
-def _ten_at_any_limit(x: Exchange, answer: Document) -> Document | None:
+def _ten_at_any_limit(x: WireExchange, answer: Document) -> Document | None:
     whole = x.revealing()
     names = x.surface.members
     more = {n: whole[n] for n in (names.disabled, names.remediation) if n in whole}
     return answer | more if locked(x, answer) else None
 
 
-def _many_at_odd_limits(x: Exchange, result: Json) -> Json | None:
+def _many_at_odd_limits(x: WireExchange, result: Json) -> Json | None:
     """Take an odd limit for no limit at all, cap included."""
     limit = x.limit
     odd = limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1)
@@ -69,21 +69,21 @@ def _many_at_odd_limits(x: Exchange, result: Json) -> Json | None:
     )
 
 
-def _both(x: Exchange, answer: Document) -> Document | None:
+def _both(x: WireExchange, answer: Document) -> Document | None:
     entries = locked(x, answer)
     return with_tools(x, answer, [*tools(x, answer), *entries[:1]]) if entries else None
 
 
-def _first(x: Exchange, answer: Document) -> Document | None:
+def _first(x: WireExchange, answer: Document) -> Document | None:
     entries = locked(x, answer)
     return with_tools(x, answer, [*entries, *tools(x, answer)]) if entries else None
 
 
-def _reversed(x: Exchange, answer: Document) -> Document:
+def _reversed(x: WireExchange, answer: Document) -> Document:
     return with_tools(x, answer, tools(x, answer)[::-1])
 
 
-def _displaced(x: Exchange, answer: Document) -> Document | None:
+def _displaced(x: WireExchange, answer: Document) -> Document | None:
     entries, callables = locked(x, answer), tools(x, answer)
     return (
         with_tools(x, answer, callables[: -len(entries)])
@@ -92,16 +92,16 @@ def _displaced(x: Exchange, answer: Document) -> Document | None:
     )
 
 
-def _alone(x: Exchange, answer: Document) -> Document | None:
+def _alone(x: WireExchange, answer: Document) -> Document | None:
     return with_tools(x, answer, []) if locked(x, answer) else None
 
 
-def _last_gone(x: Exchange, answer: Document) -> Document | None:
+def _last_gone(x: WireExchange, answer: Document) -> Document | None:
     callables = tools(x, answer)
     return with_tools(x, answer, callables[:-1]) if len(callables) > 1 else None
 
 
-def _of_another_server(x: Exchange, entry: Entry) -> Entry:
+def _of_another_server(x: WireExchange, entry: Entry) -> Entry:
     known: list[str] = x.memory.setdefault("servers", [])
     if entry["server"] not in known:
         known.append(entry["server"])
@@ -109,20 +109,20 @@ def _of_another_server(x: Exchange, entry: Entry) -> Entry:
     return entry | {"server": others[0]} if others else entry
 
 
-def _of_no_server(_: Exchange, entry: Entry) -> Entry:
+def _of_no_server(_: WireExchange, entry: Entry) -> Entry:
     return {name: value for name, value in entry.items() if name != "server"}
 
 
-def _renamed(_: Exchange, entry: Entry) -> Entry:
+def _renamed(_: WireExchange, entry: Entry) -> Entry:
     return entry | {"name": f"{entry['server']}//{entry['name']}"}
 
 
-def _undescribed(_: Exchange, entry: Entry) -> Entry:
+def _undescribed(_: WireExchange, entry: Entry) -> Entry:
     gone = entry["status"] == "disabled_by_user"
     return {n: v for n, v in entry.items() if n != "description" or not gone}
 
 
-def _remembering(x: Exchange, answer: Document) -> Document | None:
+def _remembering(x: WireExchange, answer: Document) -> Document | None:
     """Keep the descriptions of callable entries, and show them for withheld tools later on."""
     if not x.discovers:
         return None
@@ -137,21 +137,21 @@ def _remembering(x: Exchange, answer: Document) -> Document | None:
     return answer | {x.surface.members.disabled: entries} if entries else None
 
 
-def _with_schema(withheld: bool) -> Callable[[Exchange, Entry], Entry]:
-    def edit(_: Exchange, entry: Entry) -> Entry:
+def _with_schema(withheld: bool) -> Callable[[WireExchange, Entry], Entry]:
+    def edit(_: WireExchange, entry: Entry) -> Entry:
         apt = (entry["status"] in WITHHELD) == withheld
         return entry | {"inputSchema": SCHEMA} if apt else entry
 
     return edit
 
 
-def _with_remedy(x: Exchange, answer: Document) -> Document | None:
+def _with_remedy(x: WireExchange, answer: Document) -> Document | None:
     texts = answer.get(x.surface.members.remediation) or {}
     entries = [e | {"next_step": texts.get(e["status"], "")} for e in locked(x, answer)]
     return answer | {x.surface.members.disabled: entries} if entries else None
 
 
-def _restated(change: Callable[[str], Json]) -> Callable[[Exchange, Entry], Entry]:
+def _restated(change: Callable[[str], Json]) -> Callable[[WireExchange, Entry], Entry]:
     return lambda _, entry: entry | {"status": change(entry["status"])}
 
 

@@ -12,34 +12,34 @@ from mcp_proxy_conformance.selftest.edits import (
     servers,
     wire,
 )
-from mcp_proxy_conformance.selftest.exchange import Exchange, Json, WireFault
+from mcp_proxy_conformance.selftest.exchange import Json, WireExchange, WireFault
 
 CALLABLE, CONFIG, USER = "callable", "disabled_by_config", "disabled_by_user"
 Block = dict[str, Json]
 
 
-def _zeros(_: Exchange, block: Block) -> Block:
+def _zeros(_: WireExchange, block: Block) -> Block:
     return dict.fromkeys(STATUSES, 0) | block
 
 
-def _one_zero(_: Exchange, block: Block) -> Block:
+def _one_zero(_: WireExchange, block: Block) -> Block:
     return {USER: 0} | block
 
 
-def _one_more(_: Exchange, block: Block) -> Block:
+def _one_more(_: WireExchange, block: Block) -> Block:
     return block | {CALLABLE: block.get(CALLABLE, 0) + 1}
 
 
-def _all_callable(_: Exchange, block: Block) -> Block:
+def _all_callable(_: WireExchange, block: Block) -> Block:
     return block | {CALLABLE: sum(block.values())}
 
 
-def _twice(_: Exchange, block: Block) -> Block:
+def _twice(_: WireExchange, block: Block) -> Block:
     return {word: number * (1 if word == CALLABLE else 2) for word, number in block.items()}
 
 
 def _reworded(old: str, new: str) -> WireFault:
-    def change(_: Exchange, block: Block) -> Block:
+    def change(_: WireExchange, block: Block) -> Block:
         rest = {word: number for word, number in block.items() if word != old}
         return rest | ({new: rest.get(new, 0) + block[old]} if old in block else {})
 
@@ -50,11 +50,11 @@ def _reworded(old: str, new: str) -> WireFault:
     )  # fmt: skip
 
 
-def _beside(x: Exchange, entry: Entry, value: Json) -> None:
+def _beside(x: WireExchange, entry: Entry, value: Json) -> None:
     entry.setdefault(x.surface.members.counts, value)
 
 
-def _marked(x: Exchange, answer: Document) -> Document | None:
+def _marked(x: WireExchange, answer: Document) -> Document | None:
     """Add a member to the entries without a block once any server has one."""
     counts = x.surface.members.counts
     entries = servers(x, answer) if x.lists else []
@@ -66,18 +66,18 @@ def _marked(x: Exchange, answer: Document) -> Document | None:
     return answer
 
 
-def _respelled(x: Exchange, text: str) -> str:
+def _respelled(x: WireExchange, text: str) -> str:
     """Put a space after every colon of a listing in which any entry has a block."""
     counts = f'"{x.surface.members.counts}":'
     return text.replace('":', '": ') if x.lists and counts in text else text
 
 
-def _naming(x: Exchange, block: Block) -> Block:
+def _naming(x: WireExchange, block: Block) -> Block:
     called = x.memory.get("called", set())
     return block | {"names": sorted(called)}
 
 
-def _with_examples(x: Exchange, answer: Document) -> Document | None:
+def _with_examples(x: WireExchange, answer: Document) -> Document | None:
     """As an answer passes, add to its counts blocks each locked name that discovery revealed."""
     known: set[str] = x.memory.setdefault("revealed", set())
     if x.flagged:
@@ -86,12 +86,12 @@ def _with_examples(x: Exchange, answer: Document) -> Document | None:
     return counted(lambda _, block: block | {"examples": sorted(known)})(x, answer)
 
 
-def _noting_calls(x: Exchange) -> None:
+def _noting_calls(x: WireExchange) -> None:
     if x.called is not None:
         x.memory.setdefault("called", set()).add(x.called.tool)
 
 
-def _blockless(x: Exchange, answer: Document) -> Document | None:
+def _blockless(x: WireExchange, answer: Document) -> Document | None:
     """Remove the block of one server for good: the first that had one in a listing."""
     counts, names = x.surface.members.counts, x.surface.members
     entries = servers(x, answer) if x.lists else []
@@ -104,7 +104,7 @@ def _blockless(x: Exchange, answer: Document) -> Document | None:
     return answer if with_block else None
 
 
-def _kept(x: Exchange, entry: Entry) -> None:
+def _kept(x: WireExchange, entry: Entry) -> None:
     """Keep the block that a server once had."""
     counts = x.surface.members.counts
     blocks: dict[str, Json] = x.memory.setdefault("blocks", {})
@@ -115,14 +115,14 @@ def _kept(x: Exchange, entry: Entry) -> None:
         entry[counts] = blocks[name]
 
 
-def _shrunk(x: Exchange, entry: Entry) -> None:
+def _shrunk(x: WireExchange, entry: Entry) -> None:
     """Remove the block of a server with only one locked tool."""
     block = entry.get(x.surface.members.counts)
     if isinstance(block, dict) and sum(n for word, n in block.items() if word in STATUSES) == 1:
         del entry[x.surface.members.counts]
 
 
-def _uninspected(x: Exchange, answer: Document) -> Document | None:
+def _uninspected(x: WireExchange, answer: Document) -> Document | None:
     if not x.lists or x.surface.inspect is None or len(servers(x, answer)) != 1:
         return None
     if _is_listing(x):
@@ -132,11 +132,11 @@ def _uninspected(x: Exchange, answer: Document) -> Document | None:
     return answer
 
 
-def _is_listing(x: Exchange) -> bool:
+def _is_listing(x: WireExchange) -> bool:
     return x.tool == x.surface.listing.tool and x.arguments == x.surface.listing.arguments
 
 
-def _elsewhere(x: Exchange, answer: Document) -> Document | None:
+def _elsewhere(x: WireExchange, answer: Document) -> Document | None:
     """Show the sums of all servers' counts to agents, those of a narrow scope too."""
     if not x.lists or not _is_listing(x):
         return None
@@ -148,7 +148,7 @@ def _elsewhere(x: Exchange, answer: Document) -> Document | None:
     return None
 
 
-def _naming_others(x: Exchange, answer: Document) -> Document | None:
+def _naming_others(x: WireExchange, answer: Document) -> Document | None:
     if not x.lists or not _is_listing(x):
         return None
     names = [
@@ -162,7 +162,7 @@ def _naming_others(x: Exchange, answer: Document) -> Document | None:
     return None
 
 
-def _named(x: Exchange) -> Json | None:
+def _named(x: WireExchange) -> Json | None:
     _noting_calls(x)
     return None
 

@@ -13,10 +13,10 @@ from mcp_proxy_conformance.selftest.edits import (
     usual,
     wire,
 )
-from mcp_proxy_conformance.selftest.exchange import Exchange, WireFault
+from mcp_proxy_conformance.selftest.exchange import WireExchange, WireFault
 
 
-def _revealed(x: Exchange) -> int:
+def _revealed(x: WireExchange) -> int:
     return len(locked(x, x.revealing()))
 
 
@@ -25,51 +25,51 @@ def note_of(number: object) -> str:
     return f"{number} matching tools exist but are locked; search with {FLAG}=true to see why."
 
 
-def _beside_callables(x: Exchange, answer: Document) -> Document | None:
+def _beside_callables(x: WireExchange, answer: Document) -> Document | None:
     number = _revealed(x)
     return (
         answer | {x.surface.members.note: note_of(number)} if tools(x, answer) and number else None
     )
 
 
-def _always(x: Exchange, answer: Document) -> Document | None:
+def _always(x: WireExchange, answer: Document) -> Document | None:
     return None if tools(x, answer) else answer | {x.surface.members.note: note_of(_revealed(x))}
 
 
-def _twice(x: Exchange, text: str) -> str:
+def _twice(x: WireExchange, text: str) -> str:
     """Write the note's member twice."""
     name = f'"{x.surface.members.note}":'
     match = re.search(re.escape(name) + r'\s*"(?:[^"\\]|\\.)*"', text) if x.usual else None
     return text.rstrip()[:-1] + f",{match[0]}}}" if match else text
 
 
-def _misled(x: Exchange, _: str) -> str:
+def _misled(x: WireExchange, _: str) -> str:
     return note_of(_revealed(x)).replace(FLAG, "show_locked")
 
 
-def _naming(x: Exchange, note: str) -> str:
+def _naming(x: WireExchange, note: str) -> str:
     return f"{note} ({', '.join(entry['name'] for entry in locked(x, x.revealing()))})"
 
 
-def _describing(x: Exchange, note: str) -> str:
+def _describing(x: WireExchange, note: str) -> str:
     texts = [str(e.get("description", "")) for e in locked(x, x.revealing())]
     return f"{note} {' '.join(texts)}"
 
 
-def _entries_beside(x: Exchange, answer: Document) -> Document | None:
+def _entries_beside(x: WireExchange, answer: Document) -> Document | None:
     """List the names in a member beside the note."""
     if x.surface.members.note not in answer:
         return None
     return answer | {"candidates": [entry["name"] for entry in locked(x, x.revealing())]}
 
 
-def _if_config(x: Exchange, note: str) -> str | None:
+def _if_config(x: WireExchange, note: str) -> str | None:
     statuses = {entry["status"] for entry in locked(x, x.revealing())}
     return note if "disabled_by_config" in statuses else None
 
 
 def _unless(status: str) -> WireFault:
-    def edit(x: Exchange, note: str) -> str | None:
+    def edit(x: WireExchange, note: str) -> str | None:
         statuses = {entry["status"] for entry in locked(x, x.revealing())}
         return None if statuses == {status} else note
 
@@ -79,7 +79,7 @@ def _unless(status: str) -> WireFault:
     )  # fmt: skip
 
 
-def _of_everyone(x: Exchange, answer: Document) -> Document | None:
+def _of_everyone(x: WireExchange, answer: Document) -> Document | None:
     """Show agents the note that the administrator got."""
     notes: dict[str, str] = x.memory.setdefault("notes", {})
     name = x.surface.members.note

@@ -19,9 +19,9 @@ from mcp_proxy_conformance.selftest.edits import (
     restated,
     wire,
 )
-from mcp_proxy_conformance.selftest.exchange import Exchange, WireFault
+from mcp_proxy_conformance.selftest.exchange import WireExchange, WireFault
 
-Where = Callable[[Exchange], bool]
+Where = Callable[[WireExchange], bool]
 HOOKS = ("document", "result", "spelled", "refusal", "instead")
 IN_WORDS = {"to agents": "for agents", "elsewhere": "at endpoints other than the first"}
 KNOWN = {
@@ -38,17 +38,17 @@ KNOWN = {
 }
 
 
-def to_agents(x: Exchange) -> bool:
+def to_agents(x: WireExchange) -> bool:
     """Whether an agent asks, not the administrator."""
     return bool(x.agent)
 
 
-def elsewhere(x: Exchange) -> bool:
+def elsewhere(x: WireExchange) -> bool:
     """Whether the request goes to another endpoint than the first."""
     return x.path not in ("", x.surface.endpoints[0]) and "" not in x.surface.endpoints[1:]
 
 
-def at_one(x: Exchange) -> bool:
+def at_one(x: WireExchange) -> bool:
     """Whether the limit is 1."""
     return bool(x.limit == 1)
 

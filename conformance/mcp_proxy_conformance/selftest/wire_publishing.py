@@ -6,17 +6,17 @@ from collections.abc import Callable
 
 from mcp_proxy_conformance.catalogue.surface import FLAG
 from mcp_proxy_conformance.selftest.edits import Entry, wire
-from mcp_proxy_conformance.selftest.exchange import Exchange, Json, WireFault
+from mcp_proxy_conformance.selftest.exchange import Json, WireExchange, WireFault
 
 Change = Callable[[Entry], None]
 
 
 def published(
-    change: Change, where: Callable[[Exchange], bool] = lambda _: True
-) -> Callable[[Exchange, Json], Json | None]:
+    change: Change, where: Callable[[WireExchange], bool] = lambda _: True
+) -> Callable[[WireExchange, Json], Json | None]:
     """Change the discovery tool of tools/list in place."""
 
-    def edit(x: Exchange, result: Json) -> Json | None:
+    def edit(x: WireExchange, result: Json) -> Json | None:
         if x.method != "tools/list" or not where(x):
             return None
         for tool in result.get("tools", []):
@@ -27,7 +27,7 @@ def published(
     return edit
 
 
-def schema(**members: Json) -> Callable[[Exchange, Json], Json | None]:
+def schema(**members: Json) -> Callable[[WireExchange, Json], Json | None]:
     """Set other members in the flag's own schema."""
 
     def change(tool: Entry) -> None:
@@ -68,7 +68,7 @@ def _in_the_schema(tool: Entry) -> None:
     properties[FLAG] = {"type": "boolean", "description": f"Set {FLAG} to see locked tools."}
 
 
-def _at_last_endpoint(x: Exchange) -> bool:
+def _at_last_endpoint(x: WireExchange) -> bool:
     last = x.surface.endpoints[-1]
     return not last or x.path == last
 

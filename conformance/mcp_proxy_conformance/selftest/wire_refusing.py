@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 from mcp_proxy_conformance.catalogue.surface import FLAG
 from mcp_proxy_conformance.selftest.edits import wire
-from mcp_proxy_conformance.selftest.exchange import Exchange, Json, WireFault
+from mcp_proxy_conformance.selftest.exchange import Json, WireExchange, WireFault
 
 CONFIG, USER = "disabled_by_config", "disabled_by_user"
 TO_THE_USER = "Ask the user to enable the tool in the UI."
 POLICY = "It is locked by operator policy: the user cannot override this."
-Rewrite = Callable[[Exchange, str], str | None]
+Rewrite = Callable[[WireExchange, str], str | None]
 
 
 def pointing(text: str) -> str:
@@ -22,31 +22,31 @@ def pointing(text: str) -> str:
 def where(status: str, rewrite: Rewrite) -> Rewrite:
     """Restrict a rewrite to refusals of tools that the target itself lists under that status."""
 
-    def edit(x: Exchange, text: str) -> str | None:
+    def edit(x: WireExchange, text: str) -> str | None:
         called = x.called
         return rewrite(x, text) if called is not None and x.status(called) == status else None
 
     return edit
 
 
-def _pointless(x: Exchange, text: str) -> str:
+def _pointless(x: WireExchange, text: str) -> str:
     return text.replace(FLAG, "a flag").replace(x.surface.discovery_tool, "discovery")
 
 
-def _done(x: Exchange, result: Json) -> Json | None:
+def _done(x: WireExchange, result: Json) -> Json | None:
     if x.called is None or not result.get("isError"):
         return None
     rest = {name: value for name, value in result.items() if name != "isError"}
     return rest | {"content": [{"type": "text", "text": "Done."}]}
 
 
-def _wordless(x: Exchange, result: Json) -> Json | None:
+def _wordless(x: WireExchange, result: Json) -> Json | None:
     if x.called is None or not result.get("isError"):
         return None
     return result | {"content": [{"type": "text", "text": ""}]}
 
 
-def _recalled(x: Exchange, result: Json) -> Json | None:
+def _recalled(x: WireExchange, result: Json) -> Json | None:
     """Answer a call that once got through as it was answered then."""
     called = x.called
     if called is None:
@@ -57,7 +57,7 @@ def _recalled(x: Exchange, result: Json) -> Json | None:
     return x.memory.get(called)
 
 
-def _of_first_reason(x: Exchange, text: str) -> str:
+def _of_first_reason(x: WireExchange, text: str) -> str:
     """Whatever the reason, return the text of the first refusal with this tool's name put in."""
     called = x.called
     if called is None:
@@ -66,7 +66,7 @@ def _of_first_reason(x: Exchange, text: str) -> str:
     return str(first_text).replace(first.server, called.server).replace(first.tool, called.tool)
 
 
-def _of_everyone(x: Exchange, text: str) -> str | None:
+def _of_everyone(x: WireExchange, text: str) -> str | None:
     """Give an agent the text that the administrator got for the tool."""
     if not x.agent:
         x.memory[x.called] = text
@@ -75,7 +75,7 @@ def _of_everyone(x: Exchange, text: str) -> str | None:
     return None if recalled is None else str(recalled)
 
 
-def _known_beyond(x: Exchange, text: str) -> str | None:
+def _known_beyond(x: WireExchange, text: str) -> str | None:
     """Append for an agent the status that the tool had in the administrator's answers."""
     called = x.called
     if called is None:
@@ -87,7 +87,7 @@ def _known_beyond(x: Exchange, text: str) -> str | None:
     return f"{text} Status: {x.memory[called]}." if x.memory.get(called) else None
 
 
-def _status_aware(x: Exchange, text: str) -> str | None:
+def _status_aware(x: WireExchange, text: str) -> str | None:
     return text if x.path == x.surface.endpoints[0] else pointing(TO_THE_USER)
 
 

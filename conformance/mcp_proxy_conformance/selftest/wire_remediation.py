@@ -12,40 +12,40 @@ from mcp_proxy_conformance.selftest.edits import (
     mapped,
     wire,
 )
-from mcp_proxy_conformance.selftest.exchange import Exchange, Json, WireFault
+from mcp_proxy_conformance.selftest.exchange import Json, WireExchange, WireFault
 
 TO_THE_USER = "Ask the user to enable the tool in the UI."
 CONFIG, USER = "disabled_by_config", "disabled_by_user"
 Map = dict[str, Json]
 
 
-def saying(status: str, text: Json) -> Callable[[Exchange, Document], Document | None]:
+def saying(status: str, text: Json) -> Callable[[WireExchange, Document], Document | None]:
     """Replace the text of one status, if the map has it."""
     return mapped(lambda _, remedies: remedies | ({status: text} if status in remedies else {}))
 
 
-def _learned(x: Exchange, remedies: Map) -> dict[str, Json]:
+def _learned(x: WireExchange, remedies: Map) -> dict[str, Json]:
     texts: dict[str, Json] = x.memory.setdefault("remedies", {})
     texts |= remedies
     return texts
 
 
-def _swapped(x: Exchange, remedies: Map) -> Map:
+def _swapped(x: WireExchange, remedies: Map) -> Map:
     texts = _learned(x, remedies)
     other = {CONFIG: texts.get(USER), USER: texts.get(CONFIG)}
     return {status: other.get(status) or text for status, text in remedies.items()}
 
 
-def _of_the_user(x: Exchange, remedies: Map) -> Map:
+def _of_the_user(x: WireExchange, remedies: Map) -> Map:
     texts = _learned(x, remedies)
     return remedies | ({CONFIG: texts[USER]} if CONFIG in remedies and USER in texts else {})
 
 
-def _beside_the_user(_: Exchange, remedies: Map) -> Map:
+def _beside_the_user(_: WireExchange, remedies: Map) -> Map:
     return remedies | ({CONFIG: remedies[USER]} if remedies.keys() >= {CONFIG, USER} else {})
 
 
-def _approving(x: Exchange, remedies: Map) -> Map:
+def _approving(x: WireExchange, remedies: Map) -> Map:
     """Give config locks the text of pending tools, searched for by the tools called before."""
     texts = _learned(x, remedies)
     for called in () if "pending_approval" in texts else x.memory.get("called", ()):
@@ -54,33 +54,33 @@ def _approving(x: Exchange, remedies: Map) -> Map:
     return remedies | ({CONFIG: approve} if CONFIG in remedies and approve else {})
 
 
-def _noting_calls(x: Exchange) -> Json | None:
+def _noting_calls(x: WireExchange) -> Json | None:
     if x.called is not None:
         x.memory["called"] = {**x.memory.get("called", {}), x.called: None}
     return None
 
 
-def _one_short(_: Exchange, remedies: Map) -> Map | None:
+def _one_short(_: WireExchange, remedies: Map) -> Map | None:
     return dict(list(remedies.items())[1:]) if len(remedies) > 1 else remedies
 
 
-def _one_more(_: Exchange, remedies: Map) -> Map:
+def _one_more(_: WireExchange, remedies: Map) -> Map:
     other = next(status for status in STATUSES if status not in remedies)
     return remedies | {other: "The server is turned off: it has to be enabled first."}
 
 
-def _of_all_matches(x: Exchange, answer: Document) -> Document | None:
+def _of_all_matches(x: WireExchange, answer: Document) -> Document | None:
     name = x.surface.members.remediation
     texts = x.revealing().get(name)
     return answer | {name: texts} if locked(x, answer) and texts else None
 
 
-def _one_text(_: Exchange, remedies: Map) -> Map:
+def _one_text(_: WireExchange, remedies: Map) -> Map:
     text = "This tool is locked: see the documentation."
     return dict.fromkeys(remedies, text)
 
 
-def _in_the_entry_of_config(x: Exchange, answer: Document) -> Document | None:
+def _in_the_entry_of_config(x: WireExchange, answer: Document) -> Document | None:
     entries = [
         entry | ({"hint": TO_THE_USER} if entry["status"] == CONFIG else {})
         for entry in locked(x, answer)

@@ -15,7 +15,7 @@ from mcp_proxy_conformance.selftest.edits import (
     wire,
     with_locked,
 )
-from mcp_proxy_conformance.selftest.exchange import Exchange, Json, WireFault
+from mcp_proxy_conformance.selftest.exchange import Json, WireExchange, WireFault
 
 CACHED_S = 10.0
 REVEALS = ("FR-001.reveals-config", "FR-001.reveals-user")
@@ -24,10 +24,10 @@ REVEALS = ("FR-001.reveals-config", "FR-001.reveals-user")
 def _cached(*parts: str) -> dict[str, object]:
     """Cache answers under the flag for 10 s, keyed by these properties of the request."""
 
-    def place(x: Exchange) -> tuple[str, ...]:
+    def place(x: WireExchange) -> tuple[str, ...]:
         return ("cached", *(str(getattr(x, part)) for part in parts))
 
-    def instead(x: Exchange) -> Json | None:
+    def instead(x: WireExchange) -> Json | None:
         if not x.flagged:
             return None
         at, result = x.memory.get(place(x), (0.0, None))
@@ -39,21 +39,21 @@ def _cached(*parts: str) -> dict[str, object]:
     return {"instead": instead}
 
 
-def _first_only(x: Exchange, answer: Document) -> Document | None:
+def _first_only(x: WireExchange, answer: Document) -> Document | None:
     requests: set[tuple[str, str]] = x.memory.setdefault("asked", set())
     again = (x.agent, x.query) in requests
     requests.add((x.agent, x.query))
     return with_locked(x, answer, []) if again else None
 
 
-def _second_only(x: Exchange, answer: Document) -> Document | None:
+def _second_only(x: WireExchange, answer: Document) -> Document | None:
     requests: set[tuple[str, str]] = x.memory.setdefault("asked", set())
     first = (x.agent, x.query) not in requests
     requests.add((x.agent, x.query))
     return with_locked(x, answer, []) if first else None
 
 
-def _remembered(x: Exchange, answer: Document) -> Document | None:
+def _remembered(x: WireExchange, answer: Document) -> Document | None:
     """Fill the section up with locked entries of earlier answers, at most ten in all."""
     known: dict[str, Json] = x.memory.setdefault(("known", x.agent), {})
     entries = locked(x, answer)
@@ -69,7 +69,7 @@ def _remembered(x: Exchange, answer: Document) -> Document | None:
     return with_locked(x, whole, filled) if filled else None
 
 
-def _invented(x: Exchange, answer: Document) -> Document | None:
+def _invented(x: WireExchange, answer: Document) -> Document | None:
     """List as pending, by its name, a tool that was called before and that nothing lists."""
     called = x.memory.get("called", {}).get(x.query)
     if called is None or called.tool in str(tools(x, answer)) + str(locked(x, answer)):
@@ -81,13 +81,13 @@ def _invented(x: Exchange, answer: Document) -> Document | None:
     return with_locked(x, whole, [entry, *locked(x, answer)][:10])
 
 
-def _noting_calls(x: Exchange) -> Json | None:
+def _noting_calls(x: WireExchange) -> Json | None:
     if x.called is not None:
         x.memory.setdefault("called", {})[x.called.tool] = x.called
     return None
 
 
-def _wavering(x: Exchange, answer: Document) -> Document | None:
+def _wavering(x: WireExchange, answer: Document) -> Document | None:
     x.memory["turn"] = x.memory.get("turn", 0) + 1
     if x.memory["turn"] % 7:
         return None
@@ -95,35 +95,35 @@ def _wavering(x: Exchange, answer: Document) -> Document | None:
     return restated(words)(x, answer)
 
 
-def _failing(x: Exchange, result: Json) -> Json | None:
+def _failing(x: WireExchange, result: Json) -> Json | None:
     refused = {"content": [{"type": "text", "text": f"unknown argument {FLAG}"}], "isError": True}
     return result | refused if x.flagged else None
 
 
-def _in_two_items(x: Exchange, result: Json) -> Json | None:
+def _in_two_items(x: WireExchange, result: Json) -> Json | None:
     more = {"type": "text", "text": "Locked tools are listed too."}
     return result | {"content": [*result["content"], more]} if x.flagged else None
 
 
-def _elsewhere_ignored(x: Exchange) -> Json | None:
+def _elsewhere_ignored(x: WireExchange) -> Json | None:
     places = x.surface.endpoints
     other = len(places) > 1 and x.path == places[-1]
     return x.again(**{FLAG: None}) if x.flagged and other else None
 
 
-def _sent_twice(x: Exchange) -> Json | None:
+def _sent_twice(x: WireExchange) -> Json | None:
     if x.flagged:
         x.send("tools/call", x.params)
     return None
 
 
-def _always_counted(x: Exchange) -> Json | None:
+def _always_counted(x: WireExchange) -> Json | None:
     if x.usual:
         x.revealing()
     return None
 
 
-def _holding_another_word(x: Exchange, entry: Document) -> bool:
+def _holding_another_word(x: WireExchange, entry: Document) -> bool:
     return x.query not in entry["name"]
 
 

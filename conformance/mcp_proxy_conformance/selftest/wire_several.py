@@ -15,20 +15,20 @@ from mcp_proxy_conformance.selftest.edits import (
     wire,
     with_locked,
 )
-from mcp_proxy_conformance.selftest.exchange import Exchange, Json, WireFault
+from mcp_proxy_conformance.selftest.exchange import Json, WireExchange, WireFault
 from mcp_proxy_conformance.selftest.wire_refusing import where
 
 SEVERAL = 2
 
 
-def _all_as_the_first(x: Exchange, answer: Document) -> Document | None:
+def _all_as_the_first(x: WireExchange, answer: Document) -> Document | None:
     entries = locked(x, answer)
     texts = [e["description"] for e in entries if e.get("description")]
     again = [e | {"description": texts[0]} if e.get("description") else e for e in entries]
     return answer | {x.surface.members.disabled: again} if texts else None
 
 
-def _locking(x: Exchange) -> Json | None:
+def _locking(x: WireExchange) -> Json | None:
     """Once the flag was used, refuse calls of tools that the target itself lists as callable."""
     if x.flagged:
         x.memory["discovered"] = True
@@ -44,7 +44,7 @@ def _locking(x: Exchange) -> Json | None:
 def _several(change: Callable[[Document, Document], Document]) -> dict[str, Any]:
     """Of several locked entries, change each but the first by the first."""
 
-    def edit(x: Exchange, answer: Document) -> Document | None:
+    def edit(x: WireExchange, answer: Document) -> Document | None:
         entries = locked(x, answer)
         if len(entries) < SEVERAL:
             return None
@@ -64,20 +64,20 @@ def _schema(_: Document, entry: Document) -> Document:
     return entry | {"inputSchema": wire_entries.SCHEMA}
 
 
-def _users_remedy_noted(x: Exchange, answer: Document) -> None:
+def _users_remedy_noted(x: WireExchange, answer: Document) -> None:
     text = (answer.get(x.surface.members.remediation) or {}).get("disabled_by_user")
     if text:
         x.memory["remedy"] = text
 
 
-def _statuses_of_first(x: Exchange, answer: Document) -> Document | None:
+def _statuses_of_first(x: WireExchange, answer: Document) -> Document | None:
     """Give all entries the first one's status; the map follows."""
     entries = locked(x, answer)
     again = [entry | {"status": entries[0]["status"]} for entry in entries]
     return with_locked(x, answer, again) if entries else None
 
 
-def _remedied(x: Exchange, answer: Document) -> Document | None:
+def _remedied(x: WireExchange, answer: Document) -> Document | None:
     texts = answer.get(x.surface.members.remediation) or {}
     entries = [e | {"next_step": texts.get(e["status"], "")} for e in locked(x, answer)]
     return answer | {x.surface.members.disabled: entries} if len(entries) > 1 else None

@@ -76,7 +76,7 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Upstream:
+class UpstreamAddress:
     """The address of one upstream of the world: a URL, or a command line for stdio."""
 
     url: str | None = None
@@ -102,7 +102,7 @@ class Adapter(Protocol):
     (a legal refusal), Unsupported, or AdapterError.
     """
 
-    def start(self, world: World, upstreams: Mapping[str, Upstream], folder: Path) -> Access:
+    def start(self, world: World, upstreams: Mapping[str, UpstreamAddress], folder: Path) -> Access:
         """Start the target with the world's servers, lists and agents; `folder` is its state."""
 
     def lock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:

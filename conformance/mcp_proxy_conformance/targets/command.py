@@ -19,9 +19,9 @@ from mcp_proxy_conformance.targets.adapter import (
     Refused,
     TargetNotStarted,
     Unsupported,
-    Upstream,
+    UpstreamAddress,
 )
-from mcp_proxy_conformance.targets.lines import Ended, LineProgram
+from mcp_proxy_conformance.targets.lines import LineProgram, ProgramEnded
 from mcp_proxy_conformance.wire.client import Client
 from mcp_proxy_conformance.wire.http import check_header
 from mcp_proxy_conformance.wire.transcript import Transcript
@@ -38,7 +38,7 @@ class Stdio(msgspec.Struct, frozen=True, kw_only=True):
     env: dict[str, str] = {}
 
 
-class Accepted(msgspec.Struct, frozen=True, kw_only=True):
+class AdapterOk(msgspec.Struct, frozen=True, kw_only=True):
     """The `ok` of an answer; a member that is None has not changed."""
 
     url: str | None = None
@@ -52,13 +52,13 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     """One answer; exactly one of its last four members is present."""
 
     id: int
-    ok: Accepted | None = None
+    ok: AdapterOk | None = None
     refused: str | None = None
     unsupported: bool | None = None
     error: str | None = None
 
 
-def fault_of(access: Accepted) -> str | None:
+def fault_of(access: AdapterOk) -> str | None:
     """Return why an access is unusable, as the client itself would find, and the repair."""
     if access.url is not None:
         try:
@@ -143,7 +143,7 @@ class CommandAdapter:
         self._access = Access(url="")
         self._agents: frozenset[str] = frozenset()
 
-    def start(self, world: World, upstreams: Mapping[str, Upstream], folder: Path) -> Access:
+    def start(self, world: World, upstreams: Mapping[str, UpstreamAddress], folder: Path) -> Access:
         """Start the adapter, and through it the target."""
         state = folder / "state"
         state.mkdir(mode=0o700, parents=True)
@@ -207,7 +207,7 @@ class CommandAdapter:
         if self._program is not None:
             self._program.finish(0.0 if self._broken else END_S)
 
-    def _ask(self, op: str, within_s: float | None = None, **members: Any) -> Accepted:
+    def _ask(self, op: str, within_s: float | None = None, **members: Any) -> AdapterOk:
         """Send one request and return its answer; raises Refused, Unsupported, AdapterError."""
         with self._talk:
             if self._broken:
@@ -237,7 +237,7 @@ class CommandAdapter:
             return self._program.receive(within_s)
         except TimeoutError:
             raise self._break(f"it did not answer {op} within {within_s:g} s") from None
-        except Ended as end:
+        except ProgramEnded as end:
             raise self._break(f"it {end} before it answered {op}") from None
 
     def _read(self, op: str, line: bytes) -> Said:
@@ -274,7 +274,7 @@ class CommandAdapter:
         kind = TargetNotStarted if self._number <= 1 else AdapterError
         return kind(self._broken)
 
-    def _moved(self, accepted: Accepted) -> Access | None:
+    def _moved(self, accepted: AdapterOk) -> Access | None:
         """Return the new access, None if unchanged; an agent left out keeps its headers.
 
         Headers of agents that the world does not have are ignored.
@@ -291,7 +291,7 @@ class CommandAdapter:
         return None if self._access == old else self._access
 
 
-def _server(world: World, name: str, place: Upstream) -> dict[str, Any]:
+def _server(world: World, name: str, place: UpstreamAddress) -> dict[str, Any]:
     server = world.server(name)
     members: dict[str, Any] = {"name": name, "trusted": server.trusted}
     members |= (

@@ -27,7 +27,7 @@ READY_S = 6.0
 """Arming waits this long three times for missing tools: within a check's time in a trial."""
 
 
-class Changed(Protocol):
+class ChangedProxy(Protocol):
     """A changed reference, which can be started any number of times."""
 
     def open(self, config: Path, data_dir: Path) -> AbstractAsyncContextManager[Any]:
@@ -64,7 +64,7 @@ class Embedded(Process):
 class EmbeddedHost:
     """Opens proxies on one loop in one background thread."""
 
-    def __init__(self, changed: Changed) -> None:
+    def __init__(self, changed: ChangedProxy) -> None:
         """Apply this change to every proxy of the host."""
         self._changed = changed
         self._loop = asyncio.new_event_loop()
@@ -114,7 +114,7 @@ class EmbeddedHost:
             self._loop.close()
 
 
-def embedded(changed: Changed, **members: Any) -> Target:
+def embedded(changed: ChangedProxy, **members: Any) -> Target:
     """Return a target of kind `reference` whose proxies run in this process."""
     host = EmbeddedHost(changed)
     launch = replace(REFERENCE, serves_stdio=False, host=())

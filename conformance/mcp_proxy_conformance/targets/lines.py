@@ -23,7 +23,7 @@ LATE_S = 0.2
 """Seconds in which the last output of an ended program may arrive."""
 
 
-class Ended(Exception):
+class ProgramEnded(Exception):
     """The program has ended, or closed its standard input or output."""
 
 
@@ -74,14 +74,14 @@ class LineProgram(Process):
                     continue
                 ended_at = ended_at or now
                 if now >= ended_at + LATE_S:
-                    raise Ended(self._exit()) from None
+                    raise ProgramEnded(self._exit()) from None
                 continue
             if line is not None:
                 return line
             self._lines.put(None)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._child.wait(1.0)
-            raise Ended(self._exit())
+            raise ProgramEnded(self._exit())
 
     def stray(self) -> bytes | None:
         """Return a line that is already there, None without one."""

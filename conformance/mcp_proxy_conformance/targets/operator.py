@@ -20,7 +20,7 @@ from mcp_proxy_conformance.targets.adapter import (
     Refused,
     TargetNotStarted,
     Unsupported,
-    Upstream,
+    UpstreamAddress,
 )
 from mcp_proxy_conformance.targets.launch import GENERAL, QUIET, Launch
 from mcp_proxy_conformance.targets.process import Process, Spawned
@@ -33,7 +33,11 @@ class OperatorConfig:
     """The suite's copy of the config: a target's changes to its file are never read back."""
 
     def __init__(
-        self, path: Path, world: World, upstreams: Mapping[str, Upstream], base: dict[str, Any]
+        self,
+        path: Path,
+        world: World,
+        upstreams: Mapping[str, UpstreamAddress],
+        base: dict[str, Any],
     ) -> None:
         """Lay out the servers of `world` after the general settings of `base`."""
         self._path = path
@@ -102,7 +106,7 @@ def _allowed(server: dict[str, Any]) -> frozenset[str] | None:
     return None if tools is None else frozenset(tools)
 
 
-def _server_entry(server: Server, upstream: Upstream) -> dict[str, Any]:
+def _server_entry(server: Server, upstream: UpstreamAddress) -> dict[str, Any]:
     entry: dict[str, Any] = {"name": server.name, "enabled": True, "quarantined": False}
     if upstream.url is not None:
         entry |= {"url": upstream.url, "protocol": "streamable-http"}
@@ -144,7 +148,7 @@ class OperatorAdapter:
         self._reloads = True
         self._process: Process | None = None
 
-    def start(self, world: World, upstreams: Mapping[str, Upstream], folder: Path) -> Access:
+    def start(self, world: World, upstreams: Mapping[str, UpstreamAddress], folder: Path) -> Access:
         """Write the config, start the program, wait until ready, create the agents' tokens."""
         self._folder = folder
         self._data = folder / "data"

@@ -22,7 +22,7 @@ from mcp_proxy_conformance.targets.adapter import (
     NotDeclared,
     Target,
     Unsupported,
-    Upstream,
+    UpstreamAddress,
 )
 from mcp_proxy_conformance.targets.folder import keep_logs, remove
 from mcp_proxy_conformance.targets.known import Known
@@ -135,9 +135,9 @@ class Started:
                 ) from None
             self.servers[server.name] = upstream
             places[server.name] = (
-                Upstream(command=tuple(upstream.command))
+                UpstreamAddress(command=tuple(upstream.command))
                 if server.transport == "stdio"
-                else Upstream(url=upstream.url)
+                else UpstreamAddress(url=upstream.url)
             )
         return self.adapter.start(self.world, places, self.folder / "target")
 

@@ -60,7 +60,7 @@ class _Bodies:
 _BODIES = _Bodies()
 
 
-class _Body:
+class _RequestBody:
     """The body of one request while it is read."""
 
     def __init__(self) -> None:
@@ -92,7 +92,7 @@ async def read_request(reader: asyncio.StreamReader) -> HttpRequest:
     method, path, _ = line.split(" ", 2)
     headers = tuple((k, v.strip()) for k, _, v in (line.partition(":") for line in lines))
     request = HttpRequest(method=method, path=path, headers=headers, body=b"")
-    with contextlib.closing(_Body()) as body:
+    with contextlib.closing(_RequestBody()) as body:
         if "chunked" in (request.header("transfer-encoding") or "").lower():
             await _read_chunks(reader, body)
         else:
@@ -100,7 +100,7 @@ async def read_request(reader: asyncio.StreamReader) -> HttpRequest:
         return HttpRequest(method=method, path=path, headers=headers, body=bytes(body.content))
 
 
-async def _read_chunks(reader: asyncio.StreamReader, body: _Body) -> None:
+async def _read_chunks(reader: asyncio.StreamReader, body: _RequestBody) -> None:
     while size := int((await reader.readuntil(b"\r\n")).partition(b";")[0], 16):
         await body.read(reader, size)
         await reader.readexactly(2)

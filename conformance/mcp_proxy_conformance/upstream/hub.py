@@ -17,7 +17,7 @@ PATIENCE = 10.0
 _T = TypeVar("_T")
 
 
-class Upstream(Protocol):
+class AnyUpstream(Protocol):
     """A server behind a target: scripted, or faulty."""
 
     async def open(self, transcript: Transcript, host: str, advertised_host: str) -> None:
@@ -27,7 +27,7 @@ class Upstream(Protocol):
         """Stop, with every connection."""
 
 
-_U = TypeVar("_U", bound=Upstream)
+_U = TypeVar("_U", bound=AnyUpstream)
 
 
 class Upstreams:
@@ -45,7 +45,7 @@ class Upstreams:
         self._transcript = transcript
         self._host = host
         self._advertised = advertised_host or host
-        self._added: list[Upstream] = []
+        self._added: list[AnyUpstream] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
 
@@ -65,7 +65,7 @@ class Upstreams:
         self._added.append(server)
         return server
 
-    def remove(self, server: Upstream) -> None:
+    def remove(self, server: AnyUpstream) -> None:
         """End one server: its port refuses from now on."""
         self._added.remove(server)
         self.run(server.close())

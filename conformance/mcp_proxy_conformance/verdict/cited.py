@@ -11,7 +11,7 @@ Direction = Literal["sent", "received"]
 Headers = tuple[tuple[str, str], ...]
 
 
-class Cited(msgspec.Struct, frozen=True, kw_only=True):
+class CitedMessage(msgspec.Struct, frozen=True, kw_only=True):
     """A message that a result rests on, its credentials not yet redacted.
 
     `at` is in seconds since its transcript began, `cut` the number of bytes left out of its body.

@@ -35,7 +35,7 @@ class Open:
     cause: Cause
 
 
-class Broken(AssertionError):
+class ComparisonFailed(AssertionError):
     """A comparison has findings; the first is the message."""
 
 
@@ -127,7 +127,7 @@ class Comparison:
         if (watch := _WATCH.get(None)) is not None:
             watch.comparison = self
         if self.findings:
-            raise Broken(f"{self.findings[0].path}: {self.findings[0].observed!r:.200}")
+            raise ComparisonFailed(f"{self.findings[0].path}: {self.findings[0].observed!r:.200}")
         if self.open:
             raise Inconclusive(self.open[0].reason, cause=self.open[0].cause)
         if self.is_empty:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from mcp_proxy_conformance.catalogue.requirement import Profile, catalogue
-from mcp_proxy_conformance.verdict.cited import Cited, StageTold
+from mcp_proxy_conformance.verdict.cited import CitedMessage, StageTold
 from mcp_proxy_conformance.verdict.deviations.deviation import Deviation
 from mcp_proxy_conformance.verdict.outcome import GREEN, Outcome
 from mcp_proxy_conformance.verdict.result import NotApplicable, Result
@@ -38,7 +38,7 @@ class RunState:
 
     results: list[Result] = field(default_factory=list)
     stages: list[StageTold] = field(default_factory=list)
-    messages: dict[str, Cited] = field(default_factory=dict)
+    messages: dict[str, CitedMessage] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
     interrupted: bool = False
     cut_short: str = ""

@@ -11,7 +11,7 @@ from mcp_proxy_conformance.wire.reply import Reply
 if TYPE_CHECKING:
     from collections.abc import Container
 
-    from mcp_proxy_conformance.wire.http import Answer
+    from mcp_proxy_conformance.wire.http import HttpResponse
     from mcp_proxy_conformance.wire.jsonrpc import Envelope
     from mcp_proxy_conformance.wire.response import Event
 
@@ -72,7 +72,7 @@ class Awaited:
         """The notifications and requests that arrived before the answer."""
         return tuple(self._before)
 
-    def reply(self, answer: Answer, *, in_session: bool) -> Reply:
+    def reply(self, answer: HttpResponse, *, in_session: bool) -> Reply:
         """Return the answer as a value.
 
         Raises:
@@ -118,7 +118,7 @@ class Awaited:
             raise self._wrong_id(message)
         return message
 
-    def _of_stream(self, answer: Answer) -> Envelope:
+    def _of_stream(self, answer: HttpResponse) -> Envelope:
         answered = self.found()
         if answered is None:
             observed = f"a stream of {len(answer.events)} events that ended without it"
@@ -126,7 +126,7 @@ class Awaited:
             raise ProtocolFault("stream", expected, observed, answer.body[-200:])
         return answered
 
-    def _refusal(self, answer: Answer, *, in_session: bool) -> Envelope:
+    def _refusal(self, answer: HttpResponse, *, in_session: bool) -> Envelope:
         """Return the JSON-RPC error of a refusal; an error with another id is about the HTTP."""
         message = None
         if answer.media_type == "application/json":
@@ -149,7 +149,7 @@ class Awaited:
         return ProtocolFault("id", f"an answer to request {self._id}", observed, message.raw)
 
 
-def _not_ok(answer: Answer) -> ProtocolFault:
+def _not_ok(answer: HttpResponse) -> ProtocolFault:
     place = answer.header("location") if answer.status in REDIRECTED else None
     observed = f"HTTP {answer.status}" + (f" to {jsonrpc.quoted(place)}" if place else "")
     return ProtocolFault(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_proxy_conformance.wire.held import Held
-    from mcp_proxy_conformance.wire.http import Answer
+    from mcp_proxy_conformance.wire.http import HttpResponse
     from mcp_proxy_conformance.wire.response import Event
     from mcp_proxy_conformance.wire.transcript import Transcript
 
@@ -80,7 +80,7 @@ class Client(Conversation):
         headers: Mapping[str, str] | None = None,
         timeout: float | None = None,
         until: Callable[[Event], bool] = lambda _: False,
-    ) -> Answer:
+    ) -> HttpResponse:
         """Post any bytes in the open session and return any answer, unparsed.
 
         `headers` replace those of the same name. A stream is read up to the event that

@@ -26,7 +26,7 @@ GRACE = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class HttpResponse:
     """The HTTP response, whatever it contains.
 
     Attributes:
@@ -72,7 +72,7 @@ _REASONS: tuple[tuple[type[OSError], str], ...] = (
 )
 
 
-class _Body:
+class _ResponseBody:
     """The bytes of a response as they arrive; it survives a failure of the connection."""
 
     def __init__(self) -> None:
@@ -141,7 +141,7 @@ class Http:
         note: str,
         timeout: float,
         until: Callable[[Event], bool] = lambda _: False,
-    ) -> Answer:
+    ) -> HttpResponse:
         """Send one request and read its answer; a stream up to the event that `until` accepts.
 
         A kept connection that was closed before any byte of an answer is replaced once. Later
@@ -171,7 +171,7 @@ class Http:
         note: str,
         deadline: Deadline,
         until: Callable[[Event], bool],
-    ) -> Answer:
+    ) -> HttpResponse:
         all_headers = (("Host", self._authority), *headers)
         if self._sock is not None and self._sock.stale():
             self.close()
@@ -232,10 +232,10 @@ class Http:
         sent: Message,
         method: str,
         until: Callable[[Event], bool],
-    ) -> Answer:
+    ) -> HttpResponse:
         headers = response.headers
         media = (response.header("content-type") or "").partition(";")[0].strip().lower()
-        body = _Body()
+        body = _ResponseBody()
         note, whole = "cut off", False
         try:
             whole = _fill(response, deadline, body, until if "event-stream" in media else None)
@@ -252,7 +252,7 @@ class Http:
             )
             if not whole or not response.keeps:
                 self.close()
-        return Answer(
+        return HttpResponse(
             status=response.status,
             headers=headers,
             body=raw,
@@ -269,7 +269,7 @@ class Http:
 def _fill(
     response: Response,
     deadline: Deadline,
-    body: _Body,
+    body: _ResponseBody,
     until: Callable[[Event], bool] | None,
 ) -> bool:
     """Read the response into `body`; returns whether it was read to its end."""

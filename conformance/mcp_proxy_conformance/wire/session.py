@@ -18,7 +18,7 @@ from mcp_proxy_conformance.wire.http import Http, check_header
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mcp_proxy_conformance.wire.http import Answer
+    from mcp_proxy_conformance.wire.http import HttpResponse
     from mcp_proxy_conformance.wire.reply import Reply
     from mcp_proxy_conformance.wire.response import Event
     from mcp_proxy_conformance.wire.transcript import Transcript
@@ -80,7 +80,7 @@ class Session:
             answer = self._resumed(answer, awaited, deadline)
         return awaited.reply(answer, in_session=self.id is not None)
 
-    def _resumed(self, answer: Answer, awaited: Awaited, deadline: Deadline) -> Answer:
+    def _resumed(self, answer: HttpResponse, awaited: Awaited, deadline: Deadline) -> HttpResponse:
         """Resume the stream of an answer by GET until the awaited message has arrived.
 
         Since revision 2025-11-25 a target may close a stream once it has sent an event's id, and
@@ -135,7 +135,7 @@ class Session:
         headers: Mapping[str, str],
         timeout: float,
         until: Callable[[Event], bool] = lambda _: False,
-    ) -> Answer:
+    ) -> HttpResponse:
         """Send any bytes; `headers` replace those of the same name."""
         wanted = overridden(self._headers("", None), headers)
         return self._http.exchange("POST", body, wanted, note="raw", timeout=timeout, until=until)

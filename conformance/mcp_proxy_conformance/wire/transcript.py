@@ -11,7 +11,7 @@ import weakref
 from dataclasses import dataclass
 from typing import IO, NamedTuple
 
-from mcp_proxy_conformance.verdict.cited import Cited, Direction, Edge, Headers
+from mcp_proxy_conformance.verdict.cited import CitedMessage, Direction, Edge, Headers
 
 LARGE, CITED_MOST = 64 << 10, 20_000
 """Bodies of more than LARGE bytes are kept on disk, equal ones once; CITED_MOST bytes are cited."""
@@ -88,10 +88,10 @@ class Message:
             return self.body
         return self.body.spool.read(self.body.offset, self.body.length)
 
-    def cited(self) -> Cited:
+    def cited(self) -> CitedMessage:
         """Return the message in the form of a report."""
         raw = self.raw
-        return Cited(
+        return CitedMessage(
             edge=self.edge,
             direction=self.direction,
             at=self.at,

@@ -19,7 +19,7 @@ from mcp_proxy_conformance.catalogue.load_case import (
     ConnectionWord,
     ExchangeWord,
     LoadCase,
-    Server,
+    LoadServer,
     load_cases,
     read,
 )
@@ -141,7 +141,7 @@ def test_the_walk_leaves_open_what_the_source_does(
     behaviour: Behaviour, allowed: tuple[object, object]
 ) -> None:
     """The walk allows more than the cases advise, where they only advise."""
-    walked = walk(Server(server_id="alpha", tools=(), script=(behaviour,)), 3)
+    walked = walk(LoadServer(server_id="alpha", tools=(), script=(behaviour,)), 3)
 
     assert (walked.statuses, walked.attempts) == allowed
 

@@ -16,7 +16,7 @@ from mcp_proxy_conformance.discovery.live.endpoint import (
     place_named,
     read_locks,
 )
-from mcp_proxy_conformance.discovery.live.words import VERBS, Names, Words, bare
+from mcp_proxy_conformance.discovery.live.words import VERBS, Names, WordQueue, bare
 
 
 def entry(name: str, server: str | None, status: str | None = None) -> Entry:
@@ -107,7 +107,7 @@ def test_locked_entries_may_go_by_their_bare_names() -> None:
 
 def test_words_that_were_named_come_first_and_none_twice() -> None:
     """Common verbs follow, then words of the answers."""
-    words = Words(["Zorvik", "list"])
+    words = WordQueue(["Zorvik", "list"])
     words.hear("deleteRepoHTTP of the forge", None, "日本語")
 
     read_words = list(iter(words.next, None))

@@ -16,7 +16,7 @@ from mcp_proxy_conformance.discovery.hostile.clean import TRACE, readable, uncle
 from mcp_proxy_conformance.discovery.hostile.hostile_tools import HOSTILE
 from mcp_proxy_conformance.discovery.hostile.payloads import BODIES, FLAGS, NAMES, TEXTS
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
-from mcp_proxy_conformance.wire.http import Answer
+from mcp_proxy_conformance.wire.http import HttpResponse
 from mcp_proxy_conformance.wire.transcript import Transcript
 
 TRACES = (
@@ -40,10 +40,10 @@ FAIR = (
 )
 
 
-def answer(status: int, body: bytes, media: str = "application/json") -> Answer:
+def answer(status: int, body: bytes, media: str = "application/json") -> HttpResponse:
     """Return an answer of that status and body, without events."""
     none: Any = None
-    return Answer(
+    return HttpResponse(
         status=status, headers=(("content-type", media),), body=body, events=(), unended=b"",
         seconds=0.0, sent=none, received=none,
     )  # fmt: skip

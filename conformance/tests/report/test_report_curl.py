@@ -14,7 +14,7 @@ import pytest
 from page_runs import message_of
 from told_runs import HOSTILE, Json
 
-from mcp_proxy_conformance.report.document import Message
+from mcp_proxy_conformance.report.document import ReportedMessage
 from mcp_proxy_conformance.report.retelling import curl, word
 from mcp_proxy_conformance.verdict.redaction import inert
 
@@ -62,11 +62,11 @@ def run(line: str) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
-def sent(heard: Heard, body: str, path: str = "/mcp", **headers: str) -> Message:
+def sent(heard: Heard, body: str, path: str = "/mcp", **headers: str) -> ReportedMessage:
     """Return a request of a report to that server."""
     own = {"Content-Type": "application/json", **headers}
     document = message_of("sent", body) | {"peer": heard.url + path, "headers": own}
-    return msgspec.convert(document, Message)
+    return msgspec.convert(document, ReportedMessage)
 
 
 BODIES = {
@@ -139,4 +139,4 @@ def test_a_word_with_a_control_character_is_one_word() -> None:
 @pytest.mark.parametrize("lost", [{"cut": 7}, {"body": r'{"method":"\xff\xfe"}'}])
 def test_there_is_no_line_for_what_the_report_does_not_hold(lost: Json) -> None:
     """The report lacks the end of a long body, and bytes that are not text."""
-    assert curl(msgspec.convert(message_of("sent", "{}") | lost, Message)) == ""
+    assert curl(msgspec.convert(message_of("sent", "{}") | lost, ReportedMessage)) == ""

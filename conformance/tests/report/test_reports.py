@@ -22,9 +22,9 @@ from mcp_proxy_conformance.report import badge
 from mcp_proxy_conformance.report.document import (
     JudgedProfile,
     JudgedTarget,
-    Message,
     Part,
     Report,
+    ReportedMessage,
     Stage,
     Suite,
 )
@@ -97,7 +97,7 @@ OBJECTS: dict[str, type[msgspec.Struct]] = {
     "results/items/findings/items": Finding,
     "stages/items": Stage,
     "stages/items/armed": ArmedTold,
-    "messages/additionalProperties": Message,
+    "messages/additionalProperties": ReportedMessage,
     "waivers/items": Waiver,
     "shard": Part,
 }

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from mcp_proxy_conformance.catalogue.load_case import Behaviour, Server
+from mcp_proxy_conformance.catalogue.load_case import Behaviour, LoadServer
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.resilience.blame import (
     NOTIFICATION,
@@ -95,7 +95,7 @@ def test_the_walk_ends_where_the_source_does(
     words: tuple[str, ...], most: int, ends: set[tuple[str, int]]
 ) -> None:
     """Sequences walked by hand: on after a transient failure, an end at all else, a bound."""
-    server = Server(server_id="alpha", tools=("add",), script=script(*words))
+    server = LoadServer(server_id="alpha", tools=("add",), script=script(*words))
 
     assert walk(server, most).ends == ends
 
@@ -130,7 +130,7 @@ def test_the_blame_is_laid_on_the_clause(
     words: tuple[str, ...], status: str, seen: int, blame: list[Blame]
 ) -> None:
     """There are four attempts; an advisory clause gets no blame."""
-    server = Server(server_id="alpha", tools=("add",), script=script(*words))
+    server = LoadServer(server_id="alpha", tools=("add",), script=script(*words))
 
     assert blamed(server, 4, status, seen, Reads()) == tuple(blame)
 

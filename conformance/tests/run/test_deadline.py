@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from mcp_proxy_conformance.cli import main
-from mcp_proxy_conformance.run.deadline import Overdue, within
+from mcp_proxy_conformance.run.deadline import OutOfTime, within
 
 MUTE = (sys.executable, "-c", "import time; time.sleep(600)")
 ENDING_S = 10.0
@@ -58,7 +58,7 @@ def test_a_run_ends_with_its_time(
 
 def test_what_computes_is_interrupted_and_what_is_in_time_is_not() -> None:
     """That holds even if every ordinary exception is caught."""
-    late = Overdue("over", of_run=True)
+    late = OutOfTime("over", of_run=True)
 
     def computes() -> None:
         while True:
@@ -67,7 +67,7 @@ def test_what_computes_is_interrupted_and_what_is_in_time_is_not() -> None:
             except Exception:  # noqa: BLE001, S112 - as a check of anybody may
                 continue
 
-    with pytest.raises(Overdue), within(0.05, late):
+    with pytest.raises(OutOfTime), within(0.05, late):
         computes()
     with within(0.05, late):
         pass

@@ -23,7 +23,7 @@ from mcp_proxy_conformance.discovery.laws.law import LAWS
 from mcp_proxy_conformance.discovery.laws.shrinking import size
 from mcp_proxy_conformance.discovery.laws.writing import written
 from mcp_proxy_conformance.run.laws.engine import Laws
-from mcp_proxy_conformance.run.laws.of_worlds import Asked, GeneratedWorlds, generated
+from mcp_proxy_conformance.run.laws.of_worlds import GeneratedWorlds, LawOptions, generated
 from mcp_proxy_conformance.run.request import Selection
 from mcp_proxy_conformance.selftest.trial import trial, tried
 from mcp_proxy_conformance.targets.adapter import CAPABILITIES
@@ -51,7 +51,7 @@ def trying(
 ) -> Iterator[Laws[Plan]]:
     """Yield the laws of the worlds that every run tries, each law by itself, on that proxy."""
     target = replace(embedded(proxy, settle_s=SETTLE_S), capabilities=can)
-    asks = Asked(examples=0, apart=True, **options)
+    asks = LawOptions(examples=0, apart=True, **options)
     laws = Laws(GeneratedWorlds(target, folder / "scratch", folder, asks))
     try:
         yield laws
@@ -170,7 +170,7 @@ FAIR = [changed("as-it-is"), changed("five-at-most", cap=lambda wanted: min(cap(
 def test_a_fair_proxy_breaks_no_law(fair: Changed, tmp_path: Path) -> None:
     """Every law has observed part of its subject."""
     target = embedded(fair, settle_s=SETTLE_S)
-    laws = Laws(GeneratedWorlds(target, tmp_path / "scratch", tmp_path, Asked(examples=1)))
+    laws = Laws(GeneratedWorlds(target, tmp_path / "scratch", tmp_path, LawOptions(examples=1)))
     try:
         by_law = {law: laws.compared(law) for law in LAWS}
     finally:

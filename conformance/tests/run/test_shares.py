@@ -21,14 +21,14 @@ from mcp_proxy_conformance.report.making import made
 from mcp_proxy_conformance.run.collection import BadShard, shard_of, shared_out
 from mcp_proxy_conformance.run.parallel.shares import (
     Began,
-    Ended,
-    Found,
+    CheckResults,
+    PartEnd,
     Share,
     Writer,
     gather,
     shares_in,
 )
-from mcp_proxy_conformance.verdict.cited import ArmedTold, Cited, StageTold
+from mcp_proxy_conformance.verdict.cited import ArmedTold, CitedMessage, StageTold
 from mcp_proxy_conformance.verdict.record import RunRecord, RunState, Shard, TargetFacts
 from mcp_proxy_conformance.verdict.redaction import encodable
 from mcp_proxy_conformance.verdict.result import Result
@@ -56,13 +56,13 @@ def reported(state: RunState) -> dict[str, Any]:
     ))  # fmt: skip
 
 
-def crowd_check(at: int, reason: str, key: str = "") -> Found:
+def crowd_check(at: int, reason: str, key: str = "") -> CheckResults:
     """Return a check of the stage crowd, which rests on one message."""
     result = Result(
         check=f"test_{at}", case=None, clauses=("FR-006.cap",), level="required", verdict="pass",
         reason=reason, stage="crowd", messages=("crowd/7",),
     )  # fmt: skip
-    message = Cited(
+    message = CitedMessage(
         edge="client", direction="sent", at=0.0, peer="", note="", body=reason, cut=0,
         headers=(("Via", f"for {key}"),),
     )  # fmt: skip
@@ -71,7 +71,7 @@ def crowd_check(at: int, reason: str, key: str = "") -> Found:
         place="crowd", name="crowd", stage="crowd", armed=armed, seconds=0.0,
         credentials=({"X-Key": key},),
     )  # fmt: skip
-    return Found(at=at, results=(result,), messages={"crowd/7": message}, stages=(stage,))
+    return CheckResults(at=at, results=(result,), messages={"crowd/7": message}, stages=(stage,))
 
 
 def test_shares_come_together_in_the_order_of_the_run() -> None:
@@ -132,7 +132,7 @@ def test_credentials_of_every_worker_are_taken_out_of_every_message() -> None:
 def test_what_was_written_before_an_end_is_read(tmp_path: Path) -> None:
     """A line that is not whole is left out, and so is an end that was not reached."""
     writer = Writer(tmp_path, "gw0")
-    for line in (Began(7), crowd_check(1, "x"), Ended(cut_short="why")):
+    for line in (Began(7), crowd_check(1, "x"), PartEnd(cut_short="why")):
         writer.write(line)
     writer.close()
     *lines, _ = (tmp_path / "gw0.jsonl").read_bytes().splitlines(keepends=True)
@@ -143,7 +143,7 @@ def test_what_was_written_before_an_end_is_read(tmp_path: Path) -> None:
 
     assert [share.pid for share in shares.values()] == [7, 7]
     assert [[check.at for check in share.found] for share in shares.values()] == [[1], [1]]
-    assert [share.ended for share in shares.values()] == [Ended(cut_short="why"), None]
+    assert [share.ended for share in shares.values()] == [PartEnd(cut_short="why"), None]
 
 
 def test_what_a_target_says_can_be_sent_to_another_process() -> None:

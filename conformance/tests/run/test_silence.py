@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_proxy_conformance.run.judgement import IN_A_ROW, Ending, Silence, attempt
+from mcp_proxy_conformance.run.judgement import IN_A_ROW, Ending, Timeouts, attempt
 from mcp_proxy_conformance.targets.adapter import AdapterError
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 
@@ -26,7 +26,7 @@ def silent() -> Ending:
 
 def test_silence_in_a_row_ends_the_run() -> None:
     """Exit 3, and the sentence names what was waited for."""
-    silence = Silence()
+    silence = Timeouts()
 
     endings = [silence.after(silent(), advisory=False) for _ in range(IN_A_ROW)]
 
@@ -49,7 +49,7 @@ def test_silence_in_a_row_ends_the_run() -> None:
 )
 def test_a_target_that_says_anything_is_not_given_up(between: BaseException | None) -> None:
     """One answer among the timeouts, of any content, resets the count."""
-    silence = Silence()
+    silence = Timeouts()
 
     for _ in range(IN_A_ROW - 1):
         silence.after(silent(), advisory=False)
@@ -61,7 +61,7 @@ def test_a_target_that_says_anything_is_not_given_up(between: BaseException | No
 
 def test_one_stage_that_cannot_be_set_up_is_one_wait() -> None:
     """All of its checks end in the same error; other stages may well answer."""
-    silence, stage = Silence(), silent()
+    silence, stage = Timeouts(), silent()
 
     endings = [silence.after(stage, advisory=False) for _ in range(4 * IN_A_ROW)]
 
@@ -70,7 +70,7 @@ def test_one_stage_that_cannot_be_set_up_is_one_wait() -> None:
 
 def test_advisory_checks_give_no_target_up() -> None:
     """Nor do they interrupt a row of other unanswered checks."""
-    silence = Silence()
+    silence = Timeouts()
 
     advisory = [silence.after(silent(), advisory=True) for _ in range(2 * IN_A_ROW)]
     firm = [silence.after(silent(), advisory=False) for _ in range(IN_A_ROW)]

@@ -19,7 +19,7 @@ from mcp_proxy_conformance.selftest.document import of_rows
 from mcp_proxy_conformance.selftest.forking import forked
 from mcp_proxy_conformance.selftest.gather import duels_of, trials, unproven
 from mcp_proxy_conformance.selftest.proofs import proofs
-from mcp_proxy_conformance.selftest.row import Row
+from mcp_proxy_conformance.selftest.row import MatrixRow
 
 COMMAND = [sys.executable, "-m", "mcp_proxy_conformance", "selftest"]
 
@@ -128,7 +128,7 @@ def test_a_check_whose_kills_others_share_is_spare() -> None:
         for name in by
     }
     rows = [
-        Row(id=name, kind="fault", text="", clauses=(), cell="killed", by=by)
+        MatrixRow(id=name, kind="fault", text="", clauses=(), cell="killed", by=by)
         for name, by in killers.items()
     ]
 
@@ -141,7 +141,7 @@ def test_a_check_whose_kills_others_share_is_spare() -> None:
 def test_a_check_is_proven_by_killing_what_it_is_listed_with() -> None:
     """Otherwise it is tried on that mutant alone; an unlisted check, on several."""
     check, proof = next(iter(proofs().items()))
-    row = Row(id=proof, kind="fault", text="", clauses=(), cell="killed", by=("another",))
+    row = MatrixRow(id=proof, kind="fault", text="", clauses=(), cell="killed", by=("another",))
 
     missing = [candidate for candidate in unproven([row]) if candidate.name == check]
     of_a_part = [candidate.name for candidate in unproven([row], {proof})]

@@ -22,13 +22,13 @@ from mcp_proxy_conformance.targets.adapter import (
     Refused,
     TargetNotStarted,
     Unsupported,
-    Upstream,
+    UpstreamAddress,
 )
 from mcp_proxy_conformance.targets.command import CommandAdapter
 from mcp_proxy_conformance.targets.lines import WAITING_MOST
 
 WORLD = world(server("forge", tool("zorvik_list")), agents={"junior": ("forge",)})
-PLACES = {"forge": Upstream(url="http://127.0.0.1:1/mcp")}
+PLACES = {"forge": UpstreamAddress(url="http://127.0.0.1:1/mcp")}
 STARTED = '{"id":1,"ok":{"url":"http://127.0.0.1:9/mcp","agents":{"junior":{"A":"b"}},"new":1}}'
 ADAPTER = """
 import sys, time
@@ -70,7 +70,7 @@ def test_what_is_sent_keeps_to_the_schema(tmp_path: Path, adapters: list[Command
         agents=WORLD.agents,
     )
     adapter = saying(adapters, *noted)
-    places = PLACES | {"mill": Upstream(command=("shim", "1"))}
+    places = PLACES | {"mill": UpstreamAddress(command=("shim", "1"))}
 
     adapter.start(mixed, places, tmp_path / "target")
     adapter.lock("quarantine", "forge", ())

@@ -13,7 +13,7 @@ from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on, stage
 from mcp_proxy_conformance.catalogue.world import CONFIG, ToolKey, server, tool, world
 from mcp_proxy_conformance.discovery.bench import Bench
-from mcp_proxy_conformance.discovery.calibration import Difference, differences
+from mcp_proxy_conformance.discovery.calibration import ByteDifference, differences
 from mcp_proxy_conformance.discovery.forms import asked, unequal
 from mcp_proxy_conformance.discovery.offered import elsewhere
 from mcp_proxy_conformance.discovery.requests import in_words
@@ -41,7 +41,7 @@ def differing_bytes(
     unlike = unequal(view, requests, apart=apart)
     viewer = f"agent {view.agent}" if view.agent else ""
     endpoint = f"at {view.endpoint}" if view.endpoint else ""
-    places: dict[Place, Difference] = {
+    places: dict[Place, ByteDifference] = {
         (viewer, endpoint, request, f"{change.at} near byte {change.offset}"): change
         for request, changes in unlike.items()
         for change in changes
@@ -49,7 +49,7 @@ def differing_bytes(
     return sides(places)
 
 
-def sides(changes: Mapping[Place, Difference]) -> tuple[Bytes, Bytes]:
+def sides(changes: Mapping[Place, ByteDifference]) -> tuple[Bytes, Bytes]:
     """The bytes at each place that differs: of the answer, and of those that it should equal."""
     observed = {place: change.seen for place, change in changes.items()}
     return observed, {place: change.usual for place, change in changes.items()}

@@ -6,7 +6,7 @@ from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on
 from mcp_proxy_conformance.catalogue.world import USER, ToolKey, key, server, tool, world
 from mcp_proxy_conformance.discovery.bench import Bench
-from mcp_proxy_conformance.discovery.calibration import Difference, Exact, differences
+from mcp_proxy_conformance.discovery.calibration import ByteDifference, Exact, differences
 from mcp_proxy_conformance.wire import spans
 
 PAIR = world(
@@ -42,13 +42,13 @@ def test_a_lock_and_its_unlock_bring_the_servers_bytes_back(bench: Bench) -> Non
     assert after == {place: difference.usual for place, difference in places.items()}
 
 
-def _moved_by_lock(bench: Bench, name: str, locked: ToolKey) -> tuple[Difference, ...]:
+def _moved_by_lock(bench: Bench, name: str, locked: ToolKey) -> tuple[ByteDifference, ...]:
     """Differences of the entry from just before, against the same steps without a lock.
 
     A difference counts only if it occurs each time, and if nothing moves there without a lock:
     servers have clocks and sweeps of their own.
     """
-    lasting: tuple[Difference, ...] = ()
+    lasting: tuple[ByteDifference, ...] = ()
     for time in range(TIMES):
         usual = _watched(bench, name, locked, lock=False)
         moved = differences(usual, _watched(bench, name, locked, lock=True), bench.cut)
@@ -59,7 +59,7 @@ def _moved_by_lock(bench: Bench, name: str, locked: ToolKey) -> tuple[Difference
     return lasting
 
 
-def _not_restored(bench: Bench, name: str, locked: ToolKey) -> tuple[Difference, ...]:
+def _not_restored(bench: Bench, name: str, locked: ToolKey) -> tuple[ByteDifference, ...]:
     """Differences of the entry after lock and unlock from the same calls without either."""
     usual = _watched(bench, name, locked, lock=False)
     return differences(usual, _watched(bench, name, locked, lock=True)[::2], bench.cut)

@@ -9,7 +9,7 @@ from mcp_proxy_conformance.catalogue.stage import on
 from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.live.leaks import leaks
 from mcp_proxy_conformance.discovery.live.live_bench import ANSWER, ANSWERS, LiveBench
-from mcp_proxy_conformance.discovery.live.talk import Look
+from mcp_proxy_conformance.discovery.live.talk import LiveAnswer
 from mcp_proxy_conformance.discovery.note import counts_right
 from mcp_proxy_conformance.discovery.numbers import numbers_in
 from mcp_proxy_conformance.discovery.requests import in_words
@@ -94,7 +94,7 @@ def test_a_live_note_is_one_line(bench: LiveBench) -> None:
     assert broken == {}
 
 
-def _due(bench: LiveBench) -> Iterator[tuple[Look, list[str | None], list[Answer]]]:
+def _due(bench: LiveBench) -> Iterator[tuple[LiveAnswer, list[str | None], list[Answer]]]:
     """The requests that owe a note: the plain look, its notes, the flagged answers around it.
 
     Not applicable where every answer of all has a callable tool; inconclusive where none is owed.

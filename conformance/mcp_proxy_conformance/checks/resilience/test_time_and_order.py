@@ -7,9 +7,9 @@ from itertools import pairwise
 from mcp_proxy_conformance.catalogue.load_case import (
     Behaviour,
     Expected,
-    Given,
+    GivenLoad,
     LoadCase,
-    Server,
+    LoadServer,
 )
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on
@@ -24,7 +24,7 @@ LEAST_S = 0.001
 """Seconds; pauses of equal length differ by less in a measurement."""
 
 
-def a_load(name: str, *servers: Server, max_attempts: int = 3) -> LoadCase:
+def a_load(name: str, *servers: LoadServer, max_attempts: int = 3) -> LoadCase:
     """A load without controls and without expectations of its own."""
     ids = [server.server_id for server in servers]
     return LoadCase(
@@ -33,14 +33,14 @@ def a_load(name: str, *servers: Server, max_attempts: int = 3) -> LoadCase:
         title=name,
         source=(),
         clauses=(),
-        given=Given(max_attempts=max_attempts, servers=servers, controls=False),
+        given=GivenLoad(max_attempts=max_attempts, servers=servers, controls=False),
         then={server_id: Expected(status=("available",)) for server_id in ids},
     )
 
 
-def a_server(name: str, *script: Behaviour) -> Server:
+def a_server(name: str, *script: Behaviour) -> LoadServer:
     """A server with one tool."""
-    return Server(server_id=name, tools=(f"{name}_tool",), script=script or (HEALTHY,))
+    return LoadServer(server_id=name, tools=(f"{name}_tool",), script=script or (HEALTHY,))
 
 
 HEALTHY = Behaviour(do="healthy")

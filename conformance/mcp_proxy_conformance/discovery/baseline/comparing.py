@@ -8,7 +8,7 @@ from dataclasses import replace
 from mcp_proxy_conformance.catalogue.stage import stage
 from mcp_proxy_conformance.discovery.baseline.manifest import Body
 from mcp_proxy_conformance.discovery.calibration import (
-    Difference,
+    ByteDifference,
     Exact,
     Step,
     children,
@@ -18,7 +18,7 @@ from mcp_proxy_conformance.discovery.calibration import (
 from mcp_proxy_conformance.wire import spans
 from mcp_proxy_conformance.wire.spans import Malformed, Node
 
-Differences = dict[str, Difference]
+Differences = dict[str, ByteDifference]
 """The first difference between the answers, by request."""
 
 LOCKED = frozenset(step.server for step in stage("plain").steps if step.lock)
@@ -68,14 +68,14 @@ def _paired(old: Iterable[Body], new: Iterable[Body]) -> list[tuple[Body, Body]]
     return [(body, known[body.key]) for body in old if body.key in known]
 
 
-def _compared(body: Body, other: Body) -> Difference | None:
+def _compared(body: Body, other: Body) -> ByteDifference | None:
     """Return the difference outside of members that move in either; newly moving ones count."""
     result = difference(body.exact, other.exact, body.moving | other.moving)
     begun = sorted(other.moving - body.moving, key=str)
     if result is not None or not begun:
         return result
     observed = b"changes between equal requests"
-    return Difference(at=told(begun[0]), offset=0, usual=b"always the same", seen=observed)
+    return ByteDifference(at=told(begun[0]), offset=0, usual=b"always the same", seen=observed)
 
 
 def _without_note(body: Body, other: Body, members: Mapping[str, str]) -> Body:

@@ -11,7 +11,7 @@ from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.verdict.result import Misshapen
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
-from mcp_proxy_conformance.wire.http import Answer
+from mcp_proxy_conformance.wire.http import HttpResponse
 
 CONNECTION = "connection"
 SHOWN = 160
@@ -60,7 +60,7 @@ def finds(bench: Bench, key: ToolKey, query: str) -> bool:
     return key in bench.discover(query).callables()
 
 
-def readable(answer: Answer) -> str:
+def readable(answer: HttpResponse) -> str:
     """Return the fault of the answer to a possibly invalid request body; empty if it has none."""
     if answer.status in range(REFUSED, BROKEN) or not answer.body:
         return "" if answer.status < BROKEN else f"HTTP {answer.status}"

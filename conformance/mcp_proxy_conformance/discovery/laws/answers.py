@@ -7,7 +7,7 @@ from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.agents import beyond
 from mcp_proxy_conformance.discovery.bench import ABSENT
 from mcp_proxy_conformance.discovery.forms import unequal
-from mcp_proxy_conformance.discovery.laws.look import Findings, Look, Told
+from mcp_proxy_conformance.discovery.laws.look import DiscoveryExchange, Findings, Look
 from mcp_proxy_conformance.discovery.oracle import (
     LOCKED_CAP,
     allowed_statuses,
@@ -98,7 +98,7 @@ def keys(look: Look, findings: Findings) -> None:
         )  # fmt: skip
 
 
-def _of_keys(look: Look, exchange: Told, more: frozenset[str]) -> list[str]:
+def _of_keys(look: Look, exchange: DiscoveryExchange, more: frozenset[str]) -> list[str]:
     """Return the clauses for surplus keys; one due only to locks beyond the scope reveals them."""
     agent = exchange.of.agent
     if agent not in look.narrow or agent is None or not more:
@@ -174,7 +174,7 @@ def absent_is_false(look: Look, findings: Findings) -> None:
         )  # fmt: skip
 
 
-def _with_false(look: Look, exchange: Told) -> When:
+def _with_false(look: Look, exchange: DiscoveryExchange) -> When:
     same = look.same(exchange, flag=False)
     return exchange.of if same is None else same.of
 
@@ -191,7 +191,7 @@ def _is_indexed(look: Look, key: ToolKey) -> bool:
     return not (state.quarantined or state.approval or state.server_off)
 
 
-def _locked_matches(look: Look, exchange: Told) -> list[ToolKey]:
+def _locked_matches(look: Look, exchange: DiscoveryExchange) -> list[ToolKey]:
     """Return the locked tools in scope that the query listed while they were callable."""
     agents = look.bench.world.agents
     scope = (
@@ -203,10 +203,10 @@ def _locked_matches(look: Look, exchange: Told) -> list[ToolKey]:
     return [key for key in shown if key in look.proven and key.server in scope]
 
 
-def _named(exchange: Told) -> list[str]:
+def _named(exchange: DiscoveryExchange) -> list[str]:
     """Return the names of the callable tools, in the order of the answer."""
     return [entry.name for entry in exchange.answer.tools]
 
 
-def _limit(exchange: Told) -> object:
+def _limit(exchange: DiscoveryExchange) -> object:
     return ABSENT if exchange.limit is None else exchange.limit

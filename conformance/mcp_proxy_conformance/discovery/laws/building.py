@@ -29,7 +29,7 @@ LONGEST = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Act:
+class WorldAct:
     """One act in a world: its kind, the server, and the server's tools, by number."""
 
     do: str
@@ -157,7 +157,7 @@ class Builder:
         world = replaced(self.world, steps=steps, requests=tuple(requests))
         return Plan(world, tuple(sorted({*looks, len(steps)})))
 
-    def act(self, act: Act) -> bool:
+    def act(self, act: WorldAct) -> bool:
         """Take an act, as one step or several that belong together; return whether it was taken."""
         server = self.world.servers[act.server % len(self.world.servers)]
         keys = [key for key in self.states if key.server == server.name]

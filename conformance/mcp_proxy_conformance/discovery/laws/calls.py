@@ -9,7 +9,7 @@ from mcp_proxy_conformance.catalogue.surface import FLAG
 from mcp_proxy_conformance.catalogue.world import ToolKey, ToolState
 from mcp_proxy_conformance.discovery.arming import SHOW_LIMIT
 from mcp_proxy_conformance.discovery.bench import Bench
-from mcp_proxy_conformance.discovery.laws.look import Findings, Look, Told
+from mcp_proxy_conformance.discovery.laws.look import DiscoveryExchange, Findings, Look
 from mcp_proxy_conformance.discovery.locked import own_query
 from mcp_proxy_conformance.discovery.oracle import allowed_statuses
 from mcp_proxy_conformance.discovery.rejections import own_words, read_as_policy, rejection
@@ -67,7 +67,7 @@ def _count(
                    wanted="0", topic="calls at the upstream")  # fmt: skip
 
 
-def _again(look: Look, key: ToolKey) -> Told | None:
+def _again(look: Look, key: ToolKey) -> DiscoveryExchange | None:
     exchange = look.ask(own_query(look.bench, key), flag=True, limit=SHOW_LIMIT, anew=True)
     return exchange if exchange is not None and exchange.answer.error is None else None
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from mcp_proxy_conformance.catalogue.world import ToolKey, ToolState
 from mcp_proxy_conformance.discovery.answer import Entry
 from mcp_proxy_conformance.discovery.bench import ABSENT
-from mcp_proxy_conformance.discovery.laws.look import Findings, Look, Told
+from mcp_proxy_conformance.discovery.laws.look import DiscoveryExchange, Findings, Look
 from mcp_proxy_conformance.discovery.locked import masked, repeated, schemas
 from mcp_proxy_conformance.discovery.oracle import is_hidden
 from mcp_proxy_conformance.discovery.remediation import judge
@@ -117,7 +117,9 @@ def remedies(look: Look, findings: Findings) -> None:
             )  # fmt: skip
 
 
-def _classed(look: Look, findings: Findings, exchange: Told, status: str, text: str) -> None:
+def _classed(
+    look: Look, findings: Findings, exchange: DiscoveryExchange, status: str, text: str
+) -> None:
     """Judge a remedy by layers 1 to 3: equality with the target's own, then the strict core."""
     plain = _plain(look, exchange, status, text)
     outcome = judge(plain, status, pins=look.bench.started.target.pins)
@@ -136,7 +138,7 @@ def _classed(look: Look, findings: Findings, exchange: Told, status: str, text: 
                    shows=["FR-005.text"])  # fmt: skip
 
 
-def _plain(look: Look, exchange: Told, status: str, text: str) -> str:
+def _plain(look: Look, exchange: DiscoveryExchange, status: str, text: str) -> str:
     """Return the text with the names of the tools to which it applies masked."""
     for entry in exchange.answer.disabled:
         if entry.key in look.bench.tools and entry.status == status:
@@ -160,13 +162,13 @@ def _texts(look: Look) -> dict[str, set[str]]:
     return shared
 
 
-def _is_pure(look: Look, exchange: Told, status: str) -> bool:
+def _is_pure(look: Look, exchange: DiscoveryExchange, status: str) -> bool:
     """Whether the text is for config locks and every listed tool is locked by config alone."""
     states = [look.bench.states.get(entry.key) for entry in exchange.answer.disabled]
     return status == POLICY and all(state == ToolState(config=True) for state in states)
 
 
-def _entries(look: Look) -> Iterator[tuple[Told, Entry, ToolKey]]:
+def _entries(look: Look) -> Iterator[tuple[DiscoveryExchange, Entry, ToolKey]]:
     """Yield every entry of a tool whose lock was proven, with its exchange and the tool's key."""
     for exchange in look.every(True):
         for entry in exchange.answer.disabled:
@@ -175,7 +177,7 @@ def _entries(look: Look) -> Iterator[tuple[Told, Entry, ToolKey]]:
                 yield exchange, entry, key
 
 
-def _in_entries(exchange: Told, words: list[str]) -> bool:
+def _in_entries(exchange: DiscoveryExchange, words: list[str]) -> bool:
     text = str([dict(entry.members) for entry in exchange.answer.disabled])
     return any(word in text for word in words)
 

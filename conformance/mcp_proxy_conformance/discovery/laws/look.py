@@ -53,7 +53,7 @@ class Findings:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class DiscoveryExchange:
     """An exchange: a request and its answer, which has the declared shape."""
 
     of: When
@@ -134,7 +134,7 @@ class Look:
     def ask(
         self, query: str, *, flag: Any = ABSENT, limit: Any = ABSENT, agent: str | None = None,
         anew: bool = False,
-    ) -> Told | None:  # fmt: skip
+    ) -> DiscoveryExchange | None:  # fmt: skip
         """Return the exchange of a request, shared unless `anew`; None if misshapen."""
         view = self.bench if agent is None else self.bench.as_agent(agent)
         of = When(
@@ -146,12 +146,12 @@ class Look:
         )
         act = view.discover if anew else view.asked
         try:
-            return Told(of, act(query, include_disabled=flag, limit=limit), view)
+            return DiscoveryExchange(of, act(query, include_disabled=flag, limit=limit), view)
         except Misshapen as error:
             self.misshapen[of] = error
             return None
 
-    def unaccepted(self, exchange: Told) -> str | None:
+    def unaccepted(self, exchange: DiscoveryExchange) -> str | None:
         """Return the fault of the misshapen flagged answer to that request; None without one."""
         for of, error in self.misshapen.items():
             same = (of.query, of.limit, of.agent) == (
@@ -163,12 +163,14 @@ class Look:
                 return str(error)
         return None
 
-    def own(self, key: ToolKey, *, flag: Any = True, agent: str | None = None) -> Told | None:
+    def own(
+        self, key: ToolKey, *, flag: Any = True, agent: str | None = None
+    ) -> DiscoveryExchange | None:
         """Return the exchange of the tool's own query."""
         limit = SHOW_LIMIT if flag is True else ABSENT
         return self.ask(own_query(self.bench, key), flag=flag, limit=limit, agent=agent)
 
-    def requests(self, flag: Any) -> Iterator[Told]:
+    def requests(self, flag: Any) -> Iterator[DiscoveryExchange]:
         """Yield the exchanges of the world's requests that were not answered with an error."""
         for request in self.bench.world.requests:
             agent = request.get("agent")
@@ -178,7 +180,7 @@ class Look:
                 if exchange is not None and exchange.answer.error is None:
                     yield exchange
 
-    def every(self, flag: Any) -> list[Told]:
+    def every(self, flag: Any) -> list[DiscoveryExchange]:
         """Return the exchanges of requests and of the tools' own queries, without errors."""
         own = [exchange for key in self.keys if (exchange := self.own(key, flag=flag)) is not None]
         return [
@@ -191,7 +193,9 @@ class Look:
         """Whether the flag reveals anything; otherwise an omission proves nothing."""
         return any(exchange.answer.disabled for exchange in self.every(True))
 
-    def same(self, exchange: Told, *, flag: Any, limit: Any = None) -> Told | None:
+    def same(
+        self, exchange: DiscoveryExchange, *, flag: Any, limit: Any = None
+    ) -> DiscoveryExchange | None:
         """Return the exchange of the same request with another flag; None on an error."""
         wanted = exchange.limit if limit is None else limit
         query = exchange.of.query or ""

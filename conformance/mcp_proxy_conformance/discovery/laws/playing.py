@@ -34,7 +34,7 @@ LEAVES_S = 6.0
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
+class BrokenLaw:
     """The findings of a law, and the number of their look."""
 
     look: int
@@ -42,7 +42,7 @@ class Broken:
 
 
 @dataclass(slots=True)
-class Played:
+class PlayedWorld:
     """Result of a plan: for each law the clauses it observed, and the first look that broke it.
 
     `clauses` are those that any look broke. `seconds` is the total time, `ready` the part until
@@ -53,7 +53,7 @@ class Played:
     seconds: float = 0.0
     ready: float = 0.0
     seen: dict[str, Counter[str]] = field(default_factory=dict)
-    broken: dict[str, Broken] = field(default_factory=dict)
+    broken: dict[str, BrokenLaw] = field(default_factory=dict)
     clauses: dict[str, set[str]] = field(default_factory=dict)
 
     def of(self, law: str) -> dict[tuple[str, tuple[str, ...]], Finding]:
@@ -67,7 +67,7 @@ def play(
     scratch: Path,
     laws: Collection[str] = (),
     register: Callable[[Started], None] = lambda _: None,
-) -> Played:
+) -> PlayedWorld:
     """Start a target in the plan's world and take its steps; try only `laws`, if any are named.
 
     `register` receives the target before any wait.
@@ -94,11 +94,11 @@ class Player:
         self._started = started
         self._plan = plan
         self._laws = tuple(laws)
-        self._played = Played(plan)
+        self._played = PlayedWorld(plan)
         self._memory: dict[Any, Any] = {}
         self._unsure: set[ToolKey] = set()
 
-    def play(self) -> Played:
+    def play(self) -> PlayedWorld:
         """Take every step, and look after those that the plan names."""
         stepper = proven(self._started)
         for query in dict.fromkeys(request["query"] for request in self._plan.world.requests):
@@ -171,7 +171,7 @@ class Player:
             self._played.seen.setdefault(name, Counter()).update(of_law.compared.observed)
             self._played.clauses.setdefault(name, set()).update(of_law.compared.broken)
             if of_law.broken() and name not in self._played.broken:
-                self._played.broken[name] = Broken(number, of_law)
+                self._played.broken[name] = BrokenLaw(number, of_law)
         self._remember(look, number)
 
     def _judged(self, look: Look, name: str) -> Findings:

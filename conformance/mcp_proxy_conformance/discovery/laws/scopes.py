@@ -13,7 +13,7 @@ from mcp_proxy_conformance.discovery.answer import Listing, read_listing
 from mcp_proxy_conformance.discovery.arming import SHOW_LIMIT
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
 from mcp_proxy_conformance.discovery.counts import outside_entries
-from mcp_proxy_conformance.discovery.laws.look import Findings, Look, Told
+from mcp_proxy_conformance.discovery.laws.look import DiscoveryExchange, Findings, Look
 from mcp_proxy_conformance.discovery.numbers import numbers_in
 from mcp_proxy_conformance.discovery.oracle import counted_as, is_withheld
 from mcp_proxy_conformance.discovery.rejections import own_words, tells_reason
@@ -36,7 +36,7 @@ def hidden(look: Look, findings: Findings) -> None:
                 _default(look, findings, default, flagged, agent)
 
 
-def _flagged(look: Look, findings: Findings, exchange: Told, agent: str) -> None:
+def _flagged(look: Look, findings: Findings, exchange: DiscoveryExchange, agent: str) -> None:
     """Report what stands in an agent's flagged answer and is from beyond its scope."""
     names = _names_in(look, agent, exchange.answer.text_without_echo(), exchange.of.query or "")
     outside = beyond(look.bench.world, agent)
@@ -46,7 +46,13 @@ def _flagged(look: Look, findings: Findings, exchange: Told, agent: str) -> None
                    wanted="")  # fmt: skip
 
 
-def _default(look: Look, findings: Findings, exchange: Told, flagged: Told, agent: str) -> None:
+def _default(
+    look: Look,
+    findings: Findings,
+    exchange: DiscoveryExchange,
+    flagged: DiscoveryExchange,
+    agent: str,
+) -> None:
     names = _names_in(look, agent, exchange.answer.text_without_echo(), exchange.of.query or "")
     note = exchange.answer.note
     among = ["FR-007.note"] if any(name in (note or "") for name in names) else []

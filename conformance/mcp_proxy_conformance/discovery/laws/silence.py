@@ -6,7 +6,7 @@ from mcp_proxy_conformance.catalogue.surface import STATUSES
 from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.arming import SHOW_LIMIT
 from mcp_proxy_conformance.discovery.bench import ABSENT
-from mcp_proxy_conformance.discovery.laws.look import Findings, Look, Told
+from mcp_proxy_conformance.discovery.laws.look import DiscoveryExchange, Findings, Look
 from mcp_proxy_conformance.discovery.locked import repeated
 from mcp_proxy_conformance.discovery.note import counts_right, leads_on, numbers_allowed
 from mcp_proxy_conformance.discovery.numbers import numbers_in
@@ -42,7 +42,7 @@ def silent(look: Look, findings: Findings) -> None:
             _unowned(look, findings, exchange)
 
 
-def _unowned(look: Look, findings: Findings, exchange: Told) -> None:
+def _unowned(look: Look, findings: Findings, exchange: DiscoveryExchange) -> None:
     """An answer to a tool's exact name does not add its server (an echo is allowed)."""
     for key in look.proven:
         if key.tool in (exchange.of.query or ""):
@@ -82,7 +82,13 @@ def noted(look: Look, findings: Findings) -> None:
                            counts=fullest > 0)  # fmt: skip
 
 
-def _due(look: Look, findings: Findings, exchange: Told, flagged: Told, fullest: int) -> None:
+def _due(
+    look: Look,
+    findings: Findings,
+    exchange: DiscoveryExchange,
+    flagged: DiscoveryExchange,
+    fullest: int,
+) -> None:
     note = exchange.answer.note
     whole = leads_on(exchange.answer) and bool(numbers_in(note or ""))
     if not note or is_english(note):
@@ -112,7 +118,7 @@ def _due(look: Look, findings: Findings, exchange: Told, flagged: Told, fullest:
                    wanted="", topic="missing")  # fmt: skip
 
 
-def _counted(look: Look, findings: Findings, exchange: Told, fullest: int) -> None:
+def _counted(look: Look, findings: Findings, exchange: DiscoveryExchange, fullest: int) -> None:
     allowed, least = numbers_allowed(exchange.view, exchange.of.query or "")
     full = max(allowed) >= min(fullest, LOCKED_CAP)
     right = counts_right(exchange.answer.note or "", allowed, least, full=full) or not least
@@ -124,7 +130,7 @@ def _counted(look: Look, findings: Findings, exchange: Told, fullest: int) -> No
                    counts=not full, shows=["FR-009.count"])  # fmt: skip
 
 
-def _defaults(look: Look) -> list[Told]:
+def _defaults(look: Look) -> list[DiscoveryExchange]:
     """Return exchanges without the flag, some at limit 1, and some with the flag false."""
     usual = look.every(ABSENT)
     tight = [

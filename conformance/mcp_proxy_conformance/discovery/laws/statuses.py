@@ -8,7 +8,7 @@ from mcp_proxy_conformance.catalogue.world import ToolKey, ToolState
 from mcp_proxy_conformance.discovery.arming import SHOW_LIMIT
 from mcp_proxy_conformance.discovery.bench import ABSENT
 from mcp_proxy_conformance.discovery.grounds import as_callable, broken_by, shown_by
-from mcp_proxy_conformance.discovery.laws.look import Findings, Look, Told
+from mcp_proxy_conformance.discovery.laws.look import DiscoveryExchange, Findings, Look
 from mcp_proxy_conformance.discovery.locked import masked, own_query
 from mcp_proxy_conformance.discovery.oracle import ABSENT as NOWHERE
 from mcp_proxy_conformance.discovery.oracle import CALLABLE, LOCKED_CAP, allowed_statuses
@@ -155,7 +155,7 @@ def undetermined(look: Look, findings: Findings) -> None:
                    topic=str(key))  # fmt: skip
 
 
-def _is_unknown(exchange: Told | None, key: ToolKey) -> bool:
+def _is_unknown(exchange: DiscoveryExchange | None, key: ToolKey) -> bool:
     return exchange is not None and exchange.answer.status(key) == UNKNOWN
 
 
@@ -169,7 +169,7 @@ def _allowed(look: Look, key: ToolKey) -> frozenset[str]:
     return allowed | {UNKNOWN} | ({NOWHERE} if withheld else set())
 
 
-def _judge(look: Look, findings: Findings, exchange: Told, key: ToolKey, *, place: str,
+def _judge(look: Look, findings: Findings, exchange: DiscoveryExchange, key: ToolKey, *, place: str,
            allowed: frozenset[str]) -> None:  # fmt: skip
     state = look.bench.states[key]
     findings.truth(broken_by(state, place, flag=True), exchange.of, place, holds=place in allowed,

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import structs
 
 from mcp_proxy_conformance.catalogue.world import Server, Tool
-from mcp_proxy_conformance.discovery.laws.building import Act, Builder, Plan, a_tool
+from mcp_proxy_conformance.discovery.laws.building import Builder, Plan, WorldAct, a_tool
 from mcp_proxy_conformance.discovery.laws.names import NOWHERE, SERVERS, SHARED, TEXTS
 
 CROWD, FEW, MIXED = SHARED[:3]
@@ -47,26 +47,26 @@ def _kinds(can: Collection[str]) -> Plan:
         "south": (SERVERS[1], SERVERS[4]),
     }
     acts = (
-        Act(do="user", server=1, tools=(0, 1, 2, 4)),
-        Act(do="user", server=2, tools=(2,)),
+        WorldAct(do="user", server=1, tools=(0, 1, 2, 4)),
+        WorldAct(do="user", server=2, tools=(2,)),
         None,
-        Act(do="user", server=0, tools=(0, 1, 2, 3, 4, 13)),
-        Act(do="config", server=0, tools=(5, 6, 7, 8, 9, 10, 11, 12)),
+        WorldAct(do="user", server=0, tools=(0, 1, 2, 3, 4, 13)),
+        WorldAct(do="config", server=0, tools=(5, 6, 7, 8, 9, 10, 11, 12)),
         None,
-        Act(do="unuser", server=2, tools=(2,)),
-        Act(do="add", server=1),
+        WorldAct(do="unuser", server=2, tools=(2,)),
+        WorldAct(do="add", server=1),
         None,
-        Act(do="change", server=1, tools=(1,)),
-        Act(do="change", server=1, tools=(5,)),
-        Act(do="config", server=0, tools=(4,)),
-        Act(do="config", server=1, tools=(2, 4, 5)),
-        Act(do="config", server=2, tools=(0,)),
-        Act(do="user", server=2, tools=(1,)),
+        WorldAct(do="change", server=1, tools=(1,)),
+        WorldAct(do="change", server=1, tools=(5,)),
+        WorldAct(do="config", server=0, tools=(4,)),
+        WorldAct(do="config", server=1, tools=(2, 4, 5)),
+        WorldAct(do="config", server=2, tools=(0,)),
+        WorldAct(do="user", server=2, tools=(1,)),
         None,
-        Act(do="quarantine", server=2),
-        Act(do="config", server=3, tools=(0,)),
-        Act(do="user", server=3, tools=(1,)),
-        Act(do="off", server=3),
+        WorldAct(do="quarantine", server=2),
+        WorldAct(do="config", server=3, tools=(0,)),
+        WorldAct(do="user", server=3, tools=(1,)),
+        WorldAct(do="off", server=3),
         None,
     )
     return _taken(Builder(servers, agents, can), acts, (CROWD, FEW, MIXED))
@@ -86,15 +86,15 @@ def _lists(can: Collection[str]) -> Plan:
         Server(name=SERVERS[3], tools=tuple(tools[3]), transport="stdio"),
     ]  # fmt: skip
     acts = (
-        Act(do="change", server=1, tools=(2,)),
-        Act(do="config", server=1, tools=(1,)),
-        Act(do="config", server=2, tools=(1,)),
-        Act(do="user", server=2, tools=(2,)),
-        Act(do="config", server=3, tools=(0,)),
-        Act(do="user", server=3, tools=(1,)),
+        WorldAct(do="change", server=1, tools=(2,)),
+        WorldAct(do="config", server=1, tools=(1,)),
+        WorldAct(do="config", server=2, tools=(1,)),
+        WorldAct(do="user", server=2, tools=(2,)),
+        WorldAct(do="config", server=3, tools=(0,)),
+        WorldAct(do="user", server=3, tools=(1,)),
         None,
-        Act(do="config", server=1, tools=(0, 1, 2)),
-        Act(do="unconfig", server=0, tools=(0, 1)),
+        WorldAct(do="config", server=1, tools=(0, 1, 2)),
+        WorldAct(do="unconfig", server=0, tools=(0, 1)),
         None,
     )
     return _taken(Builder(servers, {}, can), acts, (CROWD, MIXED))
@@ -117,36 +117,36 @@ def _again(can: Collection[str]) -> Plan:
         ),
     ]
     acts = (
-        Act(do="change", server=3, tools=(0,)),
-        Act(do="user", server=0, tools=(0, 2)),
-        Act(do="config", server=0, tools=(1,)),
-        Act(do="change", server=1, tools=(0,)),
-        Act(do="user", server=1, tools=(1,)),
-        Act(do="quarantine", server=2),
+        WorldAct(do="change", server=3, tools=(0,)),
+        WorldAct(do="user", server=0, tools=(0, 2)),
+        WorldAct(do="config", server=0, tools=(1,)),
+        WorldAct(do="change", server=1, tools=(0,)),
+        WorldAct(do="user", server=1, tools=(1,)),
+        WorldAct(do="quarantine", server=2),
         None,
-        Act(do="unuser", server=0, tools=(0,)),
-        Act(do="unconfig", server=0, tools=(1,)),
-        Act(do="approve", server=1, tools=(0,)),
-        Act(do="release", server=2),
-        Act(do="config", server=2, tools=(0,)),
+        WorldAct(do="unuser", server=0, tools=(0,)),
+        WorldAct(do="unconfig", server=0, tools=(1,)),
+        WorldAct(do="approve", server=1, tools=(0,)),
+        WorldAct(do="release", server=2),
+        WorldAct(do="config", server=2, tools=(0,)),
         None,
-        Act(do="user", server=0, tools=(0,)),
-        Act(do="config", server=0, tools=(0, 1)),
-        Act(do="unconfig", server=2, tools=(0,)),
-        Act(do="user", server=2, tools=(1,)),
-        Act(do="quarantine", server=3),
+        WorldAct(do="user", server=0, tools=(0,)),
+        WorldAct(do="config", server=0, tools=(0, 1)),
+        WorldAct(do="unconfig", server=2, tools=(0,)),
+        WorldAct(do="user", server=2, tools=(1,)),
+        WorldAct(do="quarantine", server=3),
         None,
-        Act(do="unconfig", server=0, tools=(0,)),
-        Act(do="ask", server=0, tools=(0,), flag=True),
-        Act(do="restart"),
+        WorldAct(do="unconfig", server=0, tools=(0,)),
+        WorldAct(do="ask", server=0, tools=(0,), flag=True),
+        WorldAct(do="restart"),
         None,
-        Act(do="unuser", server=2, tools=(1,)),
+        WorldAct(do="unuser", server=2, tools=(1,)),
         None,
     )
     return _taken(Builder(servers, {"north": (SERVERS[0],)}, can), acts, (CROWD, FEW, MIXED))
 
 
-def _taken(builder: Builder, acts: Sequence[Act | None], words: Sequence[str]) -> Plan:
+def _taken(builder: Builder, acts: Sequence[WorldAct | None], words: Sequence[str]) -> Plan:
     """Take the acts and return the plan, with a look wherever an act is None."""
     looks = [len(builder.steps)]
     for act in acts:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from hypothesis import strategies as st
 
 from mcp_proxy_conformance.catalogue.world import Server
-from mcp_proxy_conformance.discovery.laws.building import Act, Builder, Plan, a_tool
+from mcp_proxy_conformance.discovery.laws.building import Builder, Plan, WorldAct, a_tool
 from mcp_proxy_conformance.discovery.laws.names import NOWHERE, SERVERS, SHARED, TEXTS, VERBS
 
 MOST_SERVERS, MOST_TOOLS, MOST_ACTS, MOST_LOOKS = 6, 30, 12, 2
@@ -37,7 +37,7 @@ class Recipe(NamedTuple):
     """Recipe of a world: its servers, acts, agents' scopes and requests."""
 
     servers: list[ServerRecipe]
-    acts: list[Act]
+    acts: list[WorldAct]
     scopes: list[list[int]]
     requests: list[tuple[str, int, int]]
 
@@ -51,7 +51,7 @@ def recipes() -> st.SearchStrategy[Recipe]:
     )
     several = st.lists(st.integers(0, 11), min_size=1, max_size=8).map(tuple)
     acts = st.builds(
-        Act,
+        WorldAct,
         do=st.sampled_from(DEEDS),
         server=st.integers(0, MOST_SERVERS - 1),
         tools=several,

@@ -11,7 +11,7 @@ from mcp_proxy_conformance.catalogue.world import ToolKey, World
 from mcp_proxy_conformance.discovery.answer import Answer, Entry, Listing
 from mcp_proxy_conformance.discovery.live.endpoint import Endpoint
 from mcp_proxy_conformance.discovery.live.survey import Survey
-from mcp_proxy_conformance.discovery.live.talk import Look, Rejected
+from mcp_proxy_conformance.discovery.live.talk import LiveAnswer, Rejected
 from mcp_proxy_conformance.discovery.live.words import Names
 from mcp_proxy_conformance.verdict.result import Cause, Inconclusive, NotApplicable
 
@@ -57,25 +57,25 @@ class LiveBench:
         """Return the status of each locked entry."""
         return {self.key(entry): entry.status for entry in answer.disabled}
 
-    def flagged(self) -> list[tuple[Look, Answer]]:
+    def flagged(self) -> list[tuple[LiveAnswer, Answer]]:
         """Return every answer with the flag; inconclusive when hardly any could be read."""
         return self._read(flagged=True)
 
-    def usual(self) -> list[tuple[Look, Answer]]:
+    def usual(self) -> list[tuple[LiveAnswer, Answer]]:
         """Return every answer without the flag, or with the flag false; like `flagged`."""
         return self._read(flagged=False)
 
-    def revealing(self) -> list[tuple[Look, Answer]]:
+    def revealing(self) -> list[tuple[LiveAnswer, Answer]]:
         """Return the flagged answers with a locked entry; inconclusive when there is none."""
         answers = [(look, answer) for look, answer in self.flagged() if answer.disabled]
         self.require(answers, UNSEEN, "not_named")
         return answers
 
-    def entries(self) -> list[tuple[Look, Entry]]:
+    def entries(self) -> list[tuple[LiveAnswer, Entry]]:
         """Return every locked entry of every answer; inconclusive when there is none."""
         return [(look, entry) for look, answer in self.revealing() for entry in answer.disabled]
 
-    def rounds(self) -> Iterator[tuple[Look, list[Answer], list[Answer], list[Answer]]]:
+    def rounds(self) -> Iterator[tuple[LiveAnswer, list[Answer], list[Answer], list[Answer]]]:
         """Yield for each query sent in all forms its flagged look and the answers A, F and T."""
         whole = 0
         for looks in self.seen.rounds.values():
@@ -93,7 +93,7 @@ class LiveBench:
             whole, f"no query was answered with the flag absent, false and true{self._why()}"
         )
 
-    def alone(self) -> Iterator[tuple[ToolKey, list[Look], list[Answer]]]:
+    def alone(self) -> Iterator[tuple[ToolKey, list[LiveAnswer], list[Answer]]]:
         """Yield each tool asked for by name, with its looks and answers, flagged and not."""
         for key, looks in self.seen.alone.items():
             answers = [look.answer for look in looks if look.answer is not None]
@@ -108,7 +108,7 @@ class LiveBench:
         """Whether a tool is listed as locked before and after, and among them."""
         return all(key in self.statuses(answers[at]) for at in (0, 2, 4))
 
-    def bracketed(self) -> Iterator[tuple[list[Entry], list[tuple[Look, Answer]]]]:
+    def bracketed(self) -> Iterator[tuple[list[Entry], list[tuple[LiveAnswer, Answer]]]]:
         """Yield entries that flagged answers list before and after, with the answers in between."""
         for looks in (*self.seen.alone.values(), *self.seen.rounds.values()):
             pairs = [(look, look.answer) for look in looks]
@@ -147,7 +147,7 @@ class LiveBench:
     def _why(self) -> str:
         return f" ({self.seen.short})" if self.seen.short else ""
 
-    def _read(self, *, flagged: bool) -> list[tuple[Look, Answer]]:
+    def _read(self, *, flagged: bool) -> list[tuple[LiveAnswer, Answer]]:
         looks = [look for look in self.seen.looks() if look.flagged == flagged]
         answers = [
             (look, look.answer) for look in looks if look.answer and look.answer.error is None

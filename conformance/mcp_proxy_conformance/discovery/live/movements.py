@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.live.survey import Survey, entries_of
-from mcp_proxy_conformance.discovery.live.talk import Look
+from mcp_proxy_conformance.discovery.live.talk import LiveAnswer
 from mcp_proxy_conformance.discovery.live.words import Names
 
 Told = dict[ToolKey, str]
@@ -20,7 +20,7 @@ def movements(surveys: Iterable[Survey]) -> frozenset[str]:
     surveys = list(surveys)
     names = Names.of(e for survey in surveys for look in survey.looks() for e in entries_of(look))
     looks = [look for survey in surveys for look in survey.looks() if look.answer is not None]
-    by_label: dict[str, list[Look]] = {}
+    by_label: dict[str, list[LiveAnswer]] = {}
     for look in looks:
         by_label.setdefault(look.label, []).append(look)
     queries, unsteady = set(), set()
@@ -33,7 +33,7 @@ def movements(surveys: Iterable[Survey]) -> frozenset[str]:
     return frozenset(unsteady | {look.label for look in looks if look.query in queries})
 
 
-def _places(look: Look, names: Names) -> Told:
+def _places(look: LiveAnswer, names: Names) -> Told:
     """Return the place of each tool that the answer lists: `callable` or its status."""
     answer = look.answer
     if answer is None:

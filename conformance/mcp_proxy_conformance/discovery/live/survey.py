@@ -18,8 +18,8 @@ from mcp_proxy_conformance.discovery.answer import (
     read_listing,
 )
 from mcp_proxy_conformance.discovery.live.budget import OverBudget
-from mcp_proxy_conformance.discovery.live.talk import Look, Talk
-from mcp_proxy_conformance.discovery.live.words import NOWHERE, Names, Words
+from mcp_proxy_conformance.discovery.live.talk import LiveAnswer, Talk
+from mcp_proxy_conformance.discovery.live.words import NOWHERE, Names, WordQueue
 from mcp_proxy_conformance.verdict.result import Misshapen
 from mcp_proxy_conformance.wire.faults import ProtocolFault
 
@@ -47,18 +47,18 @@ class Itinerary:
 class Survey:
     """All looks of a survey; `short` gives the reason if it is incomplete."""
 
-    searched: list[Look] = field(default_factory=list)
-    tight: list[Look] = field(default_factory=list)
-    rounds: dict[str, list[Look]] = field(default_factory=dict)
-    alone: dict[ToolKey, list[Look]] = field(default_factory=dict)
-    shared: dict[str, list[list[Look]]] = field(default_factory=dict)
+    searched: list[LiveAnswer] = field(default_factory=list)
+    tight: list[LiveAnswer] = field(default_factory=list)
+    rounds: dict[str, list[LiveAnswer]] = field(default_factory=dict)
+    alone: dict[ToolKey, list[LiveAnswer]] = field(default_factory=dict)
+    shared: dict[str, list[list[LiveAnswer]]] = field(default_factory=dict)
     scopes: dict[str, frozenset[str]] = field(default_factory=dict)
     listings: list[Listing] = field(default_factory=list)
     inspected: dict[str, ServerEntry] = field(default_factory=dict)
     listing_fault: str = ""
     short: str = ""
 
-    def looks(self) -> Iterator[Look]:
+    def looks(self) -> Iterator[LiveAnswer]:
         """Yield every discovery call, in no particular order."""
         yield from (*self.searched, *self.tight)
         for some in (*self.rounds.values(), *self.alone.values()):
@@ -88,7 +88,7 @@ class Survey:
         return entries
 
 
-def entries_of(look: Look) -> tuple[Entry, ...]:
+def entries_of(look: LiveAnswer) -> tuple[Entry, ...]:
     """Return the entries of an answer, callable and locked."""
     return () if look.answer is None else (*look.answer.tools, *look.answer.disabled)
 
@@ -108,7 +108,7 @@ def survey(
     """
     record, main = Survey(), talks[""]
     try:
-        words = words_of(main, tools) if again is None else Words(again.searched, verbs=())
+        words = words_of(main, tools) if again is None else WordQueue(again.searched, verbs=())
         while len(record.searched) < SEARCHES and (word := words.next()) is not None:
             record.searched.append(main.ask(word, "W"))
             for entry in entries_of(record.searched[-1]) if again is None else ():
@@ -137,10 +137,10 @@ def itinerary(record: Survey) -> Itinerary:
     )
 
 
-def words_of(main: Talk, tools: Iterable[Mapping[str, object]]) -> Words:
+def words_of(main: Talk, tools: Iterable[Mapping[str, object]]) -> WordQueue:
     """Return the words to ask for: those that the user named, then those of tools/list."""
     endpoint = main.endpoint
-    words = Words([*endpoint.queries, *(k.tool for k in (*endpoint.expect, *endpoint.call))])
+    words = WordQueue([*endpoint.queries, *(k.tool for k in (*endpoint.expect, *endpoint.call))])
     for tool in tools:
         words.hear(tool.get("name"), tool.get("description"))
     return words
@@ -161,7 +161,7 @@ def _rounds(record: Survey) -> list[str]:
     return [*queries, *rest[: ROUNDS - 1 - len(queries)], NOWHERE]
 
 
-def _callables(look: Look) -> int:
+def _callables(look: LiveAnswer) -> int:
     return len(look.answer.tools) if look.answer is not None else 0
 
 
@@ -240,7 +240,7 @@ ASKED, TURNS, EVERY_S = 3, 8, 0.5
 """Words per turn, maximum of turns, and seconds between them."""
 
 
-def await_tools(main: Talk, words: Words) -> None:
+def await_tools(main: Talk, words: WordQueue) -> None:
     """Ask until two turns in a row find the same tools; gives up after about four seconds.
 
     Raises:

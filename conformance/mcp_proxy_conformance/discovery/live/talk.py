@@ -58,7 +58,7 @@ FLAGS: Mapping[str, bool | None] = {"A": None, "F": False, "T": True, "W": True}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Look:
+class LiveAnswer:
     """One discovery call and its result; `answer` is None if it could not be read."""
 
     query: str
@@ -136,7 +136,7 @@ class Talk:
                 return []
         return self.conversation.tools()
 
-    def ask(self, query: str, form: str, limit: int | None = None) -> Look:
+    def ask(self, query: str, form: str, limit: int | None = None) -> LiveAnswer:
         """Make one discovery call in that form; form W uses the widest limit."""
         names = self.endpoint.surface
         limit = self.widest if form == "W" else limit
@@ -156,7 +156,7 @@ class Talk:
             outcome["fault"] = str(error)
             if isinstance(error, ProtocolFault) and error.kind == "size":
                 self.budget.refuse(str(error))
-        return Look(
+        return LiveAnswer(
             query=query,
             form=form,
             limit=limit,
@@ -271,6 +271,6 @@ def call(talk: Talk, key: ToolKey) -> Rejected:
     return Rejected(status=status, text=text, is_error=is_error, messages=messages)
 
 
-def _status(look: Look, key: ToolKey) -> str:
+def _status(look: LiveAnswer, key: ToolKey) -> str:
     entries = look.answer.disabled if look.answer is not None else ()
     return next((entry.status for entry in entries if is_of(entry, key)), "")

@@ -24,7 +24,7 @@ WORD = re.compile(r"[A-Za-z][a-z]+|[A-Z]{3,}(?![a-z])|[^\W\d_A-Za-z]{2,}")
 LEAST, MOST = 3, 40
 
 
-class Words:
+class WordQueue:
     """A queue of words without repetition, the most promising first."""
 
     def __init__(self, first: Iterable[str], verbs: Iterable[str] = VERBS) -> None:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from mcp_proxy_conformance.catalogue.load_case import Behaviour, LoadCase, Server, healed
+from mcp_proxy_conformance.catalogue.load_case import Behaviour, LoadCase, LoadServer, healed
 from mcp_proxy_conformance.resilience.blame import (
     OF_ATTEMPTS,
     OF_STATUS,
@@ -17,7 +17,7 @@ from mcp_proxy_conformance.resilience.blame import (
 )
 from mcp_proxy_conformance.resilience.laws.worlds import case_of, once
 from mcp_proxy_conformance.resilience.loader_target import are_tools_of
-from mcp_proxy_conformance.resilience.loading import Loaded, Outcome
+from mcp_proxy_conformance.resilience.loading import Loaded, ServerOutcome
 from mcp_proxy_conformance.resilience.loads import Load
 from mcp_proxy_conformance.resilience.walk import Reads, walk
 from mcp_proxy_conformance.resilience.warnings import WORDS
@@ -31,7 +31,7 @@ class Declared:
     reads: Reads
     tool_prefix: str = ""
 
-    def word(self, outcome: Outcome | None) -> str:
+    def word(self, outcome: ServerOutcome | None) -> str:
         """Return the status, `missing` without an outcome.
 
         Of a loader that does not classify, it is available or failed.
@@ -41,7 +41,7 @@ class Declared:
         known = self.reads.classifies or outcome.status == "available"
         return str(outcome.status) if known else "failed"
 
-    def words(self, server: Server, most: int) -> set[str]:
+    def words(self, server: LoadServer, most: int) -> set[str]:
         """Return the allowed values of `word` for a load of that server."""
         allowed = walk(server, most, reads=self.reads).statuses
         if any(map(is_open, server.script)):
@@ -57,7 +57,7 @@ Several = Sequence[Load]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Law:
+class LoadLaw:
     """One law: the clauses it can break, the loads it needs, and its level of them.
 
     `of_one`: it judges one server by itself; a breach seen only beside others is I1.isolated.
@@ -69,7 +69,7 @@ class Law:
     of_one: bool = False
 
 
-def script_in_words(server: Server) -> str:
+def script_in_words(server: LoadServer) -> str:
     """Return the script of a server in one line."""
     return ", then ".join(map(_in_words, server.script))
 
@@ -93,7 +93,7 @@ def _in_words(behaviour: Behaviour) -> str:
     return " ".join(str(word) for word in (*words, connection) if word not in (None, ""))
 
 
-def _each(case: LoadCase, loaded: Loaded) -> Iterator[tuple[Server, Outcome]]:
+def _each(case: LoadCase, loaded: Loaded) -> Iterator[tuple[LoadServer, ServerOutcome]]:
     for server in case.given.servers:
         if (outcome := loaded.outcome(server.server_id)) is not None:
             yield server, outcome
@@ -125,7 +125,7 @@ def _by_the_table(topic: Topic) -> Callable[[LoadCase, Several, Declared], Compa
 
 
 def _sides(
-    topic: Topic, server: Server, outcome: Outcome, attempts: int | None,
+    topic: Topic, server: LoadServer, outcome: ServerOutcome, attempts: int | None,
     ends: Sequence[tuple[str, int]],
 ) -> tuple[str, object, object]:  # fmt: skip
     """Return place, observed and allowed values of an end; the place names its other half.
@@ -230,7 +230,7 @@ def _isolation(case: LoadCase, loads: Several, declared: Declared) -> Comparison
     return compared
 
 
-def _both(server: Server, first_load: Load, other: Load, declared: Declared) -> tuple[str, str]:
+def _both(server: LoadServer, first_load: Load, other: Load, declared: Declared) -> tuple[str, str]:
     outcomes = (load.loaded.outcome(server.server_id) for load in (first_load, other))
     first, second = (declared.word(outcome) for outcome in outcomes)
     return first, second
@@ -260,26 +260,26 @@ def _clears(case: LoadCase, loads: Several, declared: Declared) -> Comparison:
     return compared
 
 
-LAWS: dict[str, Law] = {
-    "status": Law(
+LAWS: dict[str, LoadLaw] = {
+    "status": LoadLaw(
         clauses=("T1.timeout", "T2.cut", "T3.server-error", "T3.notification",
                  "T4.authorization-timeout", "P2.refused", "P3.not-found", "P4.malformed",
                  "D1.denied", "D2.ambiguous", "O2.word", "O3.loaded", "R2.heals"),
         judge=_by_the_table("status"), of_one=True,
     ),
-    "attempts": Law(
+    "attempts": LoadLaw(
         clauses=("T1.retried", "T2.retried", "T3.retried", "T4.retried", "P3.once", "D1.once",
                  "D2.once", "O5.bounded", "R1.once", "R2.heals", "R4.stops"),
         judge=_by_the_table("attempts"),
     ),
-    "claims": Law(clauses=("O6.claimed",), judge=_claims),
-    "outcomes": Law(
+    "claims": LoadLaw(clauses=("O6.claimed",), judge=_claims),
+    "outcomes": LoadLaw(
         clauses=("O1.one-each", "O3.no-tools", "O3.own-tools", "O3.loaded", "O4.error",
                  "S2.no-tools"),
         judge=_outcomes,
     ),
-    "order": Law(clauses=("I3.order",), judge=_order, others=backwards),
-    "isolation": Law(clauses=("I1.isolated",), judge=_isolation, others=alone),
-    "clears": Law(clauses=("I5.clears",), judge=_clears, of_one=True),
+    "order": LoadLaw(clauses=("I3.order",), judge=_order, others=backwards),
+    "isolation": LoadLaw(clauses=("I1.isolated",), judge=_isolation, others=alone),
+    "clears": LoadLaw(clauses=("I5.clears",), judge=_clears, of_one=True),
 }  # fmt: skip
 """The laws, by the names that checks use."""

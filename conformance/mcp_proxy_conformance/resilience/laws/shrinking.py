@@ -7,7 +7,7 @@ from itertools import combinations
 
 import msgspec
 
-from mcp_proxy_conformance.catalogue.load_case import Behaviour, LoadCase, Server
+from mcp_proxy_conformance.catalogue.load_case import Behaviour, LoadCase, LoadServer
 from mcp_proxy_conformance.resilience.laws.worlds import case_of
 from mcp_proxy_conformance.resilience.walk import Reads
 
@@ -29,7 +29,7 @@ def size(case: LoadCase) -> tuple[int, int, int]:
     return len(servers), sum(len(server.script) for server in servers), case.given.max_attempts
 
 
-def _fewer(servers: Sequence[Server]) -> Iterator[list[Sequence[Server]]]:
+def _fewer(servers: Sequence[LoadServer]) -> Iterator[list[Sequence[LoadServer]]]:
     """Yield the servers of several loads at a time; those that leave out most come first."""
     count = len(servers)
     if count > 1:

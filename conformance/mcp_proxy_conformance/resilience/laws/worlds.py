@@ -11,13 +11,13 @@ import msgspec
 from hypothesis import strategies as st
 
 from mcp_proxy_conformance.catalogue.load_case import (
-    Attempts,
+    AttemptBounds,
     Behaviour,
     Expected,
-    Given,
+    GivenLoad,
     LoadCase,
+    LoadServer,
     Request,
-    Server,
     Status,
     healed,
 )
@@ -155,7 +155,7 @@ def a_load(scripts: Iterable[Script], most: int, reads: Reads) -> LoadCase:
         kept = tuple(_undeclared(behaviour, reads) for behaviour in kept)
         late = any(map(_is_waited_for, kept))
         servers.append(
-            Server(
+            LoadServer(
                 server_id=name,
                 tools=(f"{name}_tool",),
                 timeout_s=SHORT_S if late else LONG_S,
@@ -179,9 +179,9 @@ def _undeclared(behaviour: Behaviour, reads: Reads) -> Behaviour:
     return Behaviour(do="healthy") if is_other else behaviour
 
 
-def case_of(servers: Sequence[Server], most: int, reads: Reads) -> LoadCase:
+def case_of(servers: Sequence[LoadServer], most: int, reads: Reads) -> LoadCase:
     """Return a load of these servers, named by its digest."""
-    given = Given(max_attempts=most, servers=tuple(servers), controls=False)
+    given = GivenLoad(max_attempts=most, servers=tuple(servers), controls=False)
     digest = hashlib.sha256(msgspec.json.encode(given)).hexdigest()
     return LoadCase(
         id=f"law-{digest[:12]}",
@@ -201,13 +201,13 @@ def once(case: LoadCase) -> LoadCase:
     return msgspec.structs.replace(case, id=f"{case.id}-once", again=None, heals=False)
 
 
-def expected(server: Server, most: int, reads: Reads) -> Expected:
+def expected(server: LoadServer, most: int, reads: Reads) -> Expected:
     """Return what the walk allows; any status and any tools if the script is open."""
     allowed = walk(server, most, reads=reads)
     anything = any(is_open(behaviour) for behaviour in server.script)
     numbers = allowed.attempts if server.script[0].do != "malformed" else None
     return Expected(
         status=tuple(word for word in WORDS if anything or word in allowed.statuses),
-        attempts=Attempts(min=numbers[0], max=numbers[1]) if numbers else None,
+        attempts=AttemptBounds(min=numbers[0], max=numbers[1]) if numbers else None,
         tools=None if anything else allowed.tools,
     )

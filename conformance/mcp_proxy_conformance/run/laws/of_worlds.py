@@ -14,7 +14,7 @@ from pathlib import Path
 from mcp_proxy_conformance.catalogue.case import When
 from mcp_proxy_conformance.catalogue.world import Step, key
 from mcp_proxy_conformance.discovery.laws.building import Plan
-from mcp_proxy_conformance.discovery.laws.playing import Played, play
+from mcp_proxy_conformance.discovery.laws.playing import PlayedWorld, play
 from mcp_proxy_conformance.discovery.laws.shrinking import size, smaller
 from mcp_proxy_conformance.discovery.laws.tours import tours
 from mcp_proxy_conformance.discovery.laws.worlds import built, recipes
@@ -31,7 +31,7 @@ SLOW_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class LawOptions:
     """Options of the laws: how many worlds are generated; None: by the target's speed.
 
     `again`: whether a breach is confirmed and shrunk; `apart`: whether each law looks alone.
@@ -55,7 +55,7 @@ class GeneratedWorlds(Examples[Plan]):
     is_timed = False
     shrink_s = SHRINK_ALL_S
 
-    def __init__(self, target: Target, scratch: Path, out: Path, options: Asked) -> None:
+    def __init__(self, target: Target, scratch: Path, out: Path, options: LawOptions) -> None:
         """Generate and start nothing yet; cases are written under `out`."""
         self.seed, self.again = options.seed, options.again
         self._target = target
@@ -65,15 +65,15 @@ class GeneratedWorlds(Examples[Plan]):
         self._crew = ThreadPoolExecutor(target.ahead, thread_name_prefix="laws")
         self._open, self._over = weakref.WeakSet[Started](), False
         self._lock = threading.Lock()
-        self._played: dict[tuple[str, ...], list[Played]] = {}
-        self._repeats: dict[tuple[str, tuple[str, ...]], list[Future[Played]]] = {}
+        self._played: dict[tuple[str, ...], list[PlayedWorld]] = {}
+        self._repeats: dict[tuple[str, tuple[str, ...]], list[Future[PlayedWorld]]] = {}
 
     def every(self, law: str) -> list[Tried[Plan]]:
         """Try all worlds: for all laws together, or for one law alone where few laws run."""
         played = self._all(law) if self.again else self._until_broken(law)
         return [_tried(law, world) for world in played]
 
-    def _all(self, law: str) -> list[Played]:
+    def _all(self, law: str) -> list[PlayedWorld]:
         laws = self._looking(law)
         if laws not in self._played:
             first = self._plans(0)
@@ -89,7 +89,7 @@ class GeneratedWorlds(Examples[Plan]):
                 self._begin_repeats(min(broken, key=size), laws)
         return self._played[laws]
 
-    def _until_broken(self, law: str) -> list[Played]:
+    def _until_broken(self, law: str) -> list[PlayedWorld]:
         laws = self._looking(law)
         done = self._played.setdefault(laws, [])
         plans = self._plans(self._options.examples or 0)
@@ -104,7 +104,7 @@ class GeneratedWorlds(Examples[Plan]):
     def _plans(self, examples: int) -> list[Plan]:
         return generated(examples, self.seed, self._target.capabilities)
 
-    def _play(self, plan: Plan, laws: Sequence[str]) -> Played:
+    def _play(self, plan: Plan, laws: Sequence[str]) -> PlayedWorld:
         """Play a world; try once more on another target if the first does not start."""
         try:
             return play(self._target, plan, self._scratch, laws, self._register)
@@ -129,7 +129,7 @@ class GeneratedWorlds(Examples[Plan]):
         jobs = self._begin_repeats(example, self._looking(law) if whole else (law,))
         return [_tried(law, job.result()) for job in jobs]
 
-    def _begin_repeats(self, plan: Plan, laws: tuple[str, ...]) -> list[Future[Played]]:
+    def _begin_repeats(self, plan: Plan, laws: tuple[str, ...]) -> list[Future[PlayedWorld]]:
         place = (f"{plan}", laws)
         if place not in self._repeats:
             jobs = [self._crew.submit(self._play, plan, laws) for _ in range(CONFIRMED)]
@@ -194,7 +194,7 @@ class GeneratedWorlds(Examples[Plan]):
         self._crew.shutdown(wait=True)
 
 
-def _tried(law: str, played: Played) -> Tried[Plan]:
+def _tried(law: str, played: PlayedWorld) -> Tried[Plan]:
     """Return the trial of a law on a played world, cut after the look that shows its breach."""
     broken = played.broken.get(law)
     return Tried(

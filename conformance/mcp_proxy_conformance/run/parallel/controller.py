@@ -23,7 +23,7 @@ from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.run.parallel.shares import GROWING, gather, shares_in
 from mcp_proxy_conformance.run.parallel.worker import SHARES, STOPPED, WORKERS
 from mcp_proxy_conformance.run.request import NAME
-from mcp_proxy_conformance.run.session import Session
+from mcp_proxy_conformance.run.session import RunSession
 
 LEAST = 2
 """A worker begins a check only when it knows the next one."""
@@ -67,7 +67,7 @@ KEYBOARD = "keyboard-interrupt"
 class Controller:
     """A pytest plugin, and the role of the process that starts the workers."""
 
-    def __init__(self, run: Session, config: pytest.Config) -> None:
+    def __init__(self, run: RunSession, config: pytest.Config) -> None:
         """Make the folder of the shares; raises pytest.UsageError for workers on other machines."""
         if any(spec.partition("//")[0].rpartition("*")[2] != "popen" for spec in config.option.tx):
             raise pytest.UsageError("all workers must run on this machine; leave --tx out")

@@ -11,7 +11,7 @@ import pytest
 from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.run.collection import place_of
 from mcp_proxy_conformance.run.parallel.worker import WORKERS, Worker
-from mcp_proxy_conformance.run.session import Session
+from mcp_proxy_conformance.run.session import RunSession
 
 
 class Role(Protocol):
@@ -31,7 +31,7 @@ class Role(Protocol):
 class Alone:
     """The only process of its run."""
 
-    run: Session
+    run: RunSession
 
     def begin(self, items: Sequence[pytest.Item]) -> None:
         """Start the targets that will be needed, and probe the first one."""
@@ -52,7 +52,7 @@ class Alone:
         return report
 
 
-def role_of(config: pytest.Config, run: Session) -> Role:
+def role_of(config: pytest.Config, run: RunSession) -> Role:
     """Return the role of this process; in a run of several processes, register it as a plugin.
 
     A process is a worker if xdist configured this very run: a worker's environment variables are
@@ -85,6 +85,6 @@ def scratch_of(config: pytest.Config) -> str | None:
     return None if workerinput is None else f"{WORKERS}{workerinput['workerid']}"
 
 
-def _expect_divisible(run: Session) -> None:
+def _expect_divisible(run: RunSession) -> None:
     if run.subject.indivisible:
         raise pytest.UsageError(run.subject.indivisible)

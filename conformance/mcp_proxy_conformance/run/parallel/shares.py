@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from mcp_proxy_conformance.verdict.cited import Cited, StageTold
+from mcp_proxy_conformance.verdict.cited import CitedMessage, StageTold
 from mcp_proxy_conformance.verdict.outcome import WORST_FIRST, Outcome
 from mcp_proxy_conformance.verdict.record import RunState, Shard
 from mcp_proxy_conformance.verdict.result import Result
@@ -31,7 +31,7 @@ class Collected(msgspec.Struct, frozen=True, tag="collected"):
     shard: Shard | None = None
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True, tag="found"):
+class CheckResults(msgspec.Struct, frozen=True, kw_only=True, tag="found"):
     """The results of one check; `at` is its place in the order of the whole run.
 
     `stages` are those that it started, and those whose access it has changed.
@@ -39,12 +39,12 @@ class Found(msgspec.Struct, frozen=True, kw_only=True, tag="found"):
 
     at: int
     results: tuple[Result, ...] = ()
-    messages: dict[str, Cited] = {}
+    messages: dict[str, CitedMessage] = {}
     stages: tuple[StageTold, ...] = ()
     wire: str = ""
 
 
-class Ended(msgspec.Struct, frozen=True, kw_only=True, tag="ended"):
+class PartEnd(msgspec.Struct, frozen=True, kw_only=True, tag="ended"):
     """The end of a part of a run, in the terms of `RunState`."""
 
     narrowed: bool = False
@@ -54,7 +54,7 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True, tag="ended"):
     stopped: Outcome | None = None
 
 
-Line = Began | Collected | Found | Ended
+Line = Began | Collected | CheckResults | PartEnd
 
 
 class Share(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,8 +63,8 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
     pid: int = 0
     places: dict[str, str] = {}
     shard: Shard | None = None
-    found: tuple[Found, ...] = ()
-    ended: Ended | None = None
+    found: tuple[CheckResults, ...] = ()
+    ended: PartEnd | None = None
 
 
 class Writer:
@@ -110,7 +110,7 @@ def _read(lines: Iterable[bytes]) -> Share:
                     share = msgspec.structs.replace(share, pid=pid)
                 case Collected(places, shard):
                     share = msgspec.structs.replace(share, places=places, shard=shard)
-                case Ended() as ended:
+                case PartEnd() as ended:
                     share = msgspec.structs.replace(share, ended=ended)
                 case entry:
                     share = msgspec.structs.replace(share, found=(*share.found, entry))
@@ -143,13 +143,13 @@ def gather(run: RunState, shares: Sequence[Share]) -> frozenset[int]:
     return frozenset(judged)
 
 
-def _in_order(shares: Sequence[Share]) -> list[tuple[int, Found]]:
+def _in_order(shares: Sequence[Share]) -> list[tuple[int, CheckResults]]:
     """Return the entries of all shares in the order of the checks, with the number of the share."""
     entries = [(number, entry) for number, share in enumerate(shares) for entry in share.found]
     return sorted(entries, key=lambda pair: (pair[1].at, pair[0]))
 
 
-def _end(run: RunState, ended: Ended) -> None:
+def _end(run: RunState, ended: PartEnd) -> None:
     run.narrowed |= ended.narrowed
     run.interrupted |= ended.interrupted
     run.cut_short = run.cut_short or ended.cut_short

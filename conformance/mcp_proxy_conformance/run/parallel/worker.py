@@ -11,8 +11,14 @@ import msgspec
 import pytest
 
 from mcp_proxy_conformance.run.collection import Place, place_of
-from mcp_proxy_conformance.run.parallel.shares import Began, Collected, Ended, Found, Writer
-from mcp_proxy_conformance.run.session import Session
+from mcp_proxy_conformance.run.parallel.shares import (
+    Began,
+    CheckResults,
+    Collected,
+    PartEnd,
+    Writer,
+)
+from mcp_proxy_conformance.run.session import RunSession
 from mcp_proxy_conformance.run.signals import heed
 from mcp_proxy_conformance.verdict.cited import StageTold
 from mcp_proxy_conformance.verdict.outcome import Outcome
@@ -27,7 +33,7 @@ WORKERS = ".scratch-of-worker-"
 class Worker:
     """A pytest plugin, and the role of a process that xdist started."""
 
-    def __init__(self, run: Session, config: Any) -> None:
+    def __init__(self, run: RunSession, config: Any) -> None:
         """Begin the share with the worker's name."""
         name = config.workerinput["workerid"]
         self._run, self._plugins = run, config.pluginmanager
@@ -65,7 +71,7 @@ class Worker:
             run.soon([place for place in both if place is not None])
         results, messages = len(run.state.results), set(run.state.messages)
         done = yield
-        entry = Found(
+        entry = CheckResults(
             at=self._at[item],
             results=tuple(run.state.results[results:]),
             messages={
@@ -102,7 +108,7 @@ class Worker:
         run = self._run
         run.finish()
         run.close()
-        ended = Ended(
+        ended = PartEnd(
             narrowed=run.state.narrowed,
             interrupted=run.state.interrupted,
             cut_short=run.state.cut_short,

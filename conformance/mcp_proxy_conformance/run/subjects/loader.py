@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mcp_proxy_conformance.catalogue.case import OwnCase, parameter
-from mcp_proxy_conformance.catalogue.load_case import Given, LoadCase, load_cases
+from mcp_proxy_conformance.catalogue.load_case import GivenLoad, LoadCase, load_cases
 from mcp_proxy_conformance.catalogue.resources import LOGS
 from mcp_proxy_conformance.catalogue.world import World
 from mcp_proxy_conformance.resilience.controls import WELL
@@ -36,7 +36,7 @@ LOADS = World(servers=(), id="loads")
 GENERATED = World(servers=(), id="generated loads")
 BOTH_CONTROLS = LoadCase(
     id="controls", area="none", title="The controls.", source=(), clauses=(), then={},
-    given=Given(max_attempts=1, servers=()),
+    given=GivenLoad(max_attempts=1, servers=()),
 )  # fmt: skip
 
 

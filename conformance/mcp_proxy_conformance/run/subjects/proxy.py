@@ -117,11 +117,11 @@ class DrivenProxy(Subject):
             # hypothesis takes a third of a second to import, and only laws need it
             from mcp_proxy_conformance.run.laws.engine import Laws  # noqa: PLC0415
             from mcp_proxy_conformance.run.laws.of_worlds import (  # noqa: PLC0415
-                Asked,
                 GeneratedWorlds,
+                LawOptions,
             )
 
-            options = Asked(
+            options = LawOptions(
                 examples=self._examples, seed=self._seed, again=self._again, apart=self._few
             )
             self._laws = Laws(GeneratedWorlds(self.target, self.scratch, self._out, options))

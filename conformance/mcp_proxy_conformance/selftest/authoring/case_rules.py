@@ -20,7 +20,7 @@ from mcp_proxy_conformance.discovery.oracle import (
 )
 from mcp_proxy_conformance.selftest.authoring.corpus import Corpus
 from mcp_proxy_conformance.selftest.authoring.documents import Document
-from mcp_proxy_conformance.selftest.authoring.finding import Finding
+from mcp_proxy_conformance.selftest.authoring.finding import LintFinding
 
 EXACT = "precedence"
 """The area whose cases name every status that the source allows."""
@@ -62,7 +62,7 @@ class StagedCase:
         }
 
 
-def case_findings(document: Document, known: Corpus) -> Iterator[Finding]:
+def case_findings(document: Document, known: Corpus) -> Iterator[LintFinding]:
     """Yield the findings on a case that keeps to its schema."""
     case: Case = document.value
     world = known.stages.get(case.given.stage)

@@ -16,14 +16,14 @@ from mcp_proxy_conformance.catalogue.requirement import (
 )
 from mcp_proxy_conformance.selftest.authoring.corpus import Corpus
 from mcp_proxy_conformance.selftest.authoring.documents import Document
-from mcp_proxy_conformance.selftest.authoring.finding import Finding
+from mcp_proxy_conformance.selftest.authoring.finding import LintFinding
 from mcp_proxy_conformance.selftest.authoring.frozen import fingerprint
 from mcp_proxy_conformance.selftest.authoring.source_places import PLACES
 
 Place = tuple[str | int, ...]
 
 
-def requirement_findings(document: Document, known: Corpus) -> Iterator[Finding]:
+def requirement_findings(document: Document, known: Corpus) -> Iterator[LintFinding]:
     """Yield the findings on a catalogue that keeps to its schema."""
     value: Catalogue = document.value
     explained = {name for row in known.shipped.rulings for name in row.clauses}
@@ -41,7 +41,7 @@ def requirement_findings(document: Document, known: Corpus) -> Iterator[Finding]
 
 def _clause(
     document: Document, at: Place, clause: Clause, row: Requirement, known: Corpus
-) -> Iterator[Finding]:
+) -> Iterator[LintFinding]:
     if clause.source is not None:
         yield from _source(document, at, clause.source)
     if clause.untested is None and clause.id not in known.judged:
@@ -58,7 +58,9 @@ def _clause(
             yield document.found((*at, "id"), fault, repair)
 
 
-def _proved(document: Document, at: Place, row: Requirement, known: Corpus) -> Iterator[Finding]:
+def _proved(
+    document: Document, at: Place, row: Requirement, known: Corpus
+) -> Iterator[LintFinding]:
     for name in row.proved_by:
         clause = known.catalogue.clauses.get(name)
         place = (*at, "proved_by")
@@ -69,7 +71,7 @@ def _proved(document: Document, at: Place, row: Requirement, known: Corpus) -> I
             yield document.found(place, f"{name} is untested", "name a clause that has a check")
 
 
-def _source(document: Document, at: Place, source: Source) -> Iterator[Finding]:
+def _source(document: Document, at: Place, source: Source) -> Iterator[LintFinding]:
     if source.at not in PLACES.get(source.text, ()):
         fault = unknown("place", source.at, PLACES.get(source.text, ()))
         yield document.found(
@@ -79,7 +81,7 @@ def _source(document: Document, at: Place, source: Source) -> Iterator[Finding]:
 
 def ruling_findings(
     document: Document, rows: Iterable[Interpretation], known: Corpus
-) -> Iterator[Finding]:
+) -> Iterator[LintFinding]:
     """Yield the findings on interpretations that keep to their schema."""
     for number, row in enumerate(rows):
         at: Place = ("interpretation", number)
@@ -90,7 +92,7 @@ def ruling_findings(
                 yield document.found((*at, "clauses"), fault, "name an existing clause")
 
 
-def profile_findings(document: Document, known: Corpus) -> Iterator[Finding]:
+def profile_findings(document: Document, known: Corpus) -> Iterator[LintFinding]:
     """Yield the findings on a profile that keeps to its schema."""
     value: Profile = document.value
     if document.path.stem not in (value.id, value.name):
@@ -114,7 +116,7 @@ def profile_findings(document: Document, known: Corpus) -> Iterator[Finding]:
         yield document.found(("version",), fault, repair)
 
 
-def frozen_findings(document: Document, known: Corpus) -> Iterator[Finding]:
+def frozen_findings(document: Document, known: Corpus) -> Iterator[LintFinding]:
     """Yield the findings on a list of frozen profiles that keeps to its schema."""
     there = [profile.name for profile in known.profiles]
     for name in document.data["frozen"]:
@@ -123,7 +125,7 @@ def frozen_findings(document: Document, known: Corpus) -> Iterator[Finding]:
             yield document.found(("frozen", name), fault, f"restore it as {name}.toml")
 
 
-def _floor(document: Document, value: Profile, known: Corpus) -> Iterator[Finding]:
+def _floor(document: Document, value: Profile, known: Corpus) -> Iterator[LintFinding]:
     for name in value.floor.passes:
         clause = known.catalogue.clauses.get(name)
         at: Place = ("floor", "passes", name)

@@ -16,7 +16,7 @@ from referencing import Registry, Resource
 from mcp_proxy_conformance.catalogue.bounded import read_bytes, toml
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.catalogue.toml_lines import TomlLines
-from mcp_proxy_conformance.selftest.authoring.finding import Finding, Unreadable, finding
+from mcp_proxy_conformance.selftest.authoring.finding import LintFinding, Unreadable, finding
 from mcp_proxy_conformance.selftest.authoring.kinds import KINDS, Kind
 from mcp_proxy_conformance.selftest.authoring.lines import JsonLines, line_at, pointer
 from mcp_proxy_conformance.wire.spans import Malformed, Node, parse
@@ -33,7 +33,7 @@ class Document:
     data: Any
     lines: JsonLines | TomlLines
     value: Any = None
-    faults: tuple[Finding, ...] = field(default=())
+    faults: tuple[LintFinding, ...] = field(default=())
 
     @property
     def key(self) -> tuple[str, str]:
@@ -45,7 +45,7 @@ class Document:
         """Whether its data are of its kind, so that further rules can be applied."""
         return not self.faults and (self.value is not None or self.kind.type is None)
 
-    def found(self, place: tuple[str | int, ...], fault: str, repair: str) -> Finding:
+    def found(self, place: tuple[str | int, ...], fault: str, repair: str) -> LintFinding:
         """Return a finding at a place of it; a text ending the place may be an item of a list."""
         if isinstance(self.lines, JsonLines):
             line = self.lines.line(place)
@@ -54,7 +54,7 @@ class Document:
         return finding(self.path, self.lines.line(place, text), fault, repair)
 
 
-def read(path: Path, *, whole: bool = True) -> Document | Finding:
+def read(path: Path, *, whole: bool = True) -> Document | LintFinding:
     """Read one file; a finding says why it cannot be parsed, or each breach of its schema.
 
     Args:
@@ -69,7 +69,7 @@ def read(path: Path, *, whole: bool = True) -> Document | Finding:
     except OSError as error:
         raise Unreadable(f"{path} cannot be read: {error.strerror}; name another path") from None
     parsed = _toml(path, raw) if path.suffix == ".toml" else _json(path, raw)
-    if isinstance(parsed, Finding):
+    if isinstance(parsed, LintFinding):
         return parsed
     data, lines = parsed
     kind = next((known for known in KINDS if known.is_one(data, path.suffix)), None)
@@ -88,7 +88,7 @@ def read(path: Path, *, whole: bool = True) -> Document | Finding:
     return Document(path=path, kind=kind, data=data, lines=lines, value=value)
 
 
-def _json(path: Path, raw: bytes) -> tuple[Any, JsonLines] | Finding:
+def _json(path: Path, raw: bytes) -> tuple[Any, JsonLines] | LintFinding:
     try:
         root = parse(raw)
         if (twice := _doubled(root)) is not None:
@@ -117,7 +117,7 @@ def _doubled(root: Node) -> tuple[str, int] | None:
     return None
 
 
-def _toml(path: Path, raw: bytes) -> tuple[Any, TomlLines] | Finding:
+def _toml(path: Path, raw: bytes) -> tuple[Any, TomlLines] | LintFinding:
     try:
         text = raw.decode("utf-8")
         return toml(text), TomlLines(text)
@@ -143,7 +143,7 @@ def _schema_files() -> list[Path]:
     return sorted(schemas_dir().glob("*.schema.json"))
 
 
-def _breaches(document: Document) -> Iterator[Finding]:
+def _breaches(document: Document) -> Iterator[LintFinding]:
     """Yield a finding for each place at which the data break their schema, by the nearest rule."""
     name = document.kind.schema
     try:

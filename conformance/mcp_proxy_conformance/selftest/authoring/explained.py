@@ -22,7 +22,7 @@ from mcp_proxy_conformance.selftest.shipped import LIVE, Shipped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Broken:
+class BreakingMutant:
     """A mutant that breaks the clause; `killers` are the checks that are listed with it."""
 
     id: str
@@ -43,7 +43,7 @@ class Explained:
     checks: tuple[Check, ...]
     cases: tuple[Case | LoadCase, ...]
     rulings: tuple[Interpretation, ...]
-    broken: tuple[Broken, ...]
+    broken: tuple[BreakingMutant, ...]
     others: int
     profiles: tuple[Profile, ...]
 
@@ -54,7 +54,7 @@ def explained(clause_id: str, data: Shipped) -> Explained:
     checks = tuple(check for check in data.checks if clause_id in check.clauses)
     breaking = [mutant for mutant in data.counterexamples if clause_id in mutant.breaks]
     broken = [
-        Broken(id=mutant.id, text=mutant.text, killers=killers)
+        BreakingMutant(id=mutant.id, text=mutant.text, killers=killers)
         for mutant in breaking
         if (killers := _killers(mutant.id, checks, data))
     ]

@@ -12,7 +12,7 @@ MOST = 300
 """Characters of a fault that are shown; more of a user's own text helps nobody."""
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True, order=True):
+class LintFinding(msgspec.Struct, frozen=True, kw_only=True, order=True):
     """One fault; `pointer` is a JSON pointer, empty for the whole document and for TOML."""
 
     file: str
@@ -31,10 +31,10 @@ class Unreadable(Exception):
     """A path that cannot be read; the message names it and the repair."""
 
 
-def finding(path: Path, line: int, fault: str, repair: str, *, pointer: str = "") -> Finding:
+def finding(path: Path, line: int, fault: str, repair: str, *, pointer: str = "") -> LintFinding:
     """Return a finding whose file is relative to the working folder if it is inside of that."""
     cut = f"{fault[:MOST]}..." if len(fault) > MOST else fault
-    return Finding(
+    return LintFinding(
         file=_line(shown(path)), line=line, pointer=_line(pointer), fault=_line(cut), repair=repair
     )
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from mcp_proxy_conformance.selftest import shipped
 from mcp_proxy_conformance.selftest.authoring.corpus import Corpus
 from mcp_proxy_conformance.selftest.authoring.documents import Document
-from mcp_proxy_conformance.selftest.authoring.finding import Finding, finding
+from mcp_proxy_conformance.selftest.authoring.finding import LintFinding, finding
 from mcp_proxy_conformance.selftest.authoring.kinds import (
     CASE,
     LOAD_CASE,
@@ -32,7 +32,7 @@ OF = {
 """The kinds of files in which a subject is named, or would be."""
 
 
-def gap_findings(known: Corpus) -> Iterator[Finding]:
+def gap_findings(known: Corpus) -> Iterator[LintFinding]:
     """Yield the gaps about the files to lint, and those about code if these files define ids."""
     of_code = bool(known.of(REQUIREMENTS, own=True) or known.of(RULINGS, own=True))
     for gap in shipped.gaps(known.shipped):

@@ -17,7 +17,7 @@ from mcp_proxy_conformance.selftest.authoring.catalogue_rules import (
 )
 from mcp_proxy_conformance.selftest.authoring.corpus import Corpus, corpus, installed
 from mcp_proxy_conformance.selftest.authoring.documents import Document, read
-from mcp_proxy_conformance.selftest.authoring.finding import Finding, Unreadable, finding
+from mcp_proxy_conformance.selftest.authoring.finding import LintFinding, Unreadable, finding
 from mcp_proxy_conformance.selftest.authoring.gaps import gap_findings, where
 from mcp_proxy_conformance.selftest.authoring.kinds import (
     CASE,
@@ -42,7 +42,7 @@ class Linted:
     """The number of files, the findings, and the files of a folder that are of no known kind."""
 
     files: int
-    findings: tuple[Finding, ...]
+    findings: tuple[LintFinding, ...]
     passed_over: tuple[Path, ...] = ()
 
 
@@ -56,7 +56,7 @@ def lint(paths: Sequence[Path]) -> Linted:
     """
     chosen = list(_chosen(paths)) if paths else [(path, False) for path in installed()]
     documents: list[Document] = []
-    findings: list[Finding] = []
+    findings: list[LintFinding] = []
     over: list[Path] = []
     for path, walked in chosen:
         parsed = read(path)
@@ -102,7 +102,7 @@ def _walked(folder: Path) -> list[Path]:
     )
 
 
-def _own(document: Document, known: Corpus) -> Iterator[Finding]:
+def _own(document: Document, known: Corpus) -> Iterator[LintFinding]:
     value, kind = document.value, document.kind
     if kind in NAMED and value.id != document.path.stem:
         fault = f"the id is {value.id!r}, but the file is {document.path.name}"
@@ -125,7 +125,7 @@ def _own(document: Document, known: Corpus) -> Iterator[Finding]:
         yield from frozen_findings(document, known)
 
 
-def _cited(document: Document, known: Corpus) -> Iterator[Finding]:
+def _cited(document: Document, known: Corpus) -> Iterator[LintFinding]:
     """A case's clauses are known and of one level, and a check takes up its area."""
     value, clauses = document.value, known.catalogue.clauses
     for number, name in enumerate(value.clauses):
@@ -143,7 +143,7 @@ def _cited(document: Document, known: Corpus) -> Iterator[Finding]:
         yield document.found(("area",), fault, f"name one of {', '.join(sorted(areas))}")
 
 
-def _shared(documents: Sequence[Document], known: Corpus) -> Iterator[Finding]:
+def _shared(documents: Sequence[Document], known: Corpus) -> Iterator[LintFinding]:
     """Yield the findings that need all data together, if they are about one of these documents."""
     for noun, name in doubled(known):
         for document, line in where(known, noun, name):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from mcp_proxy_conformance.catalogue.load_case import (
     Expected,
     LoadCase,
-    Server,
+    LoadServer,
     faults,
     healed,
 )
@@ -16,14 +16,14 @@ from mcp_proxy_conformance.catalogue.requirement import Catalogue
 from mcp_proxy_conformance.resilience.walk import Allowed, walk
 from mcp_proxy_conformance.selftest.authoring.corpus import Corpus
 from mcp_proxy_conformance.selftest.authoring.documents import Document
-from mcp_proxy_conformance.selftest.authoring.finding import Finding
+from mcp_proxy_conformance.selftest.authoring.finding import LintFinding
 
 WRITE = "expect what the source allows for its `script` (`explain CLAUSE` names the place)"
 SLOW, TIMELY = 2.0, 0.5
 """Multiples of a timeout: a late answer takes at least SLOW, a timely one at most TIMELY."""
 
 
-def load_findings(document: Document, known: Corpus) -> Iterator[Finding]:
+def load_findings(document: Document, known: Corpus) -> Iterator[LintFinding]:
     """Yield the findings on a load case that keeps to its schema."""
     case: LoadCase = document.value
     broken = list(faults(case, known.catalogue))
@@ -39,7 +39,7 @@ def load_findings(document: Document, known: Corpus) -> Iterator[Finding]:
         yield document.found(place, fault, repair)
 
 
-def expectations(case: LoadCase) -> list[tuple[str, Server, Expected, int]]:
+def expectations(case: LoadCase) -> list[tuple[str, LoadServer, Expected, int]]:
     """Return each server with its expectation in each load: member, server, expected, loads."""
     rows = [("then", server, case.then[server.server_id], 1) for server in case.given.servers]
     again = case.again or {}

@@ -10,7 +10,7 @@ from itertools import combinations
 
 from mcp_proxy_conformance.catalogue.world import Step, Tool, ToolKey, World
 from mcp_proxy_conformance.selftest.authoring.documents import Document
-from mcp_proxy_conformance.selftest.authoring.finding import Finding
+from mcp_proxy_conformance.selftest.authoring.finding import LintFinding
 
 LONGEST = 40
 """Characters of a server's and a tool's name together."""
@@ -22,7 +22,7 @@ SHORT = 3
 """Letters of filler words that are near to everything."""
 
 
-def stage_findings(document: Document) -> Iterator[Finding]:
+def stage_findings(document: Document) -> Iterator[LintFinding]:
     """Yield the findings on a stage that keeps to its schema."""
     world: World = document.value
     strangers = [

@@ -44,7 +44,7 @@ def read_call(raw: bytes, revision: str | None) -> Call:
     )
 
 
-class Attempts:
+class AttemptCount:
     """One server's count.
 
     An attempt begins with an opening request: `initialize`, `server/discover`, or the first page of

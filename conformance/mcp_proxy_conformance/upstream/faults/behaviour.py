@@ -19,7 +19,9 @@ FieldName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9!#$%&'*+.^_|~-]+$")
 FieldValue = Annotated[str, msgspec.Meta(pattern=r"^[\x20-\x7e]*$")]
 
 
-class Played(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="do"):
+class ScriptedBehaviour(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="do"
+):
     """Base of all behaviours; the request `on` gets the behaviour, all others a healthy answer."""
 
     on: On = "initialize"
@@ -30,21 +32,21 @@ class Played(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return str(self.__struct_config__.tag)
 
 
-class Healthy(Played, frozen=True, tag="healthy"):
+class Healthy(ScriptedBehaviour, frozen=True, tag="healthy"):
     """The right answer."""
 
 
-class Stream(Played, frozen=True, tag="stream"):
+class Stream(ScriptedBehaviour, frozen=True, tag="stream"):
     """The right answer as the only event of a stream; plain where none is due."""
 
 
-class Slow(Played, frozen=True, tag="slow"):
+class Slow(ScriptedBehaviour, frozen=True, tag="slow"):
     """The right answer after that many seconds."""
 
     seconds: Seconds
 
 
-class Status(Played, frozen=True, tag="status"):
+class Status(ScriptedBehaviour, frozen=True, tag="status"):
     """Another HTTP status; the body is plain text unless `headers` say otherwise.
 
     `by` is how the connection ends after the peer has the whole answer.
@@ -56,66 +58,66 @@ class Status(Played, frozen=True, tag="status"):
     by: By | None = None
 
 
-class Redirect(Played, frozen=True, tag="redirect"):
+class Redirect(ScriptedBehaviour, frozen=True, tag="redirect"):
     """A redirect to a healthy path of this server, or to another server by its id."""
 
     code: Literal[301, 302, 303, 307, 308] = 307
     to: str = HEALTHY_PATH
 
 
-class Silence(Played, frozen=True, tag="silence"):
+class Silence(ScriptedBehaviour, frozen=True, tag="silence"):
     """Not one byte, on a connection that stays open until the peer closes it."""
 
 
-class Reset(Played, frozen=True, tag="reset"):
+class Reset(ScriptedBehaviour, frozen=True, tag="reset"):
     """RST before the first byte of the answer."""
 
 
-class Close(Played, frozen=True, tag="close"):
+class Close(ScriptedBehaviour, frozen=True, tag="close"):
     """FIN before the first byte of the answer."""
 
 
-class CutJson(Played, frozen=True, tag="cut_json"):
+class CutJson(ScriptedBehaviour, frozen=True, tag="cut_json"):
     """Half of a JSON body whose length was announced, or that continues in blanks."""
 
     by: By = "fin"
 
 
-class CutSse(Played, frozen=True, tag="cut_sse"):
+class CutSse(ScriptedBehaviour, frozen=True, tag="cut_sse"):
     """A chunked event stream that breaks off before its first event, or inside it."""
 
     where: Literal["before", "inside"] = "inside"
     by: By = "fin"
 
 
-class Html(Played, frozen=True, tag="html"):
+class Html(ScriptedBehaviour, frozen=True, tag="html"):
     """200 with a page for humans."""
 
 
-class BrokenJson(Played, frozen=True, tag="broken_json"):
+class BrokenJson(ScriptedBehaviour, frozen=True, tag="broken_json"):
     """200 with a whole body that claims to be JSON and is not."""
 
 
-class Empty(Played, frozen=True, tag="empty"):
+class Empty(ScriptedBehaviour, frozen=True, tag="empty"):
     """200 `application/json` without a body."""
 
 
-class JsonrpcError(Played, frozen=True, tag="jsonrpc_error"):
+class JsonrpcError(ScriptedBehaviour, frozen=True, tag="jsonrpc_error"):
     """200 with a JSON-RPC error in answer to the request's id."""
 
     code: int = -32603
     message: str = "Internal error"
 
 
-class SetCookie(Played, frozen=True, tag="set_cookie"):
+class SetCookie(ScriptedBehaviour, frozen=True, tag="set_cookie"):
     """The right answer with a cookie for all paths; its value is the server's token."""
 
 
-class HandSession(Played, frozen=True, tag="session"):
+class HandSession(ScriptedBehaviour, frozen=True, tag="session"):
     """The right answer with a session id made of the server's token, in either protocol era."""
 
 
-class Whole(Played, frozen=True):
+class Whole(ScriptedBehaviour, frozen=True):
     """A behaviour before any request, or without any; it must be the only one in its script.
 
     Its `on` is ignored.
@@ -134,7 +136,7 @@ class PlainForTls(Whole, frozen=True, tag="plain_for_tls"):
     """An https URL whose port speaks plain HTTP."""
 
 
-class Refused(Whole, frozen=True, tag="refused"):
+class ClosedPort(Whole, frozen=True, tag="refused"):
     """A port without a listener, held so that no other process gets it."""
 
 
@@ -180,7 +182,7 @@ Behaviour = (
     | Backlog
     | Banner
     | PlainForTls
-    | Refused
+    | ClosedPort
     | Unresolvable
     | MalformedConnection
     | StdioMissing

@@ -8,7 +8,7 @@ import socket
 import struct
 
 from mcp_proxy_conformance.upstream.faults import behaviour as do
-from mcp_proxy_conformance.upstream.faults.replies import Reply
+from mcp_proxy_conformance.upstream.faults.replies import ScriptedReply
 from mcp_proxy_conformance.upstream.http import render_response
 
 GREETING = b"220 mail.example ESMTP ready\r\n"
@@ -19,7 +19,9 @@ _CHUNK = 1 << 16
 _DRIP_S = 0.05
 
 
-async def send(reply: Reply, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+async def send(
+    reply: ScriptedReply, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> bool:
     """Play a reply; returns whether the connection serves on."""
     if reply.wait_s:
         await asyncio.sleep(reply.wait_s)

@@ -10,11 +10,11 @@ from typing import Any
 from urllib.parse import quote
 
 from mcp_proxy_conformance.upstream.faults import behaviour as do
-from mcp_proxy_conformance.upstream.faults.attempts import Attempts, Call, read_call
+from mcp_proxy_conformance.upstream.faults.attempts import AttemptCount, Call, read_call
 from mcp_proxy_conformance.upstream.faults.names import NOBODY
-from mcp_proxy_conformance.upstream.faults.replies import Reply, Right, reply, whole
+from mcp_proxy_conformance.upstream.faults.replies import Right, ScriptedReply, reply, whole
 from mcp_proxy_conformance.upstream.faults.script import ServerScript
-from mcp_proxy_conformance.upstream.faults.seen import Log
+from mcp_proxy_conformance.upstream.faults.seen import ServerLog
 from mcp_proxy_conformance.upstream.http import HttpRequest
 from mcp_proxy_conformance.upstream.script import Eras, Script, shim
 from mcp_proxy_conformance.upstream.tools import ServerState, UpstreamTool
@@ -23,12 +23,12 @@ LOOPBACK = "127.0.0.1"
 OK = 200
 MISSING = Path(__file__).with_name("no-such-program")
 _UNCOUNTED = (
-    do.Backlog, do.Banner, do.PlainForTls, do.Refused, do.Unresolvable, do.MalformedConnection,
+    do.Backlog, do.Banner, do.PlainForTls, do.ClosedPort, do.Unresolvable, do.MalformedConnection,
     do.StdioMissing,
 )  # fmt: skip
 """Without requests, connections may be attempts, or probes for an era within one."""
 _PORTLESS = (do.Unresolvable, do.MalformedConnection, do.StdioMissing)
-_HEALABLE = (do.Backlog, do.Refused, do.Banner)
+_HEALABLE = (do.Backlog, do.ClosedPort, do.Banner)
 _PATH, _HEALTHY = "mcp", "healthy"
 
 
@@ -47,8 +47,8 @@ class FaultyServer:
         self.prefix = f"{number}"
         self.port = 0
         self.token = f"{number}-{secrets.token_hex(8)}"
-        self.log = Log(script.server_id)
-        self._attempts = Attempts()
+        self.log = ServerLog(script.server_id)
+        self._attempts = AttemptCount()
         self._redirect = redirect
         tools = [UpstreamTool(name=name) for name in script.tools]
         state = ServerState(script.server_id, tools, script.page_size)
@@ -104,14 +104,14 @@ class FaultyServer:
             timeout_s=self.script.timeout_s,
             script=(do.Healthy(),),
         )
-        self._attempts = Attempts()
+        self._attempts = AttemptCount()
 
     def connected(self, connection: int) -> None:
         """Count a connection that no request will follow."""
         word = self.script.script[0].word
         self.log.connected(connection, attempt=self._attempts.connected(), played=word)
 
-    def reply(self, request: HttpRequest, connection: int) -> Reply:
+    def reply(self, request: HttpRequest, connection: int) -> ScriptedReply:
         """Answer a request by the script, and log it."""
         call, played = Call(), "healthy"
         place = request.path.partition("?")[0].rpartition("/")[2]
@@ -137,7 +137,7 @@ class FaultyServer:
 
     def _met(
         self, request: HttpRequest, call: Call, behaviour: do.Behaviour, attempt: int
-    ) -> Reply:
+    ) -> ScriptedReply:
         answer = self._script.answer(request.body, request.header("mcp-protocol-version"))
         right = Right(answer=answer, id=call.id)
         if call.method == "initialize" and answer.status == OK:

@@ -7,7 +7,7 @@ import socket
 import sys
 from collections.abc import Iterator, Sequence
 
-from mcp_proxy_conformance.upstream.faults.behaviour import Backlog, Refused
+from mcp_proxy_conformance.upstream.faults.behaviour import Backlog, ClosedPort
 from mcp_proxy_conformance.upstream.faults.connections import meet, send
 from mcp_proxy_conformance.upstream.faults.faulty import LOOPBACK, FaultyServer, prefix
 from mcp_proxy_conformance.upstream.http import BACKLOG, HttpRequest, Listener, read_request
@@ -35,7 +35,7 @@ class Port:
         try:
             bound.bind((LOOPBACK, 0))
             match self._first.whole:
-                case Refused():
+                case ClosedPort():
                     self._held = bound
                 case Backlog():
                     self._held = bound

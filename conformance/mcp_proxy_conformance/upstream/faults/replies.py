@@ -35,7 +35,7 @@ _STREAM = b"\r\n".join(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class ScriptedReply:
     """The bytes sent for one request after `wait_s` seconds, and the end of the connection.
 
     `crumb` is sent repeatedly by a drip.
@@ -61,20 +61,20 @@ class Right:
         """The message, or a placeholder to cut if none is due."""
         return self.answer.body or b"{}"
 
-    def with_header(self, name: str, value: str) -> Reply:
+    def with_header(self, name: str, value: str) -> ScriptedReply:
         """Return the whole right answer with one more header."""
         headers = tuple(header for header in self.headers if header[0] != name)
         return whole(self.answer.status, self.answer.body, (*headers, (name, value)))
 
 
-def whole(status: int, body: bytes, headers: Headers = ()) -> Reply:
+def whole(status: int, body: bytes, headers: Headers = ()) -> ScriptedReply:
     """Return a complete answer, after which the connection serves on; JSON by default."""
     if body and not any(name.lower() == "content-type" for name, _ in headers):
         headers = (*JSON, *headers)
-    return Reply(data=render_response(status, body, headers), status=status)
+    return ScriptedReply(data=render_response(status, body, headers), status=status)
 
 
-def reply(played: do.Behaviour, right: Right, *, token: str, location: str) -> Reply:
+def reply(played: do.Behaviour, right: Right, *, token: str, location: str) -> ScriptedReply:
     """Apply a behaviour to the right answer.
 
     Args:
@@ -86,7 +86,7 @@ def reply(played: do.Behaviour, right: Right, *, token: str, location: str) -> R
     match played:
         case do.Slow(seconds=seconds):
             data = whole(right.answer.status, right.answer.body, right.headers).data
-            return Reply(data=data, wait_s=seconds, status=right.answer.status)
+            return ScriptedReply(data=data, wait_s=seconds, status=right.answer.status)
         case do.Stream() if right.answer.body:
             event = b"event: message\ndata: " + right.answer.body + b"\n\n"
             headers = (("Content-Type", "text/event-stream"), *right.headers)
@@ -99,16 +99,16 @@ def reply(played: do.Behaviour, right: Right, *, token: str, location: str) -> R
         case do.Redirect(code=code):
             return whole(code, b"", (("Location", location),))
         case do.Silence() | do.Reset() | do.Close():
-            return Reply(end=_ENDS[type(played)])
+            return ScriptedReply(end=_ENDS[type(played)])
         case do.CutJson(by=by):
             half, blanks = (len(right.body) + 1) // 2, b" " * (_BLANKS if by == "drip" else 0)
             data = render_response(200, right.body + blanks, JSON)[: -half - len(blanks)]
-            return Reply(data=data, end=by, status=200)
+            return ScriptedReply(data=data, end=by, status=200)
         case do.CutSse(where=where, by=by):
             event = b"event: message\ndata: " + right.body[: len(right.body) // 2]
             chunk = b"%x\r\n%b\r\n" % (len(event), event)
             begun, crumb = (chunk, _BLANK) if where == "inside" else (b"", _COMMENT)
-            return Reply(data=_STREAM + begun, end=by, crumb=crumb, status=200)
+            return ScriptedReply(data=_STREAM + begun, end=by, crumb=crumb, status=200)
         case do.Html() | do.BrokenJson() | do.Empty():
             return whole(200, *_WRONG[type(played)])
         case do.JsonrpcError(code=code, message=message):

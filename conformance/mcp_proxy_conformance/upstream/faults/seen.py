@@ -53,7 +53,7 @@ class Seen:
     session: str | None = None
 
 
-class Log:
+class ServerLog:
     """The log of one server; written on the servers' thread, read on any."""
 
     def __init__(self, server: str) -> None:

@@ -36,7 +36,7 @@ _EMPTY = ("reason", "why", "because", "placeholder", "unknown", "none", "null")
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class EntryLines:
     """The line numbers of an entry, by its index in the file."""
 
     file: TomlLines
@@ -117,7 +117,7 @@ def _read(text: str, file: str, on: date) -> Iterator[Deviation | Fault]:
         return
     first: dict[str, int] = {}
     for number, entry in enumerate(entries):
-        place = Lines(lines, number)
+        place = EntryLines(lines, number)
         yield from _entry(entry, place, file, on)
         wanted = entry.get("id")
         if isinstance(wanted, str) and wanted in first:
@@ -127,7 +127,9 @@ def _read(text: str, file: str, on: date) -> Iterator[Deviation | Fault]:
             first[wanted] = place.header
 
 
-def _entry(entry: dict[str, Any], place: Lines, file: str, on: date) -> Iterator[Deviation | Fault]:
+def _entry(
+    entry: dict[str, Any], place: EntryLines, file: str, on: date
+) -> Iterator[Deviation | Fault]:
     faults = [
         *(_fault(file, place.of(n), _unknown(n, MEMBERS)) for n in entry if n not in MEMBERS),
         *(
