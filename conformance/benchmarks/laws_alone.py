@@ -22,12 +22,12 @@ from amounts import positive
 
 from mcp_proxy_conformance.catalogue.requirement import catalogue, profile
 from mcp_proxy_conformance.discovery.laws.law import LAWS
-from mcp_proxy_conformance.discovery.laws.playing import play
+from mcp_proxy_conformance.discovery.laws.player import play
 from mcp_proxy_conformance.run.laws.of_worlds import generated
-from mcp_proxy_conformance.selftest.forking import forked
+from mcp_proxy_conformance.selftest.forked_jobs import forked
 from mcp_proxy_conformance.selftest.gather import trials
 from mcp_proxy_conformance.selftest.matrix import Trial
-from mcp_proxy_conformance.selftest.warming import warm
+from mcp_proxy_conformance.selftest.warm_up import warm
 
 LEAST, LIMIT_S = 0.85, 240.0
 LISTED = Path(__file__).with_suffix(".toml")

@@ -22,10 +22,10 @@ from pathlib import Path
 
 from amounts import positive
 
-from mcp_proxy_conformance.selftest.forking import forked
+from mcp_proxy_conformance.selftest.forked_jobs import forked
 from mcp_proxy_conformance.selftest.gather import trials
 from mcp_proxy_conformance.selftest.matrix import Trial
-from mcp_proxy_conformance.selftest.warming import warm
+from mcp_proxy_conformance.selftest.warm_up import warm
 
 SETTLED = Path(__file__).with_name("precision.toml")
 LIMIT_S = 600.0

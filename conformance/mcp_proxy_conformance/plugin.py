@@ -37,7 +37,7 @@ from mcp_proxy_conformance.run.signals import INTERRUPTION, heed
 from mcp_proxy_conformance.targets.description import BadTarget
 from mcp_proxy_conformance.verdict.comparison import compared
 from mcp_proxy_conformance.verdict.deviations.deviation import BadDeviations
-from mcp_proxy_conformance.verdict.deviations.waiving import stray
+from mcp_proxy_conformance.verdict.deviations.waivers import stray
 from mcp_proxy_conformance.verdict.outcome import STALE, Outcome
 from mcp_proxy_conformance.verdict.redaction import inert
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import Looking, browser
+from browser import Looking, browser
 from playwright.sync_api import Browser
 
 from mcp_proxy_conformance.discovery.baseline.manifest import Recording

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from told_runs import BAD, CLEAN, ONE, Json, clause, finding, message, report, result
+from hand_written_reports import BAD, CLEAN, ONE, Json, clause, finding, message, report, result
 
 FORTY = report(
     *(

@@ -14,7 +14,7 @@ import click
 
 from mcp_proxy_conformance.cli.groups import examples
 from mcp_proxy_conformance.cli.options import described_options, target_meant, target_options
-from mcp_proxy_conformance.discovery.baseline.comparing import (
+from mcp_proxy_conformance.discovery.baseline.comparison import (
     Differences,
     answers_changed,
     entries_changed,

@@ -10,11 +10,11 @@ from typing import NoReturn
 
 import click
 
-from mcp_proxy_conformance.cli.checking import known
 from mcp_proxy_conformance.cli.groups import examples
-from mcp_proxy_conformance.report.reading import BadReport, read_report
+from mcp_proxy_conformance.cli.run_setup import known
+from mcp_proxy_conformance.report.reader import BadReport, read_report
 from mcp_proxy_conformance.verdict.deviations.deviation import FILE, today
-from mcp_proxy_conformance.verdict.deviations.writing import begun, broken
+from mcp_proxy_conformance.verdict.deviations.draft import begun, broken
 from mcp_proxy_conformance.verdict.outcome import DECLARATION
 from mcp_proxy_conformance.verdict.redaction import inert
 

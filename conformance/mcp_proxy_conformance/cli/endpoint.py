@@ -13,7 +13,7 @@ import click
 
 from mcp_proxy_conformance.catalogue.surface import Surface, ToolTemplate
 from mcp_proxy_conformance.cli.groups import examples
-from mcp_proxy_conformance.cli.judging import judge_live
+from mcp_proxy_conformance.cli.installed_checks import judge_live
 from mcp_proxy_conformance.cli.options import DEFAULTS, Finite, live_options
 from mcp_proxy_conformance.discovery.live.endpoint import (
     BadEndpoint,
@@ -29,7 +29,7 @@ from mcp_proxy_conformance.targets.kinds import surface_in
 from mcp_proxy_conformance.verdict.credentials import credentials
 from mcp_proxy_conformance.verdict.outcome import DECLARATION
 from mcp_proxy_conformance.verdict.redaction import Redactor, inert
-from mcp_proxy_conformance.wire.dialing import Dialing
+from mcp_proxy_conformance.wire.connection import Dialing
 
 ONE_BUDGET = ("processes", "shard")
 TAKEN = (

@@ -17,7 +17,7 @@ from mcp_proxy_conformance.cli.gate_job import REPORT, Job, cleared, files_of
 from mcp_proxy_conformance.cli.groups import examples
 from mcp_proxy_conformance.cli.options import DEFAULTS
 from mcp_proxy_conformance.cli.run import run
-from mcp_proxy_conformance.report.reading import BadReport, read_report
+from mcp_proxy_conformance.report.reader import BadReport, read_report
 from mcp_proxy_conformance.targets.description import FILE
 from mcp_proxy_conformance.verdict.outcome import DECLARATION, FAULT
 from mcp_proxy_conformance.verdict.redaction import inert

@@ -11,7 +11,7 @@ import click
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.cli.groups import examples
 from mcp_proxy_conformance.report.pins import pins
-from mcp_proxy_conformance.report.reading import BadReport, read_report
+from mcp_proxy_conformance.report.reader import BadReport, read_report
 from mcp_proxy_conformance.targets.description import FILE
 from mcp_proxy_conformance.verdict.outcome import DECLARATION
 

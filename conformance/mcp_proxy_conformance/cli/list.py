@@ -8,14 +8,14 @@ from collections.abc import Callable
 import click
 
 from mcp_proxy_conformance.cli.groups import examples
-from mcp_proxy_conformance.report import listing
+from mcp_proxy_conformance.report import catalogue_rows
 
-WHAT: dict[str, Callable[[], list[listing.ListedRow]]] = {
-    "clauses": listing.clauses,
-    "checks": listing.checks,
-    "cases": listing.cases,
-    "profiles": listing.profiles,
-    "interpretations": listing.interpretations,
+WHAT: dict[str, Callable[[], list[catalogue_rows.ListedRow]]] = {
+    "clauses": catalogue_rows.clauses,
+    "checks": catalogue_rows.checks,
+    "cases": catalogue_rows.cases,
+    "profiles": catalogue_rows.profiles,
+    "interpretations": catalogue_rows.interpretations,
 }
 
 
@@ -26,7 +26,7 @@ def list_(*, what: str, as_json: bool) -> None:
     """List the clauses (default), checks, cases, profiles or interpretations."""
     rows = WHAT[what]()
     if as_json:
-        document = {"format": listing.FORMAT, what: [row.members for row in rows]}
+        document = {"format": catalogue_rows.FORMAT, what: [row.members for row in rows]}
         click.echo(json.dumps(document, indent=1, ensure_ascii=False))
     else:
         for row in rows:

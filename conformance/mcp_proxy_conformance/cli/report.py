@@ -10,10 +10,10 @@ from typing import Any, NoReturn
 import click
 
 from mcp_proxy_conformance.cli.groups import examples
-from mcp_proxy_conformance.cli.telling import tell
-from mcp_proxy_conformance.report import badge, comparing, github, html, junit, markdown, sarif
+from mcp_proxy_conformance.cli.printed_report import tell
+from mcp_proxy_conformance.report import badge, github, html, junit, markdown, sarif, side_by_side
 from mcp_proxy_conformance.report.document import Report, plain, written
-from mcp_proxy_conformance.report.reading import BadReport, read_report
+from mcp_proxy_conformance.report.reader import BadReport, read_report
 from mcp_proxy_conformance.verdict.outcome import DECLARATION
 
 FORMATS: dict[str, Callable[[Report], str]] = {
@@ -24,9 +24,9 @@ FORMATS: dict[str, Callable[[Report], str]] = {
     "html": html.render,
     "github": github.render,
 }
-COMPARED: dict[str, Callable[[comparing.Reports], str]] = {
-    "html": comparing.html,
-    "markdown": comparing.markdown,
+COMPARED: dict[str, Callable[[side_by_side.Reports], str]] = {
+    "html": side_by_side.html,
+    "markdown": side_by_side.markdown,
 }
 _PATH = click.Path(path_type=Path)
 
@@ -125,7 +125,7 @@ def merge(*, files: tuple[Path, ...], out: Path) -> None:
     on different platforms: they are not parts of one run. The exit code is that of the merged run.
     """
     # Merging judges again, and imports all that a run does; rendering a report does not.
-    from mcp_proxy_conformance.run.merging import merged  # noqa: PLC0415
+    from mcp_proxy_conformance.run.merged_shards import merged  # noqa: PLC0415
 
     try:
         _expect_each_once(files)

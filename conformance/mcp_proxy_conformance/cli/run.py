@@ -119,9 +119,9 @@ def loader(
 def judge(kind: str | None, options: dict[str, Any]) -> int:
     """Run the installed checks against a kind of target; returns the exit code."""
     # Judging imports pytest, which --help and completion have no need of.
-    from mcp_proxy_conformance.cli import judging  # noqa: PLC0415
+    from mcp_proxy_conformance.cli import installed_checks  # noqa: PLC0415
 
-    return judging.judge(kind, options)
+    return installed_checks.judge(kind, options)
 
 
 def _installed(name: str) -> list[str]:

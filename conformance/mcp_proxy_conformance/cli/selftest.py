@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 
+from mcp_proxy_conformance.catalogue.requirement import unknown
 from mcp_proxy_conformance.cli.groups import examples
 from mcp_proxy_conformance.cli.options import described_options, target_meant, target_options
 from mcp_proxy_conformance.report.selftest import lines
@@ -93,8 +94,8 @@ def selftest(
     if why := lacking("the selftest"):
         click.echo(why, err=True)
         sys.exit(DECLARATION)
-    from mcp_proxy_conformance.selftest import document, gather, order, recordings, standing  # noqa: PLC0415
-    from mcp_proxy_conformance.selftest.warming import warm  # noqa: PLC0415
+    from mcp_proxy_conformance.selftest import document, gather, order, recordings, unchanged_target  # noqa: PLC0415
+    from mcp_proxy_conformance.selftest.warm_up import warm  # noqa: PLC0415
 
     options["command"] = command or None
     described = _described(kind, options)
@@ -122,7 +123,7 @@ def selftest(
             result = document.in_front_of(
                 lambda: target_of(described), wanted, folder, _progress, full=full, jobs=jobs
             )
-    except (standing.NotTried, recordings.NotRecorded) as error:
+    except (unchanged_target.NotTried, recordings.NotRecorded) as error:
         click.echo(str(error), err=True)
         sys.exit(BROKEN)
     except KeyboardInterrupt:
@@ -169,9 +170,9 @@ def _part(part: str) -> tuple[int, int]:
 
 
 def _refuse_unknown(only: Sequence[str], everything: Sequence[Any], known: Sequence[str]) -> None:
-    unknown = sorted(set(only) - {trial.changed.id for trial in everything} - set(known))
-    if unknown:
-        click.echo(f"there is no mutant, variant or control {unknown[0]!r}", err=True)
+    ids = {*(trial.changed.id for trial in everything), *known}
+    if strange := sorted(set(only) - ids):
+        click.echo(unknown("mutant, variant or control", strange[0], sorted(ids)), err=True)
         sys.exit(DECLARATION)
 
 

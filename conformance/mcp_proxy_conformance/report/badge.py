@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from mcp_proxy_conformance.report.document import Report
-from mcp_proxy_conformance.report.retelling import has_waived, profile_of
+from mcp_proxy_conformance.report.phrases import has_waived, profile_of
 from mcp_proxy_conformance.verdict.outcome import CONFORMANT, INCOMPLETE, STALE, VIOLATED
 from mcp_proxy_conformance.verdict.redaction import inert
 

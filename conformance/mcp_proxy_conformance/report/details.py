@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcp_proxy_conformance.report.colour import Line, indented
 from mcp_proxy_conformance.report.document import Report, Stage
-from mcp_proxy_conformance.report.retelling import is_after_the_end, is_left_out, sentence
+from mcp_proxy_conformance.report.phrases import is_after_the_end, is_left_out, sentence
 from mcp_proxy_conformance.verdict.result import ClauseVerdict, Result
 
 LOUD = ("fail", "error")

@@ -8,7 +8,7 @@ import msgspec
 
 from mcp_proxy_conformance.catalogue.requirement import Floor
 from mcp_proxy_conformance.verdict.cited import ArmedTold, Direction, Edge
-from mcp_proxy_conformance.verdict.deviations.waiving import Waiver
+from mcp_proxy_conformance.verdict.deviations.waivers import Waiver
 from mcp_proxy_conformance.verdict.outcome import Outcome
 from mcp_proxy_conformance.verdict.result import ClauseVerdict, Result
 

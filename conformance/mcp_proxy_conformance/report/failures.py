@@ -7,7 +7,7 @@ from pathlib import Path
 from mcp_proxy_conformance.report.colour import Line, indented, short
 from mcp_proxy_conformance.report.document import Report, ReportedMessage
 from mcp_proxy_conformance.report.evidence import guilty
-from mcp_proxy_conformance.report.retelling import again, request, sentence
+from mcp_proxy_conformance.report.phrases import again, request, sentence
 from mcp_proxy_conformance.verdict.result import ClauseVerdict, Result
 
 SHOWN, NAMED = 3, 5

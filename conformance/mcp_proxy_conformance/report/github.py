@@ -7,8 +7,8 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from mcp_proxy_conformance.report.document import Report
-from mcp_proxy_conformance.report.retelling import again, line_of, sentence
-from mcp_proxy_conformance.verdict.deviations.waiving import Waiver
+from mcp_proxy_conformance.report.phrases import again, line_of, sentence
+from mcp_proxy_conformance.verdict.deviations.waivers import Waiver
 from mcp_proxy_conformance.verdict.outcome import CONFORMANT, INCOMPLETE, STALE, VIOLATED
 from mcp_proxy_conformance.verdict.redaction import inert
 from mcp_proxy_conformance.verdict.result import Result

@@ -18,7 +18,7 @@ from markupsafe import Markup
 from mcp_proxy_conformance.catalogue.interpretation import Interpretation
 from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.evidence import Evidence, ShownMessages, exchange, read
-from mcp_proxy_conformance.report.retelling import (
+from mcp_proxy_conformance.report.phrases import (
     OPEN,
     TOLD,
     Sentence,
@@ -33,7 +33,7 @@ from mcp_proxy_conformance.report.retelling import (
     waived_by,
 )
 from mcp_proxy_conformance.report.terminal import VERDICTS
-from mcp_proxy_conformance.verdict.deviations.waiving import Waiver
+from mcp_proxy_conformance.verdict.deviations.waivers import Waiver
 from mcp_proxy_conformance.verdict.outcome import CONFORMANT, INCOMPLETE, STALE, VIOLATED
 from mcp_proxy_conformance.verdict.redaction import inert
 from mcp_proxy_conformance.verdict.result import ClauseVerdict, Result

@@ -6,7 +6,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from mcp_proxy_conformance.report.document import Report
-from mcp_proxy_conformance.report.retelling import (
+from mcp_proxy_conformance.report.phrases import (
     again,
     profile_of,
     sentence,

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from mcp_proxy_conformance.report.document import Report
-from mcp_proxy_conformance.report.retelling import (
+from mcp_proxy_conformance.report.phrases import (
     OPEN,
     again,
     is_left_out,
@@ -16,7 +16,7 @@ from mcp_proxy_conformance.report.retelling import (
     target_of,
 )
 from mcp_proxy_conformance.report.terminal import VERDICTS
-from mcp_proxy_conformance.verdict.deviations.waiving import Waiver
+from mcp_proxy_conformance.verdict.deviations.waivers import Waiver
 from mcp_proxy_conformance.verdict.redaction import disarmed, inert
 from mcp_proxy_conformance.verdict.result import ClauseVerdict, Result
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mcp_proxy_conformance.catalogue.requirement import catalogue
 from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.html import anchors, colour_of
-from mcp_proxy_conformance.report.retelling import (
+from mcp_proxy_conformance.report.phrases import (
     TOLD,
     Sentence,
     is_left_out,

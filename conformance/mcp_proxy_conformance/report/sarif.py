@@ -9,13 +9,13 @@ from typing import Any
 from urllib.parse import quote
 
 from mcp_proxy_conformance.report.document import Report
-from mcp_proxy_conformance.report.retelling import (
+from mcp_proxy_conformance.report.phrases import (
     again,
     line_of,
     sentence,
     waived_by,
 )
-from mcp_proxy_conformance.verdict.deviations.waiving import Waiver
+from mcp_proxy_conformance.verdict.deviations.waivers import Waiver
 from mcp_proxy_conformance.verdict.outcome import BROKEN, DECLARATION, FAULT, INTERRUPTED
 from mcp_proxy_conformance.verdict.redaction import inert
 from mcp_proxy_conformance.verdict.result import Result

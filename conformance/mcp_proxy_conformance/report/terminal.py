@@ -11,8 +11,7 @@ from mcp_proxy_conformance.report.colour import Line, indented, painted, short
 from mcp_proxy_conformance.report.details import advisories, checks, clauses, worlds
 from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.failures import failures, names
-from mcp_proxy_conformance.report.pins import pinned, pins
-from mcp_proxy_conformance.report.retelling import (
+from mcp_proxy_conformance.report.phrases import (
     again,
     is_after_the_end,
     is_left_out,
@@ -20,7 +19,8 @@ from mcp_proxy_conformance.report.retelling import (
     requirement_of,
     target_of,
 )
-from mcp_proxy_conformance.verdict.deviations.waiving import Waiver, stale
+from mcp_proxy_conformance.report.pins import pinned, pins
+from mcp_proxy_conformance.verdict.deviations.waivers import Waiver, stale
 from mcp_proxy_conformance.verdict.result import ClauseVerdict, Result, Verdict
 
 VERDICTS: tuple[Verdict, ...] = (

@@ -15,7 +15,7 @@ from mcp_proxy_conformance.catalogue.load_case import (
     LoadCase,
     LoadServer,
 )
-from mcp_proxy_conformance.resilience.loading import ServerOutcome
+from mcp_proxy_conformance.resilience.loader import ServerOutcome
 from mcp_proxy_conformance.resilience.loads import Load
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 

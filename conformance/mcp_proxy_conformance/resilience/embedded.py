@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Protocol
 
-from mcp_proxy_conformance.resilience.loading import Loaded, asked_for, read_answer
+from mcp_proxy_conformance.resilience.loader import Loaded, asked_for, read_answer
 from mcp_proxy_conformance.targets.adapter import AdapterError
 
 END_S = 5.0

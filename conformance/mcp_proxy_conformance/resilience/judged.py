@@ -24,10 +24,10 @@ from mcp_proxy_conformance.resilience.blame import (
     shown_by,
 )
 from mcp_proxy_conformance.resilience.controls import LoadOf, allowed, basis, status_of
+from mcp_proxy_conformance.resilience.exposed_secret import shows
+from mcp_proxy_conformance.resilience.loader import ServerOutcome
 from mcp_proxy_conformance.resilience.loader_target import are_tools_of
-from mcp_proxy_conformance.resilience.loading import ServerOutcome
 from mcp_proxy_conformance.resilience.loads import Load
-from mcp_proxy_conformance.resilience.showing import shows
 from mcp_proxy_conformance.resilience.walk import Reads
 from mcp_proxy_conformance.resilience.warnings import WORDS, warnings
 from mcp_proxy_conformance.verdict.comparison import Comparison, Open

@@ -13,7 +13,7 @@ import msgspec
 
 from mcp_proxy_conformance.catalogue.load_case import Behaviour, LoadCase
 from mcp_proxy_conformance.resilience.embedded import ChangedLoader, EmbeddedLoader, LoaderHost
-from mcp_proxy_conformance.resilience.loading import Loader, LoaderProgram
+from mcp_proxy_conformance.resilience.loader import Loader, LoaderProgram
 from mcp_proxy_conformance.resilience.walk import SIGNATURE, Reads, walk
 from mcp_proxy_conformance.targets.adapter import AdapterError, Target
 from mcp_proxy_conformance.targets.description import OF_LOADERS

@@ -19,7 +19,7 @@ from mcp_proxy_conformance.catalogue.load_case import (
     LoadCase,
     LoadServer,
 )
-from mcp_proxy_conformance.resilience.loading import Loaded, Loader
+from mcp_proxy_conformance.resilience.loader import Loaded, Loader
 from mcp_proxy_conformance.targets.adapter import AdapterError, without_frames
 from mcp_proxy_conformance.upstream.faults import FaultServers, read_scripts
 

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from mcp_proxy_conformance.discovery.bench import Bench
+from mcp_proxy_conformance.report.difference import sentences
 from mcp_proxy_conformance.targets.adapter import AdapterError, NotDeclared, Refused, Unsupported
 from mcp_proxy_conformance.targets.started import Started
 from mcp_proxy_conformance.verdict.comparison import Comparison, Open, of_sides, watched
@@ -70,6 +71,10 @@ class Ending:
         if isinstance(self.error, Breach):
             return of_sides(("==", self.error.observed, {}), cited)
         return of_sides(self.sides, cited)
+
+    def in_words(self) -> str:
+        """Return the first sentence on the findings, or the reason if there are none."""
+        return next(iter(sentences(self.findings(()))), self.reason)
 
 
 def attempt(check: Callable[[], Any]) -> Ending:
@@ -219,7 +224,7 @@ def confirmed(ending: Ending, second: Ending, subject: str = "the target") -> En
     if second.verdict == "error":
         return replace(
             second,
-            reason=f"{second.reason} (when the check was repeated to confirm: {ending.reason})",
+            reason=f"{second.reason} (when the check was repeated to confirm: {ending.in_words()})",
         )
     if second.verdict == "fail" and _is_plain(ending) and _is_plain(second):
         return ending
@@ -230,7 +235,7 @@ def confirmed(ending: Ending, second: Ending, subject: str = "the target") -> En
         for finding in ending.findings(())
         if (common := tuple(clause for clause in finding.clauses if clause in again))
     ]
-    reason = f"{subject} does not agree with itself; seen only once: {ending.reason}"
+    reason = f"{subject} does not agree with itself; seen only once: {ending.in_words()}"
     own = ending.comparison or Comparison()
     steady = {clause: n for clause, n in own.observed.items() if clause not in first | again}
     unsettled = Open(clauses=tuple(sorted(first ^ again)), reason=reason, cause="disagrees")

@@ -14,7 +14,7 @@ from mcp_proxy_conformance.discovery.live.endpoint import Endpoint, in_environme
 from mcp_proxy_conformance.targets.adapter import Target
 from mcp_proxy_conformance.targets.description import Description, describe
 from mcp_proxy_conformance.verdict.deviations.deviation import Deviation
-from mcp_proxy_conformance.verdict.deviations.reading import read_named
+from mcp_proxy_conformance.verdict.deviations.reader import read_named
 
 OUT = "mcp-proxy-conformance-out"
 NAME = "mcp-proxy-conformance-request"

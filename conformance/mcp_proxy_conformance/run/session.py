@@ -14,14 +14,14 @@ import pytest
 
 from mcp_proxy_conformance.catalogue.requirement import Level, Profile, catalogue
 from mcp_proxy_conformance.report.document import Report
-from mcp_proxy_conformance.report.making import write_report
+from mcp_proxy_conformance.report.from_record import write_report
 from mcp_proxy_conformance.run.collection import Place, address, clauses_of, named
 from mcp_proxy_conformance.run.deadline import OutOfTime, within
 from mcp_proxy_conformance.run.judgement import Ending, reason_of
 from mcp_proxy_conformance.run.request import RunRequest
 from mcp_proxy_conformance.run.subject import Probed, Subject
 from mcp_proxy_conformance.verdict.comparison import plain
-from mcp_proxy_conformance.verdict.deviations.waiving import waived
+from mcp_proxy_conformance.verdict.deviations.waivers import waived
 from mcp_proxy_conformance.verdict.outcome import INCOMPLETE, Outcome
 from mcp_proxy_conformance.verdict.record import RunRecord, RunState, TargetFacts
 from mcp_proxy_conformance.verdict.redaction import Redactor, encodable

@@ -14,7 +14,7 @@ from mcp_proxy_conformance.selftest.duels import duels
 from mcp_proxy_conformance.selftest.matrix import Trial
 from mcp_proxy_conformance.selftest.recordings import with_recordings
 from mcp_proxy_conformance.selftest.row import MatrixRow
-from mcp_proxy_conformance.selftest.standing import Standing, standing
+from mcp_proxy_conformance.selftest.unchanged_target import Standing, standing
 from mcp_proxy_conformance.targets.adapter import Target
 
 FORMAT = "mcp-proxy-conformance-selftest/1"

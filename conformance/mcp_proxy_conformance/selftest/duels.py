@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_proxy_conformance.run.request import Selection
-from mcp_proxy_conformance.selftest.forking import forked
+from mcp_proxy_conformance.selftest.forked_jobs import forked
 from mcp_proxy_conformance.selftest.matrix import LIMIT_S, Trial, killers
 
 

@@ -16,7 +16,7 @@ from mcp_proxy_conformance.selftest.matrix import Trial, made
 from mcp_proxy_conformance.selftest.proofs import proofs
 from mcp_proxy_conformance.selftest.removal import REMOVALS
 from mcp_proxy_conformance.selftest.row import NEEDS, Kind, MatrixRow
-from mcp_proxy_conformance.selftest.standing import Standing
+from mcp_proxy_conformance.selftest.unchanged_target import Standing
 from mcp_proxy_conformance.selftest.wire import WIRE_FAULTS
 
 MOST_DUELS = 12

@@ -11,11 +11,11 @@ from mcp_proxy_conformance.catalogue.requirement import folders_of
 from mcp_proxy_conformance.resilience.loader_target import embedded_target
 from mcp_proxy_conformance.run.request import Selection
 from mcp_proxy_conformance.selftest.controls import Control
-from mcp_proxy_conformance.selftest.forking import JobOutcome, forked
-from mcp_proxy_conformance.selftest.rewriting import WireFault, rewriting
+from mcp_proxy_conformance.selftest.forked_jobs import JobOutcome, forked
+from mcp_proxy_conformance.selftest.rewriting_server import WireFault, rewriting
 from mcp_proxy_conformance.selftest.row import Cell, Kind, MatrixRow
-from mcp_proxy_conformance.selftest.standing import CHECK_S, Standing
 from mcp_proxy_conformance.selftest.trial import EVERY, LONG_S, Verdicts, trial, tried
+from mcp_proxy_conformance.selftest.unchanged_target import CHECK_S, Standing
 from mcp_proxy_conformance.selftest.wording import is_plain
 from mcp_proxy_conformance.targets.adapter import Target
 from mcp_proxy_conformance.targets.embedded import embedded

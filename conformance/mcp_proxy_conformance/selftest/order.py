@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mcp_proxy_conformance.catalogue.index import Check
 from mcp_proxy_conformance.run.request import RunRequest, Selection
-from mcp_proxy_conformance.selftest.forking import forked
+from mcp_proxy_conformance.selftest.forked_jobs import forked
 from mcp_proxy_conformance.selftest.matrix import LIMIT_S, reference
 from mcp_proxy_conformance.selftest.row import MatrixRow
 from mcp_proxy_conformance.selftest.trial import Verdicts, trial, tried

@@ -10,7 +10,7 @@ from typing import Any
 from mcp_proxy_conformance.catalogue.requirement import catalogue
 from mcp_proxy_conformance.discovery.baseline.manifest import Kind, write
 from mcp_proxy_conformance.discovery.baseline.recorder import record
-from mcp_proxy_conformance.selftest.forking import forked
+from mcp_proxy_conformance.selftest.forked_jobs import forked
 from mcp_proxy_conformance.selftest.matrix import SETTLE_S, Trial
 from mcp_proxy_conformance.targets.embedded import embedded
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from mcp_proxy_conformance.selftest import (
+    wire_counts,
     wire_default,
     wire_entries,
-    wire_listing,
     wire_note,
     wire_places,
-    wire_publishing,
-    wire_refusing,
+    wire_published_flag,
+    wire_rejections,
     wire_remediation,
-    wire_revealing,
+    wire_revealed_tools,
     wire_several,
     wire_unread,
 )
@@ -19,13 +19,13 @@ from mcp_proxy_conformance.selftest.exchange import WireFault
 
 WIRE_FAULTS: tuple[WireFault, ...] = (
     *wire_default.FAULTS,
-    *wire_revealing.FAULTS,
+    *wire_revealed_tools.FAULTS,
     *wire_entries.FAULTS,
     *wire_remediation.FAULTS,
     *wire_note.FAULTS,
-    *wire_listing.FAULTS,
-    *wire_refusing.FAULTS,
-    *wire_publishing.FAULTS,
+    *wire_counts.FAULTS,
+    *wire_rejections.FAULTS,
+    *wire_published_flag.FAULTS,
     *wire_places.FAULTS,
     *wire_several.FAULTS,
     *wire_unread.FAULTS,

@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from mcp_proxy_conformance.selftest import (
+    wire_counts,
     wire_default,
     wire_entries,
-    wire_listing,
     wire_note,
-    wire_refusing,
+    wire_rejections,
     wire_remediation,
 )
 from mcp_proxy_conformance.selftest.edits import (
@@ -29,9 +29,9 @@ KNOWN = {
     for module in (
         wire_default,
         wire_entries,
-        wire_listing,
+        wire_counts,
         wire_note,
-        wire_refusing,
+        wire_rejections,
         wire_remediation,
     )
     for fault in module.FAULTS

@@ -16,7 +16,7 @@ from mcp_proxy_conformance.selftest.edits import (
     with_locked,
 )
 from mcp_proxy_conformance.selftest.exchange import Json, WireExchange, WireFault
-from mcp_proxy_conformance.selftest.wire_refusing import where
+from mcp_proxy_conformance.selftest.wire_rejections import where
 
 SEVERAL = 2
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from mcp_proxy_conformance.verdict.deviations.waiving import Waiver, stale
+from mcp_proxy_conformance.verdict.deviations.waivers import Waiver, stale
 from mcp_proxy_conformance.verdict.outcome import (
     BROKEN,
     CONFORMANT,

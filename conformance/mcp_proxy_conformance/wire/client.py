@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from mcp_proxy_conformance.wire import jsonrpc, revisions
+from mcp_proxy_conformance.wire.connection import DIRECT, Dialing
 from mcp_proxy_conformance.wire.conversation import Conversation, let_in, refused
-from mcp_proxy_conformance.wire.dialing import DIRECT, Dialing
 from mcp_proxy_conformance.wire.faults import ProtocolFault
 from mcp_proxy_conformance.wire.session import Session
 

@@ -9,8 +9,8 @@ from io import BytesIO
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from mcp_proxy_conformance.wire.connection import DIRECT, Dialing, within_origin
 from mcp_proxy_conformance.wire.deadline import Deadline, DeadlineSocket
-from mcp_proxy_conformance.wire.dialing import DIRECT, Dialing, within_origin
 from mcp_proxy_conformance.wire.faults import Phase, ProtocolFault, Unreachable
 from mcp_proxy_conformance.wire.response import Closed, Event, EventReader, NotHttp, Response
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from mcp_proxy_conformance.wire import jsonrpc, revisions
 from mcp_proxy_conformance.wire.answers import Awaited
+from mcp_proxy_conformance.wire.connection import DIRECT, Dialing
 from mcp_proxy_conformance.wire.conversation import refused
 from mcp_proxy_conformance.wire.deadline import Deadline, Overdue
-from mcp_proxy_conformance.wire.dialing import DIRECT, Dialing
 from mcp_proxy_conformance.wire.faults import ProtocolFault, SessionLost, Unreachable
 from mcp_proxy_conformance.wire.http import Http, check_header
 

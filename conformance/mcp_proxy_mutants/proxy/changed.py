@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mcp_proxy_mutants.fresh import fresh
-from mcp_proxy_mutants.proxy.wrapping import ChangedFront, Decisions
+from mcp_proxy_mutants.proxy.changed_parts import ChangedFront, Decisions
 from mcp_proxy_reference.front import Front
 from mcp_proxy_reference.gateway import Gateway
 from mcp_proxy_reference.proxy import Proxy

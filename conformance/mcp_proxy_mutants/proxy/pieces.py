@@ -6,8 +6,8 @@ from dataclasses import replace
 from itertools import count
 from typing import Any, Final
 
-from mcp_proxy_mutants.proxy.swapping import decide
-from mcp_proxy_mutants.proxy.wrapping import Request
+from mcp_proxy_mutants.proxy.changed_parts import Request
+from mcp_proxy_mutants.proxy.gateway_changes import decide
 from mcp_proxy_reference import policy as std
 from mcp_proxy_reference.facts import Facts, Json, Match, Status
 from mcp_proxy_reference.gateway import Gateway

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from told_runs import CLEAN, typed
+from hand_written_reports import CLEAN, typed
 
 from mcp_proxy_conformance.catalogue import requirement
 from mcp_proxy_conformance.catalogue.requirement import UnknownProfile, profile, profiles, versions
 from mcp_proxy_conformance.catalogue.resources import fixtures_dir
 from mcp_proxy_conformance.cli import main
-from mcp_proxy_conformance.report.reading import read_report
-from mcp_proxy_conformance.report.retelling import profile_of
+from mcp_proxy_conformance.report.phrases import profile_of
+from mcp_proxy_conformance.report.reader import read_report
 from mcp_proxy_conformance.selftest.authoring.frozen import fingerprint
 
 CHECK = "test_no_more_locked_tools_come_back_than_the_limit_or_ten"

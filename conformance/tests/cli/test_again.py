@@ -9,11 +9,11 @@ from typing import Any
 import click
 import pytest
 from click.testing import CliRunner
-from told_runs import ONE, typed
+from hand_written_reports import ONE, typed
 
-from mcp_proxy_conformance.cli import judging, main
+from mcp_proxy_conformance.cli import installed_checks, main
 from mcp_proxy_conformance.cli.again import command_line
-from mcp_proxy_conformance.report.retelling import again
+from mcp_proxy_conformance.report.phrases import again
 from mcp_proxy_conformance.verdict.redaction import Redactor
 
 NAME = "test_x[it's a case]"
@@ -41,7 +41,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
         commands.append((repeated(halves), options))
         return 0
 
-    monkeypatch.setattr(judging, "judge", judge)
+    monkeypatch.setattr(installed_checks, "judge", judge)
     monkeypatch.setattr("mcp_proxy_conformance.cli.endpoint.judge_live", judge_live)
     return commands
 
@@ -87,7 +87,7 @@ def test_what_is_no_check_is_seen_again_by_any_run(tmp_path: Path, monkeypatch: 
         lines.append(repeated(command_line(click.get_current_context()), "presence"))
         return 0
 
-    monkeypatch.setattr(judging, "judge", judge)
+    monkeypatch.setattr(installed_checks, "judge", judge)
     CliRunner().invoke(main, ["run", "command", "--settle", "1", "--", "a"])
 
     assert lines == ["mcp-proxy-conformance run command --settle 1.0 -- a"]

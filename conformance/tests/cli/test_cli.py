@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
-import living
+import living_processes
 import pytest
 from click.testing import CliRunner, Result
 
@@ -147,7 +147,7 @@ def test_an_interrupted_run_ends_its_targets_and_reports(
     report = json.loads((log.parent / "report.json").read_bytes())
     assert (run.returncode, report["exit"], report["complete"]) == (130, 130, False)
     assert printed.decode().splitlines()[-1].startswith("interrupted: ")
-    assert living.naming(tmp_path) == []
+    assert living_processes.naming(tmp_path) == []
 
 
 def test_list_and_explain_tell_what_there_is() -> None:

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hand_written_reports import BAD, CLEAN, HOSTILE, ONE, report, result, typed
 from known_failures import command, write
-from told_runs import BAD, CLEAN, HOSTILE, ONE, report, result, typed
 
 from mcp_proxy_conformance.verdict.deviations.deviation import FILE
-from mcp_proxy_conformance.verdict.deviations.writing import begun, broken
+from mcp_proxy_conformance.verdict.deviations.draft import begun, broken
 
 KNOWN = Path("known.toml")
 

@@ -13,7 +13,6 @@ from faulty import with_faults
 from known_failures import FLAG, QUERY, command, reported, write
 
 from mcp_proxy_conformance.targets import kinds
-from mcp_proxy_conformance.verdict.deviations import reading
 from mcp_proxy_conformance.verdict.deviations.deviation import FILE
 
 
@@ -126,7 +125,9 @@ def test_an_expired_entry_is_told_before_anything_is_started(
 ) -> None:
     """Exit 5 from the day after its last day."""
     write("ROB.flag", expires="2026-11-22")
-    monkeypatch.setattr(reading, "today", lambda: date(2026, 11, 23))
+    monkeypatch.setattr(
+        "mcp_proxy_conformance.verdict.deviations.reader.today", lambda: date(2026, 11, 23)
+    )
 
     done, report = run()
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from action_runner import parsed
 from click.testing import CliRunner, Result
+from hand_written_reports import BAD, HOSTILE, ONE, report, result, typed
 from hypothesis import given
 from hypothesis import strategies as st
-from told_runs import BAD, HOSTILE, ONE, report, result, typed
 
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.cli.gate import HELP, PREFIX

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from told_endings import OPEN
-from told_runs import CLEAN
+from hand_written_endings import OPEN
+from hand_written_reports import CLEAN
 
 from mcp_proxy_conformance.cli import main
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from canaries import told_in
 
-ECHOING = str(Path(__file__).parents[1] / "echoing.py")
+ECHOING = str(Path(__file__).parents[1] / "echo_program.py")
 WORD, AFTER, OF_URL = "wrd-Canary/4801+x=", "aft Canary?4802&y", "url-Canary:4803z"
 NAMED, OF_DSN = "env-Canary-4804_and_more", "dsn-Canary%4805-and-more"
 CANARIES = (WORD, AFTER, NAMED, OF_URL, OF_DSN)

@@ -12,12 +12,12 @@ from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension
 
 from mcp_proxy_conformance.catalogue.resources import fixtures_dir
-from mcp_proxy_conformance.discovery.baseline.comparing import answers_changed, entries_changed
+from mcp_proxy_conformance.discovery.baseline.comparison import answers_changed, entries_changed
 from mcp_proxy_conformance.discovery.baseline.manifest import Body, Recording
 from mcp_proxy_conformance.verdict.result import Inconclusive
 from mcp_proxy_mutants.fresh import Fresh
 from mcp_proxy_mutants.proxy.changed import Changed
-from mcp_proxy_mutants.proxy.wrapping import Request
+from mcp_proxy_mutants.proxy.changed_parts import Request
 from mcp_proxy_reference.facts import Json
 from mcp_proxy_reference.tools import render
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from browsing import CONTRASTS, FOCUS, NARROW, TOO_WIDE, WIDE, Looking
+from browser import CONTRASTS, FOCUS, NARROW, TOO_WIDE, WIDE, Looking
+from hand_written_reports import BAD, CLEAN, HOSTILE, MANY, ONE, Json, several
 from page_runs import FORTY, LONG, WAIVED
 from playwright.sync_api import expect
-from told_runs import BAD, CLEAN, HOSTILE, MANY, ONE, Json, several
 
-from mcp_proxy_conformance.report import comparing
+from mcp_proxy_conformance.report import side_by_side
 
 SEVERAL = [("a.json", CLEAN), ("b.json", ONE), ("c.json", WAIVED), ("d.json", FORTY)]
 SETS: dict[str, list[tuple[str, Json]]] = {
@@ -26,7 +26,7 @@ SETS: dict[str, list[tuple[str, Json]]] = {
 def test_the_table_scrolls_and_the_page_does_not(name: str, script: bool, looking: Looking) -> None:
     """In a narrow window it makes no request and logs no error."""
     page = looking.at(
-        comparing.html(several(SETS[name])), viewport=NARROW, java_script_enabled=script
+        side_by_side.html(several(SETS[name])), viewport=NARROW, java_script_enabled=script
     )
 
     inside = page.locator(".scroll").evaluate("(one) => one.scrollWidth > one.clientWidth")
@@ -37,7 +37,7 @@ def test_the_table_scrolls_and_the_page_does_not(name: str, script: bool, lookin
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_verdict_stands_out_from_its_ground(scheme: Any, looking: Looking) -> None:
     """That holds for rows that differ as well."""
-    page = looking.at(comparing.html(several(SEVERAL)), color_scheme=scheme, viewport=WIDE)
+    page = looking.at(side_by_side.html(several(SEVERAL)), color_scheme=scheme, viewport=WIDE)
 
     contrasts = page.evaluate(CONTRASTS)
     assert {kind: ratio for kind, ratio in contrasts.items() if ratio < 4.5} == {}
@@ -46,7 +46,7 @@ def test_every_verdict_stands_out_from_its_ground(scheme: Any, looking: Looking)
 
 def test_a_verdict_leads_to_its_reason_and_back(looking: Looking) -> None:
     """The name of the clause there leads to its row."""
-    page = looking.at(comparing.html(several(SEVERAL)), viewport=NARROW)
+    page = looking.at(side_by_side.html(several(SEVERAL)), viewport=NARROW)
 
     page.get_by_role("row", name="FR-006.cap").get_by_role("link", name="fail").first.click()
     reason = page.locator(".reason:target")
@@ -61,7 +61,7 @@ def test_a_verdict_leads_to_its_reason_and_back(looking: Looking) -> None:
 @pytest.mark.parametrize("script", [True, False])
 def test_rows_that_are_the_same_can_be_left_out(script: bool, looking: Looking) -> None:
     """Differing rows are marked by a sign, not by colour alone."""
-    page = looking.at(comparing.html(several(SETS["two"])), java_script_enabled=script)
+    page = looking.at(side_by_side.html(several(SETS["two"])), java_script_enabled=script)
 
     page.get_by_label("with the same verdict in all columns: 3").uncheck()
 
@@ -73,7 +73,7 @@ def test_rows_that_are_the_same_can_be_left_out(script: bool, looking: Looking) 
 
 def test_the_table_is_reached_and_scrolled_by_keys(looking: Looking) -> None:
     """The way past it comes first; each stop can be seen."""
-    page = looking.at(comparing.html(several(SEVERAL)), viewport=NARROW)
+    page = looking.at(side_by_side.html(several(SEVERAL)), viewport=NARROW)
 
     stops = []
     for _ in range(5):
@@ -89,7 +89,7 @@ def test_the_table_is_reached_and_scrolled_by_keys(looking: Looking) -> None:
 
 def test_heads_stay_in_sight_while_the_table_moves(looking: Looking) -> None:
     """The names of clauses at the left, those of targets above."""
-    page = looking.at(comparing.html(several(SEVERAL)), viewport=NARROW)
+    page = looking.at(side_by_side.html(several(SEVERAL)), viewport=NARROW)
     area = page.locator(".scroll")
 
     area.evaluate("(one) => { one.scrollLeft = 9999; one.scrollTop = 60; }")
@@ -101,7 +101,7 @@ def test_heads_stay_in_sight_while_the_table_moves(looking: Looking) -> None:
 
 def test_hostile_words_are_words_in_the_table(looking: Looking) -> None:
     """They are words of targets and of files."""
-    page = looking.at(comparing.html(several(SETS["hostile"])))
+    page = looking.at(side_by_side.html(several(SETS["hostile"])))
 
     assert page.locator("script").count() == 1
     assert page.locator("img, iframe, link, object, svg").count() == 0

@@ -6,7 +6,7 @@ import tomllib
 
 import msgspec
 import pytest
-from told_endings import OPEN, of
+from hand_written_endings import OPEN, of
 
 from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.pins import pinned, pins, quoted

@@ -6,10 +6,10 @@ import shutil
 from typing import Any
 
 import pytest
-from browsing import BROWSER, CONTRASTS, FOCUS, NARROW, TOO_WIDE, WIDE, Looking, program
+from browser import BROWSER, CONTRASTS, FOCUS, NARROW, TOO_WIDE, WIDE, Looking, program
+from hand_written_reports import BAD, ONE, report, result, typed
 from page_runs import FORTY, PAGES, WAIVED
 from playwright.sync_api import Page, expect
-from told_runs import BAD, ONE, report, result, typed
 
 from mcp_proxy_conformance.report import html
 

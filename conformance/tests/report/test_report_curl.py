@@ -11,11 +11,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import msgspec
 import pytest
+from hand_written_reports import HOSTILE, Json
 from page_runs import message_of
-from told_runs import HOSTILE, Json
 
 from mcp_proxy_conformance.report.document import ReportedMessage
-from mcp_proxy_conformance.report.retelling import curl, word
+from mcp_proxy_conformance.report.phrases import curl, word
 from mcp_proxy_conformance.verdict.redaction import inert
 
 

@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import pytest
 from action_runner import commands
+from hand_written_reports import (
+    BAD,
+    CLEAN,
+    HOSTILE,
+    MANY,
+    ONE,
+    TOO_MANY,
+    clause,
+    report,
+    result,
+    typed,
+)
 from hypothesis import given
 from hypothesis import strategies as st
-from told_runs import BAD, CLEAN, HOSTILE, MANY, ONE, TOO_MANY, clause, report, result, typed
 
 from mcp_proxy_conformance.report import github
 from mcp_proxy_conformance.verdict.redaction import inert

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from told_runs import BAD, MANY, ONE, TOO_MANY, outside_code, typed
+from hand_written_reports import BAD, MANY, ONE, TOO_MANY, outside_code, typed
 
 from mcp_proxy_conformance.report import markdown
 

@@ -7,11 +7,22 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from hand_written_reports import (
+    BAD,
+    CLEAN,
+    HOSTILE,
+    MANY,
+    ONE,
+    Json,
+    clause,
+    outside_code,
+    result,
+    several,
+)
 from page_runs import LONG, WAIVED
-from told_runs import BAD, CLEAN, HOSTILE, MANY, ONE, Json, clause, outside_code, result, several
 
 from mcp_proxy_conformance.cli import main
-from mcp_proxy_conformance.report import comparing
+from mcp_proxy_conformance.report import side_by_side
 from mcp_proxy_conformance.report.matrix import matrix
 
 OTHER = CLEAN | {
@@ -72,7 +83,7 @@ def test_a_cell_names_the_checks_that_are_not_settled() -> None:
 
 def test_markdown_is_a_table_and_its_reasons() -> None:
     """The text is exact."""
-    text = comparing.markdown(several(REPORTS[:2]))
+    text = side_by_side.markdown(several(REPORTS[:2]))
 
     assert text == (
         "# Implementations and clauses\n"
@@ -107,7 +118,7 @@ def test_markdown_is_a_table_and_its_reasons() -> None:
 
 def test_markdown_keeps_hostile_words_in_code() -> None:
     """Names of files are in code, too; the table keeps its columns."""
-    text = comparing.markdown(several([(HOSTILE, BAD), ("b", BAD)]))
+    text = side_by_side.markdown(several([(HOSTILE, BAD), ("b", BAD)]))
 
     left = outside_code(text)
     assert "script" not in left

@@ -8,8 +8,8 @@ from html import unescape
 from html.parser import HTMLParser
 
 import pytest
+from hand_written_reports import BAD, ONE, REPORTS, finding, report, result, typed
 from page_runs import DEVIATION, LONG, PAGES, WAIVED, failing_report, message_of
-from told_runs import BAD, ONE, REPORTS, finding, report, result, typed
 
 from mcp_proxy_conformance.report import html
 

@@ -12,8 +12,8 @@ import jsonschema
 import pytest
 from click.testing import CliRunner
 from faulty import with_faults
+from hand_written_reports import CLEAN, HOSTILE, ONE, Json, report, result, typed
 from page_runs import DEVIATION, STALE, WAIVED
-from told_runs import CLEAN, HOSTILE, ONE, Json, report, result, typed
 
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.cli import main

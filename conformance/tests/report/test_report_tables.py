@@ -6,7 +6,7 @@ import json
 from xml.etree import ElementTree as ET
 
 import pytest
-from told_runs import BAD, MANY, ONE, REPORTS, Json, report, result, typed
+from hand_written_reports import BAD, MANY, ONE, REPORTS, Json, report, result, typed
 
 from mcp_proxy_conformance.report import junit, sarif
 

@@ -13,9 +13,9 @@ from xml.etree import ElementTree as ET
 
 import jsonschema
 import pytest
+from hand_written_reports import CLEAN, HOSTILE, MANY, ONE, REPORTS, Json, report, result, typed
 from junitparser import xunit2
 from page_runs import DEVIATION, PAGES, WAIVED
-from told_runs import CLEAN, HOSTILE, MANY, ONE, REPORTS, Json, report, result, typed
 
 from mcp_proxy_conformance.report import junit, sarif
 

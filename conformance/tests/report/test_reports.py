@@ -12,7 +12,7 @@ import jsonschema
 import msgspec
 import pytest
 from click.testing import CliRunner, Result
-from told_runs import CLEAN, HOSTILE, ONE, REPORTS, clause, report, result, typed
+from hand_written_reports import CLEAN, HOSTILE, ONE, REPORTS, clause, report, result, typed
 
 from mcp_proxy_conformance.catalogue.requirement import Floor
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
@@ -28,10 +28,10 @@ from mcp_proxy_conformance.report.document import (
     Stage,
     Suite,
 )
-from mcp_proxy_conformance.report.reading import read_report
+from mcp_proxy_conformance.report.reader import read_report
 from mcp_proxy_conformance.verdict import result as verdict
 from mcp_proxy_conformance.verdict.cited import ArmedTold
-from mcp_proxy_conformance.verdict.deviations.waiving import Waiver
+from mcp_proxy_conformance.verdict.deviations.waivers import Waiver
 from mcp_proxy_conformance.verdict.result import ClauseVerdict, Finding
 
 OPEN = CLEAN | {"clauses": [clause("FR-006.cap", "required", "inconclusive")]}

@@ -10,9 +10,9 @@ from typing import Any
 
 import jsonschema
 import pytest
+from hand_written_endings import ENDINGS, FORTY, LENGTHY, OPEN, SEVERAL, TIMED
+from hand_written_reports import BAD, HOSTILE, ONE, TOO_MANY, report, result, typed
 from syrupy.assertion import SnapshotAssertion
-from told_endings import ENDINGS, FORTY, LENGTHY, OPEN, SEVERAL, TIMED
-from told_runs import BAD, HOSTILE, ONE, TOO_MANY, report, result, typed
 
 from mcp_proxy_conformance.catalogue.resources import checks_dir, schemas_dir
 from mcp_proxy_conformance.report import markdown

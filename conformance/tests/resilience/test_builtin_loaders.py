@@ -24,7 +24,7 @@ from mcp_proxy_conformance.resilience.builtin import (
     environments,
     version,
 )
-from mcp_proxy_conformance.resilience.loading import LoaderProgram
+from mcp_proxy_conformance.resilience.loader import LoaderProgram
 from mcp_proxy_conformance.upstream import Upstreams, UpstreamServer, UpstreamTool
 from mcp_proxy_conformance.wire.transcript import Transcript
 
@@ -47,7 +47,7 @@ def answers(tmp_path: Path, way: str, *lines: bytes, script: str = SCRIPT) -> li
     """Return the answers of the program around that script to these lines."""
     place = tmp_path / "script.py"
     place.write_text(script, encoding="utf-8")
-    words = [sys.executable, "-I", str(environments.SCRIPTS / "answering.py"), str(place), way]
+    words = [sys.executable, "-I", str(environments.SCRIPTS / "wrapper.py"), str(place), way]
     text = b"\n".join(lines)
     done = subprocess.run(words, input=text, capture_output=True, check=True, timeout=60)
     return [json.loads(line) for line in done.stdout.splitlines()]

@@ -18,10 +18,10 @@ from mcp_proxy_conformance.catalogue.case import BadCase, When, read_own
 from mcp_proxy_conformance.catalogue.index import checks
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.cli import main
-from mcp_proxy_conformance.discovery.laws.building import Plan, is_sensible
 from mcp_proxy_conformance.discovery.laws.law import LAWS
-from mcp_proxy_conformance.discovery.laws.shrinking import size
-from mcp_proxy_conformance.discovery.laws.writing import written
+from mcp_proxy_conformance.discovery.laws.plan import Plan, is_sensible
+from mcp_proxy_conformance.discovery.laws.smaller_plans import size
+from mcp_proxy_conformance.discovery.laws.written_case import written
 from mcp_proxy_conformance.run.laws.engine import Laws
 from mcp_proxy_conformance.run.laws.of_worlds import GeneratedWorlds, LawOptions, generated
 from mcp_proxy_conformance.run.request import Selection

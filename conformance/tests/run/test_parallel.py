@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
-import living
+import living_processes
 import pytest
 from click.testing import CliRunner
 
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
-from mcp_proxy_conformance.cli import checking, main
+from mcp_proxy_conformance.cli import main, run_setup
 from mcp_proxy_conformance.run.parallel.controller import Controller
 from mcp_proxy_conformance.run.parallel.worker import SHARES
 from mcp_proxy_conformance.run.subjects.proxy import GENERATED
@@ -154,7 +154,7 @@ def test_a_check_that_ends_every_worker_is_a_fault_of_the_suite(tmp_path: Path) 
     assert (came.returncode, final["headline"]) == (70, "fault of the suite")
     assert FATAL in final["why"]
     assert final["results"]
-    assert living.naming(tmp_path) == []
+    assert living_processes.naming(tmp_path) == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -181,7 +181,7 @@ def test_an_interrupted_run_ends_its_workers_and_reports(
     assert (run.returncode, final["exit"], final["complete"]) == (130, 130, False)
     assert final["results"]
     assert output.decode().splitlines()[-1].startswith("interrupted: ")
-    assert living.naming(tmp_path) == []
+    assert living_processes.naming(tmp_path) == []
     assert not shares.exists()
 
 
@@ -244,7 +244,7 @@ def test_what_cannot_be_divided_is_refused(
 
 def test_without_xdist_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Exit 2 and the command that installs it."""
-    monkeypatch.setattr(checking, "find_spec", lambda _: None)
+    monkeypatch.setattr(run_setup, "find_spec", lambda _: None)
 
     came = CliRunner().invoke(main, ["run", "-n", "2", "--out", str(tmp_path)])
 

@@ -10,14 +10,14 @@ from typing import Any
 import execnet
 import pytest
 from click.testing import CliRunner
+from hand_written_reports import CLEAN, ONE
 from hypothesis import given
 from hypothesis import strategies as st
-from told_runs import CLEAN, ONE
 
 from mcp_proxy_conformance.catalogue.requirement import profile
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.report.document import plain
-from mcp_proxy_conformance.report.making import made
+from mcp_proxy_conformance.report.from_record import made
 from mcp_proxy_conformance.run.collection import BadShard, shard_of, shared_out
 from mcp_proxy_conformance.run.parallel.shares import (
     Began,

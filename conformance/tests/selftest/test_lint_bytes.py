@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from linted import LOAD, SOUND
 
 from mcp_proxy_conformance.catalogue.resources import fixtures_dir
-from mcp_proxy_conformance.selftest.authoring.linting import lint
+from mcp_proxy_conformance.selftest.authoring.linter import lint
 
 SEEDS = [json.dumps(SOUND).encode(), *(path.read_bytes() for path in (
     fixtures_dir() / LOAD, fixtures_dir() / "stages/scope.json",

@@ -13,7 +13,7 @@ import pytest
 
 from mcp_proxy_conformance.selftest.live_trial import endpoint_of, seeded, tried_live
 from mcp_proxy_conformance.selftest.matrix import Trial
-from mcp_proxy_conformance.selftest.rewriting import RewritingAdapter
+from mcp_proxy_conformance.selftest.rewriting_server import RewritingAdapter
 from mcp_proxy_conformance.selftest.wire import WIRE_FAULTS
 from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_conformance.targets.started import Started

@@ -13,7 +13,7 @@ from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.live.endpoint import Endpoint
 from mcp_proxy_conformance.selftest.live_trial import endpoint_of, seeded, tried_live
 from mcp_proxy_conformance.selftest.proofs import live_proofs
-from mcp_proxy_conformance.selftest.rewriting import RewritingAdapter
+from mcp_proxy_conformance.selftest.rewriting_server import RewritingAdapter
 from mcp_proxy_conformance.selftest.wire import WIRE_FAULTS
 from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_conformance.targets.started import Started

@@ -16,7 +16,7 @@ import jsonschema
 
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.selftest.document import of_rows
-from mcp_proxy_conformance.selftest.forking import forked
+from mcp_proxy_conformance.selftest.forked_jobs import forked
 from mcp_proxy_conformance.selftest.gather import duels_of, trials, unproven
 from mcp_proxy_conformance.selftest.proofs import proofs
 from mcp_proxy_conformance.selftest.row import MatrixRow

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import jsonschema
-import living
+import living_processes
 import pytest
 
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
@@ -89,14 +89,18 @@ def test_an_interrupted_selftest_ends_its_targets(tmp_path: Path) -> None:
         stderr=subprocess.DEVNULL,
     )
     deadline = time.monotonic() + 40
-    while not living.naming(tmp_path):
+    while not living_processes.naming(tmp_path):
         assert time.monotonic() < deadline
         time.sleep(0.05)
 
     run.send_signal(signal.SIGTERM)
     run.wait(timeout=40)
 
-    assert (run.returncode, living.naming(tmp_path), list(tmp_path.iterdir())) == (130, [], [])
+    assert (run.returncode, living_processes.naming(tmp_path), list(tmp_path.iterdir())) == (
+        130,
+        [],
+        [],
+    )
 
 
 @pytest.mark.parametrize(

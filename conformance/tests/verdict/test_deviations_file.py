@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from known_failures import command
 
-from mcp_proxy_conformance.verdict.deviations import deviation, reading
+from mcp_proxy_conformance.verdict.deviations import deviation, reader
 from mcp_proxy_conformance.verdict.deviations.deviation import BadDeviations, Deviation, Fault
-from mcp_proxy_conformance.verdict.deviations.reading import read
+from mcp_proxy_conformance.verdict.deviations.reader import read
 
 DAY = date(2026, 11, 22)
 KNOWN = Path("known.toml")
@@ -107,7 +107,7 @@ def swapped(old: str, new: str) -> str:
         (swapped("2026-11-22", "2026-02-30"), 5, "is not TOML: Invalid date or datetime"),
         (b"\n\nid = '\xff'", 3, "is not UTF-8; save the file in that encoding"),
         ("x = " + "[" * 5000, 1, "nests too deeply"),
-        ("#" * (reading.MOST + 1), 1, "has more than 1048576 bytes"),
+        ("#" * (reader.MOST + 1), 1, "has more than 1048576 bytes"),
     ],
 )
 def test_what_does_not_keep_to_the_form_is_told_with_its_line(
@@ -187,7 +187,7 @@ def test_an_entry_holds_to_the_end_of_its_day(monkeypatch: pytest.MonkeyPatch) -
     """The day after, in UTC, it has expired, which is reported with its line and is exit 5."""
     KNOWN.write_text(CAP, encoding="utf-8")
     held = read(KNOWN, date(2026, 11, 22))
-    monkeypatch.setattr(reading, "today", lambda: date(2026, 11, 23))
+    monkeypatch.setattr(reader, "today", lambda: date(2026, 11, 23))
     done = command("deviations", "check", str(KNOWN))
 
     assert len(held) == 1

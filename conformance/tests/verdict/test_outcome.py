@@ -7,11 +7,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from told_runs import CLEAN, typed
+from hand_written_reports import CLEAN, typed
 
 from mcp_proxy_conformance.catalogue.requirement import profile
-from mcp_proxy_conformance.cli.checking import softened
-from mcp_proxy_conformance.report.making import made as report_of
+from mcp_proxy_conformance.cli.run_setup import softened
+from mcp_proxy_conformance.report.from_record import made as report_of
 from mcp_proxy_conformance.run.subjects.proxy import StageRecord
 from mcp_proxy_conformance.targets.adapter import CAPABILITIES, Access
 from mcp_proxy_conformance.verdict.headline import outcome

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mcp_proxy_conformance.discovery.laws import (
     answers,
     calls,
-    counting,
+    counts,
     entries,
     scopes,
     silence,
@@ -62,11 +62,11 @@ LAWS: dict[str, Law] = {
          "SC-002.two-steps", "SC-006.every-kind", "FR-007.note"),
     ),
     "counts": Law(
-        (counting.counts,),
+        (counts.counts,),
         ("FR-010.block", "FR-010.sum", "FR-010.zero-omitted", "FR-010.no-names",
          "FR-010.quarantined", "FR-010.inspect", "SC-005.absent", "SC-003.listing", "FR-004.once"),
     ),
-    "counter": Law((counting.counter,), ("FR-013.counts",)),
+    "counter": Law((counts.counter,), ("FR-013.counts",)),
     "scope": Law(
         (scopes.hidden, scopes.listings, scopes.refusals, scopes.unmoved),
         ("FR-007.hidden", "FR-007.note", "FR-007.listing", "FR-007.rejection",

@@ -8,8 +8,8 @@ from typing import Any
 from msgspec import structs
 
 from mcp_proxy_conformance.catalogue.world import Server, Tool
-from mcp_proxy_conformance.discovery.laws.building import Builder, Plan, WorldAct, a_tool
 from mcp_proxy_conformance.discovery.laws.names import NOWHERE, SERVERS, SHARED, TEXTS
+from mcp_proxy_conformance.discovery.laws.plan import Builder, Plan, WorldAct, a_tool
 
 CROWD, FEW, MIXED = SHARED[:3]
 """Words of many tools that are all locked, of three such tools, and of locked and open ones."""

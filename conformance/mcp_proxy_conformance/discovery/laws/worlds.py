@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from hypothesis import strategies as st
 
 from mcp_proxy_conformance.catalogue.world import Server
-from mcp_proxy_conformance.discovery.laws.building import Builder, Plan, WorldAct, a_tool
 from mcp_proxy_conformance.discovery.laws.names import NOWHERE, SERVERS, SHARED, TEXTS, VERBS
+from mcp_proxy_conformance.discovery.laws.plan import Builder, Plan, WorldAct, a_tool
 
 MOST_SERVERS, MOST_TOOLS, MOST_ACTS, MOST_LOOKS = 6, 30, 12, 2
 FIRST = 3

@@ -17,7 +17,7 @@ from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.targets.kinds import surface_in
 from mcp_proxy_conformance.verdict.credentials import credentials
 from mcp_proxy_conformance.wire.client import Wire
-from mcp_proxy_conformance.wire.dialing import Dialing
+from mcp_proxy_conformance.wire.connection import Dialing
 
 
 class BadEndpoint(ValueError):

@@ -18,7 +18,7 @@ from mcp_proxy_conformance.discovery.presence import (
 )
 from mcp_proxy_conformance.verdict.outcome import INCOMPLETE, Outcome, broke
 from mcp_proxy_conformance.wire.client import FORBIDDEN
-from mcp_proxy_conformance.wire.dialing import within_origin
+from mcp_proxy_conformance.wire.connection import within_origin
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 from mcp_proxy_conformance.wire.session import TIMEOUT, opens_old_stream
 

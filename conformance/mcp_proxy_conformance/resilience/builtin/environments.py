@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from mcp_proxy_conformance.resilience.builtin.listing import Builtin
+from mcp_proxy_conformance.resilience.builtin.loaders import Builtin
 from mcp_proxy_conformance.targets.adapter import AdapterError
 
 INSTALL_S = 600.0
@@ -42,8 +42,8 @@ def command(builtin: Builtin) -> tuple[str, ...]:
         NotInstalled: The environment could not be made.
     """
     script = SCRIPTS / builtin.script
-    answering = SCRIPTS / "answering.py"
-    return (str(_python(environment(builtin))), "-I", str(answering), str(script), builtin.way)
+    wrapper = SCRIPTS / "wrapper.py"
+    return (str(_python(environment(builtin))), "-I", str(wrapper), str(script), builtin.way)
 
 
 def environment(builtin: Builtin) -> Path:

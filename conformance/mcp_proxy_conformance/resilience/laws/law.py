@@ -16,8 +16,8 @@ from mcp_proxy_conformance.resilience.blame import (
     shown_by,
 )
 from mcp_proxy_conformance.resilience.laws.worlds import case_of, once
+from mcp_proxy_conformance.resilience.loader import Loaded, ServerOutcome
 from mcp_proxy_conformance.resilience.loader_target import are_tools_of
-from mcp_proxy_conformance.resilience.loading import Loaded, ServerOutcome
 from mcp_proxy_conformance.resilience.loads import Load
 from mcp_proxy_conformance.resilience.walk import Reads, walk
 from mcp_proxy_conformance.resilience.warnings import WORDS

@@ -13,12 +13,12 @@ from pathlib import Path
 
 from mcp_proxy_conformance.catalogue.case import When
 from mcp_proxy_conformance.catalogue.world import Step, key
-from mcp_proxy_conformance.discovery.laws.building import Plan
-from mcp_proxy_conformance.discovery.laws.playing import PlayedWorld, play
-from mcp_proxy_conformance.discovery.laws.shrinking import size, smaller
+from mcp_proxy_conformance.discovery.laws.plan import Plan
+from mcp_proxy_conformance.discovery.laws.player import PlayedWorld, play
+from mcp_proxy_conformance.discovery.laws.smaller_plans import size, smaller
 from mcp_proxy_conformance.discovery.laws.tours import tours
 from mcp_proxy_conformance.discovery.laws.worlds import built, recipes
-from mcp_proxy_conformance.discovery.laws.writing import in_words, shows, written
+from mcp_proxy_conformance.discovery.laws.written_case import in_words, shows, written
 from mcp_proxy_conformance.run.laws.engine import CONFIRMED, FOLDER, Examples, Tried, run_again
 from mcp_proxy_conformance.run.laws.generation import drawn
 from mcp_proxy_conformance.targets.adapter import AdapterError, Target

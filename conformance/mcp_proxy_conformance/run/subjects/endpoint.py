@@ -201,7 +201,7 @@ class RunningEndpoint(Subject):
         except (Unreachable, ProtocolFault) as error:
             return Ending(verdict="error", blame="network", reason=str(error), error=error)
         if second.seen.short:
-            why = f"not confirmed, since {second.seen.short}; first seen: {ending.reason}"
+            why = f"not confirmed, since {second.seen.short}; first seen: {ending.in_words()}"
             return _open(why, "cut_short")
         again = attempt(partial(check, second))
         same = subjects & _subjects(again)
@@ -209,7 +209,7 @@ class RunningEndpoint(Subject):
         if again.verdict == "fail" and same and not same & moved:
             self._cited = self._messages_of(second, same)
             return again
-        why = f"the target does not agree with itself; seen only once: {ending.reason}"
+        why = f"the target does not agree with itself; seen only once: {ending.in_words()}"
         return _open(why, "disagrees")
 
     def _messages_of(self, bench: LiveBench, subjects: frozenset[str]) -> tuple[int, ...]:

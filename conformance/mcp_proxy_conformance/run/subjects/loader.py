@@ -15,8 +15,8 @@ from mcp_proxy_conformance.catalogue.resources import LOGS
 from mcp_proxy_conformance.catalogue.world import World
 from mcp_proxy_conformance.resilience.controls import WELL
 from mcp_proxy_conformance.resilience.judged import Says, judged
+from mcp_proxy_conformance.resilience.loader import FIRST_S
 from mcp_proxy_conformance.resilience.loader_target import LoaderTarget, overtaken, signed
-from mcp_proxy_conformance.resilience.loading import FIRST_S
 from mcp_proxy_conformance.resilience.loads import Load, Loads
 from mcp_proxy_conformance.resilience.walk import Reads
 from mcp_proxy_conformance.run.collection import Place

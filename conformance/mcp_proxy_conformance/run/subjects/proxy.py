@@ -28,7 +28,7 @@ from mcp_proxy_conformance.verdict.result import Misshapen, NotApplicable
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 
 if TYPE_CHECKING:
-    from mcp_proxy_conformance.discovery.laws.building import Plan
+    from mcp_proxy_conformance.discovery.laws.plan import Plan
     from mcp_proxy_conformance.run.laws.engine import Laws
 
 

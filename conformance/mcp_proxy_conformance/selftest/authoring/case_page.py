@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 
 from mcp_proxy_conformance.catalogue.case import Case
+from mcp_proxy_conformance.catalogue.json_file import laid_out, lean
 from mcp_proxy_conformance.catalogue.load_case import LoadCase
 from mcp_proxy_conformance.catalogue.stage import stage
 from mcp_proxy_conformance.catalogue.world import (
@@ -18,7 +19,6 @@ from mcp_proxy_conformance.catalogue.world import (
     final,
     key,
 )
-from mcp_proxy_conformance.catalogue.writing import laid_out, lean
 from mcp_proxy_conformance.discovery.oracle import allowed_statuses, counted_as
 
 MOST, NAMED = 40, 5

@@ -1,7 +1,7 @@
 """Loader mutants: each is wrong in one way, and named for it."""
 
-from mcp_proxy_mutants.gathering import gathered
 from mcp_proxy_mutants.loader.mutant import LoadMutant
+from mcp_proxy_mutants.members import gathered
 
 
 def load_mutants() -> tuple[LoadMutant, ...]:

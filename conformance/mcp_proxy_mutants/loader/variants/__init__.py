@@ -1,7 +1,7 @@
 """Loader variants: conforming loaders that differ and must never be accused."""
 
-from mcp_proxy_mutants.gathering import gathered
 from mcp_proxy_mutants.loader.variant import LoadVariant
+from mcp_proxy_mutants.members import gathered
 
 
 def load_variants() -> tuple[LoadVariant, ...]:

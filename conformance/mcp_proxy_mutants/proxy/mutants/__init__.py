@@ -1,6 +1,6 @@
 """Proxy mutants: each is wrong in one way, and named for it."""
 
-from mcp_proxy_mutants.gathering import gathered
+from mcp_proxy_mutants.members import gathered
 from mcp_proxy_mutants.proxy.mutant import Mutant
 
 

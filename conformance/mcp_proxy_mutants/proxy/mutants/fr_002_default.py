@@ -4,10 +4,10 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from mcp_proxy_mutants.proxy.changed_parts import Request
+from mcp_proxy_mutants.proxy.gateway_changes import decide
 from mcp_proxy_mutants.proxy.mutant import Mutant, mutant
 from mcp_proxy_mutants.proxy.pieces import FLAG, Windows, by_name, flag_false
-from mcp_proxy_mutants.proxy.swapping import decide
-from mcp_proxy_mutants.proxy.wrapping import Request
 from mcp_proxy_reference import policy as std
 from mcp_proxy_reference.facts import Facts, Json, Match
 from mcp_proxy_reference.gateway import Gateway

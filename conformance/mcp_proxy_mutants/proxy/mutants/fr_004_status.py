@@ -6,6 +6,8 @@ from dataclasses import replace
 from itertools import count, cycle
 from typing import Any
 
+from mcp_proxy_mutants.proxy.changed_parts import Request
+from mcp_proxy_mutants.proxy.gateway_changes import decide, own, put
 from mcp_proxy_mutants.proxy.mutant import Fresh, Mutant, mutant
 from mcp_proxy_mutants.proxy.pieces import (
     CONFIG,
@@ -20,8 +22,6 @@ from mcp_proxy_mutants.proxy.pieces import (
     ordered,
     viewed_as,
 )
-from mcp_proxy_mutants.proxy.swapping import decide, own, put
-from mcp_proxy_mutants.proxy.wrapping import Request
 from mcp_proxy_reference import policy as std
 from mcp_proxy_reference.facts import Facts, Json, Match, Status
 from mcp_proxy_reference.gateway import Gateway

@@ -5,10 +5,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from mcp_proxy_mutants.proxy.changed_parts import Request
+from mcp_proxy_mutants.proxy.gateway_changes import decide
 from mcp_proxy_mutants.proxy.mutant import Fresh, Mutant, mutant
 from mcp_proxy_mutants.proxy.pieces import Tally, called
-from mcp_proxy_mutants.proxy.swapping import decide
-from mcp_proxy_mutants.proxy.wrapping import Request
 from mcp_proxy_reference import policy as std
 from mcp_proxy_reference.facts import Agent, Facts, Json, Match, Status, Surface
 from mcp_proxy_reference.gateway import Gateway

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from mcp_proxy_mutants.proxy.gateway_changes import decide
 from mcp_proxy_mutants.proxy.mutant import Fresh, Mutant, mutant
 from mcp_proxy_mutants.proxy.pieces import (
     CONFIG,
@@ -21,7 +22,6 @@ from mcp_proxy_mutants.proxy.pieces import (
     then,
     viewed_as,
 )
-from mcp_proxy_mutants.proxy.swapping import decide
 from mcp_proxy_reference import policy as std
 from mcp_proxy_reference.facts import Facts, Json, Status
 from mcp_proxy_reference.gateway import Gateway

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from mcp_proxy_mutants.proxy.changed_parts import Request
+from mcp_proxy_mutants.proxy.gateway_changes import decide
 from mcp_proxy_mutants.proxy.mutant import Fresh, Mutant, mutant
 from mcp_proxy_mutants.proxy.pieces import PENDING, USER, Texts, called, crowded, every_nth
-from mcp_proxy_mutants.proxy.swapping import decide
-from mcp_proxy_mutants.proxy.wrapping import Request
 from mcp_proxy_reference import policy as std
 from mcp_proxy_reference.facts import Agent, Facts, Json, Status, Surface
 from mcp_proxy_reference.gateway import Gateway

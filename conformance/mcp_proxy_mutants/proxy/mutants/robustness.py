@@ -5,9 +5,9 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from mcp_proxy_mutants.proxy.gateway_changes import own, put
 from mcp_proxy_mutants.proxy.mutant import Fresh, Mutant, mutant
 from mcp_proxy_mutants.proxy.pieces import FLAG
-from mcp_proxy_mutants.proxy.swapping import own, put
 from mcp_proxy_reference.facts import Agent, Facts, Json
 from mcp_proxy_reference.gateway import Gateway
 

@@ -1,6 +1,6 @@
 """Proxy variants: conforming proxies that differ and must never be accused."""
 
-from mcp_proxy_mutants.gathering import gathered
+from mcp_proxy_mutants.members import gathered
 from mcp_proxy_mutants.proxy.variant import Variant
 
 

@@ -4,9 +4,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mcp_proxy_mutants.proxy.swapping import decide
+from mcp_proxy_mutants.proxy.changed_parts import Request
+from mcp_proxy_mutants.proxy.gateway_changes import decide
 from mcp_proxy_mutants.proxy.variant import Fresh, Variant, variant
-from mcp_proxy_mutants.proxy.wrapping import Request
 from mcp_proxy_reference.facts import Json
 from mcp_proxy_reference.gateway import Gateway
 from mcp_proxy_reference.policy import sections

@@ -4,7 +4,7 @@ import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from mcp_proxy_mutants.proxy.swapping import decide, own, put
+from mcp_proxy_mutants.proxy.gateway_changes import decide, own, put
 from mcp_proxy_mutants.proxy.variant import Variant, variant
 from mcp_proxy_reference.facts import Facts, Match, Tool
 from mcp_proxy_reference.gateway import Gateway

@@ -1,7 +1,7 @@
 """Variants of entries and answers, where the source leaves their members open."""
 
+from mcp_proxy_mutants.proxy.changed_parts import Request
 from mcp_proxy_mutants.proxy.variant import Variant, variant
-from mcp_proxy_mutants.proxy.wrapping import Request
 from mcp_proxy_reference.facts import Facts, Json, Match, Status
 from mcp_proxy_reference.policy import callable_entry, locked_entry
 

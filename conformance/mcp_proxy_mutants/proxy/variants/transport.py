@@ -5,7 +5,7 @@ import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from mcp_proxy_mutants.proxy.swapping import decide
+from mcp_proxy_mutants.proxy.gateway_changes import decide
 from mcp_proxy_mutants.proxy.variant import Fresh, Variant, variant
 from mcp_proxy_reference.facts import Agent, Json
 from mcp_proxy_reference.gateway import Gateway

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from mcp_proxy_mutants.proxy.swapping import decide, own, put
+from mcp_proxy_mutants.proxy.gateway_changes import decide, own, put
 from mcp_proxy_mutants.proxy.variant import Variant, variant
 from mcp_proxy_reference.config import Server
 from mcp_proxy_reference.facts import Facts, Json, Match, Status, Tool

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from mcp_proxy_mutants.proxy.swapping import decide, own, put
+from mcp_proxy_mutants.proxy.changed_parts import Request
+from mcp_proxy_mutants.proxy.gateway_changes import decide, own, put
 from mcp_proxy_mutants.proxy.variant import Variant, variant
-from mcp_proxy_mutants.proxy.wrapping import Request
 from mcp_proxy_reference.facts import Facts, Json, Status, Tool
 from mcp_proxy_reference.gateway import Gateway
 from mcp_proxy_reference.policy import classify, counts, note, rejection

@@ -9,16 +9,16 @@ from typing import Any
 import jsonschema
 import msgspec
 import pytest
-from told_runs import typed
+from hand_written_reports import typed
 
 from mcp_proxy_conformance.catalogue.requirement import profile
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.report.document import plain
-from mcp_proxy_conformance.report.making import made
+from mcp_proxy_conformance.report.from_record import made
 from mcp_proxy_conformance.report.terminal import render
 from mcp_proxy_conformance.targets.adapter import CAPABILITIES
 from mcp_proxy_conformance.verdict.deviations.deviation import Deviation
-from mcp_proxy_conformance.verdict.deviations.waiving import stray, waived, waivers
+from mcp_proxy_conformance.verdict.deviations.waivers import stray, waived, waivers
 from mcp_proxy_conformance.verdict.outcome import VIOLATED, Outcome
 from mcp_proxy_conformance.verdict.record import RunRecord, RunState, TargetFacts
 from mcp_proxy_conformance.verdict.result import Blame, Result, Verdict

@@ -15,7 +15,7 @@ from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.run.invocation import unwritable
 from mcp_proxy_conformance.targets.description import BadTarget
 from mcp_proxy_conformance.verdict.deviations.deviation import BadDeviations, Deviation
-from mcp_proxy_conformance.verdict.deviations.reading import read_named
+from mcp_proxy_conformance.verdict.deviations.reader import read_named
 from mcp_proxy_conformance.verdict.outcome import CONFORMANT, DECLARATION, INCOMPLETE, STALE
 from mcp_proxy_conformance.verdict.redaction import inert
 

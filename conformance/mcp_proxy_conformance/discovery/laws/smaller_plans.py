@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from msgspec import structs
 
 from mcp_proxy_conformance.catalogue.world import Server, Step, Tool, World
-from mcp_proxy_conformance.discovery.laws.building import Plan, is_sensible, replaced
+from mcp_proxy_conformance.discovery.laws.plan import Plan, is_sensible, replaced
 
 TRIED = 4
 """Plans that are played in one round."""

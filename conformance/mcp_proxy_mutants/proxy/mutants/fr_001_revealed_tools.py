@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from mcp_proxy_mutants.proxy.changed_parts import Request
+from mcp_proxy_mutants.proxy.gateway_changes import decide, own, put
 from mcp_proxy_mutants.proxy.mutant import Fresh, Mutant, mutant
 from mcp_proxy_mutants.proxy.pieces import (
     FLAG,
@@ -15,8 +17,6 @@ from mcp_proxy_mutants.proxy.pieces import (
     on_later_pages,
     viewed_as,
 )
-from mcp_proxy_mutants.proxy.swapping import decide, own, put
-from mcp_proxy_mutants.proxy.wrapping import Request
 from mcp_proxy_reference import policy as std
 from mcp_proxy_reference.config import Server
 from mcp_proxy_reference.facts import Agent, Facts, Json, Match, Status, Surface, Tool

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from mcp_proxy_conformance.resilience.exposed_secret import shows
 from mcp_proxy_conformance.resilience.loader_target import embedded_target
-from mcp_proxy_conformance.resilience.showing import shows
 from mcp_proxy_conformance.run.request import Selection
 from mcp_proxy_conformance.selftest.trial import trial, tried
 from mcp_proxy_mutants.loader.changed import ChangedLoad

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from mcp_proxy_conformance.catalogue.requirement import OF_PROXIES
 from mcp_proxy_conformance.selftest.exchange import WireFault
-from mcp_proxy_conformance.selftest.forking import forked
-from mcp_proxy_conformance.selftest.rewriting import rewriting
+from mcp_proxy_conformance.selftest.forked_jobs import forked
+from mcp_proxy_conformance.selftest.rewriting_server import rewriting
 from mcp_proxy_conformance.selftest.row import Cell, MatrixRow
 from mcp_proxy_conformance.selftest.trial import Verdicts, trial, tried
 from mcp_proxy_conformance.targets.adapter import Target

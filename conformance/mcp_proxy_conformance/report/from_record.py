@@ -26,7 +26,7 @@ from mcp_proxy_conformance.report.document import (
     written,
 )
 from mcp_proxy_conformance.verdict.cited import CitedMessage
-from mcp_proxy_conformance.verdict.deviations.waiving import Waiver, waivers
+from mcp_proxy_conformance.verdict.deviations.waivers import Waiver, waivers
 from mcp_proxy_conformance.verdict.headline import outcome
 from mcp_proxy_conformance.verdict.record import RunRecord, RunState, Shard
 from mcp_proxy_conformance.verdict.redaction import REDACTED, Redactor

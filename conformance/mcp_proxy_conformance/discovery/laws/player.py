@@ -20,9 +20,9 @@ from mcp_proxy_conformance.discovery.arming import (
 )
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.laws import scopes
-from mcp_proxy_conformance.discovery.laws.building import Plan
 from mcp_proxy_conformance.discovery.laws.law import LAWS
 from mcp_proxy_conformance.discovery.laws.look import Findings, Look
+from mcp_proxy_conformance.discovery.laws.plan import Plan
 from mcp_proxy_conformance.targets.adapter import Refused, Target, Unsupported
 from mcp_proxy_conformance.targets.started import Started
 from mcp_proxy_conformance.verdict.result import Finding, Inconclusive, Misshapen, NotApplicable

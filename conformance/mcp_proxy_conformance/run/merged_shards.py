@@ -13,8 +13,8 @@ import msgspec
 
 from mcp_proxy_conformance.catalogue.requirement import UnknownProfile, profile
 from mcp_proxy_conformance.report.document import SUITE, Part, Report, Stage
-from mcp_proxy_conformance.report.making import made
-from mcp_proxy_conformance.report.reading import BadReport
+from mcp_proxy_conformance.report.from_record import made
+from mcp_proxy_conformance.report.reader import BadReport
 from mcp_proxy_conformance.run.parallel.shares import CheckResults, PartEnd, Share, gather
 from mcp_proxy_conformance.verdict.cited import CitedMessage, StageTold
 from mcp_proxy_conformance.verdict.deviations.deviation import Deviation

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mcp_proxy_conformance.resilience import loading
-from mcp_proxy_conformance.resilience.loading import Loaded, LoaderProgram
+from mcp_proxy_conformance.resilience import loader as loader_module
+from mcp_proxy_conformance.resilience.loader import Loaded, LoaderProgram
 from mcp_proxy_conformance.targets.adapter import AdapterError
 from mcp_proxy_conformance.wire.held import Held
 
@@ -94,7 +94,7 @@ def test_a_loader_that_does_not_start_is_told(tmp_path: Path) -> None:
 
 def test_a_hang_is_no_error_of_the_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is reported as a hang, its process is ended, and the next load has another."""
-    monkeypatch.setattr(loading, "FIRST_S", 0.3)
+    monkeypatch.setattr(loader_module, "FIRST_S", 0.3)
     loader = LoaderProgram(python("time.sleep(60)"), tmp_path)
 
     first, second = load(loader, 0.3), load(loader, 0.3)

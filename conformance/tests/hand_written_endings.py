@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from told_runs import CLEAN, ONE, Json, clause, message, report, result
+from hand_written_reports import CLEAN, ONE, Json, clause, message, report, result
 
 from mcp_proxy_conformance.verdict.result import HINTS
 

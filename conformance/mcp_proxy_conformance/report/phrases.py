@@ -11,7 +11,7 @@ from mcp_proxy_conformance.catalogue.interpretation import Interpretation, inter
 from mcp_proxy_conformance.catalogue.requirement import UnknownClause, catalogue
 from mcp_proxy_conformance.report.document import Report, ReportedMessage
 from mcp_proxy_conformance.report.evidence import guilty
-from mcp_proxy_conformance.verdict.deviations.waiving import Waiver
+from mcp_proxy_conformance.verdict.deviations.waivers import Waiver
 from mcp_proxy_conformance.verdict.redaction import inert
 from mcp_proxy_conformance.verdict.result import ClauseVerdict, Result
 

@@ -1,4 +1,4 @@
-"""The program that wraps a builtin: `python -I answering.py SCRIPT WAY`, one load per line.
+"""The program that wraps a builtin: `python -I wrapper.py SCRIPT WAY`, one load per line.
 
 It is run by the interpreter of the builtin's own environment and imports the standard library only.
 SCRIPT defines one of two functions, and WAY names it:

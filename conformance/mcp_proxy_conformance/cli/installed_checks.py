@@ -13,10 +13,10 @@ import msgspec
 import pytest
 
 from mcp_proxy_conformance.cli.again import command_line
-from mcp_proxy_conformance.cli.checking import alone_in, in_processes, known, softened
 from mcp_proxy_conformance.cli.options import DEFAULTS, target_meant, target_options
+from mcp_proxy_conformance.cli.printed_report import detail_of, tell
+from mcp_proxy_conformance.cli.run_setup import alone_in, in_processes, known, softened
 from mcp_proxy_conformance.cli.strays import reaped
-from mcp_proxy_conformance.cli.telling import detail_of, tell
 from mcp_proxy_conformance.discovery.live.endpoint import BadEndpoint, Endpoint
 from mcp_proxy_conformance.discovery.live.plan import plan
 from mcp_proxy_conformance.discovery.presence import cut

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from mcp_proxy_mutants.proxy.swapping import decide, put
+from mcp_proxy_mutants.proxy.gateway_changes import decide, put
 from mcp_proxy_mutants.proxy.variant import Variant, variant
 from mcp_proxy_reference.facts import Agent, Match, Surface, Tool
 from mcp_proxy_reference.gateway import Gateway
