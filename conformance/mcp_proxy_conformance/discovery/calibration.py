@@ -66,6 +66,11 @@ class ByteDifference:
     usual: bytes
     seen: bytes
 
+    @property
+    def place(self) -> str:
+        """The member and the byte at which the answers differ."""
+        return f"{self.at} near byte {self.offset}"
+
     def __repr__(self) -> str:
         usual, here = (text.decode("utf-8", "replace") for text in (self.usual, self.seen))
         return f"in {self.at} from byte {self.offset} on: {here}; usually: {usual}"

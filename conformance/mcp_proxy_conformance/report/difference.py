@@ -18,7 +18,7 @@ from mcp_proxy_conformance.catalogue.requirement import UnknownClause, catalogue
 from mcp_proxy_conformance.verdict.result import Finding
 
 MOST, WIDTH = 12, 240
-_NAME = re.compile(r"[A-Za-z][\w.:-]{0,79}")
+_NAME = re.compile(r"[A-Za-z](?:[\w.:-]{0,78}[\w-])?")
 
 
 @dataclass(frozen=True, slots=True)

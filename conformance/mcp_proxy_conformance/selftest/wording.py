@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"(?:\.\.\.)?')
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*(?:"(?:\.\.\.)?|\.\.\. \(\d+ characters\)$)')
+_MEMBER = re.compile(r"(?<=\w)\[[^\[\]]*\]")
+"""A step in the path of a member, such as `[forge:mobel_drop]`."""
 _PYTHON = re.compile(
     r"\b(?:None|True|False|nan)\b|[\[\]{}]|'\w+'|\(\)|\(\s*['\"]|\b\w+\(\w|<class|object at 0x"
 )
@@ -12,4 +14,4 @@ _PYTHON = re.compile(
 
 def is_plain(sentence: str) -> bool:
     """Whether a sentence has no Python outside of quotation marks: no literal, call or repr."""
-    return _PYTHON.search(_QUOTED.sub("", sentence)) is None
+    return _PYTHON.search(_MEMBER.sub("", _QUOTED.sub("", sentence))) is None

@@ -13,6 +13,8 @@ PLAIN = [
     "an answer has more locked entries than its cap allows: nokidavu: 11",
     'status of forge:mobel_drop (at /mcp/call): absent; allowed: absent or "server disabled"',
     'note: "{\\"a\\": [None, True]} (\'x\')"; allowed: no note',
+    'query "issue", text.tools[forge:drop].score near byte 9: "{"; allowed: "["',
+    'note: "{None... (730 characters)',
     'rejection of forge:drop: "It\'s locked."; allowed: a text that says operator policy',
 ]
 PYTHON = [

@@ -42,7 +42,7 @@ def differing_bytes(
     viewer = f"agent {view.agent}" if view.agent else ""
     endpoint = f"at {view.endpoint}" if view.endpoint else ""
     places: dict[Place, ByteDifference] = {
-        (viewer, endpoint, request, f"{change.at} near byte {change.offset}"): change
+        (viewer, endpoint, request, change.place): change
         for request, changes in unlike.items()
         for change in changes
     }
@@ -191,5 +191,5 @@ def test_the_bytes_come_back_with_the_unlock(bench: Bench) -> None:
         lambda changes: not changes,
     )
     request = f"{in_words({'query': 'mobel'})}, after the unlock"
-    after, before = sides({(request, f"{m.at} near byte {m.offset}"): m for m in moved})
+    after, before = sides({(request, m.place): m for m in moved})
     assert after == before

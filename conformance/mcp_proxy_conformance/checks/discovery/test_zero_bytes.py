@@ -24,7 +24,7 @@ def test_a_lock_elsewhere_moves_no_byte_of_a_callable_servers_entry(bench: Bench
     """Before, during and after another server's lock, the entry has the same bytes."""
     moved = _moved_by_lock(bench, "attic", MOBEL)
 
-    places = {f"server attic, {d.at} near byte {d.offset}": d for d in moved}
+    places = {f"server attic, {d.place}": d for d in moved}
     observed = {place: difference.seen for place, difference in places.items()}
     assert observed == {place: difference.usual for place, difference in places.items()}
 
@@ -37,7 +37,7 @@ def test_a_lock_and_its_unlock_bring_the_servers_bytes_back(bench: Bench) -> Non
     again = _not_restored(bench, "attic", TARNIX) if first else ()
 
     known = {difference.at for difference in first}
-    places = {f"server attic, {d.at} near byte {d.offset}": d for d in again if d.at in known}
+    places = {f"server attic, {d.place}": d for d in again if d.at in known}
     after = {place: difference.seen for place, difference in places.items()}
     assert after == {place: difference.usual for place, difference in places.items()}
 

@@ -167,11 +167,12 @@ def absent_is_false(look: Look, findings: Findings) -> None:
             {"limit": exchange.limit} if exchange.limit else {}
         )
         differing = unequal(exchange.view, [request])
-        differences = [repr(difference) for several in differing.values() for difference in several]
-        findings.truth(
-            ["FR-002.absent-is-false"], _with_false(look, exchange), differences,
-            holds=not differences, wanted="",
-        )  # fmt: skip
+        differences = [difference for several in differing.values() for difference in several]
+        findings.truth(["FR-002.absent-is-false"], _with_false(look, exchange),
+                       {d.place: d.seen.decode("utf-8", "replace") for d in differences},
+                       holds=not differences,
+                       wanted={d.place: d.usual.decode("utf-8", "replace") for d in differences},
+                       )  # fmt: skip
 
 
 def _with_false(look: Look, exchange: DiscoveryExchange) -> When:

@@ -32,7 +32,7 @@ class Findings:
     of: dict[str, When] = field(default_factory=dict)
 
     def truth(
-        self, clauses: Iterable[str], of: When, observed: Any, *, holds: bool, wanted: str,
+        self, clauses: Iterable[str], of: When, observed: Any, *, holds: bool, wanted: Any,
         counts: bool = True, topic: str = "", shows: Iterable[str] | None = None,
     ) -> None:  # fmt: skip
         """Compare an observation with the wanted one; if it does not hold, the clauses are broken.
