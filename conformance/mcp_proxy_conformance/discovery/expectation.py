@@ -174,7 +174,7 @@ def _counted(
         listed = [k for k in answer.statuses() if k in bench.states]
         shown = {clause for k in listed for clause in reveals(bench.states[k])}
         missing = kinds - shown
-        compared.truth("locked entries", count, holds=False, allowed=_bounds_text(bounds),
+        compared.truth("locked entries", count, holds=False, allowed=str(bounds),
                        breaks=sorted(missing or kinds))  # fmt: skip
         return
     most = min(cap(limit), bounds.max if bounds.max is not None else least)
@@ -188,16 +188,8 @@ def _counted(
     if flag and least:
         alone = {bench.states[k] for k in matches}
         shows = [*shows, *(map(reveals, alone) if len(alone) == 1 else ())]
-    compared.truth("locked entries", count, holds=bounds.holds(count), allowed=_bounds_text(bounds),
+    compared.truth("locked entries", count, holds=bounds.holds(count), allowed=str(bounds),
                    breaks=breaks, shows=shows)  # fmt: skip
-
-
-def _bounds_text(bounds: Bounds) -> str:
-    if bounds.equals is not None or bounds.max == bounds.min:
-        return f"{bounds.min if bounds.equals is None else bounds.equals}"
-    if bounds.max is not None and not bounds.min:
-        return f"at most {bounds.max}"
-    return f"{bounds.min} or more" if bounds.max is None else f"{bounds.min} to {bounds.max}"
 
 
 def _not_crowded_out(then: Then, answer: Answer, most: int) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from mcp_proxy_conformance.catalogue.case import Bounds
 from mcp_proxy_conformance.catalogue.load_case import (
     CONTROLS,
     Expected,
@@ -269,7 +270,7 @@ def _attempts(
     ]
     shows += [clause for clause in cited if not _is_of_other(clause, load.case, server)]
     compared.truth(f"attempts at {name}", attempts, holds=holds,
-                   allowed=low if low == high else f"{low} to {high}",
+                   allowed=str(Bounds(min=low, max=high)),
                    breaks=breaks, shows=shows)  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from mcp_proxy_conformance.catalogue.case import Case
+from mcp_proxy_conformance.catalogue.case import Bounds, Case
 from mcp_proxy_conformance.catalogue.requirement import unknown
 from mcp_proxy_conformance.catalogue.world import ToolKey, ToolState, World, final, key
 from mcp_proxy_conformance.discovery.oracle import (
@@ -199,8 +199,7 @@ def _counts(staged: StagedCase) -> Wrong:
             most = sum(word in words for words in held)
             expected = numbers if isinstance(numbers, tuple) else (numbers,)
             if any(not least <= number <= most for number in expected):
-                between = f"{least}" if least == most else f"{least} to {most}"
-                fault = f"the locks give a count of {between} for {word}"
+                fault = f"the locks give a count of {Bounds(min=least, max=most)} for {word}"
                 yield ("then", "counts", server, word), fault
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from mcp_proxy_conformance.catalogue.case import Bounds
 from mcp_proxy_conformance.catalogue.load_case import (
     Expected,
     LoadCase,
@@ -90,7 +91,7 @@ def _outcomes(case: LoadCase, requirements: Catalogue) -> Wrong:
             tries = (
                 ""
                 if allowed.attempts is None
-                else " (attempts: {} to {})".format(*allowed.attempts)
+                else f" (attempts: {Bounds(min=allowed.attempts[0], max=allowed.attempts[1])})"
             )
             yield place, f"the source allows {words} for {server.server_id}{tries}", WRITE
         if expected.attempts is not None and expected.attempts.min > 1 and not retried:
