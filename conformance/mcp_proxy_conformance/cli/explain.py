@@ -26,6 +26,7 @@ from mcp_proxy_conformance.selftest.authoring.explained import (
     explained,
     requirements,
 )
+from mcp_proxy_conformance.selftest.authoring.sentence_page import sentence_page
 from mcp_proxy_conformance.selftest.shipped import Shipped, shipped
 from mcp_proxy_conformance.verdict.outcome import DECLARATION
 
@@ -63,7 +64,8 @@ def explain(*, wanted: str, every: bool, named: str | None, form: str, out: Path
     """Explain a clause, e.g. FR-006.cap, or a requirement, e.g. FR-006; or --all of them.
 
     For the id of a case: its request, and the servers, tools and locks of its world that matter to
-    it. For `adapter` or `loader` instead of an id: the protocol by which the suite drives one.
+    it. For `adapter` or `loader` instead of an id: the protocol by which the suite drives one. For
+    `sentences`: every sentence of the source texts, and the clauses that judge it.
     """
     if every == bool(wanted) or (named and not every):
         _stop("name one clause, requirement or case, or give --all; --profile needs --all")
@@ -81,6 +83,8 @@ def explain(*, wanted: str, every: bool, named: str | None, form: str, out: Path
 
 
 def _explanation(wanted: str, within: Profile | None, form: str) -> str:
+    if wanted == "sentences":
+        return sentence_page()
     if wanted in PAGES:
         return (schemas_dir() / PAGES[wanted]).read_text(encoding="utf-8")
     data = shipped()

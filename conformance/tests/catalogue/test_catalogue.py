@@ -10,7 +10,7 @@ import pytest
 
 from mcp_proxy_conformance.catalogue import interpretation, requirement
 from mcp_proxy_conformance.catalogue.resources import fixtures_dir
-from mcp_proxy_conformance.selftest.authoring.source_places import PLACES, SPECIFIED
+from mcp_proxy_conformance.catalogue.sentence import places, sentences
 
 BASIC = {"O1", "O3", "O4", "I1", "I4", "S1", "S2"}
 
@@ -64,11 +64,13 @@ def test_an_advisory_facet_stands_beside_a_convicting_clause() -> None:
     assert pairs == {("required", "advisory")}
 
 
-def test_every_requirement_of_the_source_is_in_the_catalogue() -> None:
-    """No requirement, criterion, scenario or edge case of the spec is left out."""
-    listed = {row["id"] for row in DISCOVERY}
+def test_every_required_clause_judges_a_sentence_of_a_source() -> None:
+    """A sentence names its clauses, or says why no clause judges it."""
+    named = {name for row in sentences() for name in row.clauses}
+    silent = [row.says for row in sentences() if not (row.clauses or row.unjudged)]
 
-    assert SPECIFIED - listed == set()
+    assert {clause["id"] for clause in CLAUSES} - named == set()
+    assert silent == []
 
 
 def test_every_pointer_leads_to_a_place_in_a_source() -> None:
@@ -79,7 +81,8 @@ def test_every_pointer_leads_to_a_place_in_a_source() -> None:
         if "source" in row
     ]
 
-    dangling = [each for each in pointers if each["at"] not in PLACES.get(each["text"], set())]
+    known = places(sentences())
+    dangling = [each for each in pointers if each["at"] not in known[each["text"]]]
 
     assert dangling == []
 

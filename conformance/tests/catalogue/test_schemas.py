@@ -28,6 +28,7 @@ FILES = {
     "interpretations.toml": "interpretation",
     "proofs.toml": "proofs",
     "frozen.toml": "frozen",
+    "sentences.toml": "sentences",
 }
 NAMES = sorted({*FILES.values(), *ANSWERS, *LOADERS, *LOCKS, *OF_RUNS})
 

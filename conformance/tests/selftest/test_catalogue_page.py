@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
+from pages import GITHUB
 
 from mcp_proxy_conformance.catalogue.interpretation import interpretations
 from mcp_proxy_conformance.catalogue.requirement import catalogue, profile
@@ -111,6 +112,13 @@ def test_the_same_data_make_the_same_bytes(tmp_path: Path) -> None:
 
     assert printed == (0, PAGE)
     assert (written, out.read_text(encoding="utf-8")) == ((0, ""), PAGE)
+
+
+def test_the_table_of_sentences_is_what_the_command_prints() -> None:
+    """It holds every sentence, and a reason for each that is not or only partly judged."""
+    shown = (GITHUB / "SENTENCES.md").read_text(encoding="utf-8")
+
+    assert explain("sentences") == (0, shown)
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=40))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
@@ -18,9 +19,10 @@ from mcp_proxy_conformance.selftest.authoring.corpus import Corpus
 from mcp_proxy_conformance.selftest.authoring.documents import Document
 from mcp_proxy_conformance.selftest.authoring.finding import LintFinding
 from mcp_proxy_conformance.selftest.authoring.frozen import fingerprint
-from mcp_proxy_conformance.selftest.authoring.source_places import PLACES
 
 Place = tuple[str | int, ...]
+_NUMBERED = re.compile(r"(FR|SC|EC|US[0-9]+)-[0-9]+")
+"""Places that are the id of a requirement; assumptions (AS-1) and headings demand nothing."""
 
 
 def requirement_findings(document: Document, known: Corpus) -> Iterator[LintFinding]:
@@ -29,7 +31,7 @@ def requirement_findings(document: Document, known: Corpus) -> Iterator[LintFind
     explained = {name for row in known.shipped.rulings for name in row.clauses}
     for number, row in enumerate(value.requirements):
         at: Place = ("requirement", number)
-        yield from _source(document, at, row.source)
+        yield from _source(document, at, row.source, known)
         yield from _proved(document, at, row, known)
         for place, clause in enumerate(row.clauses):
             yield from _clause(document, (*at, "clause", place), clause, row, known)
@@ -43,7 +45,7 @@ def _clause(
     document: Document, at: Place, clause: Clause, row: Requirement, known: Corpus
 ) -> Iterator[LintFinding]:
     if clause.source is not None:
-        yield from _source(document, at, clause.source)
+        yield from _source(document, at, clause.source, known)
     if clause.untested is None and clause.id not in known.judged:
         fault = f"no profile lists {clause.id} in its newest version"
         yield document.found((*at, "id"), fault, "list it in one, or say why it is `untested`")
@@ -71,12 +73,31 @@ def _proved(
             yield document.found(place, f"{name} is untested", "name a clause that has a check")
 
 
-def _source(document: Document, at: Place, source: Source) -> Iterator[LintFinding]:
-    if source.at not in PLACES.get(source.text, ()):
-        fault = unknown("place", source.at, PLACES.get(source.text, ()))
-        yield document.found(
-            (*at, "source"), f"{source.text}: {fault}", "name a place of that text"
-        )
+def _source(document: Document, at: Place, source: Source, known: Corpus) -> Iterator[LintFinding]:
+    there = known.places.get(source.text, frozenset())
+    if source.at not in there:
+        fault = f"{source.text}: {unknown('place', source.at, there)}"
+        repair = "name a place of that text; a new sentence is a row of fixtures/sentences.toml"
+        yield document.found((*at, "source"), fault, repair)
+
+
+def sentence_findings(document: Document, known: Corpus) -> Iterator[LintFinding]:
+    """Yield the findings on a list of sentences that keeps to its schema."""
+    clauses = known.catalogue.clauses
+    requirements = {row.id for row in known.catalogue.requirements}
+    listed = {name for row in document.value.rows for name in row.clauses}
+    for number, row in enumerate(document.value.rows):
+        at: Place = ("sentence", number)
+        for name in row.clauses:
+            if name not in clauses:
+                fault = unknown("clause", name, clauses)
+                yield document.found((*at, "clauses", name), fault, "name an existing clause")
+        if _NUMBERED.fullmatch(row.at) and row.at not in requirements:
+            fault = f"there is no requirement {row.at}"
+            yield document.found((*at, "at"), fault, "write it in fixtures/requirements")
+    for name in clauses.keys() - listed:
+        fault = f"no sentence names the clause {name}"
+        yield document.found((), fault, "list it in `clauses` of the sentence that it judges")
 
 
 def ruling_findings(
@@ -85,7 +106,7 @@ def ruling_findings(
     """Yield the findings on interpretations that keep to their schema."""
     for number, row in enumerate(rows):
         at: Place = ("interpretation", number)
-        yield from _source(document, at, row.source)
+        yield from _source(document, at, row.source, known)
         for name in row.clauses:
             if name not in known.catalogue.clauses:
                 fault = unknown("clause", name, known.catalogue.clauses)

@@ -11,6 +11,7 @@ from typing import Any
 from mcp_proxy_conformance.catalogue.index import checks_of
 from mcp_proxy_conformance.catalogue.requirement import Catalogue, Profile
 from mcp_proxy_conformance.catalogue.resources import fixtures_dir
+from mcp_proxy_conformance.catalogue.sentence import Sentence, places
 from mcp_proxy_conformance.catalogue.world import World
 from mcp_proxy_conformance.selftest.authoring.documents import Document, read
 from mcp_proxy_conformance.selftest.authoring.kinds import (
@@ -22,6 +23,7 @@ from mcp_proxy_conformance.selftest.authoring.kinds import (
     PROOFS,
     REQUIREMENTS,
     RULINGS,
+    SENTENCES,
     STAGE,
     Kind,
 )
@@ -51,6 +53,16 @@ class Corpus:
         """Every requirement."""
         parts = self.values(REQUIREMENTS)
         return Catalogue(requirements=tuple(row for part in parts for row in part.requirements))
+
+    @cached_property
+    def sentences(self) -> tuple[Sentence, ...]:
+        """Every sentence of the source texts."""
+        return tuple(row for part in self.values(SENTENCES) for row in part.rows)
+
+    @cached_property
+    def places(self) -> Mapping[str, frozenset[str]]:
+        """The places of each source text to which a pointer may lead."""
+        return places(self.sentences)
 
     @cached_property
     def stages(self) -> dict[str, World]:

@@ -10,6 +10,7 @@ from mcp_proxy_conformance.catalogue.case import Case
 from mcp_proxy_conformance.catalogue.interpretation import Interpretations
 from mcp_proxy_conformance.catalogue.load_case import LoadCase
 from mcp_proxy_conformance.catalogue.requirement import Catalogue, Profile
+from mcp_proxy_conformance.catalogue.sentence import Sentences
 from mcp_proxy_conformance.catalogue.world import World
 from mcp_proxy_conformance.selftest.proofs import Proofs
 
@@ -59,6 +60,9 @@ PROOFS = Kind("list of proofs", "proofs", "proofs.toml", frozenset({"kills", "li
 PROFILE = Kind(
     "profile", "profile", "profiles/*.toml", frozenset({"clauses", "rulings", "floor"}), Profile
 )
+SENTENCES = Kind(
+    "list of sentences", "sentences", "sentences.toml", frozenset({"sentence"}), Sentences
+)
 FROZEN = Kind("list of frozen profiles", "frozen", "frozen.toml", frozenset({"frozen"}))
 
-KINDS = (CASE, LOAD_CASE, STAGE, WORDS, REQUIREMENTS, RULINGS, PROOFS, PROFILE, FROZEN)
+KINDS = (CASE, LOAD_CASE, STAGE, WORDS, REQUIREMENTS, RULINGS, PROOFS, PROFILE, SENTENCES, FROZEN)

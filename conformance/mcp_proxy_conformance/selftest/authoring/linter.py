@@ -14,6 +14,7 @@ from mcp_proxy_conformance.selftest.authoring.catalogue_rules import (
     profile_findings,
     requirement_findings,
     ruling_findings,
+    sentence_findings,
 )
 from mcp_proxy_conformance.selftest.authoring.corpus import Corpus, corpus, installed
 from mcp_proxy_conformance.selftest.authoring.documents import Document, read
@@ -27,6 +28,7 @@ from mcp_proxy_conformance.selftest.authoring.kinds import (
     PROFILE,
     REQUIREMENTS,
     RULINGS,
+    SENTENCES,
     STAGE,
 )
 from mcp_proxy_conformance.selftest.authoring.load_rules import load_findings
@@ -121,6 +123,8 @@ def _own(document: Document, known: Corpus) -> Iterator[LintFinding]:
         yield from ruling_findings(document, value.rows, known)
     elif kind is PROFILE:
         yield from profile_findings(document, known)
+    elif kind is SENTENCES:
+        yield from sentence_findings(document, known)
     elif kind is FROZEN:
         yield from frozen_findings(document, known)
 

@@ -1,0 +1,59 @@
+"""The table of the source texts as Markdown: every sentence, its clauses, and how they judge it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from mcp_proxy_conformance.catalogue.requirement import Catalogue, catalogue
+from mcp_proxy_conformance.catalogue.sentence import Sentence, sentences
+from mcp_proxy_conformance.report.markdown import code
+from mcp_proxy_conformance.report.markup import prose
+
+HEAD = """# Every sentence of the source texts
+
+Made by `mcp-proxy-conformance explain sentences` from `fixtures/sentences.toml` and the catalogue.
+
+- **required**: a breach of one of its required clauses fails the target.
+- **partly**: as before, but a part of the sentence is not judged; the last column says which.
+- **advisory**: a breach is reported and never counts.
+- **not judged**: the last column says why.
+
+Clauses in italics are advisory.
+"""
+
+
+def sentence_page() -> str:
+    """Return the table of all sentences, a section for each source text."""
+    lines = [HEAD]
+    for text, rows in groupby(sentences(), key=lambda row: row.text):
+        lines += [f"## {text}", "", "| place | sentence | judged | clauses | not judged |"]
+        lines += ["|---|---|---|---|---|", *map(_row, rows), ""]
+    return "\n".join(lines)
+
+
+def strength(row: Sentence, known: Catalogue) -> str:
+    """Return how strongly a sentence is judged, in one of the words of the page's head."""
+    levels = {known.clause(name).level for name in row.clauses}
+    if not levels:
+        return "not judged"
+    if "required" not in levels:
+        return "advisory"
+    return "partly" if row.partial else "required"
+
+
+def _row(row: Sentence) -> str:
+    cells = (
+        prose(row.at),
+        prose(row.says),
+        strength(row, catalogue()),
+        ", ".join(_names(row)),
+        prose(row.partial or row.unjudged or ""),
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def _names(row: Sentence) -> Iterator[str]:
+    for name in row.clauses:
+        required = catalogue().clause(name).level == "required"
+        yield code(name) if required else f"*{code(name)}*"
