@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
 from mcp_proxy_conformance.discovery.bench import Bench
+from mcp_proxy_conformance.targets.started import Started
 from mcp_proxy_conformance.verdict.result import Inconclusive
+from mcp_proxy_conformance.wire.client import Wire
 from mcp_proxy_conformance.wire.conversation import Conversation
+from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
+from mcp_proxy_conformance.wire.revisions import LATEST_STATELESS
+
+STATELESS = f" ({LATEST_STATELESS})"
+"""End of the name of a place that is looked at in the stateless revision."""
 
 
 def offered(bench: Bench, tool: str = "") -> dict[str, dict[str, Any]]:
@@ -37,12 +46,42 @@ def elsewhere(bench: Bench, tool: str = "") -> list[str]:
 
 
 def offered_anywhere(bench: Bench) -> dict[str, dict[str, Any]]:
-    """Return `offered`, and under `stdio` the entry over that transport where it is served."""
-    entries = offered(bench)
-    if bench.agent is None and bench.started.access.stdio is not None:
-        with bench.started.stdio() as client, suppress(Inconclusive):
-            entries["stdio"] = _entry(client, bench.surface.discovery_tool)
+    """Return the tool's entry by every place of `conversations` that offers it.
+
+    Inconclusive without any; a place where the stateless revision is not spoken is left out.
+    """
+    entries = {}
+    for place, opened in conversations(bench.started, bench.agent).items():
+        with suppress(Inconclusive, *unspoken(place)), opened() as client:
+            entries[place] = _entry(client, bench.surface.discovery_tool)
+    bench.require(entries, f"no declared endpoint offers {bench.surface.discovery_tool}")
     return entries
+
+
+Opened = Callable[[], AbstractContextManager[Conversation]]
+
+
+def conversations(started: Started, agent: str | None = None) -> dict[str, Opened]:
+    """Return, by place, how to talk to the target there.
+
+    Places are the declared endpoints, the same in the stateless revision, and stdio where it is
+    served, which is for the administrator.
+    """
+
+    def over_http(endpoint: str, wire: Wire) -> AbstractContextManager[Conversation]:
+        return nullcontext(started.client(agent, endpoint, wire))
+
+    endpoints = started.target.surface.endpoints
+    places: dict[str, Opened] = {e: partial(over_http, e, "auto") for e in endpoints}
+    places |= {e + STATELESS: partial(over_http, e, "stateless") for e in endpoints}
+    if agent is None and started.access.stdio is not None:
+        places["stdio"] = started.stdio
+    return places
+
+
+def unspoken(place: str) -> tuple[type[Exception], ...]:
+    """Return the errors by which a place shows that it does not speak its revision."""
+    return (ProtocolFault, Unreachable) if place.endswith(STATELESS) else ()
 
 
 def _entry(client: Conversation, name: str) -> dict[str, Any]:

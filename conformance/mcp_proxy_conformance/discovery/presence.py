@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from mcp_proxy_conformance.catalogue.surface import FLAG
+from mcp_proxy_conformance.catalogue.surface import FLAG, Surface
 from mcp_proxy_conformance.catalogue.world import Server, Tool, World
 from mcp_proxy_conformance.discovery.answer import Answer
+from mcp_proxy_conformance.discovery.offered import conversations
 from mcp_proxy_conformance.discovery.requests import ABSENT, discover
 from mcp_proxy_conformance.targets.started import Started, poll
 from mcp_proxy_conformance.verdict.result import Result
+from mcp_proxy_conformance.wire.conversation import Conversation
+from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 
 SHOWN, LONGEST_NAME = 8, 200
 OPEN, LOCKED = "zorvik", "mobel"
@@ -44,17 +48,16 @@ def missing(started: Started) -> Missing | None:
     """Return why a target started on `WORLD` lacks the feature; None when it has it.
 
     The feature is present if the discovery tool names the flag or the flag reveals a locked tool.
-    A target that requires the flag and refuses calls without it breaches FR-001.declared: it
-    cannot be set up, since the absence of callable tools would prove nothing.
+    A target whose schema requires the flag at any place, or that refuses calls without it, breaches
+    FR-001.declared: it cannot be set up, since the absence of callable tools would prove nothing.
     """
     surface = started.target.surface
     tools = started.client(endpoint=surface.endpoints[0]).tools()
     tool = next((entry for entry in tools if entry.get("name") == surface.discovery_tool), None)
     if tool is None:
         return Missing(no_tool(surface.discovery_tool, tools), violated=False)
-    if requires_flag(tool) and (refused := _plain_refusal(started)):
-        reason = f"{surface.discovery_tool} requires {FLAG}, and refuses a call without it"
-        why = f"FR-001.declared: {reason}: {cut(refused, LONGEST_NAME)}"
+    if reason := _required(started):
+        why = f"FR-001.declared: {surface.discovery_tool} {reason}"
         return Missing(why, violated=True, clause="FR-001.declared")
     if names_flag(tool):
         return None
@@ -94,10 +97,34 @@ def requires_flag(tool: dict[str, Any]) -> bool:
     return isinstance(required, list) and FLAG in required
 
 
-def _plain_refusal(started: Started) -> str:
-    """Return the error of calls without the flag if it persists for the ready time, else ""."""
-    plain = poll(lambda: _ask(started, OPEN).error, lambda error: not error, started.target.ready_s)
-    return plain or ""
+def _required(started: Started) -> str:
+    """Return how and where a schema or an answer requires the flag, or ""."""
+    name, wait = started.target.surface.discovery_tool, started.target.ready_s
+    for place, opened in conversations(started).items():
+        with suppress(ProtocolFault, Unreachable), opened() as client:
+            tool = next((entry for entry in client.tools() if entry["name"] == name), {})
+            if requires_flag(tool):
+                return f"requires {FLAG} in its inputSchema{f' at {place}' if place else ''}"
+            if tool and (refused := needs_flag(client, started.target.surface, OPEN, wait)):
+                return f"refuses a call without {FLAG}: {cut(refused, LONGEST_NAME)}"
+            wait = 0.0  # it has answered
+    return ""
+
+
+def needs_flag(client: Conversation, surface: Surface, query: str, wait_s: float = 0.0) -> str:
+    """Return the error of a call without the flag that is answered with it, or "".
+
+    A call that is refused with the flag, too, is refused for another reason.
+    """
+
+    def error(flags: dict[str, Any]) -> str:
+        reply = client.call_tool(surface.discovery_tool, {surface.query: query, **flags})
+        if reply.error is not None:
+            return str(reply.error.get("message", reply.error))
+        return "\n".join(reply.texts) or "an error" if reply.is_error else ""
+
+    plain = poll(lambda: error({}), lambda text: not text, wait_s)
+    return "" if plain and error({FLAG: True}) else plain
 
 
 def cut(text: str, longest: int) -> str:

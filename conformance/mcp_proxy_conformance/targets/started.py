@@ -29,7 +29,7 @@ from mcp_proxy_conformance.targets.known import Known
 from mcp_proxy_conformance.upstream import Upstreams, UpstreamServer, UpstreamTool
 from mcp_proxy_conformance.verdict.credentials import credentials
 from mcp_proxy_conformance.verdict.redaction import Redactor
-from mcp_proxy_conformance.wire.client import Client
+from mcp_proxy_conformance.wire.client import Client, Wire
 from mcp_proxy_conformance.wire.faults import Unreachable
 from mcp_proxy_conformance.wire.held import Held
 from mcp_proxy_conformance.wire.stdio import StdioClient
@@ -106,7 +106,7 @@ class Started:
         self._closed = False
         self.log_wanted = False
         self.started_at = self.last_change = self.settled_from = time.monotonic()
-        self._clients: dict[tuple[int, str, str], Client] = {}
+        self._clients: dict[tuple[int, str, str, Wire], Client] = {}
         self._lock = threading.Lock()
         register(self)
         try:
@@ -141,9 +141,9 @@ class Started:
             )
         return self.adapter.start(self.world, places, self.folder / "target")
 
-    def client(self, agent: str | None = None, endpoint: str = "") -> Client:
+    def client(self, agent: str | None = None, endpoint: str = "", wire: Wire = "auto") -> Client:
         """Return this thread's client for an agent (None: the admin) and an endpoint path."""
-        place = (threading.get_ident(), agent or "", endpoint)
+        place = (threading.get_ident(), agent or "", endpoint, wire)
         with self._lock:
             client = self._clients.get(place)
             if client is None:
@@ -151,7 +151,9 @@ class Started:
                 if agent is not None:
                     headers |= self.access.agents[agent]
                 url = urljoin(self.access.url, endpoint) if endpoint else self.access.url
-                client = Client(url, headers=headers, transcript=self.transcript, held=self._held)
+                client = Client(
+                    url, headers=headers, transcript=self.transcript, wire=wire, held=self._held
+                )
                 self._clients[place] = client
         return client
 

@@ -111,7 +111,7 @@ def test_a_target_that_needs_the_flag_is_told_so_at_once(tmp_path: Path) -> None
     assert {clause for clause, verdict in verdicts.items() if verdict == "fail"} == {
         "FR-001.declared"
     }
-    assert "requires include_disabled, and refuses a call without it" in report["why"]
+    assert "requires include_disabled in its inputSchema" in report["why"]
 
 
 def test_without_a_discovery_tool_there_is_nothing_to_judge(tmp_path: Path) -> None:

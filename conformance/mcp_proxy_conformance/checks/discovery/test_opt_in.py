@@ -17,8 +17,9 @@ from mcp_proxy_conformance.discovery.agents import everywhere
 from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
 from mcp_proxy_conformance.discovery.input_schema import default, refusals
-from mcp_proxy_conformance.discovery.offered import offered, offered_anywhere
+from mcp_proxy_conformance.discovery.offered import conversations, offered, offered_anywhere
 from mcp_proxy_conformance.discovery.oracle import ABSENT as NOWHERE
+from mcp_proxy_conformance.discovery.presence import needs_flag
 from mcp_proxy_conformance.discovery.requests import in_words
 
 MIXED = stage("mixed")
@@ -35,6 +36,12 @@ FREE = ToolKey("forge", "zorvik_list")
 
 def _answer(bench: Bench, word: str, flag: object) -> Answer:
     return bench.discover(word, include_disabled=flag)
+
+
+def _needs_flag(bench: Bench, place: str, word: str) -> str:
+    """The error there of a call without the flag that is answered with it, or ""."""
+    with conversations(bench.started)[place]() as client:
+        return needs_flag(client, bench.surface, word)
 
 
 def _offered(bench: Bench, keys: Iterable[ToolKey]) -> list[str]:
@@ -189,7 +196,8 @@ def test_a_locked_tool_is_found_by_its_description(bench: Bench) -> None:
 @on(MIXED)
 def test_the_published_schema_takes_all_forms_of_the_flag(bench: Bench) -> None:
     """The schema accepts the flag true, false and absent, and does not turn it on by default."""
-    schemas = {place: tool.get("inputSchema") or {} for place, tool in offered(bench).items()}
+    tools = offered_anywhere(bench)
+    schemas = {place: tool.get("inputSchema") or {} for place, tool in tools.items()}
     usual = {bench.surface.query: "zorvik", bench.surface.limit: 5}
     forms: dict[str, dict[str, Any]] = {
         "without the flag": usual,
@@ -207,6 +215,21 @@ def test_the_published_schema_takes_all_forms_of_the_flag(bench: Bench) -> None:
     wrong |= {place: value for place, value in defaults.items() if value is True}
 
     assert wrong == {}
+
+
+@requirement("FR-001.declared")
+@on(MIXED)
+def test_a_call_without_the_flag_is_answered_wherever_discovery_is_offered(bench: Bench) -> None:
+    """No endpoint, revision or transport refuses a call for the lack of the flag."""
+    word = next(bench.tools[k].word for k in bench.armed.called if bench.states[k].callable)
+
+    refused = {
+        place: error
+        for place in offered_anywhere(bench)
+        if (error := _needs_flag(bench, place, word))
+    }
+
+    assert refused == {}
 
 
 @requirement("FR-001.declared~property")

@@ -9,16 +9,21 @@ from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on
 from mcp_proxy_conformance.catalogue.surface import FLAG
 from mcp_proxy_conformance.catalogue.world import CONFIG, USER, key, server, tool, world
+from mcp_proxy_conformance.discovery.agents import scoped
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
+from mcp_proxy_conformance.discovery.offered import Opened, conversations, offered_anywhere
 from mcp_proxy_conformance.discovery.requests import in_words
 from mcp_proxy_conformance.targets.folder import marks, things
 
 FORGE = world(
-    server("forge", tool("zorvik_list"), tool("mobel_drop"), tool("tarnix_push", locked=CONFIG))
+    server("forge", tool("zorvik_list"), tool("mobel_drop"), tool("tarnix_push", locked=CONFIG)),
+    server("barn", tool("tifka_show")),
+    agents={"clerk": ("forge",)},
 )
 MOBEL = key("forge:mobel_drop")
 CALLS = 50
 NOTHING = "quolvexi"
+OPT_IN = "with the flag true"
 
 
 @requirement("FR-012.no-new-state")
@@ -51,6 +56,21 @@ def test_the_counter_counts_each_opt_in_call_and_no_other(bench: Bench) -> None:
     names = [(f"request {n}", _in_words(*request)) for n, request in enumerate(requests, start=1)]
     growth = dict(zip(names, steps, strict=True))
     assert growth == dict(zip(names, (0, 1, 0, 1, 1, 0, 0, 1), strict=True))
+
+
+@requirement("FR-013.counts")
+@on(FORGE, needs=("counter",))
+def test_the_counter_counts_whoever_opts_in_and_wherever(bench: Bench) -> None:
+    """Opt-in calls count at every endpoint, in every revision, by administrator and agents."""
+    forms = {"without the flag": {}, "with the flag false": {FLAG: False}, OPT_IN: {FLAG: True}}
+
+    growth = {
+        (caller, place, form): _growth(bench, opened, flag)
+        for (caller, place), opened in _callers(bench).items()
+        for form, flag in forms.items()
+    }
+
+    assert growth == {place: int(place[-1] == OPT_IN) for place in growth}
 
 
 @requirement("FR-013.counts")
@@ -93,6 +113,29 @@ def _left_behind(bench: Bench, flag: Any, *, ended: bool = False) -> set[str]:
 
 def _in_words(query: str, flag: Any) -> str:
     return in_words({"query": query} if flag is ABSENT else {"query": query, FLAG: flag})
+
+
+def _callers(bench: Bench) -> dict[tuple[str, str], Opened]:
+    """The ways to ask this target, by caller and place; a program over stdio has its own count."""
+    callers = {"the administrator": bench}
+    callers |= {f"agent {name}": scoped(bench, name) for name in bench.world.agents}
+    return {
+        (caller, f"at {place}"): opened
+        for caller, view in callers.items()
+        for place, opened in conversations(view.started, view.agent).items()
+        if place != "stdio" and place in offered_anywhere(view)
+    }
+
+
+def _growth(bench: Bench, opened: Opened, flag: dict[str, bool]) -> int:
+    """By how much the counter grows with one call there."""
+    names = bench.surface
+    before = bench.operator.adapter.counter()
+    with opened() as client:
+        reply = client.call_tool(names.discovery_tool, {names.query: "tarnix", **flag})
+    refused = reply.error is not None or reply.is_error
+    bench.require(not refused, "discovery answered with an error")
+    return bench.operator.adapter.counter() - before
 
 
 def _counted(bench: Bench, flag: Any, *, query: str = "tarnix") -> int:

@@ -1,7 +1,7 @@
 """Mutants of the flag: its declaration, its reading and its lifetime."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -10,8 +10,9 @@ from mcp_proxy_mutants.proxy.gateway_changes import decide
 from mcp_proxy_mutants.proxy.mutant import Fresh, Mutant, mutant
 from mcp_proxy_mutants.proxy.pieces import FLAG, crowded, flagged, left_out
 from mcp_proxy_reference import policy as std
-from mcp_proxy_reference.facts import Facts, Json
+from mcp_proxy_reference.facts import Agent, Facts, Json
 from mcp_proxy_reference.gateway import Gateway
+from mcp_proxy_reference.protocol import META, PARAMS, RpcError
 
 
 def _new_locks_unseen(gateway: Gateway) -> None:
@@ -112,7 +113,46 @@ def _dropped_in_time(gateway: Gateway) -> None:
     )(gateway)
 
 
+def _stateless(message: Json) -> bool:
+    return f"{META}protocolVersion" in (message.get("params") or {}).get("_meta", {})
+
+
+async def _required_of_stateless(
+    _agent: Agent, _session: str, message: Json, respond: Callable[[], Awaitable[Json]]
+) -> Json:
+    """Require the flag in the schema that the stateless revision shows."""
+    reply = await respond()
+    if message["method"] == "tools/list" and _stateless(message):
+        for tool in reply["result"]["tools"]:
+            if tool["name"] == "retrieve_tools":
+                tool["inputSchema"]["required"] = ["query", FLAG]
+    return reply
+
+
+async def _missed_by_stateless(
+    _agent: Agent, _session: str, message: Json, respond: Callable[[], Awaitable[Json]]
+) -> Json:
+    """Refuse searches of the stateless revision that lack the flag."""
+    params = message.get("params") or {}
+    searches = message["method"] == "tools/call" and params.get("name") == "retrieve_tools"
+    if searches and _stateless(message) and FLAG not in (params.get("arguments") or {}):
+        raise RpcError(PARAMS, f"{FLAG} is missing.")
+    return await respond()
+
+
 MUTANTS: tuple[Mutant, ...] = (
+    mutant(
+        "flag-required-of-stateless-clients",
+        "In the stateless revision, the input schema requires the flag.",
+        "FR-001.declared",
+        reply=_required_of_stateless,
+    ),
+    mutant(
+        "flag-missed-by-stateless-calls",
+        "In the stateless revision, a search without the flag is refused.",
+        "FR-001.declared",
+        reply=_missed_by_stateless,
+    ),
     mutant(
         "flag-needs-a-limit",
         "The flag is refused unless a limit comes with it.",

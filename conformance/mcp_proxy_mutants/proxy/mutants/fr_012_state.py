@@ -3,7 +3,7 @@
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from mcp_proxy_mutants.proxy.changed_parts import Request
 from mcp_proxy_mutants.proxy.gateway_changes import decide
 from mcp_proxy_mutants.proxy.mutant import Fresh, Mutant, mutant
 from mcp_proxy_reference import policy as std
-from mcp_proxy_reference.facts import Facts, Json, Match, Status
+from mcp_proxy_reference.facts import Agent, Facts, Json, Match, Status
 from mcp_proxy_reference.gateway import Gateway
 
 SCORE = 3
@@ -156,6 +156,31 @@ def _counted_by_entry(gateway: Gateway) -> None:
     decide(gateway, opted_in=lambda _: 0, answer=answer)
 
 
+def _agents_uncounted(gateway: Gateway) -> None:
+    """Count the administrator's opt-ins only."""
+
+    def answer(document: Json, request: Request) -> Json:
+        gateway.opt_ins -= request.flag and request.agent.servers is not None
+        return document
+
+    decide(gateway, answer=answer)
+
+
+def _stateless_uncounted(gateway: Gateway) -> None:
+    """Count opt-ins where a session is opened, and so none of the stateless revision."""
+
+    async def reply(
+        _agent: Agent, _session: str, message: Json, respond: Callable[[], Awaitable[Json]]
+    ) -> Json:
+        before = gateway.opt_ins
+        answer = await respond()
+        if "_meta" in (message.get("params") or {}):
+            gateway.opt_ins = before
+        return answer
+
+    decide(gateway, reply=reply)
+
+
 MUTANTS: tuple[Mutant, ...] = (
     mutant(
         "opt-ins-logged",
@@ -199,6 +224,18 @@ MUTANTS: tuple[Mutant, ...] = (
         "Every third use of the flag is not counted.",
         "FR-013.counts",
         opted_in=Fresh(_first_of_two),
+    ),
+    mutant(
+        "opt-ins-of-agents-uncounted",
+        "The use of the flag by agents of a narrower scope is not counted.",
+        "FR-013.counts",
+        swap=_agents_uncounted,
+    ),
+    mutant(
+        "stateless-opt-ins-uncounted",
+        "The use of the flag without a session is not counted.",
+        "FR-013.counts",
+        swap=_stateless_uncounted,
     ),
     mutant(
         "explicit-false-counted",
